@@ -1,0 +1,67 @@
+# Works from a bare clone with Python 3.11+ and pip: every target makes its own .venv first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# Tests run on this many processes; Spark tests share one of them (--dist loadgroup).
+JOBS ?= 2
+
+# Spark starts its Python workers by this name, and must find the packages of .venv there.
+export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
+export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(BIN)/python
+
+.DEFAULT_GOAL := help
+.PHONY: help setup java demo test test-large lint format types layers bench docs check clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) java ## Make .venv with everything in it, and check for Java 17+
+
+# The virtual environment is made when it is missing and brought up to date when pyproject.toml has changed.
+# The second way of making it is for systems that package Python without ensurepip.
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Streamsift needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + ". Name another one: make setup PYTHON=python3.12")'
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || \
+		{ $(PYTHON) -m venv --clear --without-pip $(VENV) && $(PYTHON) -m pip --python $(BIN)/python install pip; }
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+java:
+	@sh scripts/check_java.sh
+
+demo: setup ## Three generated data sets, queries on Spark: plan, matches, throughput
+	$(BIN)/streamsift demo
+
+test: setup lint types layers ## Everything CI runs: lint, types, layers, tests
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+
+test-large: setup ## The generated tests against the oracle, with many more examples
+	STREAMSIFT_HYPOTHESIS=large $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests/test_generated.py
+
+lint: $(STAMP) ## Style (ruff)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(STAMP) ## Rewrite the code in the house format, and fix what ruff can fix
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(STAMP) ## Types (mypy, strict on src)
+	$(BIN)/mypy
+
+layers: $(STAMP) ## Which package may import which (import-linter)
+	$(BIN)/lint-imports --no-cache
+
+bench: setup ## Benchmarks: ratios, after checking that results are equal
+	$(BIN)/python -m benchmarks
+
+docs: $(STAMP) ## Links resolve, and the queries in the documents parse
+	$(BIN)/python scripts/check_docs.py
+
+check: lint types layers docs test ## All of the above, before a commit
+
+clean: ## Remove .venv, caches and build outputs
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf spark-warehouse metastore_db derby.log artifacts
+	find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,174 @@
+"""Syntax tree in, canonical query text out, such that parsing the text gives the tree back."""
+
+from __future__ import annotations
+
+import re
+
+from streamsift.language import syntax as s
+from streamsift.language.tokens import RESERVED_WORDS
+
+_WORD = re.compile(r"[^\W\d]\w*\Z")
+
+# How tightly an expression binds: an operand that binds less than its place asks for gets parentheses.
+_ANY_OF, _ALL_OF, _NOT, _COMPARISON, _SUM, _PRODUCT, _SIGNED, _POWER, _ATOM = range(9)
+_ARITHMETIC = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "%": _PRODUCT, "^": _POWER}
+
+
+def print_script(script: s.Script) -> str:
+    parts = [f"SEQ {_name(d.name)} = {_statement(d.statement)}" for d in script.definitions]
+    return "\n".join([*parts, f"PATTERN {_statement(script.statement)}"])
+
+
+def print_pattern(pattern: s.Pattern) -> str:
+    match pattern:
+        case s.Event():
+            name = "ANY" if pattern.any_row else _name(pattern.class_name)
+            variable = f" {_name(pattern.variable)}" if pattern.variable else ""
+            return name + (print_quantifier(pattern.quantifier) if pattern.quantifier else "") + variable
+        case s.Not():
+            return "!" + print_pattern(pattern.operand)
+        case s.Seq() | s.And() | s.Or():
+            operands = [print_pattern(o) for o in pattern.operands]
+            predicates = [print_expression(p) for p in pattern.predicates]
+            return f"{type(pattern).__name__.upper()}({', '.join([*operands, *predicates])})"
+
+
+def print_quantifier(quantifier: s.Quantifier) -> str:
+    return f"[{quantifier.count}]" if quantifier.repeat is s.Repeat.EXACTLY else quantifier.repeat.value
+
+
+def print_expression(expression: s.Expression) -> str:
+    return _expression(expression, _ANY_OF)
+
+
+def print_duration(duration: s.Duration) -> str:
+    return f"{duration.value} {duration.unit.value}".rstrip()
+
+
+def print_name(parts: tuple[str, ...]) -> str:
+    """A dotted name, quoted where it must be; after a dot only names that are no words must."""
+    return ".".join([_name(parts[0]), *(p if _WORD.match(p) else _quoted(p) for p in parts[1:])])
+
+
+def _statement(statement: s.Statement) -> str:
+    parts = [print_pattern(statement.pattern)]
+    if statement.classes:
+        parts.append("WITH " + ", ".join(f"{_name(c.name)} = ({print_expression(c.predicate)})" for c in statement.classes))
+    if statement.where is not None:
+        parts.append(f"WHERE {print_expression(statement.where)}")
+    for keyword, names in (("PARTITION", statement.partition_by), ("GROUP", statement.group_by)):
+        if names:
+            parts.append(f"{keyword} BY {', '.join(print_name(n.parts) for n in names)}")
+    if statement.aggregates:
+        parts.append("AGG " + ", ".join(_aggregate(a) for a in statement.aggregates))
+    if statement.preference:
+        parts.append("PREF " + " AND ".join(_objective(o) for o in statement.preference.objectives))
+        if statement.preference.merge:
+            parts.append(f"MERGE {statement.preference.merge}")
+    if statement.window:
+        parts.append(f"WITHIN {print_duration(statement.window.length)}" + " EXCLUSIVE" * statement.window.exclusive)
+    if statement.update:
+        parts.append(f"UPDATE {print_duration(statement.update)}")
+    if statement.emit:
+        parts.append(f"EMIT {statement.emit.mode.value}")
+    if statement.returns:
+        parts.append(_return(statement.returns))
+    return " ".join(parts)
+
+
+def _aggregate(aggregate: s.Aggregate) -> str:
+    argument = f"({print_name(aggregate.argument.parts)})" if aggregate.argument else ""
+    return aggregate.function + argument + _alias(aggregate.alias)
+
+
+def _objective(objective: s.Objective) -> str:
+    name = f"{_name(objective.name)} = " if objective.name else ""
+    return f"{'MAX' if objective.maximise else 'MIN'}[{name}{_expression(objective.expression, _SUM)}]"
+
+
+def _return(returns: s.Return) -> str:
+    items = ", ".join(print_expression(i.expression) + _alias(i.alias) for i in returns.items)
+    if returns.limit is None:
+        return f"RETURN {items}"
+    return f"RETURN TOP {returns.limit} {items}" if items else f"RETURN {returns.limit}"
+
+
+def _alias(alias: str | None) -> str:
+    return f" AS {_name(alias)}" if alias else ""
+
+
+def _expression(expression: s.Expression, place: int) -> str:
+    text, binds = _with_binding(expression)
+    return f"({text})" if binds < place else text
+
+
+def _with_binding(expression: s.Expression) -> tuple[str, int]:
+    match expression:
+        case s.Name():
+            return print_name(expression.parts), _ATOM
+        case s.Number():
+            return str(expression.value), _ATOM
+        case s.String():
+            return _string(expression.value), _ATOM
+        case s.Boolean():
+            return str(expression.value).upper(), _ATOM
+        case s.Null():
+            return "NULL", _ATOM
+        case s.Timestamp():
+            return f"TIMESTAMP {_string(expression.text)}", _ATOM
+        case s.Duration():
+            return print_duration(expression), _ATOM
+        case s.Call():
+            return f"{expression.function}({', '.join(_expression(a, _ANY_OF) for a in expression.arguments)})", _ATOM
+        case s.SameAttribute():
+            return f"[{_name(expression.attribute)}]", _ATOM
+        case s.Negative():
+            operand = _expression(expression.operand, _SIGNED)
+            return ("- " if operand.startswith("-") else "-") + operand, _SIGNED  # `--` would begin a comment
+        case s.Arithmetic():
+            return _arithmetic(expression)
+        case s.NotExpression():
+            return f"NOT {_expression(expression.operand, _NOT)}", _NOT
+        case s.AllOf():
+            return " AND ".join(_expression(o, _NOT) for o in expression.operands), _ALL_OF
+        case s.AnyOf():
+            return " OR ".join(_expression(o, _ALL_OF) for o in expression.operands), _ANY_OF
+        case _:
+            return _comparison(expression), _COMPARISON
+
+
+def _arithmetic(expression: s.Arithmetic) -> tuple[str, int]:
+    binds = _ARITHMETIC[expression.op]
+    # `^` groups to the right and takes a signed exponent; the others group to the left.
+    left, right = (_ATOM, _SIGNED) if expression.op == "^" else (binds, binds + 1)
+    text = f"{_expression(expression.left, left)} {expression.op} {_expression(expression.right, right)}"
+    return text, binds
+
+
+def _comparison(expression: s.Comparison | s.InList | s.Between | s.IsNull | s.Like) -> str:
+    match expression:
+        case s.Comparison():
+            first, *rest = (_expression(o, _SUM) for o in expression.operands)
+            return first + "".join(f" {op} {operand}" for op, operand in zip(expression.ops, rest, strict=True))
+    operand, negated = _expression(expression.operand, _SUM), "NOT " * expression.negated
+    match expression:
+        case s.InList():
+            return f"{operand} {negated}IN ({', '.join(_expression(i, _SUM) for i in expression.items)})"
+        case s.Between():
+            return f"{operand} {negated}BETWEEN {_expression(expression.low, _SUM)} AND {_expression(expression.high, _SUM)}"
+        case s.IsNull():
+            return f"{operand} IS {negated}NULL"
+        case s.Like():
+            return f"{operand} {negated}LIKE {_string(expression.pattern)}"
+
+
+def _string(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _name(name: str) -> str:
+    return name if _WORD.match(name) and name.upper() not in RESERVED_WORDS else _quoted(name)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

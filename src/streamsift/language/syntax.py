@@ -1,0 +1,376 @@
+"""The syntax tree: what a query's text says, before any schema gives it meaning.
+
+Nodes are frozen and compare by content only: `span` says where in the text a node stands and takes no part in equality.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import Enum
+
+from streamsift.errors import NOWHERE, Span
+
+
+def _span() -> Span:
+    return field(default=NOWHERE, compare=False, repr=False)
+
+
+# --- expressions (values and predicates share one family, as in SQL) -------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A dotted name: `a.x` is ("a", "x"), `S1.A.x` ("S1", "A", "x"), a bare `x` or a variable `a` ("x",)."""
+
+    parts: tuple[str, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number as written: `3` is an int, `3.50` and `1e3` a Decimal."""
+
+    value: int | Decimal
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class String:
+    value: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    value: bool
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Null:
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamp:
+    """`TIMESTAMP '2024-05-01 12:00:00'`, the text as written."""
+
+    text: str
+    span: Span = _span()
+
+
+class Unit(Enum):
+    """What a duration's number counts. The value is the spelling that the printer uses."""
+
+    NONE = ""  # the time column's own units; seconds on a timestamp or date
+    MILLISECOND = "ms"
+    SECOND = "s"
+    MINUTE = "min"
+    HOUR = "h"
+    DAY = "d"
+    EVENT = "events"  # EVENT(S) and UNIT(S): a count of rows
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """`5 min`, `10 events`, or in WITHIN and UPDATE a bare number. In an expression the unit is never NONE."""
+
+    value: int | Decimal
+    unit: Unit
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Negative:
+    """Unary minus."""
+
+    operand: Expression
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """`left op right` with op one of + - * / % ^."""
+
+    op: str
+    left: Expression
+    right: Expression
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function by its upper-case name: ABS … UPPER, and COUNT SUM AVG MIN MAX FIRST LAST over a Kleene variable."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A chain `e0 op0 e1 op1 e2 …`: every adjacent pair. ops are = != < <= > >= (`<>` is read as `!=`)."""
+
+    operands: tuple[Expression, ...]
+    ops: tuple[str, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class SameAttribute:
+    """`[attr]`: all variables of the operator it stands in (in WHERE: of the whole pattern) have equal `attr`."""
+
+    attribute: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class InList:
+    operand: Expression
+    items: tuple[Expression, ...]
+    negated: bool = False
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    operand: Expression
+    low: Expression
+    high: Expression
+    negated: bool = False
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    operand: Expression
+    negated: bool = False
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """SQL LIKE: `%` any characters, `_` one, backslash takes the next literally."""
+
+    operand: Expression
+    pattern: str
+    negated: bool = False
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class NotExpression:
+    operand: Expression
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """A predicate's AND: two or more operands, none itself an AllOf unless it was put in parentheses."""
+
+    operands: tuple[Expression, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """A predicate's OR."""
+
+    operands: tuple[Expression, ...]
+    span: Span = _span()
+
+
+Expression = (
+    Name
+    | Number
+    | String
+    | Boolean
+    | Null
+    | Timestamp
+    | Duration
+    | Negative
+    | Arithmetic
+    | Call
+    | Comparison
+    | SameAttribute
+    | InList
+    | Between
+    | IsNull
+    | Like
+    | NotExpression
+    | AllOf
+    | AnyOf
+)
+
+
+# --- patterns ----------------------------------------------------------------------------------------------------
+
+
+class Repeat(Enum):
+    ONE_OR_MORE = "+"
+    ANY_NUMBER = "*"
+    EXACTLY = "[n]"
+
+
+@dataclass(frozen=True, slots=True)
+class Quantifier:
+    repeat: Repeat
+    count: int | None = None  # set for EXACTLY alone
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """`class [quantifier] [var]`. A class name that a definition of the script bears stands for that definition."""
+
+    class_name: str
+    variable: str | None = None
+    quantifier: Quantifier | None = None
+    any_row: bool = False  # the unquoted class ANY (class_name is then "ANY")
+    span: Span = _span()
+    variable_span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Seq:
+    """`SEQ(x1, …, xn, predicates)` or `x1; …; xn`."""
+
+    operands: tuple[Pattern, ...]
+    predicates: tuple[Expression, ...] = ()
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    operands: tuple[Pattern, ...]
+    predicates: tuple[Expression, ...] = ()
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    operands: tuple[Pattern, ...]
+    predicates: tuple[Expression, ...] = ()
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    operand: Pattern
+    span: Span = _span()
+
+
+Pattern = Event | Seq | And | Or | Not
+
+
+# --- clauses -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ClassDefinition:
+    """`WITH name = (predicate)`."""
+
+    name: str
+    predicate: Expression
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """`WITHIN length [EXCLUSIVE]`."""
+
+    length: Duration
+    exclusive: bool = False
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """`COUNT` (argument None), or SUM AVG MIN MAX of `var.attr`."""
+
+    function: str
+    argument: Name | None = None
+    alias: str | None = None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """`MAX[name = expression]`; maximise False for MIN."""
+
+    maximise: bool
+    expression: Expression
+    name: str | None = None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    objectives: tuple[Objective, ...]
+    merge: str | None = None  # SUM AVG MIN MAX PRODUCT, or None where not written
+    span: Span = _span()
+
+
+class Emit(Enum):
+    FINAL = "FINAL"  # maximal groups only (the default)
+    EACH = "EACH"  # a trailing group as it grows
+    CHANGES = "CHANGES"  # aggregates also where they change without a match ending
+
+
+@dataclass(frozen=True, slots=True)
+class EmitMode:
+    mode: Emit
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnItem:
+    """A variable (a one-part Name) or an expression, with its AS name."""
+
+    expression: Expression
+    alias: str | None = None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """`RETURN k`, `RETURN items` or `RETURN TOP k items`."""
+
+    limit: int | None = None
+    items: tuple[ReturnItem, ...] = ()
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A pattern with its clauses, whatever order they were written in. Clauses not written are empty or None."""
+
+    pattern: Pattern
+    classes: tuple[ClassDefinition, ...] = ()
+    where: Expression | None = None
+    partition_by: tuple[Name, ...] = ()
+    group_by: tuple[Name, ...] = ()
+    aggregates: tuple[Aggregate, ...] = ()
+    preference: Preference | None = None
+    window: Window | None = None
+    update: Duration | None = None
+    emit: EmitMode | None = None
+    returns: Return | None = None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """`SEQ name = pattern clauses`; the statement holds WITH, WITHIN, WHERE, PREF and PARTITION BY only."""
+
+    name: str
+    statement: Statement
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    definitions: tuple[Definition, ...]
+    statement: Statement
+    text: str = field(default="", compare=False, repr=False)  # the source that the spans point into

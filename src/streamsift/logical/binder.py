@@ -1,0 +1,387 @@
+"""A script, a schema and bindings in, a bound query out; whatever makes no sense raises QueryError at its place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import pyarrow as pa
+
+from streamsift.errors import QueryError, Span, nearest
+from streamsift.language import syntax as s
+from streamsift.language.printer import print_duration, print_expression
+from streamsift.logical import bound as b
+from streamsift.logical.clauses import check_clauses
+from streamsift.logical.columns import Columns, bind_columns
+from streamsift.logical.expressions import SECONDS_PER_UNIT, ExpressionBinder, settled, variables_of
+from streamsift.logical.predicates import PredicateBinder
+from streamsift.logical.preferences import preference_class
+from streamsift.logical.scopes import Scopes, check_upper_edges, resolve_scopes
+
+
+def check(script: s.Script) -> Scopes:
+    """All checks that need no schema: structure, clause combinations, names of variables."""
+    scopes = resolve_scopes(script)
+    check_clauses(scopes)
+    check_upper_edges(scopes)
+    return scopes
+
+
+def bind(
+    script: s.Script, schema: pa.Schema, *, time: str, type: str | None = None, order: str | None = None, case_sensitive: bool = False
+) -> b.BoundQuery:
+    """What the script means for events of this schema."""
+    scopes = check(script)
+    columns = bind_columns(schema, time, type, order, case_sensitive)
+    return _Binder(scopes, columns).query()
+
+
+@dataclass(slots=True)
+class _Binder:
+    scopes: Scopes
+    columns: Columns
+
+    @property
+    def text(self) -> str:
+        return self.scopes.text
+
+    def _fail(self, message: str, span: Span, hint: str = "") -> QueryError:
+        return QueryError(message, self.text, span, hint)
+
+    def query(self) -> b.BoundQuery:
+        statement = self.scopes.script.statement
+        variables = self._variables()
+        pattern = self._node(statement.pattern)
+        window = self._window(statement.window)
+        update = self._update(statement, window)
+        predicates = tuple(self._predicates())
+        ranking = self._ranking(statement)
+        aggregates = tuple(self._aggregate(a) for a in statement.aggregates)
+        items = statement.returns.items if statement.returns else ()
+        output = tuple(self._item(i) for i in items) or tuple(
+            b.WholeEvent(v.index, v.name, v.span) for v in variables if v.positive
+        )
+        query = b.BoundQuery(
+            pattern=pattern,
+            variables=variables,
+            predicates=predicates,
+            window=window,
+            partition_by=self._key_columns(statement.partition_by, "PARTITION BY"),
+            group_by=self._key_columns(statement.group_by, "GROUP BY"),
+            aggregates=aggregates,
+            ranking=ranking,
+            update=update,
+            emit=statement.emit.mode if statement.emit else s.Emit.FINAL,
+            output=() if aggregates else output,
+            show_bounds=not items and not aggregates and ranking is None,
+            binding=self.columns.binding,
+            schema=self.columns.schema,
+            text=self.text,
+        )
+        _check_output_names(query)
+        return query
+
+    # --- classes and pattern ---
+    def _variables(self) -> tuple[b.Variable, ...]:
+        variables = []
+        for slot in self.scopes.slots:
+            event_class = self._class(slot.event, slot.definition)
+            variables.append(b.Variable(slot.index, slot.output_name, event_class, slot.event.quantifier, slot.scope, slot.event.span))
+        return tuple(variables)
+
+    def _class(self, event: s.Event, definition: str | None) -> b.EventClass:
+        defined = self._class_definition(event.class_name, definition)
+        if defined is not None:
+            return b.EventClass(event.class_name, b.ClassRule.WITH, settled(self._row_binder().predicate(defined.predicate)))
+        if event.any_row:
+            return b.EventClass("ANY", b.ClassRule.ANY)
+        return b.EventClass(event.class_name, b.ClassRule.TYPE if self.columns.binding.type else b.ClassRule.ALL)
+
+    def _class_definition(self, name: str, definition: str | None) -> s.ClassDefinition | None:
+        """The WITH entry that a class name means: the definition's own, else the statement's."""
+        statements = [self.scopes.script.statement]
+        if definition is not None and (own := self.scopes.definition(definition)) is not None:
+            statements.insert(0, own.statement)
+        return next((c for st in statements for c in st.classes if c.name == name), None)
+
+    def _row_binder(self) -> ExpressionBinder:
+        def resolve(name: s.Name) -> b.Expr:
+            if len(name.parts) > 1:
+                raise self._fail(f"`{'.'.join(name.parts)}` in WITH", name.span, f"WITH looks at one row: write the column alone, `{name.parts[-1]}`.")
+            column, kind = self.columns.find(name.parts[0], self.text, name.span)
+            return b.Column(b.THIS_ROW, column, kind, name.span)
+
+        def group(call: s.Call) -> b.GroupAggregate:
+            raise self._fail(f"{call.function} in WITH", call.span, "WITH looks at one row; there is no group to aggregate.")
+
+        return ExpressionBinder(self.text, resolve, group)
+
+    def _node(self, pattern: s.Pattern) -> b.Node:
+        slot_of = {id(slot.event): slot.index for slot in self.scopes.slots}
+        scope_of = {id(negation): scope for scope, negation in self.scopes.negations.items()}
+
+        def build(pattern: s.Pattern) -> b.Node:
+            match pattern:
+                case s.Event():
+                    if id(pattern) in slot_of:
+                        return b.Leaf(slot_of[id(pattern)], pattern.span)
+                    definition = self.scopes.definition(pattern.class_name)
+                    assert definition is not None
+                    window = self._window(definition.statement.window)
+                    return b.SubPattern(definition.name, build(definition.statement.pattern), window, pattern.span)
+                case s.Not():
+                    return b.Negated(build(pattern.operand), scope_of[id(pattern)], pattern.span)
+                case s.Seq():
+                    return b.Sequence(tuple(build(o) for o in pattern.operands), pattern.span)
+                case s.And():
+                    return b.Conjunction(tuple(build(o) for o in pattern.operands), pattern.span)
+                case s.Or():
+                    return b.Disjunction(tuple(build(o) for o in pattern.operands), pattern.span)
+
+        return build(pattern)
+
+    # --- names ---
+    def _binder(self, definition: str | None) -> ExpressionBinder:
+        """Binds expressions of the statement (None) or inside a definition, where its variables have short names."""
+        names = self.scopes.of_definition(definition)
+
+        def resolve(name: s.Name) -> b.Expr:
+            variable, attribute = self._variable_of(name, definition, names)
+            if isinstance(attribute, s.Objective):
+                assert variable is None
+                return self._binder(name.parts[0]).bind(attribute.expression)
+            assert variable is not None
+            column, kind = self.columns.find(attribute, self.text, name.span)
+            return b.Column(variable, column, kind, name.span)
+
+        def group(call: s.Call) -> b.GroupAggregate:
+            return self._group(call, names, definition)
+
+        return ExpressionBinder(self.text, resolve, group)
+
+    def _variable_of(self, name: s.Name, definition: str | None, names: dict[str, int]) -> tuple[int, str] | tuple[None, s.Objective]:
+        first, *rest = name.parts
+        inner = self.scopes.definition(first)
+        if inner is not None and rest and first not in names:
+            if len(rest) == 1:
+                return None, self._objective_of(inner, rest[0], name.span)
+            variables = self.scopes.of_definition(first)
+            if rest[0] not in variables:
+                raise self._fail(f"`{first}` has no variable `{rest[0]}`", name.span, nearest(rest[0], variables))
+            self._no_more_parts(name, 3)
+            return variables[rest[0]], rest[1]
+        if not rest:
+            hint = f"`{first}` is a variable: name an attribute of it, `{first}.…`." if first in names else "in WHERE, PREF and RETURN an attribute is `variable.column`."
+            raise self._fail(f"`{first}` is not an attribute of a variable", name.span, hint)
+        if first not in names:
+            qualified = {f"{slot.definition}.{slot.name}" for slot in self.scopes.slots if slot.definition and slot.name == first}
+            hint = f"outside its definition it is `{min(qualified)}`." if qualified else nearest(first, names)
+            raise self._fail(f"unknown variable `{first}`", name.span, hint)
+        self._no_more_parts(name, 2)
+        return names[first], rest[0]
+
+    def _no_more_parts(self, name: s.Name, most: int) -> None:
+        if len(name.parts) > most:
+            raise self._fail(f"`{'.'.join(name.parts)}` goes into a nested column", name.span, "select the nested field into a column of its own first.")
+
+    def _objective_of(self, definition: s.Definition, name: str, span: Span) -> s.Objective:
+        preference = definition.statement.preference
+        named = {o.name: o for o in preference.objectives if o.name} if preference else {}
+        if name not in named:
+            variables = self.scopes.of_definition(definition.name)
+            hint = f"an attribute of its variable `{name}` is `{definition.name}.{name}.…`." if name in variables else nearest(name, named)
+            raise self._fail(f"`{definition.name}` has no objective `{name}`", span, hint)
+        return named[name]
+
+    def _group(self, call: s.Call, names: dict[str, int], definition: str | None) -> b.GroupAggregate:
+        argument = call.arguments[0]
+        if not isinstance(argument, s.Name):
+            raise self._fail(f"{call.function} takes a Kleene variable's attribute, not an expression", argument.span, "e.g. SUM(b.price), COUNT(b).")
+        counts = call.function == "COUNT" and len(argument.parts) in (1, 2)
+        full = s.Name((*argument.parts, "_"), argument.span) if counts and not self._names_attribute(argument, names) else argument
+        variable, attribute = self._variable_of(full, definition, names)
+        if variable is None or isinstance(attribute, s.Objective):
+            raise self._fail(f"{call.function} of an objective", argument.span, "it takes the attribute of a Kleene variable.")
+        slot = self.scopes.slots[variable]
+        if slot.event.quantifier is None:
+            raise self._fail(f"{call.function} over `{slot.output_name}`, which binds one event", argument.span, "aggregates are over a Kleene variable (`+`, `*`, `[n]`).")
+        if full is not argument:
+            return b.GroupAggregate("COUNT", variable, None, b.Kind.INTEGER, call.span)
+        column, kind = self.columns.find(attribute, self.text, argument.span)
+        return b.GroupAggregate(call.function, variable, column, self._aggregate_kind(call.function, kind, argument.span), call.span)
+
+    def _names_attribute(self, name: s.Name, names: dict[str, int]) -> bool:
+        return len(name.parts) == 2 and name.parts[0] in names
+
+    def _aggregate_kind(self, function: str, kind: b.Kind, span: Span) -> b.Kind:
+        if function == "COUNT":
+            return b.Kind.INTEGER
+        if function in ("SUM", "AVG") and kind not in (*b.NUMERIC, b.Kind.NULL, b.Kind.DURATION):
+            raise self._fail(f"{function} of a {kind.value}", span, "it takes numbers.")
+        if kind is b.Kind.OTHER and function in ("MIN", "MAX"):
+            raise self._fail(f"{function} of a {kind.value}", span)
+        return b.Kind.FLOAT if function == "AVG" and kind in b.NUMERIC else kind
+
+    # --- predicates ---
+    def _predicates(self) -> list[b.Predicate]:
+        script = self.scopes.script
+        pieces: list[b.Predicate] = []
+        for definition in script.definitions:
+            pieces += self._statement_predicates(definition.statement, self.scopes.operators[id(definition)], definition.name)
+        everything = [slot.index for slot in self.scopes.slots]
+        return pieces + self._statement_predicates(script.statement, everything, None)
+
+    def _statement_predicates(self, statement: s.Statement, variables: list[int], definition: str | None) -> list[b.Predicate]:
+        binder = PredicateBinder(self.scopes, self.columns, self._binder(definition))
+        pieces: list[b.Predicate] = []
+
+        def inside(pattern: s.Pattern) -> None:
+            match pattern:
+                case s.Not():
+                    inside(pattern.operand)
+                case s.Seq() | s.And() | s.Or():
+                    for predicate in pattern.predicates:
+                        pieces.extend(binder.split(predicate, self.scopes.operators[id(pattern)]))
+                    for operand in pattern.operands:
+                        inside(operand)
+
+        inside(statement.pattern)
+        if statement.where is not None:
+            pieces.extend(binder.split(statement.where, variables))
+        for name in (*statement.partition_by, *statement.group_by):
+            pieces.extend(binder.same_attribute(name.parts[-1], variables, name.span, f"`{name.parts[-1]}`"))
+        return pieces
+
+    def _key_columns(self, names: tuple[s.Name, ...], clause: str) -> tuple[str, ...]:
+        keys: list[str] = []
+        for name in names:
+            if len(name.parts) > 1:
+                raise self._fail(f"`{'.'.join(name.parts)}` in {clause}", name.span, f"{clause} takes a column that all events share: write `{name.parts[-1]}`.")
+            column, kind = self.columns.find(name.parts[0], self.text, name.span)
+            if kind is b.Kind.OTHER:
+                raise self._fail(f"{clause} a {kind.value}", name.span)
+            if column in keys:
+                raise self._fail(f"`{name.parts[0]}` twice in {clause}", name.span)
+            keys.append(column)
+        return tuple(keys)
+
+    # --- time ---
+    def _window(self, window: s.Window | None) -> b.Window | None:
+        return self._length(window.length, "WITHIN", window.exclusive) if window else None
+
+    def _length(self, duration: s.Duration, clause: str, exclusive: bool) -> b.Window:
+        text = print_duration(duration) + (" EXCLUSIVE" if exclusive else "")
+        if duration.unit is s.Unit.EVENT:
+            if not isinstance(duration.value, int) or duration.value < 1:
+                raise self._fail(f"{clause} counts whole events, at least 1", duration.span)
+            return b.Window(b.WindowKind.COUNT, Fraction(duration.value), exclusive, text, duration.span)
+        if clause == "UPDATE" and duration.value == 0:
+            raise self._fail("UPDATE 0 would never move on", duration.span)
+        is_calendar = self.columns.binding.time_kind in (b.TimeKind.TIMESTAMP, b.TimeKind.DATE, b.TimeKind.TEXT)
+        if not is_calendar and duration.unit is not s.Unit.NONE:
+            binding = self.columns.binding
+            raise self._fail(
+                f"{clause} {text}: the time column `{binding.time}` is a plain {binding.time_kind.value}, which has no {duration.unit.value}",
+                duration.span,
+                f"leave the unit out ({clause} {duration.value}), or bind a timestamp column.",
+            )
+        seconds = SECONDS_PER_UNIT.get(duration.unit, Fraction(1))
+        return b.Window(b.WindowKind.TIME, Fraction(duration.value) * seconds, exclusive, text, duration.span)
+
+    def _update(self, statement: s.Statement, window: b.Window | None) -> b.Window | None:
+        if statement.update is None:
+            return None
+        update = self._length(statement.update, "UPDATE", False)
+        assert window is not None, "check_clauses asks for WITHIN beside UPDATE"
+        return update
+
+    # --- output ---
+    def _item(self, item: s.ReturnItem) -> b.OutputItem:
+        expression = item.expression
+        if isinstance(expression, s.Name) and (whole := self._whole_variable(expression)) is not None:
+            return b.WholeEvent(whole, item.alias or ".".join(expression.parts), item.span)
+        bound = settled(self._binder(None).bind(expression))
+        self._check_visible(bound, item.span, "RETURN")
+        self._check_no_group(bound, item.span, "RETURN")
+        dotted = "_".join(expression.parts) if isinstance(expression, s.Name) else print_expression(expression)
+        return b.Computed(bound, item.alias or dotted, item.span)
+
+    def _whole_variable(self, name: s.Name) -> int | None:
+        names = self.scopes.of_definition(None)
+        variable = names.get(name.parts[0]) if len(name.parts) == 1 else None
+        if len(name.parts) == 2 and name.parts[0] not in names and self.scopes.definition(name.parts[0]):
+            variable = self.scopes.of_definition(name.parts[0]).get(name.parts[1])
+        if variable is None:
+            if len(name.parts) == 1:
+                raise self._fail(f"unknown variable `{name.parts[0]}`", name.span, nearest(name.parts[0], names))
+            return None
+        if self.scopes.slots[variable].scope != b.ROOT_SCOPE:
+            raise self._fail(f"RETURN of the negated variable `{'.'.join(name.parts)}`", name.span, "no event is bound to it in a match.")
+        return variable
+
+    def _check_visible(self, bound: b.Expr, span: Span, clause: str) -> None:
+        for variable in sorted(variables_of(bound)):
+            slot = self.scopes.slots[variable]
+            if slot.scope != b.ROOT_SCOPE:
+                raise self._fail(f"{clause} of the negated variable `{slot.output_name}`", span, "no event is bound to it in a match.")
+
+    def _check_no_group(self, bound: b.Expr, span: Span, clause: str) -> None:
+        match bound:
+            case b.Column():
+                slot = self.scopes.slots[bound.variable]
+                if slot.event.quantifier is not None:
+                    hint = f"take one value of it: FIRST, LAST, SUM, AVG, MIN or MAX, or RETURN `{slot.output_name}` whole."
+                    raise self._fail(f"{clause} of one attribute of the group `{slot.output_name}`", span, hint)
+            case b.Operation():
+                for operand in bound.operands:
+                    self._check_no_group(operand, span, clause)
+
+    def _aggregate(self, aggregate: s.Aggregate) -> b.AggregateOutput:
+        if aggregate.argument is None:
+            return b.AggregateOutput("COUNT", None, None, aggregate.alias or "count", aggregate.span)
+        bound = self._binder(None).resolve(aggregate.argument)
+        if not isinstance(bound, b.Column):
+            raise self._fail(f"{aggregate.function} of an objective", aggregate.span, "AGG takes `variable.attribute`.")
+        self._check_visible(bound, aggregate.span, "AGG")
+        self._aggregate_kind(aggregate.function, bound.kind, aggregate.argument.span)
+        name = "_".join([aggregate.function.lower(), *aggregate.argument.parts])
+        return b.AggregateOutput(aggregate.function, bound.variable, bound.name, aggregate.alias or name, aggregate.span)
+
+    def _ranking(self, statement: s.Statement) -> b.Ranking | None:
+        sources = [(None, statement.preference)] if statement.preference else [(d.name, d.statement.preference) for d in self.scopes.script.definitions]
+        written = [(definition, o) for definition, preference in sources if preference for o in preference.objectives]
+        if not written:
+            return None
+        assert statement.returns is not None and statement.returns.limit is not None, "check_clauses asks for k beside PREF"
+        objectives = tuple(self._objective(i, o, definition) for i, (definition, o) in enumerate(written, start=1))
+        merge = (statement.preference.merge if statement.preference else None) or "MIN"
+        return b.Ranking(objectives, merge, statement.returns.limit)
+
+    def _objective(self, number: int, objective: s.Objective, definition: str | None) -> b.Objective:
+        bound = settled(self._binder(definition).bind(objective.expression))
+        if bound.kind not in (*b.NUMERIC, b.Kind.DURATION, b.Kind.NULL):
+            raise self._fail(f"a preference is a number, not a {bound.kind.value}", objective.expression.span)
+        self._check_visible(bound, objective.span, "PREF")
+        self._check_no_group(bound, objective.span, "PREF")
+        own = f"{definition}.{objective.name}" if definition and objective.name else objective.name
+        return b.Objective(own or f"objective_{number}", objective.maximise, bound, preference_class(bound), objective.span)
+
+
+def _check_output_names(query: b.BoundQuery) -> None:
+    spans: list[tuple[str, Span]] = []
+    if query.ranking:
+        fixed = (["window_end"] if query.update else []) + list(query.group_by) + ["rank", "score"]
+        spans += [(name, query.output[0].span) for name in fixed] + [(o.name, o.span) for o in query.ranking.objectives]
+    if query.aggregates:
+        spans += [(name, query.aggregates[0].span) for name in ("time", *query.group_by)]
+        spans += [(a.name, a.span) for a in query.aggregates]
+    spans += [(o.name, o.span) for o in query.output]
+    if query.show_bounds:
+        spans = [(name, query.output[0].span) for name in ("match_start", "match_end")] + spans
+    seen: set[str] = set()
+    for name, span in spans:
+        if name in seen:
+            raise QueryError(f"two output columns are called `{name}`", query.text, span, "give one of them another name with AS.")
+        seen.add(name)
+
+

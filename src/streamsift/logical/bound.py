@@ -1,0 +1,317 @@
+"""The bound query: the syntax tree with every name, type, scope and unit settled against one schema.
+
+Everything here is frozen, compares by content and travels to Spark workers as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+
+import pyarrow as pa
+
+from streamsift.errors import NOWHERE, Span
+from streamsift.language.syntax import Emit, Quantifier
+
+
+def _span() -> Span:
+    return field(default=NOWHERE, compare=False, repr=False)
+
+
+class Kind(Enum):
+    """What a value is, as far as operators care. The value is how error messages spell it."""
+
+    INTEGER = "integer"
+    DECIMAL = "decimal"
+    FLOAT = "double"
+    STRING = "string"
+    BOOLEAN = "boolean"
+    TIMESTAMP = "timestamp"
+    DATE = "date"
+    DURATION = "duration"
+    NULL = "null"
+    OTHER = "nested or binary value"  # carried through to the output; only IS NULL can look at it
+
+
+NUMERIC = frozenset({Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT})
+
+
+# --- expressions -------------------------------------------------------------------------------------------------
+
+THIS_ROW = -1  # Column.variable inside a WITH predicate: the row that is being classified
+TIME = "$time"  # Column.name for the bound time, whatever its column is called (already parsed, if it was text)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The attribute `name` (spelt as in the schema, or TIME) of the event that `variable` is bound to."""
+
+    variable: int
+    name: str
+    kind: Kind
+    span: Span = _span()
+
+
+Scalar = int | float | Decimal | str | bool | datetime | date | timedelta | None
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    value: Scalar
+    kind: Kind
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operator or function over operands.
+
+    Arithmetic: + - * / % ^ negative, abs sqrt log exp least greatest coalesce lower upper.
+    Predicates (kind BOOLEAN): = != < <= > >= and or not is_null like in. `in` has the value first, then the items;
+    `like` the value, then the pattern as a Constant.
+    """
+
+    op: str
+    operands: tuple[Expr, ...]
+    kind: Kind
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class GroupAggregate:
+    """COUNT (column None), SUM AVG MIN MAX FIRST LAST over the group of a Kleene variable."""
+
+    function: str
+    variable: int
+    column: str | None
+    kind: Kind
+    span: Span = _span()
+
+
+Expr = Column | Constant | Operation | GroupAggregate
+
+
+# --- classes, variables, predicates --------------------------------------------------------------------------------
+
+
+class ClassRule(Enum):
+    """Which of the four resolution rules gave a class its rows."""
+
+    WITH = "WITH"  # rows that satisfy the class's predicate
+    ANY = "ANY"  # every row
+    TYPE = "type"  # rows whose type column equals the class name
+    ALL = "no type column"  # every row, the T1;T2;T3 style
+
+
+@dataclass(frozen=True, slots=True)
+class EventClass:
+    name: str
+    rule: ClassRule
+    predicate: Expr | None = None  # over THIS_ROW, for WITH
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable of the pattern; its index is its place in order of appearance, negated ones included."""
+
+    index: int
+    name: str  # as in the output: `a`, or `S1.A` for a definition's
+    event_class: EventClass
+    quantifier: Quantifier | None
+    scope: int  # id of the innermost Negated that holds it; ROOT_SCOPE for a positive variable
+    span: Span = _span()
+
+    @property
+    def positive(self) -> bool:
+        return self.scope == ROOT_SCOPE
+
+
+ROOT_SCOPE = 0
+
+
+class PredicateClass(Enum):
+    """How a predicate can be evaluated, cheapest first."""
+
+    LOCAL = "local"  # one variable: a filter on its class
+    EQUALITY = "equality"  # one side of one variable = one side of another: a hash lookup
+    PAIRWISE = "pairwise"  # the same with another comparison: compared code by code in the kernel
+    GENERAL = "general"  # anything else: evaluated over columns of candidate rows
+    GROUP = "group"  # mentions an aggregate over a Kleene group: filters finished matches
+    CONSTANT = "constant"  # mentions no variable
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """One piece of a WHERE or of an operator's own predicates, split at top-level ANDs, chains and `[attr]`."""
+
+    expression: Expr
+    variables: tuple[int, ...]  # ascending, without repetition
+    scope: int  # the innermost Negated one of whose variables it mentions, else ROOT_SCOPE
+    predicate_class: PredicateClass
+    text: str
+    span: Span = _span()
+
+
+# --- patterns ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    variable: int
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    children: tuple[Node, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    children: tuple[Node, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Disjunction:
+    children: tuple[Node, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Negated:
+    child: Node
+    scope: int
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class SubPattern:
+    """A use of a definition: its pattern, limited by its own window when it has one."""
+
+    name: str
+    child: Node
+    window: Window | None
+    span: Span = _span()
+
+
+Node = Leaf | Sequence | Conjunction | Disjunction | Negated | SubPattern
+
+
+# --- time, windows, output -----------------------------------------------------------------------------------------
+
+
+class TimeKind(Enum):
+    INTEGER = "integer"
+    DECIMAL = "decimal"
+    FLOAT = "double"
+    TIMESTAMP = "timestamp"
+    DATE = "date"
+    TEXT = "ISO-8601 text"  # a string column, read as timestamps
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """Which columns are the time, the class name and the order among equal times."""
+
+    time: str
+    time_kind: TimeKind
+    type: str | None = None
+    order: str | None = None
+
+
+class WindowKind(Enum):
+    TIME = "time"
+    COUNT = "count"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """`length` in seconds for timestamps and dates, in the column's own units for numbers, in rows for COUNT."""
+
+    kind: WindowKind
+    length: Fraction
+    exclusive: bool
+    text: str
+    span: Span = _span()
+
+
+class PreferenceClass(Enum):
+    LINEAR = "linear"  # a weighted sum of attributes
+    MONOTONE = "monotone"  # rises (or falls) with each variable's own part
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    name: str
+    maximise: bool
+    expression: Expr
+    preference_class: PreferenceClass
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    objectives: tuple[Objective, ...]
+    merge: str  # SUM AVG MIN MAX PRODUCT
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateOutput:
+    function: str
+    variable: int | None
+    column: str | None
+    name: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class WholeEvent:
+    """An output column that holds the event (or the array of events) of a variable."""
+
+    variable: int
+    name: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """An output column that holds the value of an expression."""
+
+    expression: Expr
+    name: str
+    span: Span = _span()
+
+
+OutputItem = WholeEvent | Computed
+
+
+@dataclass(frozen=True, slots=True)
+class BoundQuery:
+    """What a query means for one schema and binding.
+
+    `output` are the columns of a match; `show_bounds` adds match_start and match_end (there is no RETURN).
+    `partition_by` and `group_by` are columns; the equalities they imply are already among `predicates`.
+    """
+
+    pattern: Node
+    variables: tuple[Variable, ...]
+    predicates: tuple[Predicate, ...]
+    window: Window | None
+    partition_by: tuple[str, ...]
+    group_by: tuple[str, ...]
+    aggregates: tuple[AggregateOutput, ...]
+    ranking: Ranking | None
+    update: Window | None
+    emit: Emit
+    output: tuple[OutputItem, ...]
+    show_bounds: bool
+    binding: Binding
+    schema: pa.Schema
+    text: str = field(compare=False, repr=False)

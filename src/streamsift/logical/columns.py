@@ -1,0 +1,111 @@
+"""A schema and the caller's bindings in, resolved columns and their kinds out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyarrow import types as t
+
+from streamsift.errors import NOWHERE, QueryError, Span, nearest
+from streamsift.logical.bound import TIME, Binding, Kind, TimeKind
+
+
+def kind_of(data_type: pa.DataType) -> Kind:
+    """What a column's values are, as far as operators care."""
+    if t.is_dictionary(data_type):
+        return kind_of(data_type.value_type)
+    checks = (
+        (t.is_uint64, Kind.DECIMAL),  # beyond int64: computed with as decimal(20, 0)
+        (t.is_integer, Kind.INTEGER),
+        (t.is_floating, Kind.FLOAT),
+        (t.is_decimal, Kind.DECIMAL),
+        (t.is_boolean, Kind.BOOLEAN),
+        (t.is_timestamp, Kind.TIMESTAMP),
+        (t.is_date, Kind.DATE),
+        (t.is_duration, Kind.DURATION),
+        (t.is_null, Kind.NULL),
+        (lambda d: t.is_string(d) or t.is_large_string(d) or t.is_string_view(d), Kind.STRING),
+    )
+    return next((kind for check, kind in checks if check(data_type)), Kind.OTHER)
+
+
+_TIME_KINDS = {
+    Kind.INTEGER: TimeKind.INTEGER,
+    Kind.FLOAT: TimeKind.FLOAT,
+    Kind.DECIMAL: TimeKind.DECIMAL,
+    Kind.TIMESTAMP: TimeKind.TIMESTAMP,
+    Kind.DATE: TimeKind.DATE,
+    Kind.STRING: TimeKind.TEXT,
+}
+_VALUE_KIND = {
+    TimeKind.INTEGER: Kind.INTEGER,
+    TimeKind.FLOAT: Kind.FLOAT,
+    TimeKind.DECIMAL: Kind.DECIMAL,
+    TimeKind.TIMESTAMP: Kind.TIMESTAMP,
+    TimeKind.DATE: Kind.DATE,
+    TimeKind.TEXT: Kind.TIMESTAMP,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The event columns of one stream: finds them by name as Spark does."""
+
+    schema: pa.Schema
+    binding: Binding
+    case_sensitive: bool
+
+    def find(self, name: str, text: str, span: Span) -> tuple[str, Kind]:
+        """The column that an attribute names and its kind; TIME for `time` and `t` where no column has that name."""
+        found = _matching(self.schema, name, self.case_sensitive)
+        if found:
+            column = _the_only(found, name, text, span)
+            return column, kind_of(self.schema.field(column).type)
+        if name.lower() in ("time", "t"):
+            return TIME, _VALUE_KIND[self.binding.time_kind]
+        raise QueryError(f"unknown column `{name}`", text, span, nearest(name, self.schema.names))
+
+
+def bind_columns(
+    schema: pa.Schema, time: str, type: str | None, order: str | None, case_sensitive: bool = False
+) -> Columns:
+    """Checks the caller's `time`, `type` and `order` against the schema."""
+    time_column, time_kind = _bound(schema, "time", time, case_sensitive)
+    if time_kind not in _TIME_KINDS:
+        raise QueryError(
+            f"the time column `{time_column}` is a {time_kind.value}",
+            hint="time is a timestamp, a date or a number; a string is read as an ISO-8601 timestamp.",
+        )
+    type_column = order_column = None
+    if type is not None:
+        type_column, type_kind = _bound(schema, "type", type, case_sensitive)
+        if type_kind not in (Kind.STRING, Kind.NULL):
+            raise QueryError(
+                f"the type column `{type_column}` is a {type_kind.value}",
+                hint="type is a string column with class names; classes over other columns are defined in WITH.",
+            )
+    if order is not None:
+        order_column, order_kind = _bound(schema, "order", order, case_sensitive)
+        if order_kind is Kind.OTHER:
+            raise QueryError(f"the order column `{order_column}` is a {order_kind.value}", hint="order events by a number, a string or a time.")
+    return Columns(schema, Binding(time_column, _TIME_KINDS[time_kind], type_column, order_column), case_sensitive)
+
+
+def _bound(schema: pa.Schema, role: str, name: str, case_sensitive: bool) -> tuple[str, Kind]:
+    found = _matching(schema, name, case_sensitive)
+    if not found:
+        raise QueryError(f"the {role} column `{name}` is not in the data", hint=nearest(name, schema.names))
+    column = _the_only(found, name, "", NOWHERE)
+    return column, kind_of(schema.field(column).type)
+
+
+def _matching(schema: pa.Schema, name: str, case_sensitive: bool) -> list[str]:
+    exact = [n for n in schema.names if n == name]
+    return exact or ([] if case_sensitive else [n for n in schema.names if n.lower() == name.lower()])
+
+
+def _the_only(found: list[str], name: str, text: str, span: Span) -> str:
+    if len(found) > 1:
+        raise QueryError(f"`{name}` could be any of the columns {', '.join(f'`{f}`' for f in found)}", text, span, "rename one of them.")
+    return found[0]

@@ -1,0 +1,297 @@
+"""An expression's syntax in, a typed expression over columns out; types that do not fit raise QueryError with both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+
+from streamsift.errors import QueryError, Span
+from streamsift.language import syntax as s
+from streamsift.logical.bound import NUMERIC, Column, Constant, Expr, GroupAggregate, Kind, Operation
+
+SECONDS_PER_UNIT = {
+    s.Unit.MILLISECOND: Fraction(1, 1000),
+    s.Unit.SECOND: Fraction(1),
+    s.Unit.MINUTE: Fraction(60),
+    s.Unit.HOUR: Fraction(3600),
+    s.Unit.DAY: Fraction(86400),
+}
+_INSTANTS = frozenset({Kind.TIMESTAMP, Kind.DATE})
+_ORDERED_LITERAL = (s.Number, s.String)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionBinder:
+    """Binds expressions whose names `resolve` turns into columns (or whole expressions, for objectives)."""
+
+    text: str
+    resolve: Callable[[s.Name], Expr]
+    group: Callable[[s.Call], GroupAggregate]
+
+    def _fail(self, message: str, span: Span, hint: str = "") -> QueryError:
+        return QueryError(message, self.text, span, hint)
+
+    def predicate(self, expression: s.Expression) -> Expr:
+        """A bound expression that is true, false or unknown."""
+        bound = self.bind(expression)
+        if bound.kind not in (Kind.BOOLEAN, Kind.NULL):
+            raise self._fail(f"a predicate was expected here, not a {bound.kind.value}", expression.span, "compare it with something: `= …`, `> …`, `IS NOT NULL`.")
+        return bound
+
+    def bind(self, expression: s.Expression) -> Expr:
+        match expression:
+            case s.Name():
+                return self.resolve(expression)
+            case s.Number() | s.String() | s.Boolean() | s.Null() | s.Timestamp() | s.Duration():
+                return self._constant(expression)
+            case s.Negative():
+                return self._negative(expression)
+            case s.Arithmetic():
+                return self._arithmetic(expression)
+            case s.Call():
+                return self._call(expression)
+            case s.Comparison():
+                pairs = tuple(
+                    self.comparison(op, left, right, expression.span)
+                    for op, left, right in zip(expression.ops, expression.operands, expression.operands[1:], strict=False)
+                )
+                return pairs[0] if len(pairs) == 1 else Operation("and", pairs, Kind.BOOLEAN, expression.span)
+            case s.SameAttribute():
+                raise self._fail(f"`[{expression.attribute}]` inside another predicate", expression.span, "it stands alone or at the top level of AND.")
+            case s.InList():
+                items = [self.comparison("=", expression.operand, item, item.span) for item in expression.items]
+                operand = items[0].operands[0]
+                bound: Expr = Operation("in", (operand, *(i.operands[1] for i in items)), Kind.BOOLEAN, expression.span)
+                return self._maybe_not(bound, expression.negated)
+            case s.Between():
+                low = self.comparison(">=", expression.operand, expression.low, expression.low.span)
+                high = self.comparison("<=", expression.operand, expression.high, expression.high.span)
+                return self._maybe_not(Operation("and", (low, high), Kind.BOOLEAN, expression.span), expression.negated)
+            case s.IsNull():
+                operand = self.bind(expression.operand)
+                return self._maybe_not(Operation("is_null", (operand,), Kind.BOOLEAN, expression.span), expression.negated)
+            case s.Like():
+                operand = self._expect(expression.operand, "LIKE", Kind.STRING)
+                pattern = Constant(expression.pattern, Kind.STRING, expression.span)
+                return self._maybe_not(Operation("like", (operand, pattern), Kind.BOOLEAN, expression.span), expression.negated)
+            case s.NotExpression():
+                return Operation("not", (self.predicate(expression.operand),), Kind.BOOLEAN, expression.span)
+            case s.AllOf() | s.AnyOf():
+                op = "and" if isinstance(expression, s.AllOf) else "or"
+                return Operation(op, tuple(self.predicate(o) for o in expression.operands), Kind.BOOLEAN, expression.span)
+
+    def comparison(self, op: str, left: s.Expression, right: s.Expression, span: Span) -> Operation:
+        a, b = self._reconciled(self.bind(left), self.bind(right))
+        if not _comparable(a.kind, b.kind):
+            raise self._fail(f"`{op}` compares a {a.kind.value} with a {b.kind.value}", span, _comparison_hint(a, b))
+        return Operation(op, (a, b), Kind.BOOLEAN, span)
+
+    @staticmethod
+    def _maybe_not(bound: Expr, negated: bool) -> Expr:
+        return Operation("not", (bound,), Kind.BOOLEAN, bound.span) if negated else bound
+
+    def _expect(self, expression: s.Expression, what: str, *kinds: Kind) -> Expr:
+        bound = self.bind(expression)
+        if bound.kind not in (*kinds, Kind.NULL):
+            wanted = " or ".join(k.value for k in kinds)
+            raise self._fail(f"{what} takes a {wanted}, not a {bound.kind.value}", expression.span)
+        return bound
+
+    @staticmethod
+    def _reconciled(left: Expr, right: Expr) -> tuple[Expr, Expr]:
+        """A literal with a point is a decimal next to a decimal, and a double anywhere else."""
+        if left.kind is Kind.DECIMAL:
+            right = _as_decimal(right)
+        elif right.kind is Kind.DECIMAL:
+            left = _as_decimal(left)
+        return left, right
+
+    def _constant(self, literal: s.Number | s.String | s.Boolean | s.Null | s.Timestamp | s.Duration) -> Constant:
+        span = literal.span
+        match literal:
+            case s.Number(value=int() as value):
+                if -(2**63) <= value < 2**63:
+                    return Constant(value, Kind.INTEGER, span)
+                if abs(value) < 10**38:
+                    return Constant(Decimal(value), Kind.DECIMAL, span)
+                raise self._fail("this number has more than 38 digits", span)
+            case s.Number():
+                return _Literal(float(literal.value), Kind.FLOAT, span, written=Decimal(literal.value))
+            case s.String():
+                return Constant(literal.value, Kind.STRING, span)
+            case s.Boolean():
+                return Constant(literal.value, Kind.BOOLEAN, span)
+            case s.Null():
+                return Constant(None, Kind.NULL, span)
+            case s.Timestamp():
+                return Constant(self._instant(literal), Kind.TIMESTAMP, span)
+            case s.Duration():
+                return Constant(self._timedelta(literal), Kind.DURATION, span)
+
+    def _instant(self, literal: s.Timestamp) -> datetime:
+        try:
+            instant = datetime.fromisoformat(literal.text.strip())
+        except ValueError:
+            raise self._fail(f"`{literal.text}` is not a timestamp", literal.span, "write TIMESTAMP '2024-05-01 12:30:00', with +02:00 or Z for a zone.") from None
+        return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
+
+    def _timedelta(self, literal: s.Duration) -> timedelta:
+        microseconds = Fraction(literal.value) * SECONDS_PER_UNIT[literal.unit] * 1_000_000
+        if microseconds.denominator != 1 or abs(microseconds) >= 2**62:
+            raise self._fail("a duration in an expression is a whole number of microseconds, below 146,000 years", literal.span)
+        try:
+            return timedelta(microseconds=int(microseconds))
+        except OverflowError:
+            raise self._fail("this duration is too long", literal.span) from None
+
+    def _negative(self, expression: s.Negative) -> Expr:
+        operand = self._expect(expression.operand, "unary minus", *sorted(NUMERIC, key=lambda k: k.value), Kind.DURATION)
+        match operand:
+            case _Literal():
+                assert isinstance(operand.value, float)
+                return _Literal(-operand.value, Kind.FLOAT, expression.span, written=-operand.written)
+            case Constant(value=int() | Decimal() | timedelta() as value):
+                return Constant(-value, operand.kind, expression.span)
+        return Operation("negative", (operand,), operand.kind, expression.span)
+
+    def _arithmetic(self, expression: s.Arithmetic) -> Expr:
+        left, right = self._reconciled(self.bind(expression.left), self.bind(expression.right))
+        kind = _arithmetic_kind(expression.op, left.kind, right.kind)
+        if kind is None:
+            hint = "text cannot be computed with; is the column read with the right type?" if Kind.STRING in (left.kind, right.kind) else ""
+            raise self._fail(f"`{expression.op}` cannot take a {left.kind.value} and a {right.kind.value}", expression.span, hint)
+        return Operation(expression.op, (left, right), kind, expression.span)
+
+    def _call(self, call: s.Call) -> Expr:
+        numeric = (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT)
+        match call.function:
+            case "COUNT" | "SUM" | "AVG" | "MIN" | "MAX" | "FIRST" | "LAST":
+                return self.group(call)
+            case "ABS":
+                operand = self._expect(call.arguments[0], "ABS", *numeric, Kind.DURATION)
+                return Operation("abs", (operand,), operand.kind, call.span)
+            case "SQRT" | "LOG" | "EXP" | "POW":
+                operands = tuple(self._expect(a, call.function, *numeric) for a in call.arguments)
+                return Operation("^" if call.function == "POW" else call.function.lower(), operands, Kind.FLOAT, call.span)
+            case "LOWER" | "UPPER":
+                return Operation(call.function.lower(), (self._expect(call.arguments[0], call.function, Kind.STRING),), Kind.STRING, call.span)
+            case _:
+                return self._choice(call)
+
+    def _choice(self, call: s.Call) -> Operation:
+        """LEAST, GREATEST and COALESCE: arguments of one family, the result of their common kind."""
+        operands = [self.bind(a) for a in call.arguments]
+        if any(o.kind is Kind.DECIMAL for o in operands):
+            operands = [_as_decimal(o) for o in operands]
+        kind = Kind.NULL
+        for argument, operand in zip(call.arguments, operands, strict=True):
+            common = _common_kind(kind, operand.kind)
+            if common is None or (common is Kind.OTHER and call.function != "COALESCE"):
+                raise self._fail(f"{call.function} mixes a {kind.value} and a {operand.kind.value}", argument.span)
+            kind = common
+        return Operation(call.function.lower(), tuple(operands), kind, call.span)
+
+
+@dataclass(frozen=True, slots=True)
+class _Literal(Constant):
+    """A number with a point, still as written: it becomes a decimal next to a decimal."""
+
+    written: Decimal = Decimal(0)
+
+
+def settled(expression: Expr) -> Expr:
+    """The expression with plain constants only, as the rest of the system knows them."""
+    match expression:
+        case _Literal():
+            return Constant(expression.value, expression.kind, expression.span)
+        case Operation():
+            return replace(expression, operands=tuple(settled(o) for o in expression.operands))
+        case _:
+            return expression
+
+
+def variables_of(expression: Expr) -> frozenset[int]:
+    match expression:
+        case Column() | GroupAggregate():
+            return frozenset({expression.variable})
+        case Operation():
+            return frozenset().union(*(variables_of(o) for o in expression.operands))
+        case _:
+            return frozenset()
+
+
+def has_group(expression: Expr) -> bool:
+    match expression:
+        case GroupAggregate():
+            return True
+        case Operation():
+            return any(has_group(o) for o in expression.operands)
+        case _:
+            return False
+
+
+def _as_decimal(expression: Expr) -> Expr:
+    if isinstance(expression, _Literal):
+        digits = expression.written.as_tuple()
+        if isinstance(digits.exponent, int) and -38 < digits.exponent and len(digits.digits) + max(digits.exponent, 0) <= 38:
+            return Constant(expression.written, Kind.DECIMAL, expression.span)
+    return expression
+
+
+def _comparable(a: Kind, b: Kind) -> bool:
+    if Kind.OTHER in (a, b):
+        return False
+    return Kind.NULL in (a, b) or a is b or {a, b} <= NUMERIC or {a, b} <= _INSTANTS
+
+
+def _comparison_hint(a: Expr, b: Expr) -> str:
+    kinds = {a.kind, b.kind}
+    if kinds & _INSTANTS and Kind.STRING in kinds:
+        return "write a time as TIMESTAMP '2024-05-01 12:30:00'."
+    if Kind.DURATION in kinds and kinds & NUMERIC:
+        return "give the number a unit, as in `5 min`."
+    if Kind.STRING in kinds and kinds & NUMERIC:
+        return "quote the number to compare text with text, or read the column as a number."
+    if Kind.OTHER in kinds:
+        return "nested and binary columns are carried through, not compared."
+    return "both sides must be of one kind."
+
+
+def _arithmetic_kind(op: str, a: Kind, b: Kind) -> Kind | None:
+    """The kind of `a op b`, or None where it has no meaning. `/` is real division."""
+    if Kind.NULL in (a, b):
+        a, b = (b, b) if a is Kind.NULL else (a, a)
+        if a is Kind.NULL:
+            return Kind.NULL
+        if a in _INSTANTS:
+            return a if op in "+-" else None
+    if {a, b} <= NUMERIC:
+        if op in ("/", "^") or Kind.FLOAT in (a, b):
+            return Kind.FLOAT
+        return Kind.DECIMAL if Kind.DECIMAL in (a, b) else Kind.INTEGER
+    if a in _INSTANTS and b in _INSTANTS:
+        return Kind.DURATION if op == "-" else None
+    if a in _INSTANTS and b is Kind.DURATION:
+        return Kind.TIMESTAMP if op in "+-" else None
+    if a is Kind.DURATION and b in _INSTANTS:
+        return Kind.TIMESTAMP if op == "+" else None
+    if a is b is Kind.DURATION:
+        return {"+": Kind.DURATION, "-": Kind.DURATION, "/": Kind.FLOAT}.get(op)
+    if a is Kind.DURATION and b in NUMERIC:
+        return Kind.DURATION if op in "*/" else None
+    if a in NUMERIC and b is Kind.DURATION:
+        return Kind.DURATION if op == "*" else None
+    return None
+
+
+def _common_kind(a: Kind, b: Kind) -> Kind | None:
+    if a is Kind.NULL or a is b:
+        return b
+    if b is Kind.NULL:
+        return a
+    if {a, b} <= NUMERIC:
+        return Kind.FLOAT if Kind.FLOAT in (a, b) else Kind.DECIMAL
+    return Kind.TIMESTAMP if {a, b} <= _INSTANTS else None

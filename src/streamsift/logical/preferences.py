@@ -1,0 +1,75 @@
+"""A bound preference in, its class out: linear, monotone or other. The class decides how matches can be ranked."""
+
+from __future__ import annotations
+
+from streamsift.logical.bound import NUMERIC, Column, Constant, Expr, Kind, Operation, PreferenceClass
+from streamsift.logical.expressions import variables_of
+
+
+def preference_class(expression: Expr) -> PreferenceClass:
+    if _linear(expression):
+        return PreferenceClass.LINEAR
+    return PreferenceClass.MONOTONE if _monotone(expression) else PreferenceClass.OTHER
+
+
+def _linear(expression: Expr) -> bool:
+    """A sum of attributes with constant weights."""
+    match expression:
+        case Column():
+            return expression.kind in NUMERIC or expression.kind in (Kind.TIMESTAMP, Kind.DATE, Kind.DURATION)
+        case Constant():
+            return True
+        case Operation(op="+" | "-" | "negative"):
+            return all(_linear(o) for o in expression.operands)
+        case Operation(op="*", operands=(left, right)):
+            return (isinstance(left, Constant) and _linear(right)) or (isinstance(right, Constant) and _linear(left))
+        case Operation(op="/", operands=(left, Constant())):
+            return _linear(left)
+        case _:
+            return False
+
+
+def _monotone(expression: Expr) -> bool:
+    """Rises or falls with each variable's own part, the others held still.
+
+    A sub-expression over one variable is such a part, whatever it does inside.
+    """
+    if len(variables_of(expression)) <= 1:
+        return True
+    match expression:
+        case Operation(op="+" | "-" | "negative" | "sqrt" | "log" | "exp" | "least" | "greatest"):
+            return _parts_are_apart(expression) and all(_monotone(o) for o in expression.operands)
+        case Operation(op="*", operands=operands):
+            apart = _parts_are_apart(expression) and all(_monotone(o) for o in operands)
+            return apart and (any(isinstance(o, Constant) for o in operands) or all(_not_negative(o) for o in operands))
+        case Operation(op="/", operands=(left, Constant())):
+            return _monotone(left)
+        case Operation(op="^", operands=(left, Constant(value=int() | float() as power))):
+            return _monotone(left) and (_not_negative(left) or power % 2 == 1)
+        case _:
+            return False
+
+
+def _parts_are_apart(expression: Operation) -> bool:
+    """No variable feeds two operands: it could pull them in opposite directions."""
+    seen: set[int] = set()
+    for operand in expression.operands:
+        variables = variables_of(operand)
+        if seen & variables:
+            return False
+        seen |= variables
+    return True
+
+
+def _not_negative(expression: Expr) -> bool:
+    match expression:
+        case Constant(value=int() | float() as value):
+            return value >= 0
+        case Operation(op="abs" | "sqrt" | "exp"):
+            return True
+        case Operation(op="^", operands=(_, Constant(value=int() as power))):
+            return power % 2 == 0
+        case Operation(op="+" | "*" | "least" | "greatest"):
+            return all(_not_negative(o) for o in expression.operands)
+        case _:
+            return False
