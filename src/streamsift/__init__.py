@@ -1,0 +1,29 @@
+"""Streamsift: find, count and rank patterns in event streams, on Spark and on Arrow tables."""
+
+from streamsift.api import Query, all_of, any_of, event, query, seq
+from streamsift.errors import (
+    BadInputError,
+    BadRowsWarning,
+    QueryError,
+    QuerySyntaxError,
+    SetupError,
+    StreamsiftError,
+    UnsupportedQuery,
+)
+
+__version__ = "0.1.0"
+__all__ = [
+    "BadInputError",
+    "BadRowsWarning",
+    "Query",
+    "QueryError",
+    "QuerySyntaxError",
+    "SetupError",
+    "StreamsiftError",
+    "UnsupportedQuery",
+    "all_of",
+    "any_of",
+    "event",
+    "query",
+    "seq",
+]

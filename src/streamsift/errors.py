@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from unicodedata import combining, east_asian_width
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +73,34 @@ def render(message: str, text: str, span: Span, hint: str) -> str:
         number = text.count("\n", 0, start) + 1
         gutter = f"{number:>4} | "
         width = max(1, min(span.end, line_end) - start)
-        # Tabs keep their place above the caret so that it stays under what it points at.
-        pad = "".join("\t" if c == "\t" else " " for c in text[line_start:start])
+        pad, carets = _blank(text[line_start:start]), "^" * max(1, len(_blank(text[start : start + width])))
         parts[0] += f" (line {number}, column {start - line_start + 1})"
-        parts += [gutter + text[line_start:line_end], " " * (len(gutter) - 2) + "| " + pad + "^" * width]
+        parts += [gutter + text[line_start:line_end].rstrip("\r"), " " * (len(gutter) - 2) + "| " + pad + carets]
     if hint:
         parts.append(f"Hint: {hint}")
     return "\n".join(parts)
+
+
+def _blank(text: str) -> str:
+    """White space as wide as the text on a terminal: tabs stay tabs, wide characters take two cells, accents none."""
+    return "".join("\t" if c == "\t" else " " * (2 if east_asian_width(c) in "WF" else not combining(c)) for c in text)
+
+
+def place(text: str, span: Span) -> str:
+    """`line 2, column 5`, for a message that names a second place."""
+    line_start = text.rfind("\n", 0, span.start) + 1
+    return f"line {text.count(chr(10), 0, span.start) + 1}, column {span.start - line_start + 1}"
+
+
+def with_article(noun: str) -> str:
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """A 'did you mean' sentence for the closest known name, or the known names if there are few, or nothing."""
     names = sorted(set(known))
     folded = {n.lower(): n for n in names}
-    close = get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
+    close = get_close_matches(name.lower(), folded, n=1, cutoff=0.7)
     if close:
         return f"did you mean `{folded[close[0]]}`?"
     if 0 < len(names) <= 12:

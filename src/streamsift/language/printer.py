@@ -53,7 +53,9 @@ def print_name(parts: tuple[str, ...]) -> str:
 def _statement(statement: s.Statement) -> str:
     parts = [print_pattern(statement.pattern)]
     if statement.classes:
-        parts.append("WITH " + ", ".join(f"{_name(c.name)} = ({print_expression(c.predicate)})" for c in statement.classes))
+        parts.append(
+            "WITH " + ", ".join(f"{_name(c.name)} = ({print_expression(c.predicate)})" for c in statement.classes)
+        )
     if statement.where is not None:
         parts.append(f"WHERE {print_expression(statement.where)}")
     for keyword, names in (("PARTITION", statement.partition_by), ("GROUP", statement.group_by)):
@@ -155,7 +157,8 @@ def _comparison(expression: s.Comparison | s.InList | s.Between | s.IsNull | s.L
         case s.InList():
             return f"{operand} {negated}IN ({', '.join(_expression(i, _SUM) for i in expression.items)})"
         case s.Between():
-            return f"{operand} {negated}BETWEEN {_expression(expression.low, _SUM)} AND {_expression(expression.high, _SUM)}"
+            low, high = _expression(expression.low, _SUM), _expression(expression.high, _SUM)
+            return f"{operand} {negated}BETWEEN {low} AND {high}"
         case s.IsNull():
             return f"{operand} IS {negated}NULL"
         case s.Like():

@@ -119,10 +119,11 @@ def _mark_predicates(tokens: list[Token]) -> list[Token]:
                 enclosing.is_predicate = True
         if brackets and (token.type in CLOSE or (token.type == "COMMA" and brackets[-1].is_call)):
             end_argument()
-        opens_call = token.type == "LPAR" and marked and marked[-1].type in ("SEQ_CALL", "AND_CALL", "OR_CALL")
+        before = marked[-1].type if marked else ""
+        opens_call = token.type == "LPAR" and before in ("SEQ_CALL", "AND_CALL", "OR_CALL")
         marked.append(token)
         if token.type in OPEN:
-            brackets.append(_Bracket(bool(opens_call), len(marked)))
+            brackets.append(_Bracket(opens_call, len(marked)))
         elif token.type in CLOSE and brackets:
             brackets.pop()
         elif token.type == "COMMA" and brackets and brackets[-1].is_call:

@@ -24,6 +24,13 @@ FUNCTIONS = {  # name: (fewest, most) arguments
     "LOWER": (1, 1),
     "UPPER": (1, 1),
 }
+_EXAMPLES = {
+    "POW": "e.g. POW(a.x, 2), or a.x ^ 2.",
+    "SQRT": "e.g. SQRT(a.x).",
+    "LOG": "it is the natural logarithm; for another base divide: LOG(a.x) / LOG(10).",
+    "MIN": "it is over the group of a Kleene variable; the least of several values is LEAST(a.x, b.x).",
+    "MAX": "it is over the group of a Kleene variable; the greatest of several values is GREATEST(a.x, b.x).",
+}
 GROUP_FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "FIRST", "LAST")
 AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX")
 MERGES = ("SUM", "AVG", "MIN", "MAX", "PRODUCT")
@@ -36,8 +43,15 @@ UNITS = {
     s.Unit.EVENT: ("event", "events", "unit", "units"),
 }
 _UNIT_OF = {spelling: unit for unit, spellings in UNITS.items() for spelling in spellings}
-_CALLS = {"SEQ_CALL": s.Seq, "AND_CALL": s.And, "OR_CALL": s.Or}
+_CALLS: dict[str, type[s.Seq] | type[s.And] | type[s.Or]] = {"SEQ_CALL": s.Seq, "AND_CALL": s.And, "OR_CALL": s.Or}
 _DEFINITION_CLAUSES = ("classes", "where", "partition_by", "preference", "window")
+_INSTEAD_OF_A_SECOND = {
+    "where": "join the predicates with AND.",
+    "preference": "join the objectives with AND.",
+    "window": "leave one of them out.",
+    "update": "leave one of them out.",
+    "emit": "leave one of them out.",
+}
 _CLAUSE_NAMES = {
     "classes": "WITH",
     "where": "WHERE",
@@ -73,10 +87,6 @@ def _nodes(children: list[Any]) -> list[Any]:
     return [child for child in children if not isinstance(child, Token)]
 
 
-def _number(token: Token) -> int | Decimal:
-    return int(token) if token.isdigit() else Decimal(token)
-
-
 @v_args(meta=True)
 class TreeBuilder(Transformer[Token, Any]):
     def __init__(self, text: str) -> None:
@@ -96,6 +106,11 @@ class TreeBuilder(Transformer[Token, Any]):
         values = {f.name: getattr(statement, f.name) for f in fields(statement) if f.name in _CLAUSE_NAMES}
         return {name: value for name, value in values.items() if value not in (None, ())}
 
+    def _number(self, token: Token) -> int | Decimal:
+        if len(token) > 400:
+            raise self._fail(f"a number of {len(token)} digits", _of_token(token), "the longest decimals have 38.")
+        return int(token) if token.isdigit() else Decimal(token)
+
     # --- script ---
     def script(self, meta: Meta, children: list[Any]) -> s.Script:
         *definitions, statement = children
@@ -107,7 +122,8 @@ class TreeBuilder(Transformer[Token, Any]):
         for clause in clauses:
             if clause.field in found:
                 name = _CLAUSE_NAMES[clause.field]
-                raise self._fail(f"a second {name}", clause.span, f"give {name} once; several of its items are joined by a comma or AND.")
+                instead = _INSTEAD_OF_A_SECOND.get(clause.field, "put all of it into one, separated by commas.")
+                raise self._fail(f"a second {name}", clause.span, instead)
             found[clause.field] = clause
         return s.Statement(pattern, **{name: clause.value for name, clause in found.items()}, span=self._span(meta))
 
@@ -118,13 +134,14 @@ class TreeBuilder(Transformer[Token, Any]):
                 raise self._fail(
                     f"{_CLAUSE_NAMES[clause.field]} in the definition of `{name.parts[0]}`",
                     clause.span,
-                    "a definition has WITH, WITHIN, WHERE, PREF and PARTITION BY only; put it into the final statement.",
+                    "a definition has WITH, WITHIN, WHERE, PREF and PARTITION BY only; put it into the statement.",
                 )
         return s.Definition(name.parts[0], self.statement(meta, [pattern, *clauses]), name.span)
 
     # --- patterns ---
     def group(self, meta: Meta, children: list[Any]) -> s.Pattern:
-        return _nodes(children)[0]  # type: ignore[no-any-return]
+        pattern: s.Pattern = children[1]
+        return pattern
 
     def or_pattern(self, meta: Meta, children: list[Any]) -> s.Or:
         return s.Or(tuple(_nodes(children)), span=self._span(meta))
@@ -146,14 +163,20 @@ class TreeBuilder(Transformer[Token, Any]):
         operands = tuple(a for a in arguments if not isinstance(a, _Predicate))
         predicates = tuple(a.expression for a in arguments if isinstance(a, _Predicate))
         if not operands:
-            raise self._fail(f"{children[0].upper()} has predicates but no pattern", self._span(meta), "name at least one event class.")
+            raise self._fail(
+                f"{children[0].upper()} has predicates but no pattern",
+                self._span(meta),
+                "name at least one event class.",
+            )
         return _CALLS[children[0].type](operands, predicates, span=self._span(meta))
 
+    def _is_any(self, name: s.Name) -> bool:
+        return name.parts[0].upper() == "ANY" and self.text[name.span.start] != "`"
+
     def _event(self, meta: Meta, name: s.Name, variable: s.Name | None, quantifier: s.Quantifier | None) -> s.Event:
-        class_name = name.parts[0]
-        any_row = class_name.upper() == "ANY" and self.text[name.span.start] != "`"
+        any_row = self._is_any(name)
         return s.Event(
-            "ANY" if any_row else class_name,
+            "ANY" if any_row else name.parts[0],
             variable.parts[0] if variable else None,
             quantifier,
             any_row,
@@ -194,7 +217,8 @@ class TreeBuilder(Transformer[Token, Any]):
 
     def class_definition(self, meta: Meta, children: list[Any]) -> s.ClassDefinition:
         name, predicate = _nodes(children)
-        return s.ClassDefinition(name.parts[0], predicate, span=name.span)
+        class_name = "ANY" if self._is_any(name) else name.parts[0]
+        return s.ClassDefinition(class_name, predicate, span=name.span)
 
     def where_clause(self, meta: Meta, children: list[Any]) -> _Clause:
         return _Clause("where", children[1], self._span(meta))
@@ -219,13 +243,20 @@ class TreeBuilder(Transformer[Token, Any]):
     def star_aggregate(self, meta: Meta, children: list[Any]) -> s.Aggregate:
         function, alias = self._aggregate_name(children[0]), children[-1]
         if function != "COUNT":
-            raise self._fail(f"{function}(*) has nothing to aggregate", self._span(meta), f"write {function}(variable.attribute).")
+            raise self._fail(
+                f"{function}(*) has nothing to aggregate", self._span(meta), f"write {function}(variable.attribute)."
+            )
         return s.Aggregate("COUNT", None, alias.parts[0] if alias else None, span=self._span(meta))
 
     def attribute_aggregate(self, meta: Meta, children: list[Any]) -> s.Aggregate:
         function, argument, alias = self._aggregate_name(children[0]), children[2], children[-1]
         if function == "COUNT":
-            raise self._fail("AGG COUNT counts matches and takes no attribute", self._span(meta), "write COUNT or COUNT(*).")
+            raise self._fail(
+                "AGG COUNT counts matches and takes no attribute", self._span(meta), "write COUNT or COUNT(*)."
+            )
+        if not isinstance(argument, s.Name):
+            hint = "add the value to the events as a column first."
+            raise self._fail(f"AGG {function} of an expression instead of `variable.attribute`", argument.span, hint)
         return s.Aggregate(function, argument, alias.parts[0] if alias else None, span=self._span(meta))
 
     def _aggregate_name(self, token: Token) -> str:
@@ -237,7 +268,9 @@ class TreeBuilder(Transformer[Token, Any]):
         objectives = tuple(c for c in children if isinstance(c, s.Objective))
         merge = children[-1] if isinstance(children[-1], s.Name) else None
         if merge and merge.parts[0].upper() not in MERGES:
-            raise self._fail(f"`{merge.parts[0]}` is not a way to merge objectives", merge.span, nearest(merge.parts[0], MERGES))
+            raise self._fail(
+                f"`{merge.parts[0]}` is not a way to merge objectives", merge.span, nearest(merge.parts[0], MERGES)
+            )
         preference = s.Preference(objectives, merge.parts[0].upper() if merge else None, span=self._span(meta))
         return _Clause("preference", preference, self._span(meta))
 
@@ -257,13 +290,17 @@ class TreeBuilder(Transformer[Token, Any]):
 
     def duration(self, meta: Meta, children: list[Any]) -> s.Duration:
         number, unit = children
-        return s.Duration(_number(number), self._unit(unit) if unit else s.Unit.NONE, span=self._span(meta))
+        return s.Duration(self._number(number), self._unit(unit) if unit else s.Unit.NONE, span=self._span(meta))
 
     def _unit(self, token: Token) -> s.Unit:
         unit = _UNIT_OF.get(token.lower())
         if unit is None:
             hint = nearest(token, _UNIT_OF)
-            hint = hint if hint.startswith("did you mean") else "units are ms, s, min, h, d, and EVENTS for a count of rows."
+            hint = (
+                hint
+                if hint.startswith("did you mean")
+                else "units are ms, s, min, h, d, and EVENTS for a count of rows."
+            )
             raise self._fail(f"unknown unit `{token}`", _of_token(token), hint)
         return unit
 
@@ -272,7 +309,9 @@ class TreeBuilder(Transformer[Token, Any]):
         try:
             mode = s.Emit(name.parts[0].upper())
         except ValueError:
-            raise self._fail(f"unknown EMIT mode `{name.parts[0]}`", name.span, "EMIT takes FINAL, EACH or CHANGES.") from None
+            raise self._fail(
+                f"unknown EMIT mode `{name.parts[0]}`", name.span, "EMIT takes FINAL, EACH or CHANGES."
+            ) from None
         return _Clause("emit", s.EmitMode(mode, span=self._span(meta)), self._span(meta))
 
     def return_clause(self, meta: Meta, children: list[Any]) -> _Clause:
@@ -281,6 +320,12 @@ class TreeBuilder(Transformer[Token, Any]):
         items = tuple(i for i in items if i is not None)
         limit = self._positive_integer(children[2], "RETURN TOP") if children[2] is not None else None
         first = items[0]
+        if (
+            isinstance(first.expression, s.Negative)
+            and isinstance(first.expression.operand, s.Number)
+            and len(items) == 1
+        ):
+            raise self._fail("RETURN k takes a whole number of at least 1", first.span)
         if limit is None and len(items) == 1 and isinstance(first.expression, s.Number) and first.alias is None:
             if not isinstance(first.expression.value, int) or first.expression.value < 1:
                 raise self._fail("RETURN k takes a whole number of at least 1", first.span)
@@ -321,11 +366,15 @@ class TreeBuilder(Transformer[Token, Any]):
     def not_in_list(self, meta: Meta, children: list[Any]) -> s.InList:
         return self._in(meta, children, True)
 
+    def _between(self, meta: Meta, children: list[Any], negated: bool) -> s.Between:
+        operand, low, high = _nodes(children)
+        return s.Between(operand, low, high, negated, span=self._span(meta))
+
     def between(self, meta: Meta, children: list[Any]) -> s.Between:
-        return s.Between(*_nodes(children), span=self._span(meta))
+        return self._between(meta, children, False)
 
     def not_between(self, meta: Meta, children: list[Any]) -> s.Between:
-        return s.Between(*_nodes(children), negated=True, span=self._span(meta))
+        return self._between(meta, children, True)
 
     def is_null(self, meta: Meta, children: list[Any]) -> s.IsNull:
         return s.IsNull(children[0], span=self._span(meta))
@@ -348,13 +397,15 @@ class TreeBuilder(Transformer[Token, Any]):
         return s.Negative(children[1], span=self._span(meta))
 
     def number(self, meta: Meta, children: list[Token]) -> s.Number:
-        return s.Number(_number(children[0]), span=self._span(meta))
+        return s.Number(self._number(children[0]), span=self._span(meta))
 
     def duration_literal(self, meta: Meta, children: list[Token]) -> s.Duration:
         unit = self._unit(children[1])
         if unit is s.Unit.EVENT:
-            raise self._fail("a count of events is not a value", self._span(meta), "only WITHIN and UPDATE take EVENTS.")
-        return s.Duration(_number(children[0]), unit, span=self._span(meta))
+            raise self._fail(
+                "a count of events is not a value", self._span(meta), "only WITHIN and UPDATE take EVENTS."
+            )
+        return s.Duration(self._number(children[0]), unit, span=self._span(meta))
 
     def string(self, meta: Meta, children: list[Token]) -> s.String:
         return s.String(_unquote(children[0]), span=self._span(meta))
@@ -373,7 +424,8 @@ class TreeBuilder(Transformer[Token, Any]):
 
     def parenthesised(self, meta: Meta, children: list[Any]) -> s.Expression:
         # The span takes in the parentheses, so that an operator around points at all of its operand.
-        return replace(children[1], span=self._span(meta))
+        expression: s.Expression = replace(children[1], span=self._span(meta))
+        return expression
 
     def same_attribute(self, meta: Meta, children: list[Any]) -> s.SameAttribute:
         return s.SameAttribute(children[1].parts[0], span=self._span(meta))
@@ -383,15 +435,20 @@ class TreeBuilder(Transformer[Token, Any]):
         function, span = name.upper(), self._span(meta)
         known = (*FUNCTIONS, *GROUP_FUNCTIONS)
         if function not in known:
-            raise self._fail(f"unknown function `{name}`", _of_token(name), nearest(name, known))
+            hint = nearest(name, known) or f"functions are {', '.join(known)}."
+            raise self._fail(f"unknown function `{name}`", _of_token(name), hint)
         fewest, most = FUNCTIONS.get(function, (1, 1))
         if len(arguments) < fewest or (most is not None and len(arguments) > most):
             takes = f"{fewest} argument{'s' if fewest > 1 else ''}" + ("" if most else " or more")
-            raise self._fail(f"{function} takes {takes}, not {len(arguments)}", span)
+            raise self._fail(f"{function} takes {takes}, not {len(arguments)}", span, _EXAMPLES.get(function, ""))
         return s.Call(function, arguments, span=span)
 
     def star_call(self, meta: Meta, children: list[Any]) -> s.Call:
-        raise self._fail(f"{children[0]}(*) is not a value of a match", self._span(meta), "COUNT(b) counts the events of a Kleene variable b; AGG COUNT counts matches.")
+        raise self._fail(
+            f"{children[0]}(*) is not a value of a match",
+            self._span(meta),
+            "COUNT(b) counts the events of a Kleene variable b; AGG COUNT counts matches.",
+        )
 
     def dotted(self, meta: Meta, children: list[Any]) -> s.Name:
         names = _nodes(children)

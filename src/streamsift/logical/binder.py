@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from streamsift.errors import QueryError, Span, nearest
+from streamsift.errors import QueryError, Span, nearest, place, with_article
 from streamsift.language import syntax as s
 from streamsift.language.printer import print_duration, print_expression
 from streamsift.logical import bound as b
 from streamsift.logical.clauses import check_clauses
-from streamsift.logical.columns import Columns, bind_columns
+from streamsift.logical.columns import UNKNOWN_COLUMNS, Columns, bind_columns
 from streamsift.logical.expressions import SECONDS_PER_UNIT, ExpressionBinder, settled, variables_of
 from streamsift.logical.predicates import PredicateBinder
 from streamsift.logical.preferences import preference_class
@@ -20,20 +20,37 @@ from streamsift.logical.scopes import Scopes, check_upper_edges, resolve_scopes
 
 
 def check(script: s.Script) -> Scopes:
-    """All checks that need no schema: structure, clause combinations, names of variables."""
+    """All checks that need no schema: structure, clause combinations, names of variables and outputs, literals."""
+    scopes = _structure(script)
+    _bound(scopes, UNKNOWN_COLUMNS)
+    return scopes
+
+
+def _structure(script: s.Script) -> Scopes:
     scopes = resolve_scopes(script)
     check_clauses(scopes)
     check_upper_edges(scopes)
     return scopes
 
 
+def _bound(scopes: Scopes, columns: Columns) -> b.BoundQuery:
+    try:
+        return _Binder(scopes, columns).query()
+    except RecursionError:
+        raise QueryError("the query is nested too deeply", hint="split it, or drop brackets.") from None
+
+
 def bind(
-    script: s.Script, schema: pa.Schema, *, time: str, type: str | None = None, order: str | None = None, case_sensitive: bool = False
+    script: s.Script,
+    schema: pa.Schema,
+    *,
+    time: str,
+    type: str | None = None,
+    order: str | None = None,
+    case_sensitive: bool = False,
 ) -> b.BoundQuery:
     """What the script means for events of this schema."""
-    scopes = check(script)
-    columns = bind_columns(schema, time, type, order, case_sensitive)
-    return _Binder(scopes, columns).query()
+    return _bound(_structure(script), bind_columns(schema, time, type, order, case_sensitive))
 
 
 @dataclass(slots=True)
@@ -54,10 +71,12 @@ class _Binder:
         pattern = self._node(statement.pattern)
         window = self._window(statement.window)
         update = self._update(statement, window)
+        partition_by = self._key_columns(statement.partition_by, "PARTITION BY")
+        group_by = self._key_columns(statement.group_by, "GROUP BY")
         predicates = tuple(self._predicates())
         ranking = self._ranking(statement)
         aggregates = tuple(self._aggregate(a) for a in statement.aggregates)
-        items = statement.returns.items if statement.returns else ()
+        items = self._items()
         output = tuple(self._item(i) for i in items) or tuple(
             b.WholeEvent(v.index, v.name, v.span) for v in variables if v.positive
         )
@@ -66,8 +85,8 @@ class _Binder:
             variables=variables,
             predicates=predicates,
             window=window,
-            partition_by=self._key_columns(statement.partition_by, "PARTITION BY"),
-            group_by=self._key_columns(statement.group_by, "GROUP BY"),
+            partition_by=partition_by,
+            group_by=group_by,
             aggregates=aggregates,
             ranking=ranking,
             update=update,
@@ -78,24 +97,38 @@ class _Binder:
             schema=self.columns.schema,
             text=self.text,
         )
-        _check_output_names(query)
+        self._check_output_names(query)
         return query
 
     # --- classes and pattern ---
     def _variables(self) -> tuple[b.Variable, ...]:
+        self._check_classes()
         variables = []
         for slot in self.scopes.slots:
             event_class = self._class(slot.event, slot.definition)
-            variables.append(b.Variable(slot.index, slot.output_name, event_class, slot.event.quantifier, slot.scope, slot.event.span))
+            variables.append(
+                b.Variable(
+                    slot.index, slot.output_name, event_class, slot.event.quantifier, slot.scope, slot.event.span
+                )
+            )
         return tuple(variables)
 
     def _class(self, event: s.Event, definition: str | None) -> b.EventClass:
         defined = self._class_definition(event.class_name, definition)
         if defined is not None:
-            return b.EventClass(event.class_name, b.ClassRule.WITH, settled(self._row_binder().predicate(defined.predicate)))
+            return b.EventClass(
+                event.class_name, b.ClassRule.WITH, settled(self._row_binder().predicate(defined.predicate))
+            )
         if event.any_row:
             return b.EventClass("ANY", b.ClassRule.ANY)
         return b.EventClass(event.class_name, b.ClassRule.TYPE if self.columns.binding.type else b.ClassRule.ALL)
+
+    def _check_classes(self) -> None:
+        """A class that no variable uses must make sense all the same."""
+        script = self.scopes.script
+        for statement in (*(d.statement for d in script.definitions), script.statement):
+            for defined in statement.classes:
+                self._row_binder().predicate(defined.predicate)
 
     def _class_definition(self, name: str, definition: str | None) -> s.ClassDefinition | None:
         """The WITH entry that a class name means: the definition's own, else the statement's."""
@@ -107,12 +140,18 @@ class _Binder:
     def _row_binder(self) -> ExpressionBinder:
         def resolve(name: s.Name) -> b.Expr:
             if len(name.parts) > 1:
-                raise self._fail(f"`{'.'.join(name.parts)}` in WITH", name.span, f"WITH looks at one row: write the column alone, `{name.parts[-1]}`.")
+                raise self._fail(
+                    f"`{'.'.join(name.parts)}` in WITH",
+                    name.span,
+                    f"WITH looks at one row: write the column alone, `{name.parts[-1]}`.",
+                )
             column, kind = self.columns.find(name.parts[0], self.text, name.span)
             return b.Column(b.THIS_ROW, column, kind, name.span)
 
         def group(call: s.Call) -> b.GroupAggregate:
-            raise self._fail(f"{call.function} in WITH", call.span, "WITH looks at one row; there is no group to aggregate.")
+            raise self._fail(
+                f"{call.function} in WITH", call.span, "WITH looks at one row; there is no group to aggregate."
+            )
 
         return ExpressionBinder(self.text, resolve, group)
 
@@ -128,7 +167,9 @@ class _Binder:
                     definition = self.scopes.definition(pattern.class_name)
                     assert definition is not None
                     window = self._window(definition.statement.window)
-                    return b.SubPattern(definition.name, build(definition.statement.pattern), window, pattern.span)
+                    child, keys = build(definition.statement.pattern), definition.statement.partition_by
+                    partition_by = self._key_columns(keys, "PARTITION BY")
+                    return b.SubPattern(definition.name, child, window, pattern.span, partition_by)
                 case s.Not():
                     return b.Negated(build(pattern.operand), scope_of[id(pattern)], pattern.span)
                 case s.Seq():
@@ -141,15 +182,20 @@ class _Binder:
         return build(pattern)
 
     # --- names ---
-    def _binder(self, definition: str | None) -> ExpressionBinder:
-        """Binds expressions of the statement (None) or inside a definition, where its variables have short names."""
-        names = self.scopes.of_definition(definition)
+    def _binder(self, definition: str | None, inside: tuple[s.Objective, ...] = ()) -> ExpressionBinder:
+        """Binds expressions of the statement (None) or inside a definition, where its variables have short names.
+
+        `inside` are the objectives whose expressions are being bound: none of them may lead back to itself.
+        """
+        names = {**self.scopes.of_definition(None), **self.scopes.of_definition(definition)}
 
         def resolve(name: s.Name) -> b.Expr:
             variable, attribute = self._variable_of(name, definition, names)
             if isinstance(attribute, s.Objective):
-                assert variable is None
-                return self._binder(name.parts[0]).bind(attribute.expression)
+                if any(attribute is outer for outer in inside):
+                    hint = "write out what it should be, over the variables' attributes."
+                    raise self._fail(f"the objective `{'.'.join(name.parts)}` is defined by itself", name.span, hint)
+                return self._binder(name.parts[0], (*inside, attribute)).bind(attribute.expression)
             assert variable is not None
             column, kind = self.columns.find(attribute, self.text, name.span)
             return b.Column(variable, column, kind, name.span)
@@ -159,7 +205,9 @@ class _Binder:
 
         return ExpressionBinder(self.text, resolve, group)
 
-    def _variable_of(self, name: s.Name, definition: str | None, names: dict[str, int]) -> tuple[int, str] | tuple[None, s.Objective]:
+    def _variable_of(
+        self, name: s.Name, definition: str | None, names: dict[str, int]
+    ) -> tuple[int, str] | tuple[None, s.Objective]:
         first, *rest = name.parts
         inner = self.scopes.definition(first)
         if inner is not None and rest and first not in names:
@@ -171,44 +219,79 @@ class _Binder:
             self._no_more_parts(name, 3)
             return variables[rest[0]], rest[1]
         if not rest:
-            hint = f"`{first}` is a variable: name an attribute of it, `{first}.…`." if first in names else "in WHERE, PREF and RETURN an attribute is `variable.column`."
+            hint = (
+                f"`{first}` is a variable: name an attribute of it, `{first}.…`."
+                if first in names
+                else "in WHERE, PREF and RETURN an attribute is `variable.column`."
+            )
             raise self._fail(f"`{first}` is not an attribute of a variable", name.span, hint)
         if first not in names:
-            qualified = {f"{slot.definition}.{slot.name}" for slot in self.scopes.slots if slot.definition and slot.name == first}
-            hint = f"outside its definition it is `{min(qualified)}`." if qualified else nearest(first, names)
+            qualified = {
+                f"{slot.definition}.{slot.name}" for slot in self.scopes.slots if slot.definition and slot.name == first
+            }
+            hint = f"outside its definition it is `{min(qualified)}`." if qualified else self._known(first, names)
             raise self._fail(f"unknown variable `{first}`", name.span, hint)
         self._no_more_parts(name, 2)
         return names[first], rest[0]
 
+    def _known(self, name: str, names: dict[str, int]) -> str:
+        if (definition := self.scopes.definition(name)) is None:
+            return nearest(name, names)
+        own = ", ".join(f"`{name}.{variable}`" for variable in self.scopes.of_definition(definition.name))
+        return f"`{name}` is a definition; its variables are {own}."
+
     def _no_more_parts(self, name: s.Name, most: int) -> None:
         if len(name.parts) > most:
-            raise self._fail(f"`{'.'.join(name.parts)}` goes into a nested column", name.span, "select the nested field into a column of its own first.")
+            raise self._fail(
+                f"`{'.'.join(name.parts)}` goes into a nested column",
+                name.span,
+                "select the nested field into a column of its own first.",
+            )
 
     def _objective_of(self, definition: s.Definition, name: str, span: Span) -> s.Objective:
         preference = definition.statement.preference
         named = {o.name: o for o in preference.objectives if o.name} if preference else {}
         if name not in named:
             variables = self.scopes.of_definition(definition.name)
-            hint = f"an attribute of its variable `{name}` is `{definition.name}.{name}.…`." if name in variables else nearest(name, named)
-            raise self._fail(f"`{definition.name}` has no objective `{name}`", span, hint)
+            if name in variables:
+                hint = f"an attribute of its variable `{name}` is `{definition.name}.{name}.…`."
+                raise self._fail(f"`{definition.name}.{name}` is a variable, not a value", span, hint)
+            hint = nearest(name, (*named, *variables))
+            raise self._fail(f"`{definition.name}` has no variable or objective `{name}`", span, hint)
         return named[name]
 
     def _group(self, call: s.Call, names: dict[str, int], definition: str | None) -> b.GroupAggregate:
         argument = call.arguments[0]
         if not isinstance(argument, s.Name):
-            raise self._fail(f"{call.function} takes a Kleene variable's attribute, not an expression", argument.span, "e.g. SUM(b.price), COUNT(b).")
+            raise self._fail(
+                f"{call.function} takes a Kleene variable's attribute, not an expression",
+                argument.span,
+                "e.g. SUM(b.price), COUNT(b).",
+            )
         counts = call.function == "COUNT" and len(argument.parts) in (1, 2)
-        full = s.Name((*argument.parts, "_"), argument.span) if counts and not self._names_attribute(argument, names) else argument
+        full = (
+            s.Name((*argument.parts, "_"), argument.span)
+            if counts and not self._names_attribute(argument, names)
+            else argument
+        )
         variable, attribute = self._variable_of(full, definition, names)
         if variable is None or isinstance(attribute, s.Objective):
-            raise self._fail(f"{call.function} of an objective", argument.span, "it takes the attribute of a Kleene variable.")
+            raise self._fail(
+                f"{call.function} of an objective", argument.span, "it takes the attribute of a Kleene variable."
+            )
         slot = self.scopes.slots[variable]
         if slot.event.quantifier is None:
-            raise self._fail(f"{call.function} over `{slot.output_name}`, which binds one event", argument.span, "aggregates are over a Kleene variable (`+`, `*`, `[n]`).")
+            raise self._fail(
+                f"{call.function} over `{slot.output_name}`, which binds one event",
+                argument.span,
+                "aggregates are over a Kleene variable (`+`, `*`, `[n]`).",
+            )
         if full is not argument:
             return b.GroupAggregate("COUNT", variable, None, b.Kind.INTEGER, call.span)
         column, kind = self.columns.find(attribute, self.text, argument.span)
-        return b.GroupAggregate(call.function, variable, column, self._aggregate_kind(call.function, kind, argument.span), call.span)
+        return b.GroupAggregate(
+            call.function, variable, column, self._aggregate_kind(call.function, kind, argument.span), call.span
+        )
 
     def _names_attribute(self, name: s.Name, names: dict[str, int]) -> bool:
         return len(name.parts) == 2 and name.parts[0] in names
@@ -217,9 +300,9 @@ class _Binder:
         if function == "COUNT":
             return b.Kind.INTEGER
         if function in ("SUM", "AVG") and kind not in (*b.NUMERIC, b.Kind.NULL, b.Kind.DURATION):
-            raise self._fail(f"{function} of a {kind.value}", span, "it takes numbers.")
+            raise self._fail(f"{function} of {with_article(kind.value)}", span, "it takes numbers.")
         if kind is b.Kind.OTHER and function in ("MIN", "MAX"):
-            raise self._fail(f"{function} of a {kind.value}", span)
+            raise self._fail(f"{function} of {with_article(kind.value)}", span, "it takes values that have an order.")
         return b.Kind.FLOAT if function == "AVG" and kind in b.NUMERIC else kind
 
     # --- predicates ---
@@ -227,11 +310,15 @@ class _Binder:
         script = self.scopes.script
         pieces: list[b.Predicate] = []
         for definition in script.definitions:
-            pieces += self._statement_predicates(definition.statement, self.scopes.operators[id(definition)], definition.name)
+            pieces += self._statement_predicates(
+                definition.statement, self.scopes.operators[id(definition)], definition.name
+            )
         everything = [slot.index for slot in self.scopes.slots]
         return pieces + self._statement_predicates(script.statement, everything, None)
 
-    def _statement_predicates(self, statement: s.Statement, variables: list[int], definition: str | None) -> list[b.Predicate]:
+    def _statement_predicates(
+        self, statement: s.Statement, variables: list[int], definition: str | None
+    ) -> list[b.Predicate]:
         binder = PredicateBinder(self.scopes, self.columns, self._binder(definition))
         pieces: list[b.Predicate] = []
 
@@ -256,12 +343,20 @@ class _Binder:
         keys: list[str] = []
         for name in names:
             if len(name.parts) > 1:
-                raise self._fail(f"`{'.'.join(name.parts)}` in {clause}", name.span, f"{clause} takes a column that all events share: write `{name.parts[-1]}`.")
+                raise self._fail(
+                    f"`{'.'.join(name.parts)}` in {clause}",
+                    name.span,
+                    f"{clause} takes a column that all events share: write `{name.parts[-1]}`.",
+                )
             column, kind = self.columns.find(name.parts[0], self.text, name.span)
             if kind is b.Kind.OTHER:
-                raise self._fail(f"{clause} a {kind.value}", name.span)
+                raise self._fail(
+                    f"{clause} {with_article(kind.value)}",
+                    name.span,
+                    "a key is a number, a string, a boolean or a time.",
+                )
             if column in keys:
-                raise self._fail(f"`{name.parts[0]}` twice in {clause}", name.span)
+                raise self._fail(f"`{name.parts[0]}` twice in {clause}", name.span, "leave one of them out.")
             keys.append(column)
         return tuple(keys)
 
@@ -273,18 +368,23 @@ class _Binder:
         text = print_duration(duration) + (" EXCLUSIVE" if exclusive else "")
         if duration.unit is s.Unit.EVENT:
             if not isinstance(duration.value, int) or duration.value < 1:
-                raise self._fail(f"{clause} counts whole events, at least 1", duration.span)
+                raise self._fail(
+                    f"{clause} counts whole events, at least 1", duration.span, f"e.g. {clause} 20 EVENTS."
+                )
             return b.Window(b.WindowKind.COUNT, Fraction(duration.value), exclusive, text, duration.span)
         if clause == "UPDATE" and duration.value == 0:
-            raise self._fail("UPDATE 0 would never move on", duration.span)
+            raise self._fail("UPDATE 0 would never move on", duration.span, "say how far: UPDATE 5 s, UPDATE 100.")
         is_calendar = self.columns.binding.time_kind in (b.TimeKind.TIMESTAMP, b.TimeKind.DATE, b.TimeKind.TEXT)
         if not is_calendar and duration.unit is not s.Unit.NONE:
             binding = self.columns.binding
+            kind = with_article(binding.time_kind.value)
             raise self._fail(
-                f"{clause} {text}: the time column `{binding.time}` is a plain {binding.time_kind.value}, which has no {duration.unit.value}",
+                f"{clause} {text}, but the time column `{binding.time}` is {kind} without units",
                 duration.span,
                 f"leave the unit out ({clause} {duration.value}), or bind a timestamp column.",
             )
+        if exclusive and duration.value == 0:
+            raise self._fail("WITHIN 0 EXCLUSIVE leaves no room for a match", duration.span, "leave EXCLUSIVE out.")
         seconds = SECONDS_PER_UNIT.get(duration.unit, Fraction(1))
         return b.Window(b.WindowKind.TIME, Fraction(duration.value) * seconds, exclusive, text, duration.span)
 
@@ -313,24 +413,33 @@ class _Binder:
             variable = self.scopes.of_definition(name.parts[0]).get(name.parts[1])
         if variable is None:
             if len(name.parts) == 1:
-                raise self._fail(f"unknown variable `{name.parts[0]}`", name.span, nearest(name.parts[0], names))
+                raise self._fail(f"unknown variable `{name.parts[0]}`", name.span, self._known(name.parts[0], names))
             return None
         if self.scopes.slots[variable].scope != b.ROOT_SCOPE:
-            raise self._fail(f"RETURN of the negated variable `{'.'.join(name.parts)}`", name.span, "no event is bound to it in a match.")
+            raise self._fail(
+                self._negated("RETURN", variable),
+                name.span,
+                "no event is bound to it in a match.",
+            )
         return variable
+
+    def _negated(self, clause: str, variable: int) -> str:
+        slot = self.scopes.slots[variable]
+        where = place(self.text, self.scopes.negations[slot.scope].span)
+        return f"{clause} of `{slot.output_name}`, which is negated at {where}"
 
     def _check_visible(self, bound: b.Expr, span: Span, clause: str) -> None:
         for variable in sorted(variables_of(bound)):
             slot = self.scopes.slots[variable]
             if slot.scope != b.ROOT_SCOPE:
-                raise self._fail(f"{clause} of the negated variable `{slot.output_name}`", span, "no event is bound to it in a match.")
+                raise self._fail(self._negated(clause, variable), span, "no event is bound to it in a match.")
 
     def _check_no_group(self, bound: b.Expr, span: Span, clause: str) -> None:
         match bound:
             case b.Column():
                 slot = self.scopes.slots[bound.variable]
                 if slot.event.quantifier is not None:
-                    hint = f"take one value of it: FIRST, LAST, SUM, AVG, MIN or MAX, or RETURN `{slot.output_name}` whole."
+                    hint = f"take one value: FIRST, LAST, SUM, AVG, MIN or MAX; or RETURN `{slot.output_name}` whole."
                     raise self._fail(f"{clause} of one attribute of the group `{slot.output_name}`", span, hint)
             case b.Operation():
                 for operand in bound.operands:
@@ -345,43 +454,69 @@ class _Binder:
         self._check_visible(bound, aggregate.span, "AGG")
         self._aggregate_kind(aggregate.function, bound.kind, aggregate.argument.span)
         name = "_".join([aggregate.function.lower(), *aggregate.argument.parts])
-        return b.AggregateOutput(aggregate.function, bound.variable, bound.name, aggregate.alias or name, aggregate.span)
+        return b.AggregateOutput(
+            aggregate.function, bound.variable, bound.name, aggregate.alias or name, aggregate.span
+        )
 
     def _ranking(self, statement: s.Statement) -> b.Ranking | None:
-        sources = [(None, statement.preference)] if statement.preference else [(d.name, d.statement.preference) for d in self.scopes.script.definitions]
-        written = [(definition, o) for definition, preference in sources if preference for o in preference.objectives]
+        of_definitions = [
+            (d.name, objective)
+            for d in self.scopes.script.definitions
+            for objective in (d.statement.preference.objectives if d.statement.preference else ())
+        ]
+        own = [(None, objective) for objective in (statement.preference.objectives if statement.preference else ())]
+        if own:
+            # Only those that the statement names are used, but all must make sense.
+            for definition, objective in of_definitions:
+                self._binder(definition, (objective,)).bind(objective.expression)
+        written = own or of_definitions
         if not written:
             return None
-        assert statement.returns is not None and statement.returns.limit is not None, "check_clauses asks for k beside PREF"
+        if statement.returns is None or statement.returns.limit is None:
+            raise AssertionError("check_clauses asks for k beside PREF")
         objectives = tuple(self._objective(i, o, definition) for i, (definition, o) in enumerate(written, start=1))
         merge = (statement.preference.merge if statement.preference else None) or "MIN"
         return b.Ranking(objectives, merge, statement.returns.limit)
 
     def _objective(self, number: int, objective: s.Objective, definition: str | None) -> b.Objective:
-        bound = settled(self._binder(definition).bind(objective.expression))
+        bound = settled(self._binder(definition, (objective,)).bind(objective.expression))
         if bound.kind not in (*b.NUMERIC, b.Kind.DURATION, b.Kind.NULL):
-            raise self._fail(f"a preference is a number, not a {bound.kind.value}", objective.expression.span)
+            message = f"a preference is a number, not {with_article(bound.kind.value)}"
+            hint = "rank by a number or a duration, e.g. MIN[b.time - a.time]."
+            raise self._fail(message, objective.expression.span, hint)
         self._check_visible(bound, objective.span, "PREF")
         self._check_no_group(bound, objective.span, "PREF")
         own = f"{definition}.{objective.name}" if definition and objective.name else objective.name
-        return b.Objective(own or f"objective_{number}", objective.maximise, bound, preference_class(bound), objective.span)
+        return b.Objective(
+            own or f"objective_{number}", objective.maximise, bound, preference_class(bound), objective.span
+        )
 
+    def _check_output_names(self, query: b.BoundQuery) -> None:
+        given = ["time"] if query.aggregates else ["match_start", "match_end"] if query.show_bounds else []
+        if query.ranking:
+            given = (["window_end"] if query.update else []) + ["rank", "score"]
+        objectives = query.ranking.objectives if query.ranking else ()
+        rename_variable = [(o.name, o.span, "rename the variable, or RETURN it AS another name.") for o in query.output]
+        written = [
+            *(
+                (k, n.span, "rename the column first.")
+                for k, n in zip(query.group_by, self._group_names(), strict=True)
+            ),
+            *((o.name, o.span, "name it in the brackets: MAX[name = …].") for o in objectives),
+            *((a.name, a.span, "name it with AS.") for a in query.aggregates),
+            *(rename_variable if not self._items() else ((o.name, o.span, "name it with AS.") for o in query.output)),
+        ]
+        seen = set(given)
+        for name, span, hint in written:
+            if name in given:
+                raise self._fail(f"an output column called `{name}` is there already", span, hint)
+            if name in seen:
+                raise self._fail(f"two output columns are called `{name}`", span, hint)
+            seen.add(name)
 
-def _check_output_names(query: b.BoundQuery) -> None:
-    spans: list[tuple[str, Span]] = []
-    if query.ranking:
-        fixed = (["window_end"] if query.update else []) + list(query.group_by) + ["rank", "score"]
-        spans += [(name, query.output[0].span) for name in fixed] + [(o.name, o.span) for o in query.ranking.objectives]
-    if query.aggregates:
-        spans += [(name, query.aggregates[0].span) for name in ("time", *query.group_by)]
-        spans += [(a.name, a.span) for a in query.aggregates]
-    spans += [(o.name, o.span) for o in query.output]
-    if query.show_bounds:
-        spans = [(name, query.output[0].span) for name in ("match_start", "match_end")] + spans
-    seen: set[str] = set()
-    for name, span in spans:
-        if name in seen:
-            raise QueryError(f"two output columns are called `{name}`", query.text, span, "give one of them another name with AS.")
-        seen.add(name)
+    def _group_names(self) -> tuple[s.Name, ...]:
+        return self.scopes.script.statement.group_by
 
-
+    def _items(self) -> tuple[s.ReturnItem, ...]:
+        returns = self.scopes.script.statement.returns
+        return returns.items if returns else ()

@@ -191,12 +191,16 @@ class Negated:
 
 @dataclass(frozen=True, slots=True)
 class SubPattern:
-    """A use of a definition: its pattern, limited by its own window when it has one."""
+    """A use of a definition: its pattern, limited by its own window when it has one.
+
+    `partition_by` are the definition's own columns: a count window of its own counts the rows of one key.
+    """
 
     name: str
     child: Node
     window: Window | None
     span: Span = _span()
+    partition_by: tuple[str, ...] = ()
 
 
 Node = Leaf | Sequence | Conjunction | Disjunction | Negated | SubPattern

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyarrow import types as t
 
-from streamsift.errors import NOWHERE, QueryError, Span, nearest
+from streamsift.errors import NOWHERE, QueryError, Span, nearest, with_article
 from streamsift.logical.bound import TIME, Binding, Kind, TimeKind
 
 
@@ -67,6 +67,17 @@ class Columns:
         raise QueryError(f"unknown column `{name}`", text, span, nearest(name, self.schema.names))
 
 
+@dataclass(frozen=True, slots=True)
+class UnknownColumns(Columns):
+    """Stands in where there is no schema yet: every column is there, and could be of any kind."""
+
+    def find(self, name: str, text: str, span: Span) -> tuple[str, Kind]:
+        return name, Kind.NULL
+
+
+UNKNOWN_COLUMNS = UnknownColumns(pa.schema([]), Binding("time", TimeKind.TIMESTAMP), case_sensitive=True)
+
+
 def bind_columns(
     schema: pa.Schema, time: str, type: str | None, order: str | None, case_sensitive: bool = False
 ) -> Columns:
@@ -74,7 +85,7 @@ def bind_columns(
     time_column, time_kind = _bound(schema, "time", time, case_sensitive)
     if time_kind not in _TIME_KINDS:
         raise QueryError(
-            f"the time column `{time_column}` is a {time_kind.value}",
+            f"the time column `{time_column}` is {with_article(time_kind.value)}",
             hint="time is a timestamp, a date or a number; a string is read as an ISO-8601 timestamp.",
         )
     type_column = order_column = None
@@ -82,13 +93,16 @@ def bind_columns(
         type_column, type_kind = _bound(schema, "type", type, case_sensitive)
         if type_kind not in (Kind.STRING, Kind.NULL):
             raise QueryError(
-                f"the type column `{type_column}` is a {type_kind.value}",
+                f"the type column `{type_column}` is {with_article(type_kind.value)}",
                 hint="type is a string column with class names; classes over other columns are defined in WITH.",
             )
     if order is not None:
         order_column, order_kind = _bound(schema, "order", order, case_sensitive)
         if order_kind is Kind.OTHER:
-            raise QueryError(f"the order column `{order_column}` is a {order_kind.value}", hint="order events by a number, a string or a time.")
+            raise QueryError(
+                f"the order column `{order_column}` is {with_article(order_kind.value)}",
+                hint="order events by a number, a string or a time.",
+            )
     return Columns(schema, Binding(time_column, _TIME_KINDS[time_kind], type_column, order_column), case_sensitive)
 
 
@@ -107,5 +121,10 @@ def _matching(schema: pa.Schema, name: str, case_sensitive: bool) -> list[str]:
 
 def _the_only(found: list[str], name: str, text: str, span: Span) -> str:
     if len(found) > 1:
-        raise QueryError(f"`{name}` could be any of the columns {', '.join(f'`{f}`' for f in found)}", text, span, "rename one of them.")
+        raise QueryError(
+            f"`{name}` could be any of the columns {', '.join(f'`{f}`' for f in found)}",
+            text,
+            span,
+            "rename one of them.",
+        )
     return found[0]

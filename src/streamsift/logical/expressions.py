@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from math import isinf
 
-from streamsift.errors import QueryError, Span
+from streamsift.errors import QueryError, Span, with_article
 from streamsift.language import syntax as s
 from streamsift.logical.bound import NUMERIC, Column, Constant, Expr, GroupAggregate, Kind, Operation
 
@@ -38,7 +39,11 @@ class ExpressionBinder:
         """A bound expression that is true, false or unknown."""
         bound = self.bind(expression)
         if bound.kind not in (Kind.BOOLEAN, Kind.NULL):
-            raise self._fail(f"a predicate was expected here, not a {bound.kind.value}", expression.span, "compare it with something: `= …`, `> …`, `IS NOT NULL`.")
+            raise self._fail(
+                f"a predicate was expected here, not {with_article(bound.kind.value)}",
+                expression.span,
+                "compare it with something: `= …`, `> …`, `IS NOT NULL`.",
+            )
         return bound
 
     def bind(self, expression: s.Expression) -> Expr:
@@ -56,15 +61,23 @@ class ExpressionBinder:
             case s.Comparison():
                 pairs = tuple(
                     self.comparison(op, left, right, expression.span)
-                    for op, left, right in zip(expression.ops, expression.operands, expression.operands[1:], strict=False)
+                    for op, left, right in zip(
+                        expression.ops, expression.operands, expression.operands[1:], strict=False
+                    )
                 )
                 return pairs[0] if len(pairs) == 1 else Operation("and", pairs, Kind.BOOLEAN, expression.span)
             case s.SameAttribute():
-                raise self._fail(f"`[{expression.attribute}]` inside another predicate", expression.span, "it stands alone or at the top level of AND.")
+                raise self._fail(
+                    f"`[{expression.attribute}]` is not a value",
+                    expression.span,
+                    "it is a predicate over all variables of an operator: in WHERE, or an argument of SEQ, AND or OR.",
+                )
             case s.InList():
                 items = [self.comparison("=", expression.operand, item, item.span) for item in expression.items]
                 operand = items[0].operands[0]
                 bound: Expr = Operation("in", (operand, *(i.operands[1] for i in items)), Kind.BOOLEAN, expression.span)
+                if isinstance(operand, Constant):  # it may be a decimal beside one item and a double beside another
+                    bound = Operation("or", tuple(items), Kind.BOOLEAN, expression.span)
                 return self._maybe_not(bound, expression.negated)
             case s.Between():
                 low = self.comparison(">=", expression.operand, expression.low, expression.low.span)
@@ -72,21 +85,31 @@ class ExpressionBinder:
                 return self._maybe_not(Operation("and", (low, high), Kind.BOOLEAN, expression.span), expression.negated)
             case s.IsNull():
                 operand = self.bind(expression.operand)
-                return self._maybe_not(Operation("is_null", (operand,), Kind.BOOLEAN, expression.span), expression.negated)
+                return self._maybe_not(
+                    Operation("is_null", (operand,), Kind.BOOLEAN, expression.span), expression.negated
+                )
             case s.Like():
                 operand = self._expect(expression.operand, "LIKE", Kind.STRING)
                 pattern = Constant(expression.pattern, Kind.STRING, expression.span)
-                return self._maybe_not(Operation("like", (operand, pattern), Kind.BOOLEAN, expression.span), expression.negated)
+                return self._maybe_not(
+                    Operation("like", (operand, pattern), Kind.BOOLEAN, expression.span), expression.negated
+                )
             case s.NotExpression():
                 return Operation("not", (self.predicate(expression.operand),), Kind.BOOLEAN, expression.span)
             case s.AllOf() | s.AnyOf():
                 op = "and" if isinstance(expression, s.AllOf) else "or"
-                return Operation(op, tuple(self.predicate(o) for o in expression.operands), Kind.BOOLEAN, expression.span)
+                return Operation(
+                    op, tuple(self.predicate(o) for o in expression.operands), Kind.BOOLEAN, expression.span
+                )
 
     def comparison(self, op: str, left: s.Expression, right: s.Expression, span: Span) -> Operation:
         a, b = self._reconciled(self.bind(left), self.bind(right))
         if not _comparable(a.kind, b.kind):
-            raise self._fail(f"`{op}` compares a {a.kind.value} with a {b.kind.value}", span, _comparison_hint(a, b))
+            raise self._fail(
+                f"`{op}` compares {with_article(a.kind.value)} with {with_article(b.kind.value)}",
+                span,
+                _comparison_hint(a, b),
+            )
         return Operation(op, (a, b), Kind.BOOLEAN, span)
 
     @staticmethod
@@ -96,8 +119,9 @@ class ExpressionBinder:
     def _expect(self, expression: s.Expression, what: str, *kinds: Kind) -> Expr:
         bound = self.bind(expression)
         if bound.kind not in (*kinds, Kind.NULL):
-            wanted = " or ".join(k.value for k in kinds)
-            raise self._fail(f"{what} takes a {wanted}, not a {bound.kind.value}", expression.span)
+            names = ["number"] * (set(kinds) >= NUMERIC) + [k.value for k in kinds if k not in NUMERIC]
+            wanted = " or ".join(with_article(name) for name in names)
+            raise self._fail(f"{what} takes {wanted}, not {with_article(bound.kind.value)}", expression.span)
         return bound
 
     @staticmethod
@@ -119,6 +143,8 @@ class ExpressionBinder:
                     return Constant(Decimal(value), Kind.DECIMAL, span)
                 raise self._fail("this number has more than 38 digits", span)
             case s.Number():
+                if isinf(float(literal.value)):
+                    raise self._fail("this number is too large for a double", span, "the largest is about 1.8e308.")
                 return _Literal(float(literal.value), Kind.FLOAT, span, written=Decimal(literal.value))
             case s.String():
                 return Constant(literal.value, Kind.STRING, span)
@@ -135,24 +161,34 @@ class ExpressionBinder:
         try:
             instant = datetime.fromisoformat(literal.text.strip())
         except ValueError:
-            raise self._fail(f"`{literal.text}` is not a timestamp", literal.span, "write TIMESTAMP '2024-05-01 12:30:00', with +02:00 or Z for a zone.") from None
+            raise self._fail(
+                f"`{literal.text}` is not a timestamp",
+                literal.span,
+                "write TIMESTAMP '2024-05-01 12:30:00', with +02:00 or Z for a zone.",
+            ) from None
         return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
 
     def _timedelta(self, literal: s.Duration) -> timedelta:
         microseconds = Fraction(literal.value) * SECONDS_PER_UNIT[literal.unit] * 1_000_000
         if microseconds.denominator != 1 or abs(microseconds) >= 2**62:
-            raise self._fail("a duration in an expression is a whole number of microseconds, below 146,000 years", literal.span)
+            raise self._fail(
+                "a duration in an expression is a whole number of microseconds, below 146,000 years", literal.span
+            )
         try:
             return timedelta(microseconds=int(microseconds))
         except OverflowError:
             raise self._fail("this duration is too long", literal.span) from None
 
     def _negative(self, expression: s.Negative) -> Expr:
-        operand = self._expect(expression.operand, "unary minus", *sorted(NUMERIC, key=lambda k: k.value), Kind.DURATION)
+        operand = self._expect(
+            expression.operand, "unary minus", *sorted(NUMERIC, key=lambda k: k.value), Kind.DURATION
+        )
         match operand:
             case _Literal():
                 assert isinstance(operand.value, float)
                 return _Literal(-operand.value, Kind.FLOAT, expression.span, written=-operand.written)
+            case Constant(value=Decimal() as value) if value == 2**63:
+                return Constant(-(2**63), Kind.INTEGER, expression.span)
             case Constant(value=int() | Decimal() | timedelta() as value):
                 return Constant(-value, operand.kind, expression.span)
         return Operation("negative", (operand,), operand.kind, expression.span)
@@ -161,8 +197,12 @@ class ExpressionBinder:
         left, right = self._reconciled(self.bind(expression.left), self.bind(expression.right))
         kind = _arithmetic_kind(expression.op, left.kind, right.kind)
         if kind is None:
-            hint = "text cannot be computed with; is the column read with the right type?" if Kind.STRING in (left.kind, right.kind) else ""
-            raise self._fail(f"`{expression.op}` cannot take a {left.kind.value} and a {right.kind.value}", expression.span, hint)
+            hint = _arithmetic_hint({left.kind, right.kind})
+            raise self._fail(
+                f"`{expression.op}` cannot take {with_article(left.kind.value)} and {with_article(right.kind.value)}",
+                expression.span,
+                hint,
+            )
         return Operation(expression.op, (left, right), kind, expression.span)
 
     def _call(self, call: s.Call) -> Expr:
@@ -175,9 +215,16 @@ class ExpressionBinder:
                 return Operation("abs", (operand,), operand.kind, call.span)
             case "SQRT" | "LOG" | "EXP" | "POW":
                 operands = tuple(self._expect(a, call.function, *numeric) for a in call.arguments)
-                return Operation("^" if call.function == "POW" else call.function.lower(), operands, Kind.FLOAT, call.span)
+                return Operation(
+                    "^" if call.function == "POW" else call.function.lower(), operands, Kind.FLOAT, call.span
+                )
             case "LOWER" | "UPPER":
-                return Operation(call.function.lower(), (self._expect(call.arguments[0], call.function, Kind.STRING),), Kind.STRING, call.span)
+                return Operation(
+                    call.function.lower(),
+                    (self._expect(call.arguments[0], call.function, Kind.STRING),),
+                    Kind.STRING,
+                    call.span,
+                )
             case _:
                 return self._choice(call)
 
@@ -190,7 +237,7 @@ class ExpressionBinder:
         for argument, operand in zip(call.arguments, operands, strict=True):
             common = _common_kind(kind, operand.kind)
             if common is None or (common is Kind.OTHER and call.function != "COALESCE"):
-                raise self._fail(f"{call.function} mixes a {kind.value} and a {operand.kind.value}", argument.span)
+                raise self._fail(_choice_message(call.function, kind, operand.kind), argument.span)
             kind = common
         return Operation(call.function.lower(), tuple(operands), kind, call.span)
 
@@ -236,7 +283,11 @@ def has_group(expression: Expr) -> bool:
 def _as_decimal(expression: Expr) -> Expr:
     if isinstance(expression, _Literal):
         digits = expression.written.as_tuple()
-        if isinstance(digits.exponent, int) and -38 < digits.exponent and len(digits.digits) + max(digits.exponent, 0) <= 38:
+        if (
+            isinstance(digits.exponent, int)
+            and digits.exponent > -38
+            and len(digits.digits) + max(digits.exponent, 0) <= 38
+        ):
             return Constant(expression.written, Kind.DECIMAL, expression.span)
     return expression
 
@@ -260,14 +311,21 @@ def _comparison_hint(a: Expr, b: Expr) -> str:
     return "both sides must be of one kind."
 
 
+def _arithmetic_hint(kinds: set[Kind]) -> str:
+    if Kind.STRING in kinds:
+        return "text cannot be computed with; is the column read with the right type?"
+    if kinds & _INSTANTS and kinds & NUMERIC:
+        return "give the number a unit, as in `a.time + 5 min`."
+    if kinds <= _INSTANTS:
+        return "two times can be subtracted, which gives a duration; nothing else."
+    return "arithmetic takes numbers, and `+` and `-` times and durations."
+
+
 def _arithmetic_kind(op: str, a: Kind, b: Kind) -> Kind | None:
     """The kind of `a op b`, or None where it has no meaning. `/` is real division."""
     if Kind.NULL in (a, b):
-        a, b = (b, b) if a is Kind.NULL else (a, a)
-        if a is Kind.NULL:
-            return Kind.NULL
-        if a in _INSTANTS:
-            return a if op in "+-" else None
+        # Null, whatever kind the other makes it: `NULL - time` could be a time or a duration.
+        return None if {a, b} & {Kind.STRING, Kind.BOOLEAN, Kind.OTHER} else Kind.NULL
     if {a, b} <= NUMERIC:
         if op in ("/", "^") or Kind.FLOAT in (a, b):
             return Kind.FLOAT
@@ -285,6 +343,12 @@ def _arithmetic_kind(op: str, a: Kind, b: Kind) -> Kind | None:
     if a in NUMERIC and b is Kind.DURATION:
         return Kind.DURATION if op == "*" else None
     return None
+
+
+def _choice_message(function: str, kind: Kind, other: Kind) -> str:
+    if Kind.OTHER in (kind, other) and kind in (Kind.NULL, Kind.OTHER):
+        return f"{function} cannot order {with_article(other.value)}"
+    return f"{function} mixes {with_article(kind.value)} and {with_article(other.value)}"
 
 
 def _common_kind(a: Kind, b: Kind) -> Kind | None:

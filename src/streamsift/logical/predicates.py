@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
-from streamsift.errors import QueryError, Span
+from streamsift.errors import QueryError, Span, place
 from streamsift.language import syntax as s
 from streamsift.language.printer import print_expression
 from streamsift.logical.bound import ROOT_SCOPE, Column, Expr, Kind, Operation, Predicate, PredicateClass
@@ -30,14 +30,33 @@ class PredicateBinder:
                 for operand in expression.operands:
                     yield from self.split(operand, variables)
             case s.SameAttribute():
-                yield from self.same_attribute(expression.attribute, variables, expression.span, f"[{expression.attribute}]")
+                yield from self.same_attribute(
+                    expression.attribute, variables, expression.span, f"[{expression.attribute}]"
+                )
             case s.Comparison() if len(expression.ops) > 1:
                 for op, (left, right) in zip(expression.ops, pairwise(expression.operands), strict=True):
                     span = left.span.to(right.span)
                     text = print_expression(s.Comparison((left, right), (op,)))
                     yield self.piece(self.expressions.comparison(op, left, right, span), text, span)
             case _:
-                yield self.piece(self.expressions.predicate(expression), print_expression(expression), expression.span)
+                written_out = self._written_out(expression, variables)
+                yield self.piece(self.expressions.predicate(written_out), print_expression(expression), expression.span)
+
+    def _written_out(self, expression: s.Expression, variables: list[int]) -> s.Expression:
+        """Each `[attr]` under NOT or OR as the equalities it stands for, among the operator's positive variables."""
+        match expression:
+            case s.NotExpression():
+                return replace(expression, operand=self._written_out(expression.operand, variables))
+            case s.AllOf() | s.AnyOf():
+                return replace(expression, operands=tuple(self._written_out(o, variables) for o in expression.operands))
+            case s.SameAttribute(attribute=attribute, span=span):
+                slots = [self.scopes.slots[v] for v in variables]
+                outermost = min((slot.scope for slot in slots), key=self._depth)
+                names = [s.Name((*slot.path, attribute), span) for slot in slots if slot.scope == outermost]
+                pairs = tuple(s.Comparison(pair, ("=",), span) for pair in combinations(names, 2))
+                return s.AllOf(pairs, span) if pairs else s.Boolean(True, span)
+            case _:
+                return expression
 
     def same_attribute(self, attribute: str, variables: list[int], span: Span, source: str) -> Iterator[Predicate]:
         """Equal `attribute` for every pair of variables that can see each other.
@@ -46,7 +65,12 @@ class PredicateBinder:
         """
         column, kind = self.columns.find(attribute, self.scopes.text, span)
         if kind is Kind.OTHER:
-            raise QueryError(f"{source} compares a {kind.value}", self.scopes.text, span, "nested and binary columns are carried through, not compared.")
+            raise QueryError(
+                f"{source} compares {kind.value}s",
+                self.scopes.text,
+                span,
+                "nested and binary columns are carried through, not compared.",
+            )
         slots = self.scopes.slots
         plain = all(slots[v].scope == ROOT_SCOPE and v not in self.scopes.optional for v in variables)
         for left, right in pairwise(variables) if plain else combinations(variables, 2):
@@ -55,27 +79,45 @@ class PredicateBinder:
                 text = f"{slots[left].output_name}.{attribute} = {slots[right].output_name}.{attribute}"
                 yield self.piece(Operation("=", sides, Kind.BOOLEAN, span), text, span)
 
+    def key(self, attribute: str, variables: list[int], span: Span, clause: str) -> Iterator[Predicate]:
+        """What PARTITION BY and GROUP BY ask for: `[attribute]`, and no null where no equality sees to that."""
+        yield from self.same_attribute(attribute, variables, span, clause)
+        slots = self.scopes.slots
+        positive = [v for v in variables if slots[v].scope == ROOT_SCOPE]
+        if len(positive) == len(variables) > 1 and self.scopes.optional.isdisjoint(variables):
+            return
+        column, kind = self.columns.find(attribute, self.scopes.text, span)
+        for variable in positive:
+            null = Operation("is_null", (Column(variable, column, kind, span),), Kind.BOOLEAN, span)
+            text = f"{slots[variable].output_name}.{attribute} IS NOT NULL"
+            yield self.piece(Operation("not", (null,), Kind.BOOLEAN, span), text, span)
+
     def piece(self, expression: Expr, text: str, span: Span) -> Predicate:
         expression = settled(expression)
         variables = tuple(sorted(variables_of(expression)))
-        return Predicate(expression, variables, self._owner(variables, span), self._classify(expression, variables), text, span)
+        return Predicate(
+            expression, variables, self._owner(variables, span), self._classify(expression, variables), text, span
+        )
 
     def _owner(self, variables: tuple[int, ...], span: Span) -> int:
-        """The innermost negated sub-pattern one of whose variables is mentioned; all the others must be visible there."""
+        """The innermost negated sub-pattern one of whose variables is mentioned; the others must be visible there."""
         slots = self.scopes.slots
-        owner = max((slots[v].scope for v in variables), key=lambda scope: len(list(self.scopes.chain(scope))), default=ROOT_SCOPE)
+        owner = max((slots[v].scope for v in variables), key=self._depth, default=ROOT_SCOPE)
         for variable in variables:
             if not self.scopes.visible(variable, owner):
                 hidden, inside = slots[variable], self.scopes.negations[owner]
                 home = self.scopes.negations[hidden.scope]
                 raise QueryError(
-                    f"`{hidden.output_name}` is bound inside one negated sub-pattern (column {_column(self.scopes.text, home.span)}) "
-                    f"and used with a variable of another (column {_column(self.scopes.text, inside.span)})",
+                    f"`{hidden.output_name}` belongs to the negation at {place(self.scopes.text, home.span)} "
+                    f"and is used with a variable of the one at {place(self.scopes.text, inside.span)}",
                     self.scopes.text,
                     span,
                     "a negated variable is visible inside its own `!` only.",
                 )
         return owner
+
+    def _depth(self, scope: int) -> int:
+        return len(list(self.scopes.chain(scope)))
 
     def _classify(self, expression: Expr, variables: tuple[int, ...]) -> PredicateClass:
         if has_group(expression):
@@ -87,7 +129,3 @@ class PredicateBinder:
             if len(left) == len(right) == 1:
                 return PredicateClass.EQUALITY if expression.op == "=" else PredicateClass.PAIRWISE
         return PredicateClass.GENERAL
-
-
-def _column(text: str, span: Span) -> int:
-    return span.start - (text.rfind("\n", 0, span.start) + 1) + 1

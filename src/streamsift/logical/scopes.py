@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from streamsift.errors import QueryError, Span
+from streamsift.errors import QueryError, Span, place
 from streamsift.language import syntax as s
 from streamsift.language.printer import print_pattern
 from streamsift.logical.bound import ROOT_SCOPE
@@ -27,7 +27,12 @@ class Slot:
 
     @property
     def output_name(self) -> str:
-        return f"{self.definition}.{self.name}" if self.definition else self.name
+        return ".".join(self.path)
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The parts of its name, as any clause can write it."""
+        return (self.definition, self.name) if self.definition else (self.name,)
 
 
 @dataclass(slots=True)
@@ -65,6 +70,21 @@ class Scopes:
     def of_definition(self, name: str | None) -> dict[str, int]:
         return {slot.name: slot.index for slot in self.slots if slot.definition == name}
 
+    def can_be_empty(self, pattern: s.Pattern) -> bool:
+        """Whether a match of the pattern may bind no event at all."""
+        match pattern:
+            case s.Event():
+                definition = None if pattern.any_row else self.definition(pattern.class_name)
+                if definition is not None:
+                    return self.can_be_empty(definition.statement.pattern)
+                return pattern.quantifier is not None and pattern.quantifier.repeat is s.Repeat.ANY_NUMBER
+            case s.Not():
+                return True
+            case s.Or():
+                return any(self.can_be_empty(o) for o in pattern.operands)
+            case _:
+                return all(self.can_be_empty(o) for o in pattern.operands)
+
 
 def resolve_scopes(script: s.Script) -> Scopes:
     """Numbers the variables and checks all that can be checked without a schema."""
@@ -73,12 +93,22 @@ def resolve_scopes(script: s.Script) -> Scopes:
     uses = Counter(event.class_name for event in _events(script) if scopes.definition(event.class_name) is None)
     for statement in (*(d.statement for d in script.definitions), script.statement):
         if isinstance(statement.pattern, s.Not):
-            raise QueryError("a pattern that is only a negation", script.text, statement.pattern.span, "name an event that must be there: SEQ(A, !B, C).")
+            raise QueryError(
+                "a pattern that is only a negation",
+                script.text,
+                statement.pattern.span,
+                "name an event that must be there: SEQ(A, !B, C).",
+            )
     walk = _Walk(scopes, uses, set())
     walk.pattern(script.statement.pattern, ROOT_SCOPE, None, optional=False)
     for definition in script.definitions:
         if definition.name not in walk.used:
-            raise QueryError(f"the definition `{definition.name}` is never used", script.text, definition.span, "use it in the pattern, or leave it out.")
+            raise QueryError(
+                f"the definition `{definition.name}` is never used",
+                script.text,
+                definition.span,
+                "use it in the pattern, or leave it out.",
+            )
     _check_unique(scopes)
     return scopes
 
@@ -99,35 +129,73 @@ def events_of(pattern: s.Pattern) -> Iterator[s.Event]:
                 yield from events_of(operand)
 
 
-def can_be_empty(pattern: s.Pattern) -> bool:
-    """Whether a match of the pattern may bind no event at all."""
-    match pattern:
-        case s.Event():
-            return pattern.quantifier is not None and pattern.quantifier.repeat is s.Repeat.ANY_NUMBER
-        case s.Not():
-            return True
-        case s.Or():
-            return any(can_be_empty(o) for o in pattern.operands)
-        case _:
-            return all(can_be_empty(o) for o in pattern.operands)
-
-
 def _check_definitions(script: s.Script) -> None:
     names: dict[str, s.Definition] = {}
     for definition in script.definitions:
         if definition.name in names:
-            raise QueryError(f"a second definition of `{definition.name}`", script.text, definition.span)
+            raise QueryError(
+                f"a second definition of `{definition.name}`", script.text, definition.span, "rename one of them."
+            )
         names[definition.name] = definition
+    for definition in script.definitions:
+        _check_no_cycle(script, definition, names, ())
+        _check_objective_names(script, definition)
     for statement in (*(d.statement for d in script.definitions), script.statement):
         seen: set[str] = set()
         for class_definition in statement.classes:
             if class_definition.name in seen:
-                raise QueryError(f"WITH defines `{class_definition.name}` twice", script.text, class_definition.span)
+                raise QueryError(
+                    f"WITH defines `{class_definition.name}` twice",
+                    script.text,
+                    class_definition.span,
+                    "join the two predicates with AND or OR.",
+                )
             if class_definition.name in names:
                 raise QueryError(
-                    f"`{class_definition.name}` is a definition and a WITH class at once", script.text, class_definition.span, "rename one of them."
+                    f"`{class_definition.name}` is a definition and a WITH class at once",
+                    script.text,
+                    class_definition.span,
+                    "rename one of them.",
                 )
             seen.add(class_definition.name)
+
+
+def _check_no_cycle(
+    script: s.Script, definition: s.Definition, known: dict[str, s.Definition], path: tuple[str, ...]
+) -> None:
+    for event in events_of(definition.statement.pattern):
+        used = None if event.any_row else known.get(event.class_name)
+        if used is None:
+            continue
+        if used.name in (*path, definition.name):
+            raise QueryError(
+                f"the definition `{used.name}` uses itself", script.text, event.span, "a repeated event is `A+`."
+            )
+        _check_no_cycle(script, used, known, (*path, definition.name))
+
+
+def _check_objective_names(script: s.Script, definition: s.Definition) -> None:
+    """`S1.name` must say one thing: an objective or a variable."""
+    preference = definition.statement.preference
+    variables = {event.variable or event.class_name for event in events_of(definition.statement.pattern)}
+    seen: set[str] = set()
+    for objective in preference.objectives if preference else ():
+        if objective.name in seen:
+            raise QueryError(
+                f"a second objective `{objective.name}` in `{definition.name}`",
+                script.text,
+                objective.span,
+                "rename one of them.",
+            )
+        if objective.name in variables:
+            raise QueryError(
+                f"the objective `{objective.name}` has the name of a variable of `{definition.name}`",
+                script.text,
+                objective.span,
+                f"`{definition.name}.{objective.name}` could be either: rename one of them.",
+            )
+        if objective.name is not None:
+            seen.add(objective.name)
 
 
 @dataclass(slots=True)
@@ -135,7 +203,6 @@ class _Walk:
     scopes: Scopes
     uses: Counter[str]
     used: set[str]
-    path: tuple[str, ...] = ()
 
     def _fail(self, message: str, span: Span, hint: str = "") -> QueryError:
         return QueryError(message, self.scopes.text, span, hint)
@@ -152,21 +219,35 @@ class _Walk:
     def _operator(self, pattern: s.Seq | s.And | s.Or, scope: int, definition: str | None, optional: bool) -> list[int]:
         name = type(pattern).__name__.upper()
         if all(isinstance(o, s.Not) for o in pattern.operands):
-            raise self._fail(f"{name} has no positive component", pattern.span, "at least one operand must be without `!`.")
+            raise self._fail(
+                f"{name} has no positive component", pattern.span, "at least one operand must be without `!`."
+            )
         variables: list[int] = []
         for operand in pattern.operands:
             if isinstance(pattern, s.Or) and isinstance(operand, s.Not):
-                raise self._fail("`!` directly under OR", operand.span, "an alternative must match something: put the negation into a SEQ inside it.")
-            variables += self.pattern(operand, scope, definition, optional or (isinstance(pattern, s.Or) and len(pattern.operands) > 1))
+                raise self._fail(
+                    "`!` directly under OR",
+                    operand.span,
+                    "an alternative must match something: put the negation into a SEQ inside it.",
+                )
+            variables += self.pattern(
+                operand, scope, definition, optional or (isinstance(pattern, s.Or) and len(pattern.operands) > 1)
+            )
         self.scopes.operators[id(pattern)] = variables
         return variables
 
     def _negation(self, pattern: s.Not, scope: int, definition: str | None, optional: bool) -> list[int]:
         if isinstance(pattern.operand, s.Not):
-            raise self._fail("`!!` negates a negation", pattern.span, "leave both out, or negate a SEQ that holds the inner negation.")
-        if can_be_empty(pattern.operand):
             raise self._fail(
-                f"`!` of something that can be empty: {print_pattern(pattern.operand)}", pattern.span, "an empty match is always there; use `+` instead of `*`."
+                "`!!` negates a negation",
+                pattern.span,
+                "leave both out, or negate a SEQ that holds the inner negation.",
+            )
+        if self.scopes.can_be_empty(pattern.operand):
+            raise self._fail(
+                f"`!` of something that can be empty: {print_pattern(pattern.operand)}",
+                pattern.span,
+                "an empty match is always there; use `+` instead of `*`.",
             )
         inner = len(self.scopes.parents) + 1
         self.scopes.parents[inner] = scope
@@ -180,7 +261,9 @@ class _Walk:
         name = event.variable or event.class_name
         if event.variable is None and self.uses[event.class_name] > 1:
             raise self._fail(
-                f"the class `{event.class_name}` occurs {self.uses[event.class_name]} times, so each needs a variable", event.span, f"write e.g. `{event.class_name} x1`."
+                f"the class `{event.class_name}` occurs {self.uses[event.class_name]} times, so each needs a variable",
+                event.span,
+                f"write e.g. `{event.class_name} x1`.",
             )
         slot = Slot(len(self.scopes.slots), name, event, scope, definition)
         self.scopes.slots.append(slot)
@@ -190,18 +273,26 @@ class _Walk:
 
     def _use(self, definition: s.Definition, event: s.Event, scope: int, optional: bool) -> list[int]:
         name = definition.name
-        if name in self.path:
-            raise self._fail(f"the definition `{name}` uses itself", event.span)
         if name in self.used:
-            raise self._fail(f"the definition `{name}` is used twice", event.span, "a definition is used once; write a second one for the second use.")
+            raise self._fail(
+                f"the definition `{name}` is used twice",
+                event.span,
+                "a definition is used once; write a second one for the second use.",
+            )
         if event.quantifier is not None:
-            raise self._fail(f"a quantifier on the definition `{name}`", event.quantifier.span, "`+`, `*` and `[n]` repeat events of one class only.")
+            raise self._fail(
+                f"a quantifier on the definition `{name}`",
+                event.quantifier.span,
+                "`+`, `*` and `[n]` repeat events of one class only.",
+            )
         if event.variable is not None:
-            raise self._fail(f"a variable for the definition `{name}`", event.variable_span, f"its own variables are `{name}.A`, its objectives `{name}.exp`.")
+            raise self._fail(
+                f"a variable for the definition `{name}`",
+                event.variable_span,
+                f"its own variables are `{name}.A`, its objectives `{name}.exp`.",
+            )
         self.used.add(name)
-        outer_path, self.path = self.path, (*self.path, name)
         variables = self.pattern(definition.statement.pattern, scope, name, optional)
-        self.path = outer_path
         self.scopes.operators[id(definition)] = variables
         return variables
 
@@ -211,17 +302,30 @@ def _check_unique(scopes: Scopes) -> None:
     for slot in scopes.slots:
         first = seen.setdefault((slot.definition, slot.name), slot)
         if first is not slot:
-            line = scopes.text.count("\n", 0, first.event.variable_span.start) + 1
             raise QueryError(
-                f"the variable `{slot.name}` is used twice, first on line {line}", scopes.text, slot.event.variable_span, "every variable needs a name of its own, in OR branches too."
+                f"the variable `{slot.name}` is used twice, first at {place(scopes.text, first.event.variable_span)}",
+                scopes.text,
+                slot.event.variable_span,
+                "every variable needs a name of its own, in OR branches too.",
             )
         if slot.definition is None and scopes.definition(slot.name) is not None:
-            raise QueryError(f"the variable `{slot.name}` has the name of a definition", scopes.text, slot.event.variable_span, "rename one of them.")
+            raise QueryError(
+                f"the variable `{slot.name}` has the name of a definition",
+                scopes.text,
+                slot.event.variable_span,
+                "rename one of them.",
+            )
 
 
 def check_upper_edges(scopes: Scopes) -> None:
     """A negation at the upper edge of an outermost SEQ is decided when the window ends: it needs one."""
-    _upper_edges(scopes, scopes.script.statement.pattern, has_window=scopes.script.statement.window is not None, open_above=True, root=True)
+    _upper_edges(
+        scopes,
+        scopes.script.statement.pattern,
+        has_window=scopes.script.statement.window is not None,
+        open_above=True,
+        root=True,
+    )
 
 
 def _upper_edges(scopes: Scopes, pattern: s.Pattern, has_window: bool, open_above: bool, root: bool) -> None:
@@ -235,13 +339,19 @@ def _upper_edges(scopes: Scopes, pattern: s.Pattern, has_window: bool, open_abov
         case s.Not():
             if open_above and not has_window:
                 raise QueryError(
-                    "a negation at the end of the pattern needs WITHIN", scopes.text, pattern.span, "without a window it could never be decided; add WITHIN, or put an event after it."
+                    "a negation at the end of the pattern needs WITHIN",
+                    scopes.text,
+                    pattern.span,
+                    "without a window it could never be decided; add WITHIN, or put an event after it.",
                 )
             _upper_edges(scopes, pattern.operand, has_window, open_above, root=False)
         case s.Seq():
             for i, operand in enumerate(pattern.operands):
-                rest_can_be_empty = all(can_be_empty(o) for o in pattern.operands[i + 1 :])
-                _upper_edges(scopes, operand, has_window, open_above and rest_can_be_empty, root=False)
+                before, after = pattern.operands[:i], pattern.operands[i + 1 :]
+                # A match binds at least one event: when none can be before, one is after.
+                first_of_all = root and isinstance(operand, s.Not) and all(isinstance(o, s.Not) for o in before)
+                last = all(scopes.can_be_empty(o) for o in after) and not first_of_all
+                _upper_edges(scopes, operand, has_window, open_above and last, root=False)
         case s.And():
             # An AND that no SEQ encloses is bounded by the match's own end.
             for operand in pattern.operands:

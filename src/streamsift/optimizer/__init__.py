@@ -1,0 +1,32 @@
+"""Bound query in, equivalent better bound query out: a tuple of pure rules, applied in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamsift.logical import BoundQuery
+from streamsift.optimizer.drop_implied_equalities import drop_implied_equalities
+from streamsift.optimizer.flatten_sequences import flatten_sequences
+from streamsift.optimizer.prune_columns import prune_columns
+from streamsift.optimizer.unwrap_single_operands import unwrap_single_operands
+
+RULES: tuple[Callable[[BoundQuery], BoundQuery], ...] = (
+    unwrap_single_operands,
+    flatten_sequences,
+    drop_implied_equalities,
+    prune_columns,
+)
+
+
+def optimize(query: BoundQuery) -> tuple[BoundQuery, tuple[str, ...]]:
+    """The optimised query and the names of the rules that changed it."""
+    changed: list[str] = []
+    for rule in RULES:
+        better = rule(query)
+        if better != query:
+            changed.append(rule.__name__)
+        query = better
+    return query, tuple(changed)
+
+
+__all__ = ["RULES", "optimize"]

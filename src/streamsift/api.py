@@ -1,0 +1,250 @@
+"""The public face: a query as text or from Python calls, run on Spark or on Arrow tables, or explained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+
+from streamsift import logical, optimizer, physical
+from streamsift.errors import QueryError, UnsupportedQuery
+from streamsift.language import Script, parse, print_script, syntax
+from streamsift.logical import builder
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Observation
+
+BadRowsPolicy = Literal["fail", "drop"]
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query. Immutable: every method that changes something returns a new one.
+
+    Made by `query(text)`, or by `event`, `seq`, `all_of`, `any_of` and then `where`, `within`, ….
+    """
+
+    script: Script
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def text(self) -> str:
+        return self.script.text or print_script(self.script)
+
+    # --- running ---
+    def run(
+        self,
+        df: DataFrame,
+        *,
+        time: str,
+        type: str | None = None,
+        order: str | None = None,
+        bad_rows: BadRowsPolicy = "fail",
+        observation: Observation | None = None,
+    ) -> DataFrame:
+        """The result on a Spark DataFrame, as a lazy Spark DataFrame.
+
+        `time`, `type` and `order` name the columns that play these parts. Rows without a usable time (or order) make
+        the job fail, or are left out with `bad_rows="drop"`; a pyspark `Observation` then tells how many
+        (`observation.get["bad_rows"]`, after an action).
+        """
+        if not _is_spark(df):
+            raise TypeError(f"run() takes a Spark DataFrame, not {_type_name(df)}; run_local() takes Arrow and pandas tables")
+        from streamsift import spark
+
+        if df.isStreaming:
+            raise UnsupportedQuery("a streaming DataFrame cannot be run yet", hint="run the query on a batch DataFrame.")
+        _check_policy(bad_rows)
+        plan = self._plan(spark.arrow_schema(df), time, type, order, spark.is_case_sensitive(df)).plan
+        return spark.run_batch(df, plan, bad_rows=bad_rows, observation=observation)
+
+    def run_local(
+        self, data: Any, *, time: str, type: str | None = None, order: str | None = None, bad_rows: BadRowsPolicy = "fail"
+    ) -> pa.Table:
+        """The result on a pyarrow or pandas table (or anything that exports Arrow), as a pyarrow Table, without Spark.
+
+        Matches come in order of their first event, then the second, and so on.
+        """
+        from streamsift import runtime
+
+        _check_policy(bad_rows)
+        table = _as_table(data)
+        plan = self._plan(table.schema, time, type, order).plan
+        return pa.Table.from_batches(runtime.detect(plan, table, bad_rows=bad_rows), runtime.output_schema(plan.query))
+
+    def explain(self, data: Any, *, time: str, type: str | None = None, order: str | None = None) -> str:
+        """What will run on this data (a DataFrame, a table or an Arrow schema) and why. Reads no rows."""
+        if _is_spark(data):
+            from streamsift import spark
+
+            stages = self._plan(spark.arrow_schema(data), time, type, order, spark.is_case_sensitive(data))
+            return stages.explain(spark.placement(stages.plan))
+        schema = data if isinstance(data, pa.Schema) else _as_table(data).schema
+        return self._plan(schema, time, type, order).explain()
+
+    def check(self, data: Any = None, *, time: str | None = None, type: str | None = None, order: str | None = None) -> None:
+        """Raises what is wrong with the query, alone or (given data or a schema, and `time`) against its columns."""
+        if data is None:
+            logical.check(self._located)
+        elif time is None:
+            raise TypeError("check() against data needs `time`, the name of the time column")
+        else:
+            self.explain(data, time=time, type=type, order=order)
+
+    @cached_property
+    def _located(self) -> Script:
+        """The script with source spans: a query made by Python calls is located in its printed text."""
+        return self.script if self.script.text else parse(self.text)
+
+    def _plan(self, schema: pa.Schema, time: str, type: str | None, order: str | None, case_sensitive: bool = False) -> _Stages:
+        bound = logical.bind(self._located, schema, time=time, type=type, order=order, case_sensitive=case_sensitive)
+        optimised, rules = optimizer.optimize(bound)
+        return _Stages(self._located.text, bound, optimised, rules, physical.plan(optimised))
+
+    # --- building ---
+    def where(self, predicate: str) -> Query:
+        """Only matches that satisfy the predicate; several are joined by AND."""
+        return self._with(f"WHERE {predicate}")
+
+    def within(self, length: str | float, *, exclusive: bool = False) -> Query:
+        """Only matches that fit into a window: `within("10 s")`, `within("100 events")`, `within(500)`."""
+        return self._with(f"WITHIN {length}" + " EXCLUSIVE" * exclusive)
+
+    def partition_by(self, *attributes: str) -> Query:
+        return self._with(f"PARTITION BY {', '.join(attributes)}")
+
+    def group_by(self, *attributes: str) -> Query:
+        return self._with(f"GROUP BY {', '.join(attributes)}")
+
+    def agg(self, *aggregates: str) -> Query:
+        """Counts instead of matches: `agg("COUNT", "AVG(c.price) AS mean")`."""
+        return self._with(f"AGG {', '.join(aggregates)}")
+
+    def prefer(self, *objectives: str, merge: str | None = None) -> Query:
+        """What makes a match good: `prefer("MAX[a.x + b.x]", "MIN[b.t - a.t]")`."""
+        return self._with(f"PREF {' AND '.join(objectives)}" + (f" MERGE {merge}" if merge else ""))
+
+    def update(self, length: str | float) -> Query:
+        return self._with(f"UPDATE {length}")
+
+    def emit(self, mode: str) -> Query:
+        return self._with(f"EMIT {mode}")
+
+    def returns(self, *items: str, top: int | None = None) -> Query:
+        """The output columns, and with `prefer` how many matches: `returns(top=10)`."""
+        limit = [] if top is None else [f"TOP {top}"]
+        return self._with(" ".join(["RETURN", *limit, ", ".join(items)]))
+
+    def classes(self, **predicates: str) -> Query:
+        """Event classes by a predicate over a row: `classes(Big="amount > 1000")`."""
+        return self._with("WITH " + ", ".join(f"`{name}` = ({predicate})" for name, predicate in predicates.items()))
+
+    def define(self, name: str, definition: Query) -> Query:
+        """A sub-pattern with a name, which the pattern uses as `event(name)`."""
+        return Query(builder.with_definition(self.script, name, definition.script))
+
+    def one_or_more(self) -> Query:
+        return self._repeated(syntax.Repeat.ONE_OR_MORE)
+
+    def any_number(self) -> Query:
+        return self._repeated(syntax.Repeat.ANY_NUMBER)
+
+    def exactly(self, count: int) -> Query:
+        return self._repeated(syntax.Repeat.EXACTLY, count)
+
+    def __invert__(self) -> Query:
+        return _of(syntax.Not(builder.only_pattern(self.script)))
+
+    def __and__(self, other: Query) -> Query:
+        return all_of(self, other)
+
+    def __or__(self, other: Query) -> Query:
+        return any_of(self, other)
+
+    def __rshift__(self, other: Query) -> Query:
+        return seq(self, other)
+
+    def _with(self, clause: str) -> Query:
+        return Query(builder.with_clause(self.script, clause))
+
+    def _repeated(self, repeat: syntax.Repeat, count: int | None = None) -> Query:
+        return _of(builder.repeated(builder.only_pattern(self.script), repeat, count))
+
+
+@dataclass(frozen=True, slots=True)
+class _Stages:
+    text: str
+    bound: logical.BoundQuery
+    optimised: logical.BoundQuery
+    rules: tuple[str, ...]
+    plan: physical.DetectPlan
+
+    def explain(self, where: list[str] | None = None) -> str:
+        return physical.explain(self.text, self.bound, self.optimised, self.rules, self.plan, where or ())
+
+
+def query(text: str) -> Query:
+    """A query from its text. What is wrong without knowing the data raises here."""
+    script = parse(text)
+    logical.check(script)
+    return Query(script)
+
+
+def event(class_name: str, variable: str | None = None) -> Query:
+    """One event of a class: `event("A", "a")` is `A a`."""
+    return _of(builder.event_pattern(class_name, variable))
+
+
+def seq(*operands: Query | str) -> Query:
+    """One after the other; strings are predicates of the sequence: `seq(event("A", "a"), event("B", "b"), "a.x < b.x")`."""
+    return _of(builder.operator_pattern(syntax.Seq, _patterns(operands)))
+
+
+def all_of(*operands: Query | str) -> Query:
+    """AND: all operands, in any order."""
+    return _of(builder.operator_pattern(syntax.And, _patterns(operands)))
+
+
+def any_of(*operands: Query | str) -> Query:
+    """OR: each match of each operand."""
+    return _of(builder.operator_pattern(syntax.Or, _patterns(operands)))
+
+
+def _of(pattern: syntax.Pattern) -> Query:
+    return Query(builder.of_pattern(pattern))
+
+
+def _patterns(operands: tuple[Query | str, ...]) -> tuple[syntax.Pattern | str, ...]:
+    return tuple(o if isinstance(o, str) else builder.only_pattern(o.script) for o in operands)
+
+
+def _is_spark(data: Any) -> bool:
+    return type(data).__module__.startswith("pyspark.sql")
+
+
+def _type_name(data: Any) -> str:
+    return f"{type(data).__module__}.{type(data).__qualname__}"
+
+
+def _check_policy(bad_rows: str) -> None:
+    if bad_rows not in ("fail", "drop"):
+        raise QueryError(f"bad_rows={bad_rows!r}", hint='it is "fail" or "drop".')
+
+
+def _as_table(data: Any) -> pa.Table:
+    match data:
+        case pa.Table():
+            return data
+        case pa.RecordBatch():
+            return pa.Table.from_batches([data])
+        case pa.RecordBatchReader():
+            return data.read_all()
+    if type(data).__module__.startswith("pandas."):
+        return pa.Table.from_pandas(data, preserve_index=False)
+    if hasattr(data, "__arrow_c_stream__") and not _is_spark(data):
+        return pa.table(data)
+    raise TypeError(f"run_local() takes a pyarrow or pandas table, not {_type_name(data)}; run() takes a Spark DataFrame")

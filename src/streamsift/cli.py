@@ -1,0 +1,201 @@
+"""The command line: `streamsift run | explain | check | demo`. Errors go to stderr, results to stdout or a file."""
+
+from __future__ import annotations
+
+import re
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from streamsift.api import Query, query
+from streamsift.errors import QueryError, SetupError, StreamsiftError
+from streamsift.jobs import Columns, LocalJob, SparkJob
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help="Find patterns in event streams.")
+stderr = Console(stderr=True)
+
+
+class Engine(str, Enum):
+    SPARK = "spark"
+    LOCAL = "local"
+
+
+class OutputFormat(str, Enum):
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
+class InputFormat(str, Enum):
+    CSV = "csv"
+    JSON = "json"
+    PARQUET = "parquet"
+
+
+class BadRows(str, Enum):
+    FAIL = "fail"
+    DROP = "drop"
+
+
+QueryFile = Annotated[str, typer.Argument(metavar="QUERY_FILE", help="A file with a query, `-` for standard input, or the query itself.")]
+Input = Annotated[Path, typer.Option("--input", "-i", help="Events: a CSV, JSON lines or Parquet file, or a directory of them.")]
+Time = Annotated[str, typer.Option("--time", help="The column with the event's time.")]
+Type = Annotated[str | None, typer.Option("--type", help="The column with the event's class name.")]
+Order = Annotated[str | None, typer.Option("--order", help="The column that orders events of equal time.")]
+GivenFormat = Annotated[InputFormat | None, typer.Option("--input-format", help="The input's format, where its name does not tell.")]
+EngineOption = Annotated[Engine, typer.Option("--engine", help="Spark (local mode or --master), or the same engine in this process.")]
+Master = Annotated[str | None, typer.Option("--master", help="A Spark master URL; all cores of this machine if not given.")]
+
+
+@app.command()
+def run(
+    query_file: QueryFile,
+    input: Input,
+    time: Time,
+    type: Type = None,
+    order: Order = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to write; standard output if not given.")] = None,
+    format: Annotated[OutputFormat | None, typer.Option("--format", "-f", help="Of the output; by its name if not given.")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="How many rows a table shows.")] = 20,
+    bad_rows: Annotated[BadRows, typer.Option("--bad-rows", help="Rows without a usable time: fail, or drop and count them.")] = BadRows.FAIL,
+    input_format: GivenFormat = None,
+    engine: EngineOption = Engine.SPARK,
+    master: Master = None,
+) -> None:
+    """Run a query on files and show or write its result."""
+    parsed = _read_query(query_file)
+    chosen = _output_format(output, format)
+    if output is not None and output.exists():
+        raise SetupError(f"{output} is there already; remove it or choose another name")
+    columns = Columns(time, type, order, bad_rows.value)
+    job = _job(engine, parsed, input, input_format, columns, master)
+    with job:
+        if output is not None:
+            job.write(output, chosen.value)
+            stderr.print(f"wrote {output}", highlight=False)
+        elif chosen is OutputFormat.TABLE:
+            job.show(limit)
+        else:
+            job.stream(chosen.value)
+
+
+@app.command()
+def explain(
+    query_file: QueryFile, input: Input, time: Time, type: Type = None, order: Order = None, input_format: GivenFormat = None, engine: EngineOption = Engine.SPARK, master: Master = None
+) -> None:
+    """Show what would run, stage by stage, and why. Reads no more than the input's schema."""
+    parsed = _read_query(query_file)
+    with _job(engine, parsed, input, input_format, Columns(time, type, order, "fail"), master) as job:
+        print(job.explain())
+
+
+@app.command()
+def check(
+    query_file: QueryFile,
+    input: Annotated[Path | None, typer.Option("--input", "-i", help="Check names and types against these events too.")] = None,
+    time: Annotated[str | None, typer.Option("--time", help="The column with the event's time.")] = None,
+    type: Type = None,
+    order: Order = None,
+    input_format: GivenFormat = None,
+) -> None:
+    """Say whether a query is right, and if not, where and why."""
+    parsed = _read_query(query_file)
+    if input is None:
+        print("ok: the query is well formed; with --input and --time it is checked against the data's columns too")
+        return
+    if time is None:
+        raise SetupError("check --input needs --time, the name of the time column")
+    job = LocalJob(parsed, input, input_format.value if input_format else None, Columns(time, type, order, "fail"))
+    job.explain()
+    print("ok: the query fits the data")
+
+
+@app.command()
+def demo(
+    rows: Annotated[int, typer.Option("--rows", min=1000, help="Events in each data set.")] = 400_000,
+    seed: Annotated[int, typer.Option("--seed", help="Another seed, other data.")] = 7,
+    master: Master = None,
+) -> None:
+    """Generate three data sets and run queries on them with Spark: plan, matches, throughput."""
+    from streamsift.demo import run_demo
+
+    run_demo(Console(), rows, seed, master)
+
+
+def main() -> None:
+    """The entry point: every error that is meant for the user is one message and exit code 2."""
+    try:
+        app(standalone_mode=False)
+    except typer.Exit as stop:
+        sys.exit(stop.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        stderr.print("stopped")
+        sys.exit(130)
+    except StreamsiftError as error:
+        _fail(type(error).__name__, str(error))
+    except Exception as error:
+        # Click's usage errors and errors from Spark workers are for the user too; anything else is a bug: show it all.
+        usage = getattr(error, "format_message", None)
+        if usage is not None:
+            _fail("usage", usage())
+        inner = _worker_error(str(error))
+        if inner is None:
+            raise
+        _fail(*inner)
+
+
+def _fail(name: str, message: str) -> None:
+    stderr.print(Text(f"{name}: ", style="bold red") + Text(message))
+    sys.exit(2)
+
+
+def _worker_error(text: str) -> tuple[str, str] | None:
+    """The error that our own code raised inside a Spark worker, out of Spark's report of it."""
+    found = re.search(r"streamsift\.errors\.(\w+): (.*?)(?:\n\n|\nJVM stacktrace|\Z)", text, re.DOTALL)
+    return (found[1], found[2].strip()) if found else None
+
+
+def _read_query(source: str) -> Query:
+    if source == "-":
+        return query(sys.stdin.read())
+    path = Path(source)
+    looks_like_text = bool(re.search(r"[\s;(]", source))
+    if not path.is_file():
+        if looks_like_text:
+            return query(source)
+        raise SetupError(f"no such query file: {source}")
+    try:
+        return query(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise QueryError(f"{source} is not UTF-8 text: {error}") from error
+
+
+def _output_format(output: Path | None, given: OutputFormat | None) -> OutputFormat:
+    if given is None and output is not None:
+        by_suffix = {".json": "json", ".jsonl": "json", ".csv": "csv", ".parquet": "parquet"}.get(output.suffix.lower())
+        if by_suffix is None:
+            raise SetupError(f"cannot tell the format of {output} by its name; say --format json, csv or parquet")
+        return OutputFormat(by_suffix)
+    chosen = given or OutputFormat.TABLE
+    if output is None and chosen is OutputFormat.PARQUET:
+        raise SetupError("Parquet goes to a file: add --output PATH")
+    if output is not None and chosen is OutputFormat.TABLE:
+        raise SetupError("a table is for the terminal; write json, csv or parquet")
+    return chosen
+
+
+def _job(engine: Engine, parsed: Query, path: Path, given: InputFormat | None, columns: Columns, master: str | None) -> LocalJob | SparkJob:
+    given_format = given.value if given else None
+    if engine is Engine.LOCAL:
+        return LocalJob(parsed, path, given_format, columns)
+    return SparkJob(parsed, path, given_format, columns, master, stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""A query and a path in, a result shown, streamed or written out: the same few verbs on Spark and in this process."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+from rich.console import Console
+
+from streamsift.api import Query
+from streamsift.errors import BadRowsWarning, SetupError
+from streamsift.runtime.sources import file_format, read_table
+from streamsift.view.lines import flat_table, json_lines
+from streamsift.view.progress import progress
+from streamsift.view.tables import how_many, result_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Which columns play which part, and what happens to rows without a usable time."""
+
+    time: str
+    type: str | None
+    order: str | None
+    bad_rows: Any
+
+    def binding(self) -> dict[str, Any]:
+        return {"time": self.time, "type": self.type, "order": self.order}
+
+
+@dataclass(slots=True)
+class LocalJob:
+    """In this process, on Arrow."""
+
+    query: Query
+    path: Path
+    given_format: str | None
+    columns: Columns
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def explain(self) -> str:
+        return self.query.explain(self._events(), **self.columns.binding())
+
+    def show(self, limit: int) -> None:
+        result = self._result()
+        Console().print(result_table(result.slice(0, limit), caption=how_many(min(limit, result.num_rows), result.num_rows)))
+
+    def stream(self, output_format: str) -> None:
+        result = self._result()
+        if output_format == "csv":
+            pyarrow.csv.write_csv(flat_table(result), sys.stdout.buffer)
+        else:
+            for batch in result.to_batches():
+                sys.stdout.writelines(f"{line}\n" for line in json_lines(batch))
+
+    def write(self, output: Path, output_format: str) -> None:
+        result = self._result()
+        match output_format:
+            case "parquet":
+                pyarrow.parquet.write_table(result, output)
+            case "csv":
+                pyarrow.csv.write_csv(flat_table(result), output)
+            case _:
+                with output.open("w", encoding="utf-8") as lines:
+                    for batch in result.to_batches():
+                        lines.writelines(f"{line}\n" for line in json_lines(batch))
+
+    def _events(self) -> pa.Table:
+        return read_table(self.path, self.given_format)
+
+    def _result(self) -> pa.Table:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", BadRowsWarning)
+            result = self.query.run_local(self._events(), bad_rows=self.columns.bad_rows, **self.columns.binding())
+        for warning in caught:
+            print(f"warning: {warning.message}", file=sys.stderr)
+        return result
+
+
+@dataclass(slots=True)
+class SparkJob:
+    """On Spark: local mode by default, a cluster by its master URL."""
+
+    query: Query
+    path: Path
+    given_format: str | None
+    columns: Columns
+    master: str | None
+    console: Console
+    spark: Any = field(default=None, init=False)
+
+    def __enter__(self) -> Self:
+        file_format(self.path, self.given_format)  # a wrong path is told before Spark takes its seconds to start
+        from streamsift.spark.sources import local_session
+
+        with progress(self.console, "starting Spark"):
+            self.spark = local_session(self.master)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.spark.stop()
+
+    def explain(self) -> str:
+        return self.query.explain(self._events(), **self.columns.binding())
+
+    def show(self, limit: int) -> None:
+        result, report = self._result()
+        result = result.persist()
+        with self._progress("finding matches"):
+            total = result.count()
+            head = result.limit(limit).toArrow()
+        report()
+        Console().print(result_table(head, caption=how_many(head.num_rows, total)))
+
+    def stream(self, output_format: str) -> None:
+        result, report = self._result()
+        with self._progress("finding matches"):
+            # One partition after the other passes through this process, never all of them at once.
+            if output_format == "json":
+                lines = result.mapInArrow(_to_lines, "line string").toLocalIterator(prefetchPartitions=True)
+            else:
+                lines = None
+            first = next(lines, None) if lines is not None else None
+        if lines is None:
+            self._stream_csv(result)
+        else:
+            while first is not None:
+                sys.stdout.write(f"{first.line}\n")
+                first = next(lines, None)
+        report()
+
+    def _stream_csv(self, result: DataFrame) -> None:
+        with self._progress("finding matches"):
+            table = flat_table(result.toArrow())
+        pyarrow.csv.write_csv(table, sys.stdout.buffer)
+
+    def write(self, output: Path, output_format: str) -> None:
+        from streamsift.spark.sinks import flat
+
+        result, report = self._result()
+        with self._progress(f"writing {output}"):
+            match output_format:
+                case "parquet":
+                    result.write.parquet(str(output))
+                case "csv":
+                    flat(result).write.csv(str(output), header=True)
+                case _:
+                    result.mapInArrow(_to_lines, "line string").write.text(str(output))
+        report()
+
+    def _events(self) -> DataFrame:
+        from streamsift.spark.sources import read_events
+
+        with self._progress(f"looking at {self.path}"):
+            return read_events(self.spark, self.path, self.given_format)
+
+    def _result(self) -> tuple[DataFrame, Any]:
+        from pyspark.sql import Observation
+
+        observation = Observation() if self.columns.bad_rows == "drop" else None
+        result = self.query.run(self._events(), bad_rows=self.columns.bad_rows, observation=observation, **self.columns.binding())
+
+        def report() -> None:
+            if observation is not None and (count := observation.get["bad_rows"]):
+                print(f"warning: {count:,} rows without a usable time or order were dropped", file=sys.stderr)
+
+        return result, report
+
+    def _progress(self, title: str) -> Any:
+        from streamsift.spark.jobs import task_counter
+
+        return progress(self.console, title, task_counter(self.spark))
+
+
+def _to_lines(batches: Any) -> Any:
+    for batch in batches:
+        yield pa.RecordBatch.from_arrays([pa.array(json_lines(batch), pa.string())], ["line"])
+
+
+__all__ = ["Columns", "LocalJob", "SetupError", "SparkJob"]

@@ -1,0 +1,137 @@
+"""Bound things in, text for people out: explain and error messages use the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from streamsift.language.printer import print_quantifier
+from streamsift.logical import bound as b
+
+_PRECEDENCE = {"or": 0, "and": 1, "not": 2, "+": 4, "-": 4, "*": 5, "/": 5, "%": 5, "negative": 6, "^": 7}
+_COMPARISON, _ATOM = 3, 8
+
+
+def describe_expression(expression: b.Expr, variables: tuple[b.Variable, ...]) -> str:
+    return _describe(expression, variables)[0]
+
+
+def _describe(expression: b.Expr, variables: tuple[b.Variable, ...]) -> tuple[str, int]:
+    match expression:
+        case b.Column():
+            name = "time" if expression.name == b.TIME else expression.name
+            owner = "" if expression.variable == b.THIS_ROW else f"{variables[expression.variable].name}."
+            return owner + name, _ATOM
+        case b.Constant():
+            return _constant(expression), _ATOM
+        case b.GroupAggregate():
+            column = f".{expression.column}" if expression.column else ""
+            return f"{expression.function}({variables[expression.variable].name}{column})", _ATOM
+        case b.Operation():
+            return _operation(expression, variables)
+
+
+def _operation(expression: b.Operation, variables: tuple[b.Variable, ...]) -> tuple[str, int]:
+    op, operands = expression.op, expression.operands
+    binds = _PRECEDENCE.get(op, _COMPARISON)
+
+    def operand(index: int, place: int) -> str:
+        text, inner = _describe(operands[index], variables)
+        return text if inner >= place else f"({text})"
+
+    match op:
+        case "and" | "or":
+            return f" {op.upper()} ".join(operand(i, binds + 1) for i in range(len(operands))), binds
+        case "not":
+            return f"NOT {operand(0, binds)}", binds
+        case "negative":
+            return f"-{operand(0, binds + 1)}", binds
+        case "is_null":
+            return f"{operand(0, _COMPARISON + 1)} IS NULL", binds
+        case "in":
+            items = ", ".join(operand(i, _COMPARISON + 1) for i in range(1, len(operands)))
+            return f"{operand(0, _COMPARISON + 1)} IN ({items})", binds
+        case "like":
+            return f"{operand(0, _COMPARISON + 1)} LIKE {operand(1, _ATOM)}", binds
+        case "+" | "-" | "*" | "/" | "%" | "^" | "=" | "!=" | "<" | "<=" | ">" | ">=":
+            return f"{operand(0, binds)} {op} {operand(1, binds + 1)}", binds
+        case _:
+            return f"{op.upper()}({', '.join(operand(i, 0) for i in range(len(operands)))})", _ATOM
+
+
+def _constant(constant: b.Constant) -> str:
+    match constant.value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(constant.value).upper()
+        case str():
+            return "'" + constant.value.replace("'", "''") + "'"
+        case datetime():
+            return f"TIMESTAMP '{constant.value.isoformat(sep=' ')}'"
+        case timedelta():
+            return f"{constant.value.total_seconds():g} s"
+        case _:
+            return str(constant.value)
+
+
+def describe_class(event_class: b.EventClass, binding: b.Binding) -> str:
+    """Which rows a class has."""
+    match event_class.rule:
+        case b.ClassRule.WITH:
+            assert event_class.predicate is not None
+            return f"rows with {describe_expression(event_class.predicate, ())}"
+        case b.ClassRule.ANY:
+            return "every row"
+        case b.ClassRule.TYPE:
+            return f"rows with {binding.type} = '{event_class.name}'"
+        case b.ClassRule.ALL:
+            return "every row (no type column is bound)"
+
+
+def describe_pattern(query: b.BoundQuery) -> Iterator[str]:
+    """The pattern as an indented tree, one node a line."""
+
+    def node(item: b.Node, indent: str) -> Iterator[str]:
+        match item:
+            case b.Leaf():
+                variable = query.variables[item.variable]
+                quantifier = print_quantifier(variable.quantifier) if variable.quantifier else ""
+                yield f"{indent}{variable.name}: {variable.event_class.name}{quantifier}, {describe_class(variable.event_class, query.binding)}"
+            case b.Negated():
+                yield f"{indent}NOT, scope {item.scope}"
+                yield from node(item.child, indent + "  ")
+            case b.SubPattern():
+                window = f" within {item.window.text}" if item.window else ""
+                yield f"{indent}definition {item.name}{window}"
+                yield from node(item.child, indent + "  ")
+            case b.Sequence() | b.Conjunction() | b.Disjunction():
+                yield indent + {b.Sequence: "SEQ", b.Conjunction: "AND", b.Disjunction: "OR"}[type(item)]
+                for child in item.children:
+                    yield from node(child, indent + "  ")
+
+    yield from node(query.pattern, "")
+
+
+def describe_query(query: b.BoundQuery) -> Iterator[str]:
+    """Pattern, window, predicates with owner and class, output."""
+    yield from describe_pattern(query)
+    yield f"within {query.window.text} ({query.window.kind.value} window)" if query.window else "no window"
+    for clause, keys in (("partition by", query.partition_by), ("group by", query.group_by)):
+        if keys:
+            yield f"{clause} {', '.join(keys)}"
+    for predicate in query.predicates:
+        owner = f", inside scope {predicate.scope}" if predicate.scope != b.ROOT_SCOPE else ""
+        yield f"where {describe_expression(predicate.expression, query.variables)}  ({predicate.predicate_class.value}{owner})"
+    if query.aggregates:
+        yield "aggregate " + ", ".join(a.name for a in query.aggregates)
+    if query.ranking:
+        for objective in query.ranking.objectives:
+            direction = "max" if objective.maximise else "min"
+            yield f"prefer {direction} {objective.name} = {describe_expression(objective.expression, query.variables)}  ({objective.preference_class.value})"
+        yield f"merge by {query.ranking.merge}, best {query.ranking.limit}"
+    if query.update:
+        yield f"update every {query.update.text}"
+    if query.output:
+        yield "return " + ", ".join([o.name for o in query.output] + ["match_start", "match_end"] * query.show_bounds)
+    yield f"read {', '.join(query.schema.names)}"

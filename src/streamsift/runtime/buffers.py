@@ -1,0 +1,222 @@
+"""A plan and its events in, the packed buffers of the kernels out: each step's candidates, grouped by lookup key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from streamsift.logical.bound import THIS_ROW, Column, Expr, Operation, WindowKind
+from streamsift.physical.plan import DetectPlan, Pair, Step
+from streamsift.runtime import kernels
+from streamsift.runtime.candidates import candidates, step_rows, stream_rows
+from streamsift.runtime.codes import codes, group_codes
+from streamsift.runtime.evaluate import evaluate
+from streamsift.runtime.events import Events
+from streamsift.runtime.kernels import Buffers, Int32, Int64
+
+OPERATORS = {
+    "=": kernels.EQUAL,
+    "!=": kernels.UNEQUAL,
+    "<": kernels.LESS,
+    "<=": kernels.LESS_EQUAL,
+    ">": kernels.GREATER,
+    ">=": kernels.GREATER_EQUAL,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """The kernels' buffers, and for each step the table row of each of its entries."""
+
+    buffers: Buffers
+    rows: tuple[Int32, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """How a step finds its candidates. Codes are one per candidate of a step, in order of the stream; -1 finds nothing.
+
+    `by_step` has the codes of every earlier step whose event tells the group: the lookup's own, and all that the
+    equalities so far make equal to it.
+    """
+
+    earlier: int  # -1: no lookup, all candidates are one group
+    by_step: dict[int, Int32]
+    this: Int32
+    groups: int
+
+
+@dataclass(slots=True)
+class Parts:
+    """Arrays to be laid end to end."""
+
+    arrays: list[np.ndarray]
+    size: int = 0
+
+    def add(self, array: np.ndarray) -> int:
+        """Appends an array and returns where it starts."""
+        self.arrays.append(array)
+        self.size += array.size
+        return self.size - array.size
+
+    def joined(self, dtype: type) -> np.ndarray:
+        return np.concatenate([np.empty(0, dtype), *self.arrays])
+
+
+def pack(plan: DetectPlan, events: Events) -> Packed | None:
+    """The buffers of all steps, or None if a step has no candidate, so that there is no match."""
+    if events.width < 0:
+        return None
+    places = candidates(plan, events)
+    if not all(part.size for part in places):
+        return None
+    return _assemble(plan, events, places, find_lookups(plan, events, places))
+
+
+# --- lookups -------------------------------------------------------------------------------------------------------
+
+
+def anonymous(expression: Expr) -> Expr:
+    """The expression with its variable forgotten: `a.key` and `b.key` become the same."""
+    if isinstance(expression, Column):
+        return replace(expression, variable=THIS_ROW)
+    if isinstance(expression, Operation):
+        return replace(expression, operands=tuple(anonymous(operand) for operand in expression.operands))
+    return expression
+
+
+def find_lookups(plan: DetectPlan, events: Events, places: Sequence[Int32]) -> list[Lookup]:
+    """Codes for every lookup. Steps that share a key (`[id]`) are coded together, so each value is read once."""
+    rows = [stream_rows(plan, events, part) for part in places]
+    families = _families(plan.steps)
+    shared: dict[int, tuple[dict[int, Int32], int]] = {}
+    found: list[Lookup] = []
+    for number, step in enumerate(plan.steps):
+        if not step.lookup:
+            ones = {k: np.zeros(places[k].size, np.int32) for k in {0, max(0, number - 1)}}
+            found.append(Lookup(-1, ones, np.zeros(places[number].size, np.int32), 1))
+            continue
+        earlier = step.lookup[0].earlier
+        family = families[number]
+        if family is None:
+            sides = [
+                [evaluate(p.earlier_side, rows[earlier]), evaluate(p.this_side, rows[number])] for p in step.lookup
+            ]
+            (earlier_codes, this_codes), groups = group_codes(sides)
+            found.append(Lookup(earlier, {earlier: earlier_codes}, this_codes, groups))
+            continue
+        root, key, members = family
+        if root not in shared:
+            parts, groups = group_codes([[evaluate(side, rows[member]) for member in members] for side in key])
+            shared[root] = dict(zip(members, parts, strict=True)), groups
+        by_step, groups = shared[root]
+        found.append(Lookup(earlier, {k: c for k, c in by_step.items() if k < number}, by_step[number], groups))
+    return found
+
+
+Family = tuple[int, tuple[Expr, ...], list[int]]
+
+
+def _families(steps: Sequence[Step]) -> list[Family | None]:
+    """For each step the family of its lookup: a number, the key, and the steps that lookups of that key tie together.
+
+    None if the two sides of the lookup are different expressions.
+    """
+    found: list[Family | None] = []
+    by_member: dict[tuple[int, tuple[Expr, ...]], Family] = {}
+    for number, step in enumerate(steps):
+        key = tuple(anonymous(pair.this_side) for pair in step.lookup)
+        if not key or key != tuple(anonymous(pair.earlier_side) for pair in step.lookup):
+            found.append(None)
+            continue
+        earlier = step.lookup[0].earlier
+        family = by_member.setdefault((earlier, key), (number, key, [earlier]))
+        family[2].append(number)
+        by_member[number, key] = family
+        found.append(family)
+    return found
+
+
+# --- packing -------------------------------------------------------------------------------------------------------
+
+
+def _assemble(plan: DetectPlan, events: Events, places: Sequence[Int32], lookups: Sequence[Lookup]) -> Packed:
+    in_partitions = (
+        bool(plan.query.partition_by) and events.window is not None and events.window.kind is WindowKind.COUNT
+    )
+    direct = [not in_partitions and {0, max(0, k - 1)} <= lookups[k].by_step.keys() for k in range(len(places))]
+    direct[0] = True
+    limit = events.window_limit(places[0])
+    ranks = [events.rank[part] for part in places]
+    table = np.full((len(places), kernels.STEP_FIELDS), -1, np.int64)
+    rank, position, pointers, links, all_offsets, code_parts = (Parts([]) for _ in range(6))
+    pairs: list[tuple[int, int, int, int]] = []
+    orders: list[Int32 | None] = []
+    rows: list[Int32] = []
+    for number, step in enumerate(plan.steps):
+        lookup, row = lookups[number], table[number]
+        offsets, order = _grouped(lookup)
+        orders.append(order)
+        entries = places[number] if order is None else places[number][order]
+        rows.append(events.rows_at(entries))
+        row[kernels.CHECK_WINDOW] = 0
+        if not direct[number] or not direct[min(number + 1, len(places) - 1)]:
+            row[kernels.BASE] = rank.add(_in_order(ranks[number], order))
+            position.add(events.window_position[entries])
+        if number and direct[number]:
+            after = kernels.successors(
+                ranks[number - 1], lookup.by_step[number - 1], ranks[number], lookup.this, offsets[:-1]
+            )
+            until = kernels.successors(limit, lookup.by_step[0], places[number], lookup.this, offsets[:-1])
+            row[kernels.AFTER_BASE] = pointers.add(_in_order(after, orders[number - 1]))
+            row[kernels.UNTIL_BASE] = pointers.add(until)
+        elif number:
+            # Positions within partitions may mix in a group that spans partitions; places in the stream never do.
+            mixed = in_partitions and not kernels.ascends_in_groups(events.window_position[entries], offsets)
+            row[kernels.CHECK_WINDOW] = int(mixed)
+            row[kernels.OFFSETS_BASE] = all_offsets.add(offsets)
+            if lookup.earlier >= 0:
+                row[kernels.LINK_STEP] = lookup.earlier
+                row[kernels.LINK_BASE] = links.add(_in_order(lookup.by_step[lookup.earlier], orders[lookup.earlier]))
+        row[kernels.PAIRS_START] = len(pairs)
+        pairs += [_coded(plan, events, pair, rows, code_parts) for pair in step.pairs]
+        row[kernels.PAIRS_STOP] = len(pairs)
+        row[kernels.PLAIN] = int(not step.pairs and not row[kernels.CHECK_WINDOW])
+    offsets = all_offsets.joined(np.int64)
+    buffers = Buffers(
+        steps=table,
+        pointers=pointers.joined(np.int32),
+        rank=rank.joined(np.int32),
+        position=position.joined(np.int32),
+        limit=limit,
+        links=links.joined(np.int32),
+        offsets=offsets,
+        hints=np.stack([offsets, offsets]),
+        pairs=np.array(pairs, np.int64).reshape(-1, kernels.PAIR_FIELDS),
+        codes=code_parts.joined(np.int64),
+    )
+    return Packed(buffers, tuple(rows))
+
+
+def _grouped(lookup: Lookup) -> tuple[Int64, Int32 | None]:
+    """Where each group's entries start, and the order that groups them; None if they stay as they are."""
+    if lookup.earlier < 0:
+        return np.array([0, lookup.this.size], np.int64), None
+    offsets, order = kernels.group_entries(lookup.this, lookup.groups)
+    return offsets, order
+
+
+def _in_order(column: Int32, order: Int32 | None) -> Int32:
+    return column if order is None else column[order]
+
+
+def _coded(
+    plan: DetectPlan, events: Events, pair: Pair, rows: Sequence[Int32], code_parts: Parts
+) -> tuple[int, int, int, int]:
+    """The pair's row of Buffers.pairs; `rows` are those of the steps so far, the last of them this one."""
+    earlier = evaluate(pair.earlier_side, step_rows(plan, events, rows[pair.earlier]))
+    this = evaluate(pair.this_side, step_rows(plan, events, rows[-1]))
+    earlier_codes, this_codes = codes([earlier, this], ordered=pair.op not in ("=", "!="))
+    return pair.earlier, OPERATORS[pair.op], code_parts.add(earlier_codes), code_parts.add(this_codes)

@@ -1,0 +1,126 @@
+"""A plan and its events in, the places in the stream that may bind each step out: its class and local predicates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streamsift.logical.bound import ClassRule, EventClass
+from streamsift.physical.plan import DetectPlan
+from streamsift.runtime import kernels
+from streamsift.runtime.columns import nulls, plain
+from streamsift.runtime.evaluate import Rows, mask
+from streamsift.runtime.events import Events
+from streamsift.runtime.kernels import Int32
+
+
+def candidates(plan: DetectPlan, events: Events) -> list[Int32]:
+    """For each step the places in the stream whose rows are of its class and pass its local predicates."""
+    classes = [plan.query.variables[step.variable].event_class for step in plan.steps]
+    by_class = _places_by_class(classes, plan, events)
+    found = []
+    for step, event_class in zip(plan.steps, classes, strict=True):
+        places = by_class[event_class]
+        if step.local and places.size:
+            rows = stream_rows(plan, events, places)
+            keep = np.ones(places.size, np.bool_)
+            for predicate in step.local:
+                keep &= mask(predicate, rows)
+            places = places[keep]
+        found.append(places)
+    return found
+
+
+def step_rows(plan: DetectPlan, events: Events, rows: Int32) -> Rows:
+    """What the expressions of one step see at these rows of the table, whichever variable they name."""
+    return Rows(lambda _, name: events.columns.at(name, rows), rows.size, plan.query.text)
+
+
+def stream_rows(plan: DetectPlan, events: Events, places: Int32) -> Rows:
+    """The same at ascending places of the stream; nothing is gathered if they are all of the table."""
+    if events.in_input_order and places.size == events.columns.table.num_rows:
+        return Rows(lambda _, name: events.columns.whole(name), places.size, plan.query.text)
+    return step_rows(plan, events, events.rows_at(places))
+
+
+def _places_by_class(classes: Sequence[EventClass], plan: DetectPlan, events: Events) -> dict[EventClass, Int32]:
+    found: dict[EventClass, Int32] = {}
+    typed = sorted({c.name for c in classes if c.rule is ClassRule.TYPE})
+    by_name = _places_by_name(typed, plan, events) if typed else {}
+    for event_class in set(classes):
+        match event_class.rule:
+            case ClassRule.TYPE:
+                found[event_class] = by_name[event_class.name]
+            case ClassRule.ANY | ClassRule.ALL:
+                found[event_class] = np.arange(events.rows.size, dtype=np.int32)
+            case ClassRule.WITH:
+                assert event_class.predicate is not None
+                holds = mask(
+                    event_class.predicate, stream_rows(plan, events, np.arange(events.rows.size, dtype=np.int32))
+                )
+                found[event_class] = np.flatnonzero(holds).astype(np.int32)
+    if plan.query.partition_by and events.window_position.size and events.window_position.min() < 0:
+        found = {c: places[events.window_position[places] >= 0] for c, places in found.items()}
+    return found
+
+
+def _places_by_name(names: Sequence[str], plan: DetectPlan, events: Events) -> dict[str, Int32]:
+    """The places of the rows of each type: one pass, however many names."""
+    assert plan.query.binding.type is not None
+    types = events.columns.whole(plan.query.binding.type)
+    if pa.types.is_null(types.type):
+        return dict.fromkeys(names, np.empty(0, np.int32))
+    if pa.types.is_dictionary(types.type):
+        of_value = pc.index_in(plain(types.dictionary), value_set=_texts(names, plain(types.dictionary).type))
+        rows, numbers = _known(of_value.take(types.indices))
+    elif pa.types.is_string(types.type) and all(names):
+        rows, numbers = find_names(names, types)
+    else:
+        types = plain(types)
+        rows, numbers = _known(pc.index_in(types, value_set=_texts(names, types.type)))
+    if not events.in_input_order:
+        of_row = np.full(len(types), -1, np.int32)
+        of_row[rows] = numbers
+        rows, numbers = np.arange(events.rows.size, dtype=np.int32), of_row[events.rows]
+    starts, order = kernels.group_entries(numbers, len(names))
+    places = rows[order]
+    return {name: places[starts[number] : starts[number + 1]] for number, name in enumerate(names)}
+
+
+def _texts(names: Sequence[str], kind: pa.DataType) -> pa.Array:
+    return pa.array(names, pa.string()).cast(kind)
+
+
+def _known(numbers: pa.Array) -> tuple[Int32, Int32]:
+    """Where an int32 column is not null, and its values there."""
+    filled = pc.fill_null(numbers, -1).to_numpy()
+    rows = np.flatnonzero(filled >= 0).astype(np.int32)
+    return rows, filled[rows]
+
+
+def find_names(names: Sequence[str], texts: pa.Array) -> tuple[Int32, Int32]:
+    """The rows whose text is one of `names` (none of them empty), and the number of its name for each."""
+    encoded = [name.encode() for name in names]
+    buckets, chain = np.full(256, -1, np.int32), np.full(len(names), -1, np.int32)
+    for number, name in enumerate(encoded):
+        mark = (31 * name[0] + 7 * name[-1] + len(name)) & 255
+        chain[number], buckets[mark] = buckets[mark], number
+    _, offsets, data = texts.buffers()
+    if data is None or data.size == 0:
+        return np.empty(0, np.int32), np.empty(0, np.int32)
+    rows, numbers = kernels.find_names(
+        np.frombuffer(offsets, np.int32, count=len(texts) + 1, offset=texts.offset * 4),
+        np.frombuffer(data, np.uint8),
+        np.cumsum([0, *map(len, encoded)], dtype=np.int32),
+        np.frombuffer(b"".join(encoded), np.uint8),
+        buckets,
+        chain,
+    )
+    missing = nulls(texts)
+    if missing is not None:
+        keep = ~missing[rows]
+        rows, numbers = rows[keep], numbers[keep]
+    return rows, numbers

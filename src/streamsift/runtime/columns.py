@@ -1,0 +1,133 @@
+"""An Arrow table in, its columns as single arrays out, whole or gathered at rows, and their values as integers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streamsift.runtime.kernels import Bool, Int32, Int64
+
+INT32_BYTES = 2**31 - 1
+UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of a table, each made one contiguous array when it is first asked for."""
+
+    table: pa.Table
+    _arrays: dict[str, pa.Array] = field(default_factory=dict, compare=False, repr=False)
+
+    def whole(self, name: str) -> pa.Array:
+        if name not in self._arrays:
+            self._arrays[name] = contiguous(self.table.column(name))
+        return self._arrays[name]
+
+    def at(self, name: str, rows: Int32 | None) -> pa.Array:
+        """The column at `rows`, or all of it for None."""
+        return self.whole(name) if rows is None else take(self.whole(name), pa.array(rows))
+
+    def with_array(self, name: str, array: pa.Array) -> Columns:
+        """These columns and one that the table does not have."""
+        return Columns(self.table, {**self._arrays, name: array})
+
+
+_UNCHECKED = pc.TakeOptions(boundscheck=False)
+
+
+def take(array: pa.Array, rows: pa.Array) -> pa.Array:
+    """The values at rows that are known to be in bounds: the check would cost as much as the copy."""
+    return pc.call_function("array_take", [array, rows], _UNCHECKED)
+
+
+def contiguous(column: pa.ChunkedArray) -> pa.Array:
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    if pa.types.is_dictionary(column.type):
+        column = column.unify_dictionaries()
+    if column.nbytes > INT32_BYTES:
+        # 32-bit offsets cannot span the whole column.
+        if pa.types.is_string(column.type):
+            column = column.cast(pa.large_string())
+        elif pa.types.is_binary(column.type):
+            column = column.cast(pa.large_binary())
+    combined = column.combine_chunks()
+    return combined.chunk(0) if isinstance(combined, pa.ChunkedArray) else combined
+
+
+def plain(array: pa.Array) -> pa.Array:
+    """The same values without encodings that Arrow's functions treat apart: dictionaries, views, extension types."""
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_string_view(array.type):
+        array = array.cast(pa.large_string())
+    elif pa.types.is_binary_view(array.type):
+        array = array.cast(pa.large_binary())
+    return array
+
+
+def nulls(array: pa.Array) -> Bool | None:
+    """Which values are null, or None when none is."""
+    if array.null_count == 0:
+        return None
+    return np.asarray(pc.is_null(array).to_numpy(zero_copy_only=False), np.bool_)
+
+
+def fixed_width(array: pa.Array, dtype: np.dtype) -> np.ndarray:
+    """The values of a fixed-width array as they lie in memory, without a copy; what stands at nulls is arbitrary."""
+    buffer = array.buffers()[1]
+    if buffer is None or len(array) == 0:
+        return np.zeros(len(array), dtype)
+    return np.frombuffer(buffer, dtype, count=len(array), offset=array.offset * dtype.itemsize)
+
+
+def integers(array: pa.Array) -> Int64 | None:
+    """Order-preserving int64 values of integers (uint64 shifted), booleans, dates, timestamps, durations and decimals
+    (their unscaled integers), arbitrary where null; None for other types, and for decimals that 64 bits do not hold."""
+    kind = array.type
+    if pa.types.is_boolean(kind):
+        return np.asarray(pc.fill_null(array, False).to_numpy(zero_copy_only=False), np.int64)
+    if pa.types.is_uint64(kind):
+        shifted = fixed_width(array, np.dtype(np.uint64)) ^ np.uint64(1 << 63)
+        return shifted.view(np.int64)
+    if pa.types.is_integer(kind):
+        return fixed_width(array, np.dtype(kind.to_pandas_dtype())).astype(np.int64, copy=False)
+    if pa.types.is_temporal(kind) and kind.bit_width == 64:
+        return fixed_width(array, np.dtype(np.int64))
+    if pa.types.is_temporal(kind) and kind.bit_width == 32:
+        return fixed_width(array, np.dtype(np.int32)).astype(np.int64)
+    if pa.types.is_decimal(kind):
+        return _unscaled(array)
+    return None
+
+
+def _unscaled(array: pa.Array) -> Int64 | None:
+    if not (pa.types.is_decimal128(array.type) or pa.types.is_decimal256(array.type)):
+        array = array.cast(pa.decimal128(array.type.precision, array.type.scale))
+    words = array.type.bit_width // 64
+    buffer = array.buffers()[1]
+    if buffer is None or len(array) == 0:
+        return np.zeros(len(array), np.int64)
+    table = np.frombuffer(buffer, np.int64, len(array) * words, array.offset * words * 8).reshape(-1, words)
+    low = np.ascontiguousarray(table[:, 0])
+    missing = nulls(array)
+    if array.type.precision > 18:
+        # The value fits when every higher word only repeats the sign of the lowest.
+        fits = (table[:, 1:] == (low >> 63)[:, None]).all(axis=1)
+        if missing is not None:
+            fits |= missing
+        if not fits.all():
+            return None
+    return low
+
+
+def units_per_second(kind: pa.DataType) -> int | None:
+    """How many of a type's units make a second; None for a date, whose unit is the day, and for what is no time."""
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        return UNITS_PER_SECOND[kind.unit]
+    return UNITS_PER_SECOND["ms"] if pa.types.is_date64(kind) else None

@@ -1,0 +1,228 @@
+"""A table and its binding in, its usable rows in order of time out, with ranks and window positions for times."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streamsift.errors import BadInputError, BadRowsWarning
+from streamsift.logical.bound import TIME, Binding, BoundQuery, TimeKind, Window, WindowKind
+from streamsift.runtime.codes import codes, group_codes
+from streamsift.runtime.columns import Columns, fixed_width, integers, nulls, plain, units_per_second
+from streamsift.runtime.kernels import (
+    UNKNOWN,
+    Bool,
+    Int32,
+    Int64,
+    Ticks,
+    dense_rank,
+    is_ordered,
+    limits_by_bound,
+    limits_by_float,
+    positions_in_group,
+)
+
+NO_LIMIT = np.iinfo(np.int32).max
+INT64_MAX = np.iinfo(np.int64).max
+SHOWN_ROWS = 5
+TEXT_TIME = pa.timestamp("us", "UTC")
+
+
+@dataclass(frozen=True, slots=True)
+class BadRows:
+    """Rows that cannot be placed in time: how many, the numbers of the first few, and what they hold."""
+
+    count: int
+    rows: tuple[int, ...]
+    examples: tuple[str, ...]
+
+    def __str__(self) -> str:
+        shown = "\n".join(f"  row {row}: {example}" for row, example in zip(self.rows, self.examples, strict=True))
+        more = f"\n  and {self.count - len(self.rows)} more" if self.count > len(self.rows) else ""
+        return f"{self.count} {'row has' if self.count == 1 else 'rows have'} no usable time or order:\n{shown}{more}"
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """The rows of a stream in the order (time, order, input). Place i in that order is row rows[i] of the table.
+
+    All that comes before, after or at the same time is told by `rank`. A match that starts at place i may hold place j
+    exactly if window_position[j] <= the limit of i. Times are not needed for anything else.
+    """
+
+    columns: Columns
+    rows: Int32  # [n]
+    rank: Int32  # [n] dense rank of time, or of (time, order)
+    window_position: Int32  # [n]; -1 for a row that is in no partition
+    ticks: Ticks  # [n] times, ascending
+    window: Window | None
+    width: int | float  # of a time window in the units of `ticks`; of a count window in rows
+    in_input_order: bool  # rows[i] == i for all i
+
+    def rows_at(self, places: Int32) -> Int32:
+        """The table rows of these places."""
+        return places if self.in_input_order else self.rows[places]
+
+    def window_limit(self, starts: Int32) -> Int32:
+        """For each of these places (ascending) the largest window position that a match starting there may hold."""
+        if self.window is None:
+            return np.full(starts.size, NO_LIMIT, np.int32)
+        if self.window.kind is WindowKind.COUNT:
+            last = self.window_position[starts].astype(np.int64) + (int(self.width) - 1)
+            return np.minimum(last, NO_LIMIT).astype(np.int32)
+        if self.width < 0:
+            return np.full(starts.size, -1, np.int32)
+        if self.ticks.dtype == np.float64:
+            return limits_by_float(self.ticks, starts, float(self.width))
+        return limits_by_bound(self.ticks, starts, _saturating_sum(self.ticks[starts].view(np.int64), int(self.width)))
+
+
+def prepare(
+    query: BoundQuery, table: pa.Table, bad_rows: str = "fail", report: Callable[[BadRows], None] | None = None
+) -> Events:
+    """The events of a table as `query` binds them. `bad_rows` is "fail" or "drop"."""
+    if table.num_rows > NO_LIMIT:
+        raise BadInputError(f"{table.num_rows} rows are more than one task can hold ({NO_LIMIT}): use Spark.")
+    if not table.schema.equals(query.schema):
+        table = table.select(query.schema.names)
+        table = table if table.schema.equals(query.schema) else table.cast(query.schema)
+    binding = query.binding
+    columns = Columns(table)
+    raw_time = columns.whole(binding.time)
+    time = parse_text_times(raw_time) if binding.time_kind is TimeKind.TEXT else raw_time
+    columns = columns.with_array(TIME, time)
+    order = codes([columns.whole(binding.order)])[0] if binding.order else np.empty(0, np.int64)
+    bad = _bad_mask(plain(time), order)
+    if bad is not None:
+        _handle_bad_rows(bad, binding, columns, bad_rows, report)
+        keep = np.flatnonzero(~bad)
+        ticks = _ticks(plain(time.take(pa.array(keep))), binding)
+        order = order[keep] if binding.order else order
+    else:
+        keep = None
+        ticks = _ticks(plain(time), binding)
+    return _ordered(query, columns, ticks, order, keep)
+
+
+def _ordered(query: BoundQuery, columns: Columns, ticks: Ticks, order: Int64, keep: Int64 | None) -> Events:
+    in_order = is_ordered(ticks, order)
+    if not in_order:
+        places = np.lexsort((order, ticks)) if order.size else np.argsort(ticks, kind="stable")
+        ticks = ticks[places]
+        order = order[places] if order.size else order
+        keep = places if keep is None else keep[places]
+    rows = np.arange(ticks.size, dtype=np.int32) if keep is None else keep.astype(np.int32)
+    window = query.window
+    width = 0 if window is None else _width(window, columns.whole(TIME).type, ticks.dtype == np.float64)
+    return Events(
+        columns=columns,
+        rows=rows,
+        rank=dense_rank(ticks, order),
+        window_position=_positions(query, columns, rows),
+        ticks=ticks,
+        window=window,
+        width=width,
+        in_input_order=keep is None,
+    )
+
+
+def parse_text_times(array: pa.Array) -> pa.Array:
+    """ISO-8601 texts as timestamps in UTC; without a zone they are UTC already; null where a text is no time."""
+    import pandas as pd  # only text times need it, and it is slow to import
+
+    parsed = pd.to_datetime(plain(array).to_pandas(), format="ISO8601", utc=True, errors="coerce")
+    return pa.array(parsed.dt.as_unit("us") if len(parsed) else [], type=TEXT_TIME)
+
+
+def _bad_mask(time: pa.Array, order: Int64) -> Bool | None:
+    bad = nulls(time)
+    if pa.types.is_floating(time.type):
+        nan = np.isnan(fixed_width(time.cast(pa.float64()), np.dtype(np.float64)))
+        bad = nan if bad is None else bad | nan
+    if order.size:
+        bad = (order == UNKNOWN) if bad is None else bad | (order == UNKNOWN)
+    return bad if bad is not None and bad.any() else None
+
+
+def _handle_bad_rows(
+    bad: Bool, binding: Binding, columns: Columns, bad_rows: str, report: Callable[[BadRows], None] | None
+) -> None:
+    first = np.flatnonzero(bad)[:SHOWN_ROWS]
+    names = [binding.time] + ([binding.order] if binding.order else [])
+    shown = [columns.at(name, first.astype(np.int32)).to_pylist() for name in names]
+    examples = tuple(
+        ", ".join(f"{name} = {value!r}" for name, value in zip(names, values, strict=True))
+        for values in zip(*shown, strict=True)
+    )
+    found = BadRows(int(bad.sum()), tuple(int(row) for row in first), examples)
+    if bad_rows == "fail":
+        raise BadInputError(f'{found}\nHint: repair them, or pass bad_rows="drop" to leave them out.')
+    if report is not None:
+        report(found)
+    else:
+        warnings.warn(f"Dropped: {found}", BadRowsWarning, stacklevel=5)
+
+
+def _ticks(time: pa.Array, binding: Binding) -> Ticks:
+    if pa.types.is_floating(time.type):
+        return fixed_width(time.cast(pa.float64()), np.dtype(np.float64))
+    ticks = integers(time)
+    if ticks is None:
+        digits = f"{time.type} column `{binding.time}` holds a time that does not fit 64 bits"
+        raise BadInputError(f"The {digits} (as a count of its last decimal). Cast it to fewer digits.")
+    return ticks
+
+
+def _width(window: Window, time: pa.DataType, real: bool) -> int | float:
+    """The largest difference of times (or number of rows) that is inside the window, in the units of the ticks."""
+    if window.kind is WindowKind.COUNT:
+        return int(window.length)
+    if real:
+        return _largest_double(window.length, window.exclusive)
+    length = window.length
+    if pa.types.is_date32(time):
+        length = length / 86_400
+    elif (per_second := units_per_second(time)) is not None:
+        length = length * per_second
+    elif pa.types.is_decimal(time):
+        length = length * 10**time.scale
+    return math.ceil(length) - 1 if window.exclusive else math.floor(length)
+
+
+def _largest_double(length: Fraction, exclusive: bool) -> float:
+    """The largest double that is <= length, or < length."""
+    try:
+        nearest = float(length)
+    except OverflowError:
+        return math.inf
+    outside = Fraction(nearest) >= length if exclusive else Fraction(nearest) > length
+    return math.nextafter(nearest, -math.inf) if outside else nearest
+
+
+def _saturating_sum(values: Int64, width: int) -> Int64:
+    """values + width, or the largest int64 where that would be more."""
+    if width >= 1 << 64:
+        return np.full(values.size, INT64_MAX, np.int64)
+    # As unsigned numbers INT64_MAX - value is exact for every value.
+    headroom = np.uint64(INT64_MAX) - values.view(np.uint64)
+    total = (values.view(np.uint64) + np.uint64(width)).view(np.int64)
+    return np.where(headroom <= np.uint64(width), INT64_MAX, total)
+
+
+def _positions(query: BoundQuery, columns: Columns, rows: Int32) -> Int32:
+    """A count window's positions within the partition; else the places themselves. -1 in no partition."""
+    positions = np.arange(rows.size, dtype=np.int32)
+    if query.partition_by and query.window is not None and query.window.kind is WindowKind.COUNT:
+        (groups,), count = group_codes([[columns.at(key, rows)] for key in query.partition_by])
+        positions = np.maximum(positions_in_group(groups, count), 0)
+    for key in query.partition_by:
+        if columns.whole(key).null_count:
+            positions[pc.is_null(columns.at(key, rows)).to_numpy(zero_copy_only=False)] = -1
+    return positions

@@ -1,0 +1,33 @@
+"""A path in, an Arrow table of events out: CSV, JSON lines or Parquet, one file or a directory of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from streamsift.errors import BadInputError, SetupError
+
+FORMATS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".parquet": "parquet", ".pq": "parquet"}
+
+
+def file_format(path: Path, given: str | None = None) -> str:
+    """The format of a file, or of the files in a directory: as given, else by suffix."""
+    if not path.exists():
+        raise SetupError(f"no such file or directory: {path}")
+    if given is not None:
+        return given
+    inside = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith(("_", "."))) if path.is_dir() else [path]
+    found = {FORMATS.get(p.suffix.lower()) for p in inside}
+    if len(found) != 1 or None in found:
+        raise SetupError(f"cannot tell the format of {path} by its name; say --input-format csv, json or parquet")
+    return found.pop() or ""
+
+
+def read_table(path: Path, given_format: str | None = None) -> pa.Table:
+    found = file_format(path, given_format)
+    try:
+        return ds.dataset(path, format=found).to_table()
+    except (pa.ArrowInvalid, OSError) as error:
+        raise BadInputError(f"{path} cannot be read as {found}: {error}") from error

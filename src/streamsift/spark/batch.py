@@ -1,0 +1,93 @@
+"""A batch DataFrame of events in, a lazy DataFrame of matches out: one shuffle, one Python call per partition.
+
+Contract: all rows of a key are in one partition (Spark's hash partitioning); every row that cannot be used (null time)
+is in ONE partition, whatever its key, so that one worker can count and show them all (tests/spark/test_batch.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+from operator import and_
+
+import pyarrow as pa
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
+
+from streamsift.logical import bound as b
+from streamsift.physical import DetectPlan
+from streamsift.runtime import detect
+from streamsift.spark.filters import can_matter, column, is_bad
+from streamsift.spark.schemas import result_schema
+
+
+def run_batch(df: DataFrame, plan: DetectPlan, *, bad_rows: str, observation: Observation | None) -> DataFrame:
+    """The matches of a plan in a DataFrame, as a DataFrame."""
+    schema = plan.query.schema
+
+    def find(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        arrived = list(batches)
+        if arrived:
+            # The session's time zone is in the arriving type; the same instants are meant.
+            table = pa.Table.from_batches(arrived).rename_columns(schema.names).cast(schema)
+            yield from detect(plan, table, bad_rows=bad_rows)
+
+    events = df.select(*(column(name) for name in schema.names))
+    if observation is not None:
+        bad = is_bad(plan.query.binding)
+        events = events.observe(observation, F.count(F.lit(1)).alias("rows"), F.count_if(bad).alias("bad_rows"))
+    # By position: mapInArrow cannot name columns with dots or backticks.
+    numbered = _shuffled(_pruned(events, plan), plan).toDF(*(f"c{i}" for i in range(len(schema))))
+    return numbered.mapInArrow(find, result_schema(df, plan.query))
+
+
+def _pruned(events: DataFrame, plan: DetectPlan) -> DataFrame:
+    """Rows that can be in a match, and the bad ones, which must be seen."""
+    conditions = [column(key).isNotNull() for key in shuffle_keys(plan)]
+    matters = can_matter(plan)
+    if matters is not None:
+        conditions.append(matters)
+    # Text times are parsed, and found bad, in the engine only: all rows go there.
+    if not conditions or plan.query.binding.time_kind is b.TimeKind.TEXT:
+        return events
+    return events.where(reduce(and_, conditions) | is_bad(plan.query.binding))
+
+
+def _shuffled(events: DataFrame, plan: DetectPlan) -> DataFrame:
+    keys = shuffle_keys(plan)
+    # Without a key, and for text times, whose bad rows are not known yet, everything meets in one task.
+    if not keys or plan.query.binding.time_kind is b.TimeKind.TEXT:
+        return events.repartition(1)
+    bad = is_bad(plan.query.binding)
+    return events.repartition(*(F.when(~bad, _normal(key, plan)) for key in keys))
+
+
+def _normal(key: str, plan: DetectPlan) -> SparkColumn:
+    """The key such that equal values hash alike: -0.0 is 0.0."""
+    is_float = pa.types.is_floating(plan.query.schema.field(key).type)
+    return column(key) + F.lit(0.0) if is_float else column(key)
+
+
+def placement(plan: DetectPlan) -> list[str]:
+    """How the work is spread over Spark tasks, for explain."""
+    keys = shuffle_keys(plan)
+    if plan.query.binding.time_kind is b.TimeKind.TEXT:
+        return [f"Spark: one task: `{plan.query.binding.time}` is text and is parsed there; cast it to a timestamp first to spread the work"]
+    if keys:
+        lines = [f"Spark: shuffled by {', '.join(keys)}, one Python call per partition"]
+    elif plan.keys:
+        lines = ["Spark: one task: a count window counts the rows of all keys; PARTITION BY would count per key"]
+    else:
+        lines = ["Spark: one task: no column is shared by all variables"]
+    if can_matter(plan) is None:
+        return [*lines, "before the shuffle: every row is kept"]
+    return [*lines, "before the shuffle: only rows of the pattern's classes that pass their local predicates"]
+
+
+def shuffle_keys(plan: DetectPlan) -> tuple[str, ...]:
+    """Columns to split the work by. Positions of a count window are counted over a whole stream or partition."""
+    query = plan.query
+    if query.window is not None and query.window.kind is b.WindowKind.COUNT:
+        return query.partition_by
+    return query.partition_by or plan.keys

@@ -1,0 +1,130 @@
+"""A plan in, Catalyst conditions out: which rows can matter at all, decided in the JVM before any shuffle.
+
+Contract: a condition keeps every row that the engine would use, and may keep more. The engine evaluates every predicate
+again with the language's own rules, so what has no exact Catalyst counterpart is left out here. A comparison that is
+unknown to the language may be anything here: three-valued logic is monotone, so a true predicate stays true.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from functools import reduce
+from operator import and_, or_
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
+
+from streamsift.logical import bound as b
+from streamsift.physical import DetectPlan
+from streamsift.physical.plan import Step
+
+_COMPARE = {
+    "=": SparkColumn.__eq__,
+    "!=": SparkColumn.__ne__,
+    "<": SparkColumn.__lt__,
+    "<=": SparkColumn.__le__,
+    ">": SparkColumn.__gt__,
+    ">=": SparkColumn.__ge__,
+}
+_EXACT_IN_DOUBLE = 2**52
+
+
+def column(name: str) -> SparkColumn:
+    """A column by its whole name, whatever characters it has."""
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def is_bad(binding: b.Binding) -> SparkColumn:
+    """Rows whose time (or order) cannot be used; for text only null is known here, the rest where it is parsed."""
+    bad = column(binding.time).isNull()
+    if binding.time_kind is b.TimeKind.FLOAT:
+        bad = bad | F.isnan(column(binding.time))
+    return bad | column(binding.order).isNull() if binding.order else bad
+
+
+def can_matter(plan: DetectPlan) -> SparkColumn | None:
+    """Rows that some step could bind, or None when no row can be left out."""
+    query = plan.query
+    positions_count = query.window is not None and query.window.kind is b.WindowKind.COUNT
+    if positions_count or query.binding.time_kind is b.TimeKind.TEXT:
+        return None
+    types: list[str] = []
+    conditions: list[SparkColumn] = []
+    for step in plan.steps:
+        condition = _step_condition(step, query)
+        if condition is not None:
+            conditions.append(condition)
+        elif query.variables[step.variable].event_class.rule is b.ClassRule.TYPE:
+            types.append(query.variables[step.variable].event_class.name)
+        else:
+            return None
+    if types:
+        assert query.binding.type is not None
+        conditions.append(column(query.binding.type).isin(types))
+    return reduce(or_, conditions)
+
+
+def _step_condition(step: Step, query: b.BoundQuery) -> SparkColumn | None:
+    """Class and local predicates of one step; None when its class says all (many classes then share one `isin`)."""
+    event_class = query.variables[step.variable].event_class
+    parts = [p for e in step.local for p in _conjuncts(e)]
+    if event_class.predicate is not None:
+        parts += _conjuncts(event_class.predicate)
+    conditions = [c for c in map(_exact, parts) if c is not None]
+    if not conditions:
+        return None
+    if event_class.rule is b.ClassRule.TYPE:
+        assert query.binding.type is not None
+        conditions.append(column(query.binding.type) == F.lit(event_class.name))
+    return reduce(and_, conditions)
+
+
+def _conjuncts(expression: b.Expr) -> list[b.Expr]:
+    match expression:
+        case b.Operation(op="and"):
+            return [part for operand in expression.operands for part in _conjuncts(operand)]
+        case _:
+            return [expression]
+
+
+def _exact(expression: b.Expr) -> SparkColumn | None:
+    """The same condition in Catalyst, or None where it would not be the same."""
+    match expression:
+        case b.Operation(op="and" | "or"):
+            operands = [_exact(o) for o in expression.operands]
+            known = [o for o in operands if o is not None]
+            return reduce(and_ if expression.op == "and" else or_, known) if len(known) == len(operands) else None
+        case b.Operation(op="not", operands=(operand,)):
+            inner = _exact(operand)
+            return None if inner is None else ~inner
+        case b.Operation(op="is_null", operands=(b.Column(name=name),)) if name != b.TIME:
+            return column(name).isNull()
+        case b.Operation(op="like", operands=(b.Column() as left, b.Constant(value=str() as pattern))) if "\\" not in pattern:
+            return column(left.name).like(pattern)
+        case b.Operation(op="in", operands=(b.Column() as left, *items)):
+            comparisons = [_comparison("=", left, item) for item in items]
+            known = [c for c in comparisons if c is not None]
+            return reduce(or_, known) if len(known) == len(comparisons) else None
+        case b.Operation(operands=(b.Column() as left, b.Constant() as right)):
+            return _comparison(expression.op, left, right)
+        case _:
+            return None
+
+
+def _comparison(op: str, left: b.Column, right: b.Expr) -> SparkColumn | None:
+    if op not in _COMPARE or not isinstance(right, b.Constant) or left.name == b.TIME:
+        return None
+    literal = F.lit(right.value)
+    same = _COMPARE[op](column(left.name), literal)
+    match (left.kind, right.value):
+        case (b.Kind.STRING, str()) | (b.Kind.BOOLEAN, bool()) | (b.Kind.DECIMAL, Decimal()):
+            return same
+        case (b.Kind.INTEGER | b.Kind.DECIMAL, int()):
+            return same
+        case (b.Kind.INTEGER | b.Kind.FLOAT, int() | float() as value) if abs(value) < _EXACT_IN_DOUBLE:
+            return same
+        case (b.Kind.TIMESTAMP, datetime()):
+            return None  # a timestamp without zone would be compared in the session's zone
+        case _:
+            return None

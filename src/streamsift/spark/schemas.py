@@ -1,0 +1,45 @@
+"""Spark schemas in, Arrow schemas out, and back for results."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+from pyspark.sql.types import DataType, StructField, StructType, TimestampType
+
+from streamsift.errors import UnsupportedQuery
+from streamsift.logical import BoundQuery
+from streamsift.logical.bound import TimeKind, WholeEvent
+from streamsift.runtime import output_schema
+
+
+def arrow_schema(df: DataFrame) -> pa.Schema:
+    """The schema as Python workers will see it, timestamps in UTC."""
+    try:
+        schema = to_arrow_schema(df.schema, timezone="UTC")
+    except PySparkException as error:
+        raise UnsupportedQuery(f"a column of this DataFrame cannot be sent to Python: {error}", hint="drop it with df.drop(…) or cast it first.") from error
+    return schema.remove_metadata()
+
+
+def is_case_sensitive(df: DataFrame) -> bool:
+    return df.sparkSession.conf.get("spark.sql.caseSensitive", "false") == "true"
+
+
+def result_schema(df: DataFrame, query: BoundQuery) -> StructType:
+    """The schema of the result: whole events keep the input's own Spark types."""
+    arrow = output_schema(query)
+    events = {item.name for item in query.output if isinstance(item, WholeEvent)}
+    event_type = StructType([StructField(f.name, f.dataType, True) for f in df.schema.fields])
+    time_type: DataType = TimestampType() if query.binding.time_kind is TimeKind.TEXT else df.schema[query.binding.time].dataType
+    fields = []
+    for field in arrow:
+        if field.name in events:
+            data_type: DataType = event_type
+        elif query.show_bounds and field.name in ("match_start", "match_end"):
+            data_type = time_type
+        else:
+            data_type = from_arrow_type(field.type)
+        fields.append(StructField(field.name, data_type, True))
+    return StructType(fields)

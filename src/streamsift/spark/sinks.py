@@ -1,0 +1,24 @@
+"""A result in, a DataFrame that flat files can hold out."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
+from pyspark.sql.types import ArrayType, MapType, StructField, StructType
+
+from streamsift.spark.filters import column
+
+
+def flat(df: DataFrame) -> DataFrame:
+    """Structs spread into columns `a.x`; arrays and maps as JSON text."""
+    return df.select(*(c for field in df.schema.fields for c in _columns(column(field.name), field, field.name)))
+
+
+def _columns(value: Column, field: StructField, name: str) -> list[Column]:
+    match field.dataType:
+        case StructType() as struct:
+            return [c for inner in struct.fields for c in _columns(value.getField(inner.name), inner, f"{name}.{inner.name}")]
+        case ArrayType() | MapType():
+            return [F.to_json(value).alias(name)]
+        case _:
+            return [value.alias(name)]

@@ -1,0 +1,49 @@
+"""Record batches of results in, lines of JSON or flat columns for CSV out."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+
+def json_lines(batch: pa.RecordBatch) -> Iterator[str]:
+    """One line per row, variables as keys. Decimals keep their digits as text; NaN and infinities are null in JSON."""
+    for row in batch.to_pylist():
+        yield json.dumps(_plain(row), ensure_ascii=False, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _plain(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_plain(inner) for inner in value]
+        case float():
+            return value if value - value == 0 else None
+        case datetime() | date() | time():
+            return value.isoformat()
+        case timedelta():
+            return value.total_seconds()
+        case Decimal():
+            return str(value)
+        case bytes():
+            return base64.b64encode(value).decode()
+        case _:
+            return value
+
+
+def flat_table(table: pa.Table) -> pa.Table:
+    """Structs spread into columns `a.x`; what CSV cannot hold (arrays, maps) becomes JSON text."""
+    while any(pa.types.is_struct(field.type) for field in table.schema):
+        table = table.flatten()
+    for index, field in enumerate(table.schema):
+        if pa.types.is_nested(field.type):
+            texts = [None if v is None else json.dumps(_plain(v), ensure_ascii=False) for v in table.column(index).to_pylist()]
+            table = table.set_column(index, field.name, pa.array(texts, pa.string()))
+    return table

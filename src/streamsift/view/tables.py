@@ -1,0 +1,41 @@
+"""An Arrow table of results in, a terminal table out: one column per variable, its event in one cell."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+from rich.markup import escape
+from rich.table import Table
+
+
+def result_table(rows: pa.Table, title: str | None = None, caption: str | None = None) -> Table:
+    table = Table(title=title, caption=caption, title_justify="left", caption_justify="left", header_style="bold")
+    for name in rows.column_names:
+        table.add_column(escape(name), overflow="fold")
+    for row in rows.to_pylist():
+        table.add_row(*(escape(cell_text(value)) for value in row.values()))
+    return table
+
+
+def cell_text(value: Any) -> str:
+    match value:
+        case None:
+            return "-"
+        case dict():
+            return " ".join(f"{key}={cell_text(inner)}" for key, inner in value.items())
+        case list():
+            return "\n".join(cell_text(inner) for inner in value)
+        case float():
+            return f"{value:.10g}"
+        case datetime():
+            precision = "auto" if value.microsecond % 1000 else "milliseconds" if value.microsecond else "seconds"
+            return value.isoformat(sep=" ", timespec=precision).removesuffix("+00:00")
+        case _:
+            return str(value)
+
+
+def how_many(shown: int, total: int, what: str = "match", plural: str = "matches") -> str:
+    noun = what if total == 1 else plural
+    return f"{total:,} {noun}" if shown >= total else f"the first {shown:,} of {total:,} {noun}"

@@ -1,0 +1,37 @@
+"""One Spark session for all tests of this folder."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+SETTINGS = {
+    "spark.ui.enabled": "false",  # no port, no page
+    "spark.sql.shuffle.partitions": "3",  # more than the cores, so that keys meet in a partition and partitions in a task
+    "spark.sql.session.timeZone": "America/New_York",  # not UTC: what depends on the session's zone must show
+    "spark.ui.showConsoleProgress": "false",
+    "spark.python.worker.faulthandler.enabled": "true",  # a crash in a kernel names its line
+    "spark.log.level": "OFF",  # tests of failing jobs would print their stack traces
+}
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master("local[2]").appName("streamsift tests")
+    for key, value in SETTINGS.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All Spark tests in one process: a session each would take more memory and start-up than it saves."""
+    for item in items:
+        if "spark" in item.nodeid.split("/"):
+            item.add_marker(pytest.mark.xdist_group("spark"))

@@ -1,0 +1,168 @@
+"""What is Spark's own about batch runs: partitions, pruning, bad rows, types, laziness."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PythonException
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+import streamsift as ss
+
+PAIR = ss.query("PATTERN SEQ(A a, B b) WHERE [id] WITHIN 5")
+
+
+def events(spark: SparkSession, rows: list[tuple[object, ...]], schema: str = "t INT, kind STRING, id BIGINT") -> DataFrame:
+    return spark.createDataFrame(rows, schema).repartition(3)
+
+
+def pairs(result: DataFrame, *columns: str) -> list[tuple[object, ...]]:
+    return sorted(tuple(row) for row in result.select(*columns).collect())
+
+
+def test_keys_are_found_wherever_their_rows_are(spark: SparkSession) -> None:
+    rows = [(t, kind, key) for key in range(50) for t, kind in ((key, "A"), (key + 2, "B"), (key + 9, "B"))]
+    result = PAIR.run(events(spark, rows), time="t", type="kind")
+    assert pairs(result, "a.id", "b.id", "a.t", "b.t") == [(k, k, k, k + 2) for k in range(50)]
+
+
+def test_null_keys_match_nothing(spark: SparkSession) -> None:
+    rows = [(1, "A", None), (2, "B", None), (1, "A", 7), (2, "B", 7)]
+    assert pairs(PAIR.run(events(spark, rows), time="t", type="kind"), "a.id") == [(7,)]
+
+
+def test_negative_zero_is_zero_across_partitions(spark: SparkSession) -> None:
+    rows = [(t, kind, value) for t, kind, value in ((1, "A", 0.0), (2, "B", -0.0), (3, "A", -0.0), (4, "B", 0.0))]
+    result = PAIR.run(events(spark, rows, "t INT, kind STRING, id DOUBLE"), time="t", type="kind")
+    assert pairs(result, "a.t", "b.t") == [(1, 2), (1, 4), (3, 4)]
+
+
+def test_rows_of_other_classes_do_not_reach_python(spark: SparkSession) -> None:
+    df = events(spark, [(t, kind, 1) for t in range(10) for kind in "ABCDE"])
+    plan = _physical_plan(PAIR.run(df, time="t", type="kind"))
+    assert "Filter" in plan
+    assert "kind" in plan.split("Filter")[1].split("\n")[0]
+
+
+def _physical_plan(df: DataFrame) -> str:
+    import contextlib
+    import io
+
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        df.explain()
+    return text.getvalue()
+
+
+def test_only_named_columns_are_read(spark: SparkSession) -> None:
+    df = events(spark, [(1, "A", 1, "x")], "t INT, kind STRING, id BIGINT, extra STRING")
+    query = ss.query("PATTERN SEQ(A a, B b) WHERE [id] WITHIN 5 RETURN a.id, b.t AS t")
+    result = query.run(df, time="t", type="kind")
+    assert result.columns == ["a_id", "t"]
+    assert "extra" not in _physical_plan(result.select("t")).split("Exchange")[0]
+
+
+def test_running_is_lazy(spark: SparkSession) -> None:
+    df = events(spark, [(1, "A", 1)]).withColumn("t", F.raise_error(F.lit("read!")).cast("int"))
+    PAIR.run(df, time="t", type="kind")
+    PAIR.explain(df, time="t", type="kind")
+
+
+@pytest.mark.parametrize("schema", ["t INT, kind STRING, id BIGINT", "t DOUBLE, kind STRING, id BIGINT"])
+def test_bad_rows_fail_with_their_count_over_all_partitions(spark: SparkSession, schema: str) -> None:
+    good = [(float(t) if "DOUBLE" in schema else t, "A", t) for t in range(20)]
+    bad = [(None, "Z", key) for key in range(7)]  # of a class that the query does not even name
+    with pytest.raises(PythonException, match="7 rows"):
+        PAIR.run(events(spark, good + bad, schema), time="t", type="kind").collect()
+
+
+def test_bad_rows_are_dropped_and_counted(spark: SparkSession) -> None:
+    rows = [(1, "A", 1), (None, "A", 1), (2, "B", 1), (None, "B", 2)]
+    observation = Observation()
+    result = PAIR.run(events(spark, rows), time="t", type="kind", bad_rows="drop", observation=observation)
+    assert pairs(result, "a.t", "b.t") == [(1, 2)]
+    assert observation.get == {"rows": 4, "bad_rows": 2}
+
+
+def test_text_times_are_parsed_and_bad_ones_reported(spark: SparkSession) -> None:
+    rows = [("2024-05-01 10:00:00", "A", 1), ("2024-05-01T10:00:03Z", "B", 1), ("soon", "B", 1)]
+    df = events(spark, rows, "t STRING, kind STRING, id BIGINT")
+    with pytest.raises(PythonException, match="soon"):
+        PAIR.run(df, time="t", type="kind").collect()
+    (row,) = PAIR.run(df, time="t", type="kind", bad_rows="drop").select("match_end", "b.t").collect()
+    assert row.t == "2024-05-01T10:00:03Z"
+    assert row.match_end.astimezone(UTC) == datetime(2024, 5, 1, 10, 0, 3, tzinfo=UTC)
+
+
+def test_order_column(spark: SparkSession) -> None:
+    rows = [(1, "B", 1, 2), (1, "A", 1, 1), (1, "B", 1, 0)]
+    df = events(spark, rows, "t INT, kind STRING, id BIGINT, seq INT")
+    assert PAIR.run(df, time="t", type="kind").count() == 0
+    assert pairs(PAIR.run(df, time="t", type="kind", order="seq"), "b.seq") == [(2,)]
+
+
+def test_count_windows_count_rows_of_all_keys_unless_partitioned(spark: SparkSession) -> None:
+    rows = [(1, "A", 1), (2, "X", 2), (3, "X", 2), (4, "B", 1)]
+    by_rows = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 3 EVENTS"
+    assert ss.query(by_rows).run(events(spark, rows), time="t", type="kind").count() == 0
+    partitioned = ss.query("PATTERN SEQ(A a, B b) PARTITION BY id WITHIN 3 EVENTS")
+    assert partitioned.run(events(spark, rows), time="t", type="kind").count() == 1
+
+
+def test_result_keeps_spark_types_and_composes(spark: SparkSession) -> None:
+    schema = "t TIMESTAMP, kind STRING, id BIGINT, price DECIMAL(12,3), tags ARRAY<STRING>, m MAP<STRING,INT>, d DATE, n TIMESTAMP_NTZ"
+    at = datetime(2024, 5, 1, 12, tzinfo=UTC)
+    rows = [(at, "A", 1, Decimal("1.250"), ["x"], {"k": 1}, at.date(), at.replace(tzinfo=None)), (at.replace(second=2), "B", 1, None, None, None, None, None)]
+    df = events(spark, rows, schema)
+    result = PAIR.run(df, time="t", type="kind")
+    assert result.schema["a"].dataType.simpleString() == df.schema.simpleString()
+    assert result.schema["match_start"].dataType == df.schema["t"].dataType
+    (row,) = result.where("a.price > 1").select("a.*", "match_end").collect()
+    assert (row.price, row.tags, row.m, row.d, row.n) == (Decimal("1.250"), ["x"], {"k": 1}, at.date(), at.replace(tzinfo=None))
+    assert row.match_end.astimezone(UTC) == at.replace(second=2)
+
+
+def test_empty_input_has_the_full_schema(spark: SparkSession) -> None:
+    result = PAIR.run(events(spark, []), time="t", type="kind")
+    assert result.columns == ["a", "b", "match_start", "match_end"]
+    assert result.count() == 0
+
+
+def test_column_names_with_dots_and_backticks(spark: SparkSession) -> None:
+    df = events(spark, [(1, "A", 5), (2, "B", 5)], "`t.s` INT, `ki``nd` STRING, `order` BIGINT")
+    query = ss.query("PATTERN SEQ(A a, B b) WHERE a.order = b.order AND a.`t.s` < b.`t.s` WITHIN 5")
+    assert query.run(df, time="t.s", type="ki`nd").count() == 1
+
+
+def test_case_sensitivity_follows_the_session(spark: SparkSession) -> None:
+    df = events(spark, [(1, "A", 5), (2, "B", 5)])
+    query = ss.query("PATTERN SEQ(A a, B b) WHERE [ID] WITHIN 5")
+    assert query.run(df, time="T", type="KIND").count() == 1
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        with pytest.raises(ss.QueryError, match="ID"):
+            query.run(df, time="t", type="kind")
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+
+
+def test_streaming_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(ss.UnsupportedQuery, match="streaming"):
+        PAIR.run(spark.readStream.format("rate").load(), time="timestamp")
+
+
+def test_explain_says_where_it_runs(spark: SparkSession) -> None:
+    df = events(spark, [])
+    assert "shuffled by id" in PAIR.explain(df, time="t", type="kind")
+    assert "one task" in ss.query("PATTERN SEQ(A a, B b) WITHIN 5").explain(df, time="t", type="kind")
+
+
+def test_other_frames_are_refused(spark: SparkSession) -> None:
+    with pytest.raises(TypeError, match="run_local"):
+        PAIR.run(pa.table({"t": [1]}), time="t")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"run\(\)"):
+        PAIR.run_local(events(spark, []), time="t")

@@ -1,0 +1,40 @@
+"""The case files, by the kernels: right rows, or a refusal that says where; flat sequences are never refused."""
+
+from __future__ import annotations
+
+import pytest
+from casefile import Case, assert_rows, load_cases
+
+import streamsift as ss
+
+CASES = load_cases()
+ROWS = [case for case in CASES if case.error is None]
+ERRORS = [case for case in CASES if case.error is not None]
+
+
+def run_local(case: Case) -> list[dict[str, object]]:
+    result = ss.query(case.query).run_local(case.table(), time=case.time, type=case.type, order=case.order)
+    return result.to_pylist()
+
+
+@pytest.mark.parametrize("case", [c for c in ROWS if c.file.startswith("flat_")], ids=lambda case: case.id)
+def test_flat_case(case: Case) -> None:
+    assert_rows(case, run_local(case))
+
+
+@pytest.mark.parametrize("case", [c for c in ROWS if not c.file.startswith("flat_")], ids=lambda case: case.id)
+def test_other_case_is_right_or_refused(case: Case) -> None:
+    try:
+        rows = run_local(case)
+    except ss.UnsupportedQuery as refusal:
+        assert "^" in str(refusal), "a refusal points at the place"
+    else:
+        assert_rows(case, rows)
+
+
+@pytest.mark.parametrize("case", ERRORS, ids=lambda case: case.id)
+def test_error_case(case: Case) -> None:
+    assert case.error is not None
+    with pytest.raises(getattr(ss, case.error)) as raised:
+        run_local(case)
+    assert case.message in str(raised.value)
