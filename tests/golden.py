@@ -44,7 +44,9 @@ def _syntax_lines(node: Any, depth: int, label: str = "") -> Iterator[str]:
         return
     values = {f.name: getattr(node, f.name) for f in fields(node) if f.name not in ("span", "variable_span", "text")}
     children = {name: value for name, value in values.items() if _has_nodes(value)}
-    scalars = [f"{name}={_scalar(v)}" for name, v in values.items() if name not in children and v not in (None, (), False)]
+    scalars = [
+        f"{name}={_scalar(v)}" for name, v in values.items() if name not in children and v not in (None, (), False)
+    ]
     yield " ".join([f"{indent}{label}{type(node).__name__}", *scalars])
     for name, value in children.items():
         if isinstance(value, tuple):

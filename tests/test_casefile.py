@@ -6,6 +6,7 @@ from math import isnan
 
 import pyarrow as pa
 import pytest
+
 from casefile import assert_rows, load_cases, parse_cases, parse_table, project
 
 TEXT = """
@@ -42,7 +43,7 @@ def test_column_types_are_found_from_the_cells() -> None:
 
 
 def test_an_empty_table_keeps_its_types() -> None:
-    case = parse_cases(TEXT.split("1 | A")[0] + "'''\nerror = 'QueryError'", "file")[0]
+    case = parse_cases(TEXT.split("1 | A", maxsplit=1)[0] + "'''\nerror = 'QueryError'", "file")[0]
     types = [pa.int64(), pa.string(), pa.float64(), pa.decimal128(10, 2), pa.timestamp("us", "UTC"), pa.date32()]
     assert case.table().num_rows == 0
     assert case.table().schema.types[2:6] == types[2:6]

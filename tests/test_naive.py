@@ -1,14 +1,17 @@
 """The oracle against the cases worked out by hand, and its smaller parts."""
 
 import math
+import random
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from decimal import Decimal
+from itertools import chain, combinations, product
 from typing import Any
 
 import pytest
-from casefile import Case, assert_rows, load_cases
-from naive import evaluate, run
 
+from casefile import Case, assert_rows, load_cases
+from naive import Binding, Search, evaluate, leaves, rows_of, run, span
 from streamsift.language import parse_expression
 
 ANSWERED = [case for case in load_cases() if case.error is None]
@@ -92,7 +95,9 @@ def test_a_literal_with_a_point_is_a_decimal_beside_a_decimal() -> None:
     assert isinstance(attribute("a.d + a.f", d=Decimal("0.5"), f=2.0), float)
 
 
-@pytest.mark.parametrize("text", ["a.f = a.f", "a.f != a.f", "a.f < 1", "NOT (a.f > 1)", "a.f IN (1)", "1 BETWEEN a.f AND 2"])
+@pytest.mark.parametrize(
+    "text", ["a.f = a.f", "a.f != a.f", "a.f < 1", "NOT (a.f > 1)", "a.f IN (1)", "1 BETWEEN a.f AND 2"]
+)
 def test_a_comparison_with_nan_is_unknown(text: str) -> None:
     assert attribute(text, f=math.nan) is None
 
@@ -123,3 +128,50 @@ def test_a_dozen_events_without_a_type_column_stay_quick() -> None:
     events = [{"t": time, "x": time % 5} for time in range(14)]
     query = "PATTERN SEQ(P a, Q+ b, R c, !S d, T e) WHERE a.x < b.x AND c.x > e.x WITHIN 8"
     assert run(query, events, time="t")
+
+
+def maximal_by_definition(search: Search, fixed: Binding, end: tuple[Any, ...] | None) -> Iterator[Binding]:
+    """Maximality word for word: among all valid assignments, those that no other one contains."""
+    growing = [leaf for leaf in leaves(search.tree) if leaf.grows]
+    rows = [search.candidates(leaf) for leaf in growing]
+    groups = [list(chain(*(combinations(each, size) for size in range(len(each) + 1)))) for each in rows]
+    bindings = [
+        {**fixed, **{leaf.variable: group for leaf, group in zip(growing, choice, strict=True)}}
+        for choice in product(*groups)
+    ]
+    valid = [b for b in bindings if search.valid(b) and (end is None or span(rows_of(b))[1] == end)]
+
+    def elements(binding: Binding) -> set[tuple[str, Any]]:
+        return {(leaf.variable, row) for leaf in growing for row in binding[leaf.variable]}
+
+    return (one for one in valid if not any(elements(one) < elements(two) for two in valid))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "PATTERN A a; B+ b; C c WHERE b.x > a.x",
+        "PATTERN A+ a; B+ b WITHIN 4 EVENTS",
+        "PATTERN A* a; !C c; B+ b WITHIN 6",
+        "PATTERN AND(A+ a, !C c) WITHIN 4",
+        "PATTERN A+ a & B b & C* c WITHIN 5 EXCLUSIVE",
+        "PATTERN A+ a; !(B b; C c) WITHIN 5",
+        "PATTERN (A+ a | B* b); C c",
+        "PATTERN A+ a WHERE [x] WITHIN 6",
+        "PATTERN A+ a; B+ b WHERE a.x < b.x WITHIN 7 EMIT EACH",
+        "PATTERN A a; B* b; !C c; A* d WITHIN 7",
+    ],
+)
+def test_the_search_for_groups_finds_what_the_definition_says(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    choose = random.Random(query)
+    tapes = [
+        [
+            {"t": choose.randint(0, 7), "kind": choose.choice("AABBC"), "x": choose.choice([0, 1, 2, None])}
+            for _ in range(7)
+        ]
+        for _ in range(12)
+    ]
+    found = [run(query, tape, time="t", type="kind") for tape in tapes]
+    monkeypatch.setattr(Search, "maximal", maximal_by_definition)
+    assert found == [run(query, tape, time="t", type="kind") for tape in tapes]
+    assert any(found)

@@ -6,7 +6,7 @@ import re
 import sys
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -142,16 +142,19 @@ def main() -> None:
     except Exception as error:
         # Click's usage errors and errors from Spark workers are for the user too; anything else is a bug: show it all.
         usage = getattr(error, "format_message", None)
+        if usage is not None and not usage():
+            sys.exit(2)  # the help was shown
         if usage is not None:
-            _fail("usage", usage())
+            _fail("usage", f"{usage()}\nHint: `streamsift {' '.join(sys.argv[1:2])} --help` lists all options.")
         inner = _worker_error(str(error))
         if inner is None:
             raise
         _fail(*inner)
 
 
-def _fail(name: str, message: str) -> None:
-    stderr.print(Text(f"{name}: ", style="bold red") + Text(message))
+def _fail(name: str, message: str) -> NoReturn:
+    # Not wrapped: a caret must stay under its place.
+    stderr.print(Text(f"{name}: ", style="bold red") + Text(message), soft_wrap=True)
     sys.exit(2)
 
 

@@ -176,7 +176,8 @@ class SparkJob:
 
         def report() -> None:
             if observation is not None and (count := observation.get["bad_rows"]):
-                print(f"warning: {count:,} rows without a usable time or order were dropped", file=sys.stderr)
+                rows = "1 row" if count == 1 else f"{count:,} rows"
+                print(f"warning: dropped {rows} without a usable time or order", file=sys.stderr)
 
         return result, report
 

@@ -9,7 +9,14 @@ import pytest
 from streamsift.language import parse, parse_clauses, print_script
 from streamsift.language import syntax as s
 
-CLAUSES = ("WITH A = (x > 3)", "WHERE A.x = B.x", "PARTITION BY id", "WITHIN 10 s EXCLUSIVE", "EMIT FINAL", "RETURN A, B.x AS bx")
+CLAUSES = (
+    "WITH A = (x > 3)",
+    "WHERE A.x = B.x",
+    "PARTITION BY id",
+    "WITHIN 10 s EXCLUSIVE",
+    "EMIT FINAL",
+    "RETURN A, B.x AS bx",
+)
 
 
 @pytest.mark.parametrize("order", list(permutations(CLAUSES))[::37])

@@ -23,7 +23,7 @@ SAME = [
     ("a.x BETWEEN 1 AND 2 AND b.x = 3", "(a.x BETWEEN 1 AND 2) AND b.x = 3"),
     ("a.x BETWEEN 1 + 1 AND 2 * 2", "a.x BETWEEN (1 + 1) AND (2 * 2)"),
     ("a.x <> b.x", "a.x != b.x"),
-    ("a.s = \"it's\"", "a.s = 'it''s'"),
+    ('a.s = "it\'s"', "a.s = 'it''s'"),
     ('a.s = "say ""hi"""', "a.s = 'say \"hi\"'"),
     ("abs(a.x) > 3", "ABS(a.x) > 3"),
     ("true AND a.x is not null", "TRUE AND a.x IS NOT NULL"),

@@ -101,5 +101,10 @@ def test_names_survive_printing(text: str) -> None:
 
 def test_a_statement_may_start_anywhere() -> None:
     expected = parse("PATTERN SEQ(A, B) WITHIN 5")
-    for text in ("SEQ(A, B) WITHIN 5", "A; B WITHIN 5", "SEQ A; B WITHIN 5", "pattern a_; B within 5".replace("a_", "A")):
+    for text in (
+        "SEQ(A, B) WITHIN 5",
+        "A; B WITHIN 5",
+        "SEQ A; B WITHIN 5",
+        "pattern a_; B within 5".replace("a_", "A"),
+    ):
         assert parse(text) == expected

@@ -319,17 +319,16 @@ class TreeBuilder(Transformer[Token, Any]):
         items = tuple(_nodes(children[3:]))
         items = tuple(i for i in items if i is not None)
         limit = self._positive_integer(children[2], "RETURN TOP") if children[2] is not None else None
-        first = items[0]
-        if (
-            isinstance(first.expression, s.Negative)
-            and isinstance(first.expression.operand, s.Number)
-            and len(items) == 1
-        ):
-            raise self._fail("RETURN k takes a whole number of at least 1", first.span)
-        if limit is None and len(items) == 1 and isinstance(first.expression, s.Number) and first.alias is None:
-            if not isinstance(first.expression.value, int) or first.expression.value < 1:
-                raise self._fail("RETURN k takes a whole number of at least 1", first.span)
-            return _Clause("returns", s.Return(first.expression.value, (), span=span), span)
+        if limit is None and len(items) == 1 and items[0].alias is None:
+            match items[0].expression:
+                case s.Number(value=int() as alone) if alone >= 1:
+                    return _Clause("returns", s.Return(alone, (), span=span), span)
+                case s.Number() | s.Negative(operand=s.Number()):
+                    raise self._fail(
+                        "RETURN k takes a whole number of at least 1",
+                        items[0].span,
+                        "to return it as a column, give it a name with AS.",
+                    )
         return _Clause("returns", s.Return(limit, items, span=span), span)
 
     def return_top_clause(self, meta: Meta, children: list[Any]) -> _Clause:

@@ -336,7 +336,7 @@ class _Binder:
         if statement.where is not None:
             pieces.extend(binder.split(statement.where, variables))
         for name in (*statement.partition_by, *statement.group_by):
-            pieces.extend(binder.same_attribute(name.parts[-1], variables, name.span, f"`{name.parts[-1]}`"))
+            pieces.extend(binder.key(name.parts[-1], variables, name.span, f"`{name.parts[-1]}`"))
         return pieces
 
     def _key_columns(self, names: tuple[s.Name, ...], clause: str) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ _TIME_KINDS = {
     Kind.TIMESTAMP: TimeKind.TIMESTAMP,
     Kind.DATE: TimeKind.DATE,
     Kind.STRING: TimeKind.TEXT,
+    Kind.NULL: TimeKind.TEXT,  # a column without a single value, as of an empty file
 }
 _VALUE_KIND = {
     TimeKind.INTEGER: Kind.INTEGER,

@@ -84,7 +84,7 @@ class PredicateBinder:
         yield from self.same_attribute(attribute, variables, span, clause)
         slots = self.scopes.slots
         positive = [v for v in variables if slots[v].scope == ROOT_SCOPE]
-        if len(positive) == len(variables) > 1 and self.scopes.optional.isdisjoint(variables):
+        if len(set(positive) - self.scopes.optional) > 1:
             return
         column, kind = self.columns.find(attribute, self.scopes.text, span)
         for variable in positive:

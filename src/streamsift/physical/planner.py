@@ -6,6 +6,7 @@ from collections import Counter
 
 from streamsift.errors import Span, UnsupportedQuery
 from streamsift.logical import bound as b
+from streamsift.logical.columns import kind_of
 from streamsift.logical.expressions import variables_of
 from streamsift.optimizer.drop_implied_equalities import column_equality
 from streamsift.physical.plan import DetectPlan, Pair, Step
@@ -76,7 +77,7 @@ def _step(query: b.BoundQuery, order: tuple[int, ...], place: dict[int, int], nu
                 filters.append(predicate.expression)
     # A partition's rows have a key; in a match of two or more events the equalities say so already.
     if number == 0:
-        local += [_is_not_null(b.Column(order[0], name, b.Kind.OTHER)) for name in query.partition_by]
+        local += [_has_key(b.Column(order[0], name, kind_of(query.schema.field(name).type))) for name in query.partition_by]
     # The candidates are looked up by the equalities with one earlier step: the one that has most of them.
     shared = Counter(pair.earlier for pair in equalities).most_common(1)
     lookup = tuple(p for p in equalities if shared and p.earlier == shared[0][0])
@@ -84,7 +85,10 @@ def _step(query: b.BoundQuery, order: tuple[int, ...], place: dict[int, int], nu
     return Step(order[number], tuple(local), lookup, (*rest, *pairs), tuple(filters))
 
 
-def _is_not_null(column: b.Column) -> b.Expr:
+def _has_key(column: b.Column) -> b.Expr:
+    """Null is no key, and neither is NaN, which equals nothing."""
+    if column.kind is b.Kind.FLOAT:
+        return b.Operation("=", (column, column), b.Kind.BOOLEAN)
     return b.Operation("not", (b.Operation("is_null", (column,), b.Kind.BOOLEAN),), b.Kind.BOOLEAN)
 
 

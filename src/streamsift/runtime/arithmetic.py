@@ -34,6 +34,7 @@ from streamsift.runtime.values import (
 
 CHECKED = {"+": pc.add_checked, "-": pc.subtract_checked, "*": pc.multiply_checked}
 WIDEST = 76  # digits of a decimal256
+WIDE_CONTEXT = Context(prec=2 * WIDEST)
 
 
 class Overflow(ArithmeticError):
@@ -57,13 +58,34 @@ def _linear(op: str, left: Value, right: Value) -> Value:
         return CHECKED[op](as_float(left), as_float(right))
     if is_integer(left) and is_integer(right):
         return CHECKED[op](left, right)
-    left, right = _decimal(left), _decimal(right)
-    (p1, s1), (p2, s2) = ((v.type.precision, v.type.scale) for v in (left, right))
-    precision = p1 + p2 + 1 if op == "*" else max(p1 - s1, p2 - s2) + max(s1, s2) + 1
+    return _linear_decimals(op, _decimal(left), _decimal(right))
+
+
+def _linear_decimals(op: str, left: Value, right: Value) -> Value:
+    precision = _precision(op, left, right)
+    if precision <= WIDEST:
+        wide = pa.decimal128 if precision <= 38 else pa.decimal256
+        return CHECKED[op](*(pc.cast(v, wide(v.type.precision, v.type.scale)) for v in (left, right)))
+    # By their types the operands might need more digits than there are; by their values they may not.
+    left, right = _narrowed(left), _narrowed(right)
+    precision = _precision(op, left, right)
     if precision > WIDEST:
         raise Overflow(f"the result may need {precision} digits, more than {WIDEST}")
-    wide = pa.decimal128 if precision <= 38 else pa.decimal256
-    return CHECKED[op](pc.cast(left, wide(p1, s1)), pc.cast(right, wide(p2, s2)))
+    found = CHECKED[op](left, right)
+    return pc.cast(found, pa.decimal256(WIDEST, found.type.scale))
+
+
+def _precision(op: str, left: Value, right: Value) -> int:
+    """The digits that Arrow gives the result of `+`, `-` or `*`."""
+    (p1, s1), (p2, s2) = ((value.type.precision, value.type.scale) for value in (left, right))
+    return p1 + p2 + 1 if op == "*" else max(p1 - s1, p2 - s2) + max(s1, s2) + 1
+
+
+def _narrowed(value: Value) -> Value:
+    """A decimal with only the digits that its largest value has."""
+    extremes = pc.min_max(as_array(value)).as_py().values()
+    digits = [len(number.scaleb(value.type.scale, WIDE_CONTEXT).as_tuple().digits) for number in extremes if number]
+    return pc.cast(value, pa.decimal256(max(1, value.type.scale, *digits), value.type.scale))
 
 
 def _decimal(value: Value) -> Value:
@@ -110,14 +132,13 @@ def _decimal_remainder(left: Value, right: Value) -> Value:
     else:
         # More digits than 64 bits hold: Python's decimals, value by value.
         length = max(len(array) for array in arrays) if all(len(array) for array in arrays) else 0
-        context = Context(prec=2 * WIDEST)
         pairs = zip(*(spread(a[0], length) if len(a) == 1 else a for a in arrays), strict=True) if length else ()
-        found = pa.array([_remainder_of_decimals(a.as_py(), b.as_py(), context) for a, b in pairs], kind)
+        found = pa.array([_remainder_of_decimals(a.as_py(), b.as_py()) for a, b in pairs], kind)
     return found[0] if isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar) else found
 
 
-def _remainder_of_decimals(above: Decimal | None, below: Decimal | None, context: Context) -> Decimal | None:
-    return None if above is None or not below else context.remainder(above, below)
+def _remainder_of_decimals(above: Decimal | None, below: Decimal | None) -> Decimal | None:
+    return None if above is None or not below else WIDE_CONTEXT.remainder(above, below)
 
 
 def _power(_: str, left: Value, right: Value) -> Value:

@@ -169,7 +169,7 @@ def ticks(array: pa.Array) -> pa.Array:
     per_unit = 86_400 * 10**9 if pa.types.is_date32(kind) else 10**9 // (units_per_second(kind) or 1)
     values = integers(array)
     counts = pa.array(values, pa.int64(), mask=nulls(array)).cast(pa.decimal128(19, 0))
-    return pc.multiply(counts, pa.scalar(per_unit, pa.int64()).cast(pa.decimal128(15, 0)))
+    return pc.multiply(counts, pa.scalar(Decimal(per_unit), pa.decimal128(15, 0)))
 
 
 def _ranks(arrays: Sequence[pa.Array], ordered: bool) -> Codes:

@@ -44,6 +44,11 @@ def take(array: pa.Array, rows: pa.Array) -> pa.Array:
 
 
 def contiguous(column: pa.ChunkedArray) -> pa.Array:
+    """One array with the column's values, of its type or of one with wider offsets; the output casts it back."""
+    if pa.types.is_string_view(column.type):
+        column = column.cast(pa.large_string())  # Arrow cannot gather views
+    elif pa.types.is_binary_view(column.type):
+        column = column.cast(pa.large_binary())
     if column.num_chunks == 1:
         return column.chunk(0)
     if pa.types.is_dictionary(column.type):
@@ -59,15 +64,11 @@ def contiguous(column: pa.ChunkedArray) -> pa.Array:
 
 
 def plain(array: pa.Array) -> pa.Array:
-    """The same values without encodings that Arrow's functions treat apart: dictionaries, views, extension types."""
+    """The same values without encodings that Arrow's functions treat apart: dictionaries and extension types."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
-    if pa.types.is_string_view(array.type):
-        array = array.cast(pa.large_string())
-    elif pa.types.is_binary_view(array.type):
-        array = array.cast(pa.large_binary())
     return array
 
 

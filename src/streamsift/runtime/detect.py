@@ -22,6 +22,8 @@ from streamsift.runtime.events import BadRows, Events, prepare
 from streamsift.runtime.kernels import Int32
 from streamsift.runtime.output import known_columns, output_schema, result_batches
 
+Gathered = dict[tuple[int, str], pa.Array]
+
 CHUNK_MATCHES = 1 << 16
 
 
@@ -48,9 +50,9 @@ def detect(
 
 def _batches(plan: DetectPlan, events: Events) -> Iterator[pa.RecordBatch]:
     schema = output_schema(plan.query)
-    constants = known_columns(plan, CHUNK_MATCHES)
+    known = known_columns(plan, CHUNK_MATCHES)
     for rows in match_rows(plan, events):
-        yield from result_batches(plan, schema, events, constants, rows)
+        yield from result_batches(plan, schema, events, known, rows)
 
 
 def match_rows(plan: DetectPlan, events: Events, chunk: int = CHUNK_MATCHES) -> Iterator[Int32]:
@@ -122,9 +124,9 @@ def _filtered(plan: DetectPlan, events: Events, packed: Packed, filters: tuple[E
     for predicate in filters:
         if not entries.shape[1]:
             break
-        gathered: dict[tuple[int, str], pa.Array] = {}
+        gathered: Gathered = {}
 
-        def column(variable: int, name: str, seen: Int32 = entries, cache: dict = gathered) -> pa.Array:
+        def column(variable: int, name: str, seen: Int32 = entries, cache: Gathered = gathered) -> pa.Array:
             if (variable, name) not in cache:
                 step = step_of[variable]
                 cache[variable, name] = events.columns.at(name, packed.rows[step][seen[step]])

@@ -35,8 +35,8 @@ class Buffers(NamedTuple):
     """The events that each step may bind, packed. An entry is numbered within its step.
 
     The entries of a step are ordered by (lookup group, order of the stream), so the events that may extend a partial
-    match are one range of entries. Where the event of the step before tells where that range starts, and the first event
-    where the window ends it, both are in `pointers`; where not, they are searched in the group.
+    match are one range of entries. Where the event of the step before tells where that range starts, and the first
+    event where the window ends it, both are in `pointers`; where not, they are searched in the group.
     """
 
     steps: Int64  # [steps, STEP_FIELDS]
@@ -242,7 +242,7 @@ def group_entries(codes: Int32, groups: int) -> tuple[Int64, Int32]:
 def successors(bounds: Int32, bound_codes: Int32, values: Int32, codes: Int32, offsets: Int64) -> Int32:
     """For each i the end of the entries of group bound_codes[i] whose value is <= bounds[i]; 0 for code -1.
 
-    One merge of two ascending columns, bounds and values, with a fill count per group. `offsets` are the groups' starts.
+    One merge of two ascending columns, bounds and values, with a fill count per group that begins at its offset.
     """
     fill = offsets.copy()
     found = np.zeros(bounds.size, np.int32)
@@ -263,12 +263,12 @@ def find_names(
 ) -> tuple[Int32, Int32]:
     """The texts that are one of the names: (their numbers, ascending; the number of the name of each).
 
-    Texts and names are UTF-8 end to end, text i = data[offsets[i]:offsets[i + 1]]; no name is empty. The mark of a text is
+    Texts and names are UTF-8 end to end, text i = data[offsets[i]:offsets[i + 1]]; no name is empty. A text's mark is
     (31 first byte + 7 last byte + length) mod 256; buckets [256] has a name of that mark or -1, chain [names] the next.
     """
     texts = np.empty(offsets.size - 1, np.int32)
     count = 0
-    # First by mark alone, without a branch to mispredict: whether a text is kept decides only if the next overwrites it.
+    # First by mark alone, without a branch to mispredict: a text that is not kept is overwritten by the next.
     for i in range(texts.size):
         length = offsets[i + 1] - offsets[i]
         first = int(data[min(offsets[i], data.size - 1)])

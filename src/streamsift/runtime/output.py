@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 
 import pyarrow as pa
 
-from streamsift.logical.bound import TIME, BoundQuery, ClassRule, Computed, TimeKind, WholeEvent
-from streamsift.physical.plan import DetectPlan
+from streamsift.logical.bound import TIME, BoundQuery, ClassRule, Column, Computed, Kind, TimeKind, WholeEvent
+from streamsift.physical.plan import DetectPlan, Pair
 from streamsift.runtime.columns import Columns, take
 from streamsift.runtime.evaluate import Rows, evaluate
 from streamsift.runtime.events import TEXT_TIME, Events
 from streamsift.runtime.kernels import Int32
 
+Attribute = tuple[int, str]  # a variable and a column of its event
 
-Known = dict[tuple[int, str], pa.Array]  # columns of a variable that are the same for every match
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What need not be gathered: attributes with one value for all matches, and attributes equal to an earlier one."""
+
+    constants: dict[Attribute, pa.Array]
+    equals: dict[Attribute, Attribute]
 
 
 def output_schema(query: BoundQuery) -> pa.Schema:
@@ -48,47 +56,54 @@ def event_type(schema: pa.Schema) -> pa.DataType:
 
 
 def known_columns(plan: DetectPlan, length: int) -> Known:
-    """The type column of each variable whose class is its type: one text, repeated; there is nothing to gather."""
-    name = plan.query.binding.type
-    if name is None or not pa.types.is_string(plan.query.schema.field(name).type):
-        return {}
-    classes = {step.variable: plan.query.variables[step.variable].event_class for step in plan.steps}
-    return {
-        (variable, name): pa.repeat(event_class.name, length)
-        for variable, event_class in classes.items()
-        if event_class.rule is ClassRule.TYPE
-    }
+    """The types of classes by type (one text, in batches of up to `length`), and the columns of equalities like `[id]`."""
+    schema, name = plan.query.schema, plan.query.binding.type
+    constants: dict[Attribute, pa.Array] = {}
+    equals: dict[Attribute, Attribute] = {}
+    for step in plan.steps:
+        event_class = plan.query.variables[step.variable].event_class
+        # The planner may have pruned the type column away: then no output has it.
+        if event_class.rule is ClassRule.TYPE and name in schema.names and pa.types.is_string(schema.field(name).type):
+            constants[step.variable, name] = pa.repeat(event_class.name, length)
+        for pair in (*step.lookup, *step.pairs):
+            match pair:
+                case Pair(op="=", earlier_side=Column() as earlier, this_side=Column() as this):
+                    # Equal floats may differ (0.0 and -0.0), and so may equal columns of different types.
+                    if earlier.name == this.name and earlier.kind is not Kind.FLOAT:
+                        first = (earlier.variable, earlier.name)
+                        equals[this.variable, this.name] = equals.get(first, first)
+    return Known(constants, equals)
 
 
 def result_batches(
-    plan: DetectPlan, schema: pa.Schema, events: Events, constants: Known, rows: Int32
+    plan: DetectPlan, schema: pa.Schema, events: Events, known: Known, rows: Int32
 ) -> Iterator[pa.RecordBatch]:
     """The result of the matches whose events are the table rows rows[step, match]."""
     try:
-        yield _batch(plan, schema, events, constants, rows)
+        yield _batch(plan, schema, events, known, rows)
     except pa.ArrowInvalid:
         # Texts so long that a batch of them passes Arrow's 2 GB: half the matches at a time.
         if rows.shape[1] < 2:
             raise
         half = rows.shape[1] // 2
-        yield from result_batches(plan, schema, events, constants, rows[:, :half])
-        yield from result_batches(plan, schema, events, constants, rows[:, half:])
+        yield from result_batches(plan, schema, events, known, rows[:, :half])
+        yield from result_batches(plan, schema, events, known, rows[:, half:])
 
 
-def _batch(plan: DetectPlan, schema: pa.Schema, events: Events, constants: Known, rows: Int32) -> pa.RecordBatch:
+def _batch(plan: DetectPlan, schema: pa.Schema, events: Events, known: Known, rows: Int32) -> pa.RecordBatch:
     query = plan.query
     indices = {step.variable: pa.array(rows[number]) for number, step in enumerate(plan.steps)}
-    gathered: dict[tuple[int, str], pa.Array] = {}
+    gathered: dict[Attribute, pa.Array] = {}
 
     def column(variable: int, name: str) -> pa.Array:
-        if (variable, name) not in gathered:
-            constant = constants.get((variable, name))
-            gathered[variable, name] = (
-                take(events.columns.whole(name), indices[variable])
-                if constant is None or len(constant) < rows.shape[1]
-                else constant.slice(0, rows.shape[1])
-            )
-        return gathered[variable, name]
+        attribute = known.equals.get((variable, name), (variable, name))
+        if attribute not in gathered:
+            constant = known.constants.get(attribute)
+            if constant is not None and len(constant) >= rows.shape[1]:
+                gathered[attribute] = constant.slice(0, rows.shape[1])
+            else:
+                gathered[attribute] = take(events.columns.whole(name), indices[attribute[0]])
+        return gathered[attribute]
 
     seen = Rows(column, rows.shape[1], query.text)
     arrays = []

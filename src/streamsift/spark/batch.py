@@ -17,29 +17,38 @@ from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark 
 
 from streamsift.logical import bound as b
 from streamsift.physical import DetectPlan
-from streamsift.runtime import detect
+from streamsift.runtime import BadRows, detect
 from streamsift.spark.filters import can_matter, column, is_bad
 from streamsift.spark.schemas import result_schema
+
+
+BAD = "$bad"  # a column beside the events until the shuffle is done
 
 
 def run_batch(df: DataFrame, plan: DetectPlan, *, bad_rows: str, observation: Observation | None) -> DataFrame:
     """The matches of a plan in a DataFrame, as a DataFrame."""
     schema = plan.query.schema
+    # With an observation the caller is told of dropped rows by it; else a worker warns.
+    report = None if observation is None else _say_nothing
 
     def find(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         arrived = list(batches)
         if arrived:
             # The session's time zone is in the arriving type; the same instants are meant.
             table = pa.Table.from_batches(arrived).rename_columns(schema.names).cast(schema)
-            yield from detect(plan, table, bad_rows=bad_rows)
+            yield from detect(plan, table, bad_rows=bad_rows, report=report)
 
-    events = df.select(*(column(name) for name in schema.names))
+    events = df.select(*(column(name) for name in schema.names)).withColumn(BAD, is_bad(plan.query.binding))
     if observation is not None:
-        bad = is_bad(plan.query.binding)
-        events = events.observe(observation, F.count(F.lit(1)).alias("rows"), F.count_if(bad).alias("bad_rows"))
+        events = events.observe(observation, F.count(F.lit(1)).alias("rows"), F.count_if(BAD).alias("bad_rows"))
+    shuffled = _shuffled(_pruned(events, plan), plan).drop(BAD)
     # By position: mapInArrow cannot name columns with dots or backticks.
-    numbered = _shuffled(_pruned(events, plan), plan).toDF(*(f"c{i}" for i in range(len(schema))))
+    numbered = shuffled.toDF(*(f"c{i}" for i in range(len(schema))))
     return numbered.mapInArrow(find, result_schema(df, plan.query))
+
+
+def _say_nothing(_: BadRows) -> None:
+    pass
 
 
 def _pruned(events: DataFrame, plan: DetectPlan) -> DataFrame:
@@ -48,19 +57,12 @@ def _pruned(events: DataFrame, plan: DetectPlan) -> DataFrame:
     matters = can_matter(plan)
     if matters is not None:
         conditions.append(matters)
-    # Text times are parsed, and found bad, in the engine only: all rows go there.
-    if not conditions or plan.query.binding.time_kind is b.TimeKind.TEXT:
-        return events
-    return events.where(reduce(and_, conditions) | is_bad(plan.query.binding))
+    return events.where(reduce(and_, conditions) | F.col(BAD)) if conditions else events
 
 
 def _shuffled(events: DataFrame, plan: DetectPlan) -> DataFrame:
     keys = shuffle_keys(plan)
-    # Without a key, and for text times, whose bad rows are not known yet, everything meets in one task.
-    if not keys or plan.query.binding.time_kind is b.TimeKind.TEXT:
-        return events.repartition(1)
-    bad = is_bad(plan.query.binding)
-    return events.repartition(*(F.when(~bad, _normal(key, plan)) for key in keys))
+    return events.repartition(*(F.when(~F.col(BAD), _normal(key, plan)) for key in keys)) if keys else events.repartition(1)
 
 
 def _normal(key: str, plan: DetectPlan) -> SparkColumn:
@@ -72,14 +74,14 @@ def _normal(key: str, plan: DetectPlan) -> SparkColumn:
 def placement(plan: DetectPlan) -> list[str]:
     """How the work is spread over Spark tasks, for explain."""
     keys = shuffle_keys(plan)
-    if plan.query.binding.time_kind is b.TimeKind.TEXT:
-        return [f"Spark: one task: `{plan.query.binding.time}` is text and is parsed there; cast it to a timestamp first to spread the work"]
     if keys:
         lines = [f"Spark: shuffled by {', '.join(keys)}, one Python call per partition"]
     elif plan.keys:
         lines = ["Spark: one task: a count window counts the rows of all keys; PARTITION BY would count per key"]
     else:
         lines = ["Spark: one task: no column is shared by all variables"]
+    if plan.query.binding.time_kind is b.TimeKind.TEXT:
+        lines.append(f"the text in `{plan.query.binding.time}` is parsed in Python, twice: cast it to a timestamp to save that")
     if can_matter(plan) is None:
         return [*lines, "before the shuffle: every row is kept"]
     return [*lines, "before the shuffle: only rows of the pattern's classes that pass their local predicates"]

@@ -12,12 +12,15 @@ from decimal import Decimal
 from functools import reduce
 from operator import and_, or_
 
+import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
+from pyspark.sql.types import BooleanType
 
 from streamsift.logical import bound as b
 from streamsift.physical import DetectPlan
 from streamsift.physical.plan import Step
+from streamsift.runtime.events import parse_text_times
 
 _COMPARE = {
     "=": SparkColumn.__eq__,
@@ -36,18 +39,27 @@ def column(name: str) -> SparkColumn:
 
 
 def is_bad(binding: b.Binding) -> SparkColumn:
-    """Rows whose time (or order) cannot be used; for text only null is known here, the rest where it is parsed."""
-    bad = column(binding.time).isNull()
-    if binding.time_kind is b.TimeKind.FLOAT:
-        bad = bad | F.isnan(column(binding.time))
+    """Rows whose time (or order) cannot be used: exactly those that the engine finds bad."""
+    time = column(binding.time)
+    match binding.time_kind:
+        case b.TimeKind.FLOAT:
+            bad = time.isNull() | F.isnan(time)
+        case b.TimeKind.TEXT:
+            bad = F.arrow_udf(_is_no_time, BooleanType())(time.cast("string"))
+        case _:
+            bad = time.isNull()
     return bad | column(binding.order).isNull() if binding.order else bad
+
+
+def _is_no_time(texts: pa.Array) -> pa.Array:
+    return parse_text_times(texts).is_null()
 
 
 def can_matter(plan: DetectPlan) -> SparkColumn | None:
     """Rows that some step could bind, or None when no row can be left out."""
     query = plan.query
     positions_count = query.window is not None and query.window.kind is b.WindowKind.COUNT
-    if positions_count or query.binding.time_kind is b.TimeKind.TEXT:
+    if positions_count:
         return None
     types: list[str] = []
     conditions: list[SparkColumn] = []

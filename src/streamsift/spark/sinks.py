@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
-from pyspark.sql.types import ArrayType, MapType, StructField, StructType
+from pyspark.sql.types import ArrayType, DayTimeIntervalType, MapType, StructField, StructType
 
 from streamsift.spark.filters import column
 
 
 def flat(df: DataFrame) -> DataFrame:
-    """Structs spread into columns `a.x`; arrays and maps as JSON text."""
+    """Structs spread into columns `a.x`, durations as seconds; arrays and maps as JSON text."""
     return df.select(*(c for field in df.schema.fields for c in _columns(column(field.name), field, field.name)))
 
 
@@ -20,5 +20,8 @@ def _columns(value: Column, field: StructField, name: str) -> list[Column]:
             return [c for inner in struct.fields for c in _columns(value.getField(inner.name), inner, f"{name}.{inner.name}")]
         case ArrayType() | MapType():
             return [F.to_json(value).alias(name)]
+        case DayTimeIntervalType():
+            # Microseconds since the epoch, of the epoch moved by the interval: the interval in seconds.
+            return [(F.unix_micros(F.timestamp_seconds(F.lit(0)) + value) / F.lit(1e6)).alias(name)]
         case _:
             return [value.alias(name)]

@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 
 def json_lines(batch: pa.RecordBatch) -> Iterator[str]:
@@ -39,10 +40,13 @@ def _plain(value: Any) -> Any:
 
 
 def flat_table(table: pa.Table) -> pa.Table:
-    """Structs spread into columns `a.x`; what CSV cannot hold (arrays, maps) becomes JSON text."""
+    """Structs spread into columns `a.x`, durations as seconds; what CSV cannot hold (arrays, maps) becomes JSON text."""
     while any(pa.types.is_struct(field.type) for field in table.schema):
         table = table.flatten()
     for index, field in enumerate(table.schema):
+        if pa.types.is_duration(field.type):
+            seconds = pc.divide(table.column(index).cast(pa.duration("us")).cast(pa.int64()).cast(pa.float64()), 1e6)
+            table = table.set_column(index, field.name, seconds)
         if pa.types.is_nested(field.type):
             texts = [None if v is None else json.dumps(_plain(v), ensure_ascii=False) for v in table.column(index).to_pylist()]
             table = table.set_column(index, field.name, pa.array(texts, pa.string()))

@@ -13,6 +13,9 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 @contextmanager
 def progress(console: Console, title: str, tasks: Callable[[], tuple[int, int]] | None = None) -> Iterator[None]:
     """Shows a bar while the body runs; `tasks` tells (done, all) whenever it is asked."""
+    if not console.is_terminal:
+        yield
+        return
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[counts]}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         line = bar.add_task(title, total=None, counts="")

@@ -1,0 +1,610 @@
+"""Hypothesis strategies: event streams full of ties, nulls and duplicates, and valid queries of any operator mix.
+
+Queries are syntax trees, valid by construction for streams with the columns of `COLUMNS`, `t` being the time. Both draw
+from the same few values, so that predicates often hold and queries often have matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any, TypeVar
+
+from hypothesis import strategies as st
+
+from streamsift.language import print_expression
+from streamsift.language import syntax as s
+
+T = TypeVar("T")
+Event = dict[str, Any]
+
+COLUMNS = {"t": "int64", "kind": "string", "id": "int64", "x": "double", "n": "int64", "s": "string", "seq": "int64"}
+KINDS = ("A", "B", "C", "D")
+BEYOND_DOUBLES = 2**53  # as a double it equals its successor
+
+_VALUES: dict[str, list[Any]] = {
+    "kind": [*KINDS[:3] * 5, *KINDS, None],
+    "id": [*[1] * 8, *[2] * 4, 3, None, BEYOND_DOUBLES, BEYOND_DOUBLES + 1],
+    "x": [*[1.0, 2.0] * 4, 0.0, 1.5, 3.0, -1.0, -0.0, float("nan"), float("inf"), float("-inf"), None],
+    "n": [*[1, 2] * 3, 0, 3, -1, None],
+    "s": [*["a", "b"] * 3, "ab", "A", "", None],
+}
+
+
+_ROWS = st.fixed_dictionaries({column: st.sampled_from(values) for column, values in _VALUES.items()})
+
+
+# --- streams -------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def streams(draw: st.DrawFn, max_size: int = 14, latest: int = 9) -> list[Event]:
+    """Rows in input order, which is usually but not always the order of time."""
+    size = min(draw(st.sampled_from([4, 5, 6, 7, 8, 9, 10, 12, 14, 6, 8, 3, 2, 1, 0])), max_size)
+    rows: list[Event] = []
+    for position in range(size):
+        time = (rows[-1]["t"] if rows else 0) + draw(st.sampled_from([1, 0, 1, 0, 1, 2, 3]))
+        rows.append({"t": min(time, latest), **draw(_ROWS), "seq": draw(st.sampled_from([position, position, 0, 1]))})
+    for _ in range(draw(st.sampled_from([0, 0, 0, 1, 2])) if 0 < size < max_size else 0):
+        rows.append(dict(draw(st.sampled_from(rows))))
+    if draw(st.sampled_from([False, False, True])):
+        rows = draw(st.permutations(rows))
+    return rows[:max_size]
+
+
+@st.composite
+def bindings(draw: st.DrawFn) -> dict[str, str]:
+    """The keyword arguments that bind the columns of a stream; without `type` every class is every row."""
+    type_column = draw(st.sampled_from([{"type": "kind"}, {"type": "kind"}, {}]))
+    order_column = draw(st.sampled_from([{}, {"order": "seq"}]))
+    return {"time": "t", **type_column, **order_column}
+
+
+# --- what queries may contain --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Features:
+    """Which parts of the language a generated query may use. `nesting` allows operators inside operators."""
+
+    max_variables: int = 5
+    max_depth: int = 3
+    negation: bool = True
+    conjunction: bool = True
+    disjunction: bool = True
+    kleene: bool = True
+    kleene_pairs: bool = False  # predicates between two Kleene variables, or one and a negated one: may be refused
+    aggregates: bool = True
+    ranking: bool = True
+    definitions: bool = True
+    windows: bool = True
+
+
+FLAT = Features(
+    max_depth=2,
+    negation=False,
+    conjunction=False,
+    disjunction=False,
+    kleene=False,
+    aggregates=False,
+    ranking=False,
+    definitions=False,
+)
+
+
+@st.composite
+def queries(draw: st.DrawFn, **features: Any) -> s.Script:
+    """Scripts of any operator mix; keyword arguments are those of Features."""
+    return _Writer(draw, Features(**features)).script()
+
+
+@st.composite
+def flat_queries(draw: st.DrawFn, max_variables: int = 5) -> s.Script:
+    """Detection of a flat sequence (SEQ groups inside it allowed), with everything that predicates and clauses offer."""
+    return _Writer(draw, replace(FLAT, max_variables=max_variables)).script()
+
+
+# --- patterns, before their variables have names -------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class _Slot:
+    """A variable: where it stands decides what may be said about it."""
+
+    class_name: str
+    quantifier: s.Quantifier | None
+    negations: tuple[int, ...]  # the negations around it, outermost first
+    definition: str | None = None
+    name: str = ""
+    named: bool = True  # False: the class name serves as the variable
+
+    @property
+    def is_group(self) -> bool:
+        return self.quantifier is not None
+
+    @property
+    def can_be_empty(self) -> bool:
+        return self.quantifier is not None and self.quantifier.repeat is s.Repeat.ANY_NUMBER
+
+    def path(self, definition: str | None) -> tuple[str, ...]:
+        """The parts of its name as a clause of the statement, or of its own definition, writes it."""
+        return (self.name,) if self.definition in (None, definition) else (self.definition or "", self.name)
+
+
+@dataclass(eq=False)
+class _Node:
+    """An operator (Seq, And, Or, Not), a definition's use, or a leaf."""
+
+    kind: type[s.Seq] | type[s.And] | type[s.Or] | type[s.Not] | None
+    children: list[_Node] = field(default_factory=list)
+    slot: _Slot | None = None
+    definition: str | None = None
+
+    def slots(self) -> Iterator[_Slot]:
+        if self.slot is not None:
+            yield self.slot
+        for child in self.children:
+            yield from child.slots()
+
+    def nodes(self) -> Iterator[_Node]:
+        yield self
+        for child in self.children:
+            yield from child.nodes()
+
+    def can_be_empty(self) -> bool:
+        if self.slot is not None:
+            return self.slot.can_be_empty
+        if self.kind is s.Not:
+            return True
+        return (any if self.kind is s.Or else all)(child.can_be_empty() for child in self.children)
+
+
+_ODD_NAMES = ["min", "größe", "my var", "where", "by", "select"]
+_NAMES = [*"pqruvwyz", *_ODD_NAMES, *(f"v{i}" for i in range(30))]
+_WITH_CLASSES = ["Big", "Low", "Even", "größer als"]
+# The classes that one query draws from: long patterns have matches when their classes have many rows.
+_PALETTES = [
+    ["ANY", "ANY", "ANY", "A", "B"],
+    ["ANY", "Big", "A"],
+    [*KINDS[:3] * 3, *["ANY"] * 4, *_WITH_CLASSES[:2], *_WITH_CLASSES, "D", "Nobody"],
+    [*KINDS[:2]],
+]
+
+
+class _Writer:
+    def __init__(self, draw: st.DrawFn, features: Features) -> None:
+        self.draw, self.features = draw, features
+        sizes = [n for n in (2, 3, 1, *range(4, features.max_variables + 1)) if n <= features.max_variables]
+        self.left = draw(st.sampled_from(sizes))  # variables still to place
+        self.palette = self.one(_PALETTES)
+        self.negations = 0
+        self.classes: dict[str, s.Expression] = {}
+        self.definitions: dict[str, _Node] = {}
+
+    def one(self, options: Sequence[T]) -> T:
+        return self.draw(st.sampled_from(options))
+
+    def chance(self, percent: int) -> bool:
+        return percent > 0 and self.draw(st.integers(0, 99)) >= 100 - percent
+
+    # --- the pattern's shape ---
+    def pattern(self, depth: int, around: tuple[int, ...]) -> _Node:
+        kinds: list[Any] = [s.Seq] * 3
+        kinds += [s.And] * self.features.conjunction + [s.Or] * self.features.disjunction
+        if self.left <= 1 or depth <= 0:
+            return self.leaf(around)
+        kind = self.one(kinds)
+        width = self.draw(st.integers(1 if self.chance(5) else 2, max(2, min(4, self.left))))
+        if not around and depth == self.features.max_depth and self.chance(60):
+            width = max(2, self.left)
+        children: list[_Node] = []
+        for _ in range(width):
+            if not children or self.left > 0:
+                children.append(self.component(kind, depth - 1, around))
+        node = _Node(kind, children)
+        if all(child.kind is s.Not for child in children):
+            children.append(self.leaf(around))
+        if not self.features.windows:
+            self.no_open_edges(node)
+        return node
+
+    def component(self, kind: type, depth: int, around: tuple[int, ...]) -> _Node:
+        if self.features.negation and kind is not s.Or and self.chance(25):
+            self.negations += 1
+            inner = self.nonempty(self.nested(depth, (*around, self.negations)))
+            return _Node(s.Not, [inner])
+        return self.nested(depth, around)
+
+    def nested(self, depth: int, around: tuple[int, ...]) -> _Node:
+        return self.pattern(depth, around) if self.chance(35) else self.leaf(around)
+
+    def nonempty(self, node: _Node) -> _Node:
+        """`!` of something that can be empty is an error: its stars become pluses."""
+        if node.can_be_empty():
+            for slot in node.slots():
+                if slot.can_be_empty:
+                    slot.quantifier = s.Quantifier(s.Repeat.ONE_OR_MORE)
+        return node
+
+    def no_open_edges(self, node: _Node) -> None:
+        """Without WITHIN no negation may be last: an event that must be there follows."""
+        is_last = node.children[-1].can_be_empty() or any(n.kind is s.Not for n in node.children[-1].nodes())
+        if node.kind is s.Seq and is_last and any(n.kind is s.Not for n in node.nodes()):
+            node.children.append(_Node(None, slot=_Slot(self.one(KINDS), None, self.around(node))))
+        if node.kind is s.And:
+            node.children = [child for child in node.children if child.kind is not s.Not]
+
+    @staticmethod
+    def around(node: _Node) -> tuple[int, ...]:
+        return min((slot.negations for slot in node.slots()), key=len)
+
+    def leaf(self, around: tuple[int, ...]) -> _Node:
+        self.left -= 1
+        class_name = self.one(self.palette)
+        quantifier = None
+        if self.features.kleene and self.chance(30):
+            repeat = self.one([s.Repeat.ONE_OR_MORE, s.Repeat.ONE_OR_MORE, s.Repeat.ANY_NUMBER, s.Repeat.EXACTLY])
+            quantifier = s.Quantifier(repeat, self.draw(st.integers(1, 3)) if repeat is s.Repeat.EXACTLY else None)
+        return _Node(None, slot=_Slot(class_name, quantifier, around))
+
+    def split_off_definitions(self, node: _Node) -> None:
+        """Some parts of the pattern become definitions of their own."""
+        for child in node.children:
+            if child.kind is s.Not or child.definition is not None or not self.chance(40):
+                self.split_off_definitions(child)
+                continue
+            child.definition = f"S{len(self.definitions) + 1}"
+            self.definitions[child.definition] = child
+            for slot in child.slots():
+                slot.definition = child.definition
+
+    def name_variables(self, root: _Node) -> None:
+        slots = list(root.slots())
+        uses = [slot.class_name for slot in slots]
+        names = self.draw(st.permutations(_NAMES[:14])) + _NAMES[14:]
+        for slot, name in zip(slots, names, strict=False):
+            slot.named = uses.count(slot.class_name) > 1 or self.chance(60)
+            slot.name = name if slot.named else slot.class_name
+
+    # --- the script ---
+    def script(self) -> s.Script:
+        root = self.pattern(self.features.max_depth, ())
+        if root.slot is None and self.features.definitions and self.chance(40):
+            self.split_off_definitions(root)
+        self.name_variables(root)
+        slots = list(root.slots())
+        self.classes = {c: self.row_predicate() for c in _WITH_CLASSES if any(slot.class_name == c for slot in slots)}
+        form = self.one(
+            ["detect", "detect", *["aggregate"] * self.features.aggregates, *["rank"] * self.features.ranking]
+        )
+        is_ranking = form == "rank" and any(not slot.negations for slot in slots)
+        definitions = tuple(
+            s.Definition(name, self.definition_body(name, node, is_ranking)) for name, node in self.definitions.items()
+        )
+        statement = self.statement(root, slots, must_have_window=_has_open_edge(root))
+        if is_ranking:
+            statement = self.ranking(statement, slots, definitions)
+        elif form == "aggregate":
+            statement = self.aggregation(statement, slots)
+        else:
+            statement = self.detection(statement, slots)
+        return s.Script(definitions, statement)
+
+    def statement(self, root: _Node, slots: list[_Slot], must_have_window: bool) -> s.Statement:
+        return s.Statement(
+            self.written(root, None),
+            classes=tuple(s.ClassDefinition(name, predicate) for name, predicate in self.classes.items()),
+            where=self.where(slots, None),
+            partition_by=self.keys(15),
+            window=self.window() if self.features.windows and (must_have_window or self.chance(75)) else None,
+        )
+
+    def definition_body(self, name: str, node: _Node, is_ranking: bool) -> s.Statement:
+        slots = list(node.slots())
+        preference = None
+        if is_ranking and not any(slot.negations for slot in slots) and self.chance(60):
+            preference = s.Preference(tuple(self.objectives(slots, name)))
+        return s.Statement(
+            self.written(replace(node, definition=None), name),
+            where=self.where(slots, name) if self.chance(50) else None,
+            partition_by=self.keys(10),
+            preference=preference,
+            window=self.window() if self.features.windows and self.chance(40) else None,
+        )
+
+    def written(self, node: _Node, definition: str | None) -> s.Pattern:
+        if node.definition is not None:
+            return s.Event(node.definition)
+        if node.slot is not None:
+            slot = node.slot
+            any_row = slot.class_name == "ANY"
+            return s.Event(slot.class_name, slot.name if slot.named else None, slot.quantifier, any_row)
+        children = tuple(self.written(child, definition) for child in node.children)
+        if node.kind is s.Not:
+            return s.Not(children[0])
+        slots = [slot for slot in node.slots() if slot.definition == definition]
+        predicates: tuple[s.Expression, ...] = ()
+        if slots and self.chance(20):
+            same = s.SameAttribute(self.one(["id", "n", "s"]))
+            predicates = (
+                same if self.may_share(list(node.slots())) and self.chance(30) else self.piece(slots, definition),
+            )
+        assert node.kind is not None
+        return node.kind(children, predicates)  # type: ignore[arg-type]
+
+    def keys(self, percent: int) -> tuple[s.Name, ...]:
+        if not self.chance(percent):
+            return ()
+        columns = self.one([["id"], ["id"], ["n"], ["s"], ["ID", "n"]])
+        return tuple(s.Name((column,)) for column in columns)
+
+    def window(self) -> s.Window:
+        if self.chance(30):
+            return s.Window(s.Duration(self.one([5, 4, 6, 7, 8, 9, 3, 2, 1]), s.Unit.EVENT), self.chance(5))
+        length: int | Decimal = self.one([4, 5, 6, 7, 8, 9, 3, 2, 1, Decimal("2.5"), 0])
+        return s.Window(s.Duration(length, s.Unit.NONE), bool(length) and self.chance(25))
+
+    # --- what comes out ---
+    def detection(self, statement: s.Statement, slots: list[_Slot]) -> s.Statement:
+        emit = None
+        if any(slot.is_group for slot in slots) and self.chance(30):
+            emit = s.EmitMode(s.Emit.EACH)
+        elif self.chance(5):
+            emit = s.EmitMode(s.Emit.FINAL)
+        positive = [slot for slot in slots if not slot.negations]
+        items = self.items(positive, set()) if self.chance(50) else ()
+        return replace(statement, emit=emit, returns=s.Return(None, items) if items else None)
+
+    def items(self, slots: list[_Slot], taken: set[str]) -> tuple[s.ReturnItem, ...]:
+        items: list[s.ReturnItem] = []
+        for _ in range(self.draw(st.integers(1, 3))):
+            slot = self.one(slots)
+            expression: s.Expression = s.Name(slot.path(None))
+            name = ".".join(slot.path(None))
+            if self.chance(70):
+                expression = self.value([slot] if slot.is_group else [v for v in slots if not v.is_group], None)
+                name = "_".join(expression.parts) if isinstance(expression, s.Name) else print_expression(expression)
+            is_lone_number = isinstance(expression, s.Number | s.Negative)
+            alias = f"out {len(items)}" if name in taken or is_lone_number or self.chance(30) else None
+            taken.add(alias or name)
+            items.append(s.ReturnItem(expression, alias))
+        return tuple(items)
+
+    def aggregation(self, statement: s.Statement, slots: list[_Slot]) -> s.Statement:
+        positive = [slot for slot in slots if not slot.negations]
+        aggregates: list[s.Aggregate] = []
+        for number in range(self.draw(st.integers(1, 3))):
+            function = self.one(["COUNT", "SUM", "AVG", "MIN", "MAX"])
+            column = self.one(["x", "n", "t", *["s"] * (function in ("MIN", "MAX"))])
+            argument = None if function == "COUNT" else s.Name((*self.one(positive).path(None), column))
+            plain = [a for a in aggregates if (a.function, a.argument, a.alias) == (function, argument, None)]
+            aggregates.append(s.Aggregate(function, argument, f"agg{number}" if plain or self.chance(30) else None))
+        update = self.update(statement.window, 30)
+        emit = s.EmitMode(s.Emit.CHANGES) if update is None and self.chance(25) else None
+        return replace(statement, aggregates=tuple(aggregates), group_by=self.group_by(slots), update=update, emit=emit)
+
+    def ranking(self, statement: s.Statement, slots: list[_Slot], definitions: tuple[s.Definition, ...]) -> s.Statement:
+        positive = [slot for slot in slots if not slot.negations]
+        preference = None
+        if not any(d.statement.preference for d in definitions) or self.chance(60):
+            merge = self.one([None, "SUM", "AVG", "MIN", "MAX", "PRODUCT"])
+            preference = s.Preference(tuple(self.objectives(positive, None)), merge)
+        items = self.items(positive, set()) if self.chance(30) else ()
+        return replace(
+            statement,
+            preference=preference,
+            group_by=self.group_by(slots),
+            update=self.update(statement.window, 50),
+            returns=s.Return(self.draw(st.integers(1, 4)), items),
+        )
+
+    def objectives(self, slots: list[_Slot], definition: str | None) -> Iterator[s.Objective]:
+        for number in range(self.draw(st.integers(1, 2))):
+            expression = self.number(self.with_one_group(slots), definition, 2)
+            yield s.Objective(self.chance(50), expression, f"goal{number}" if self.chance(50) else None)
+
+    def group_by(self, slots: list[_Slot]) -> tuple[s.Name, ...]:
+        return self.keys(40) if self.may_share(slots) else ()
+
+    def update(self, window: s.Window | None, percent: int) -> s.Duration | None:
+        if window is None or not self.chance(percent):
+            return None
+        return s.Duration(self.draw(st.integers(1, 5)), window.length.unit)
+
+    # --- predicates ---
+    def where(self, slots: list[_Slot], definition: str | None) -> s.Expression | None:
+        pieces = [self.piece(slots, definition) for _ in range(self.one([0, 1, 1, 0, 1, 2, 3]))]
+        if self.may_share(slots) and self.chance(25):
+            pieces.insert(0, s.SameAttribute(self.one(["id", "id", "n", "s"])))
+        if len(pieces) < 2:
+            return pieces[0] if pieces else None
+        return s.AllOf(tuple(pieces))
+
+    def may_share(self, slots: list[_Slot]) -> bool:
+        """Whether `[attr]` stays clear of pairs that an engine may refuse."""
+        groups = [slot for slot in slots if slot.is_group]
+        few = len(groups) <= 1 and not (groups and any(slot.negations for slot in slots))
+        return few or self.features.kleene_pairs
+
+    def visible(self, slots: list[_Slot]) -> list[_Slot]:
+        """One variable and those that can be mentioned beside it."""
+        focus = self.one(slots)
+        beside = [v for v in slots if v is not focus and _see_each_other(v, focus)]
+        if not self.features.kleene_pairs:
+            if focus.is_group:
+                beside = [] if focus.negations else [v for v in beside if not v.is_group and not v.negations]
+            elif focus.negations:
+                beside = [v for v in beside if not v.is_group]
+            else:
+                beside = self.with_one_group(beside) if not any(v.negations for v in beside) else beside
+                beside = [v for v in beside if not (v.is_group and v.negations)]
+        chain = [focus]
+        for slot in beside:
+            if all(_see_each_other(slot, other) for other in chain):
+                chain.append(slot)
+        if not self.features.kleene_pairs and any(v.is_group for v in chain):
+            chain = [v for v in chain if not v.negations or v is focus] if not focus.negations else chain
+        return chain
+
+    def with_one_group(self, slots: list[_Slot]) -> list[_Slot]:
+        groups = [slot for slot in slots if slot.is_group]
+        kept = self.one(groups) if groups else None
+        return [slot for slot in slots if not slot.is_group or slot is kept]
+
+    def piece(self, slots: list[_Slot], definition: str | None) -> s.Expression:
+        """A predicate that is no bare `[attr]`, over variables that see each other."""
+        slots = self.visible(slots)
+        groups = [slot for slot in slots if slot.is_group and not slot.negations]
+        if groups and self.chance(30):
+            return self.group_predicate(self.one(groups), definition)
+        single = [slot.path(definition) for slot in slots]
+        forms: list[Callable[[list[tuple[str, ...]]], s.Expression]] = [self.local, self.local]
+        if len(single) > 1:
+            forms += [self.pair, self.pair, self.pair, self.chain, self.general, self.either]
+        return self.one(forms)(single)
+
+    def column(self, path: tuple[str, ...], *columns: str) -> s.Name:
+        return s.Name((*path, self.one(columns)))
+
+    def local(self, paths: list[tuple[str, ...]]) -> s.Expression:
+        return self.test(lambda *columns: self.column(paths[0], *columns))
+
+    def test(self, column: Callable[..., s.Name]) -> s.Expression:
+        """A predicate about one row, whose columns `column` names."""
+        form = self.one(["compare", "compare", "compare", "text", "in", "between", "null", "like", "not", "or", "sum"])
+        match form:
+            case "compare":
+                return self.comparison(column("x", "n", "id", "t"), self.small_number())
+            case "text":
+                return self.comparison(self.cased(column("s", "kind")), self.text())
+            case "in" if self.chance(50):
+                items = (self.small_number(), self.small_number(), *[s.Null()] * self.chance(10))
+                return s.InList(column("id", "n", "x"), items, self.chance(30))
+            case "in":
+                return s.InList(column("kind", "s"), (self.text(), self.text()), self.chance(30))
+            case "between":
+                low, high = s.Number(self.one([0, 1])), s.Number(self.one([2, 3]))
+                return s.Between(column("x", "n", "t"), low, high, self.chance(25))
+            case "null":
+                return s.IsNull(column("x", "id", "s"), self.chance(80))
+            case "like":
+                return s.Like(column("s", "kind"), self.one(["a%", "_", "%b", "%", "A"]), self.chance(25))
+            case "not":
+                return s.NotExpression(self.test(column))
+            case "or":
+                return s.AnyOf((self.test(column), self.test(column)))
+            case _:
+                total = s.Arithmetic(self.one("+-"), column("x", "n"), column("n", "t"))
+                return self.comparison(total, self.small_number())
+
+    def row_predicate(self) -> s.Expression:
+        """A WITH class: over bare columns."""
+        return self.test(lambda *columns: s.Name((self.one(columns),)))
+
+    def comparison(self, left: s.Expression, right: s.Expression) -> s.Comparison:
+        return s.Comparison((left, right), (self.one(["<=", "!=", ">=", "<=", "!=", ">=", "<", ">", "="]),))
+
+    def pair(self, paths: list[tuple[str, ...]]) -> s.Expression:
+        one, other = self.draw(st.permutations(paths))[:2]
+        if self.chance(40):
+            column = self.one(["id", "id", "n", "s", "ID", "kind", "x"])
+            return s.Comparison((s.Name((*one, column)), s.Name((*other, column))), ("=",))
+        if self.chance(20):
+            return self.comparison(self.cased(self.column(one, "s", "kind")), self.cased(self.column(other, "s")))
+        left = self.shifted(self.column(one, "x", "n", "t", "time", "id"))
+        return self.comparison(left, self.shifted(self.column(other, "x", "n", "t", "id")))
+
+    def chain(self, paths: list[tuple[str, ...]]) -> s.Expression:
+        """`a.x < b.x <= c.x`, over two variables and a constant when there are no three."""
+        column = self.one(["id", "n", "x", "t"])
+        operands: list[s.Expression] = [s.Name((*path, column)) for path in paths[:4]]
+        if len(operands) < 3 or self.chance(20):
+            operands.append(self.small_number())
+        ops = tuple(self.one(["<=", "!=", ">=", "=", "<"]) for _ in pairwise(operands))
+        return s.Comparison(tuple(operands), ops)
+
+    def general(self, paths: list[tuple[str, ...]]) -> s.Expression:
+        left = self.arithmetic([self.column(path, "x", "n", "t") for path in paths[:3]], 2)
+        return self.comparison(left, self.small_number())
+
+    def either(self, paths: list[tuple[str, ...]]) -> s.Expression:
+        inner = [self.pair(paths), self.one([self.pair, self.local])(paths)]
+        joined: s.Expression = self.one([s.AnyOf, s.AllOf])(tuple(inner))
+        return s.NotExpression(joined) if isinstance(joined, s.AllOf) or self.chance(25) else joined
+
+    def group_predicate(self, slot: _Slot, definition: str | None) -> s.Expression:
+        return self.comparison(self.group_value(slot, definition), self.small_number())
+
+    def group_value(self, slot: _Slot, definition: str | None) -> s.Call:
+        path = slot.path(definition)
+        function = self.one(["COUNT", "SUM", "AVG", "MIN", "MAX", "FIRST", "LAST"])
+        return s.Call(function, (s.Name(path) if function == "COUNT" else self.column(path, "x", "n"),))
+
+    # --- values ---
+    def value(self, slots: list[_Slot], definition: str | None) -> s.Expression:
+        """Anything RETURN may show: a number, a text, or a predicate."""
+        if any(slot.is_group for slot in slots) or self.chance(60):
+            return self.number(slots, definition, 2)
+        path = self.one(slots).path(definition)
+        return self.one(
+            [self.column(path, "s", "kind", "id", "seq"), self.cased(self.column(path, "s")), self.local([path])]
+        )
+
+    def number(self, slots: list[_Slot], definition: str | None, depth: int) -> s.Expression:
+        atoms: list[s.Expression] = [
+            self.group_value(slot, definition) if slot.is_group else self.column(slot.path(definition), "x", "n", "t")
+            for slot in slots
+        ]
+        return self.arithmetic(atoms, depth)
+
+    def arithmetic(self, atoms: Sequence[s.Expression], depth: int) -> s.Expression:
+        if depth == 0 or self.chance(30):
+            return self.one([*atoms, *atoms, self.small_number()])
+        left, right = self.arithmetic(atoms, depth - 1), self.arithmetic(atoms, depth - 1)
+        form = self.one(["+", "+", "-", "-", "*", "/", "%", "negative", "ABS", "LEAST", "GREATEST", "COALESCE", "SQRT"])
+        match form:
+            case "negative":
+                return s.Negative(left)
+            case "ABS":
+                return s.Call("ABS", (left,))
+            case "SQRT":
+                return s.Call("SQRT", (s.Call("ABS", (left,)),))
+            case "LEAST" | "GREATEST" | "COALESCE":
+                return s.Call(form, (left, right))
+            case _:
+                return s.Arithmetic(form, left, right)
+
+    def shifted(self, column: s.Name) -> s.Expression:
+        if not self.chance(35):
+            return column
+        return s.Arithmetic(self.one("+-"), column, self.one([s.Number(1), s.Number(Decimal("0.5"))]))
+
+    def cased(self, column: s.Name) -> s.Expression:
+        return s.Call(self.one(["LOWER", "UPPER"]), (column,)) if self.chance(20) else column
+
+    def small_number(self) -> s.Expression:
+        number = s.Number(self.one([1, 2, 1, 2, 0, 3, Decimal("1.5"), Decimal("0.5"), BEYOND_DOUBLES + 1]))
+        return s.Negative(number) if self.chance(10) else number
+
+    def text(self) -> s.String:
+        return s.String(self.one(["a", "b", "a", "b", "A", "ab", "", "it's"]))
+
+
+def _see_each_other(one: _Slot, other: _Slot) -> bool:
+    """One stands inside all the negations around the other."""
+    shorter, longer = sorted((one.negations, other.negations), key=len)
+    return longer[: len(shorter)] == shorter
+
+
+def _has_open_edge(root: _Node) -> bool:
+    """Whether some negation may be the last of its sequence, so that WITHIN is needed. Errs on the safe side."""
+    for node in root.nodes():
+        if node.kind is s.And and any(child.kind is s.Not for child in node.children):
+            return True
+        for index, child in enumerate(node.children):
+            after = node.children[index + 1 :]
+            if node.kind is s.Seq and child.kind is s.Not and all(other.can_be_empty() for other in after):
+                return True
+    return False
