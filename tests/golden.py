@@ -81,7 +81,8 @@ def _bound_lines(query: b.BoundQuery) -> Iterator[str]:
         predicate = f" {dump_expression(v.event_class.predicate, names)}" if v.event_class.predicate else ""
         quantifier = f", {v.quantifier.repeat.value} {v.quantifier.count or ''}".rstrip() if v.quantifier else ""
         negated = "" if v.positive else f", negated by !{v.scope}"
-        yield f"  {v.index} {v.name}: {v.event_class.name} by {v.event_class.rule.value}{predicate}{quantifier}{negated}"
+        rule = f"{v.event_class.name} by {v.event_class.rule.value}{predicate}"
+        yield f"  {v.index} {v.name}: {rule}{quantifier}{negated}"
     if query.predicates:
         yield "predicates:"
     for p in query.predicates:

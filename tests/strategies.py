@@ -67,7 +67,10 @@ def bindings(draw: st.DrawFn) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Features:
-    """Which parts of the language a generated query may use. `nesting` allows operators inside operators."""
+    """Which parts of the language a generated query may use.
+
+    A brute force over `kleene` tries every group of rows: give it `streams(max_size=7)`.
+    """
 
     max_variables: int = 5
     max_depth: int = 3
@@ -95,14 +98,14 @@ FLAT = Features(
 
 
 @st.composite
-def queries(draw: st.DrawFn, **features: Any) -> s.Script:
+def queries(draw: st.DrawFn, /, **features: Any) -> s.Script:
     """Scripts of any operator mix; keyword arguments are those of Features."""
     return _Writer(draw, Features(**features)).script()
 
 
 @st.composite
 def flat_queries(draw: st.DrawFn, max_variables: int = 5) -> s.Script:
-    """Detection of a flat sequence (SEQ groups inside it allowed), with everything that predicates and clauses offer."""
+    """Detection of a flat sequence (SEQ groups inside it allowed), with all that predicates and clauses offer."""
     return _Writer(draw, replace(FLAT, max_variables=max_variables)).script()
 
 
@@ -343,7 +346,8 @@ class _Writer:
     def window(self) -> s.Window:
         if self.chance(30):
             return s.Window(s.Duration(self.one([5, 4, 6, 7, 8, 9, 3, 2, 1]), s.Unit.EVENT), self.chance(5))
-        length: int | Decimal = self.one([4, 5, 6, 7, 8, 9, 3, 2, 1, Decimal("2.5"), 0])
+        lengths: list[int | Decimal] = [4, 5, 6, 7, 8, 9, 3, 2, 1, Decimal("2.5"), 0]
+        length = self.one(lengths)
         return s.Window(s.Duration(length, s.Unit.NONE), bool(length) and self.chance(25))
 
     # --- what comes out ---
@@ -531,7 +535,7 @@ class _Writer:
 
     def either(self, paths: list[tuple[str, ...]]) -> s.Expression:
         inner = [self.pair(paths), self.one([self.pair, self.local])(paths)]
-        joined: s.Expression = self.one([s.AnyOf, s.AllOf])(tuple(inner))
+        joined = s.AllOf(tuple(inner)) if self.chance(50) else s.AnyOf(tuple(inner))
         return s.NotExpression(joined) if isinstance(joined, s.AllOf) or self.chance(25) else joined
 
     def group_predicate(self, slot: _Slot, definition: str | None) -> s.Expression:
@@ -585,7 +589,8 @@ class _Writer:
         return s.Call(self.one(["LOWER", "UPPER"]), (column,)) if self.chance(20) else column
 
     def small_number(self) -> s.Expression:
-        number = s.Number(self.one([1, 2, 1, 2, 0, 3, Decimal("1.5"), Decimal("0.5"), BEYOND_DOUBLES + 1]))
+        numbers: list[int | Decimal] = [1, 2, 1, 2, 0, 3, Decimal("1.5"), Decimal("0.5"), BEYOND_DOUBLES + 1]
+        number = s.Number(self.one(numbers))
         return s.Negative(number) if self.chance(10) else number
 
     def text(self) -> s.String:

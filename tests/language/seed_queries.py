@@ -50,7 +50,8 @@ def _sensor_patterns() -> list[str]:
 RANKING = [CARD_PURCHASES, *_sensor_patterns()]
 
 AGGREGATION = [
-    "PATTERN SEQ(TypeUsername u, TypePassword p, ClickSubmit c) WHERE p.value != u.Password GROUP BY IP AGG COUNT WITHIN 10 s",
+    """PATTERN SEQ(TypeUsername u, TypePassword p, ClickSubmit c) WHERE p.value != u.Password
+       GROUP BY IP AGG COUNT WITHIN 10 s""",
     "PATTERN SEQ(Kindle k, KindleCase c, Stylus s) WHERE k.userId = c.userId = s.userId AGG COUNT WITHIN 1 hour",
     "PATTERN SEQ(TypeUsername a, TypePassword b, ClickSubmit c) AGG COUNT WITHIN 5 s",
     "PATTERN SEQ(A, B, C, D) AGG COUNT WITHIN 7 s EXCLUSIVE",
@@ -74,9 +75,11 @@ AGGREGATION = [
 ]
 
 NESTED = [
-    """PATTERN SEQ(Recycle r, Washing w, !SEQ(Sharpening s, Disinfection d, Checking c, s.id = d.id = c.id = o.id), Operating o,
+    """PATTERN SEQ(Recycle r, Washing w,
+            !SEQ(Sharpening s, Disinfection d, Checking c, s.id = d.id = c.id = o.id), Operating o,
             r.id = w.id = o.id AND o.ins_type = "surgery") WITHIN 1 hour""",
-    "PATTERN SEQ(Recycle r, !SEQ(Washing w, Drying dr, Sharpening s), Disinfection d, SEQ(Checking c, Relabeling rl), Operating op) WITHIN 30",
+    """PATTERN SEQ(Recycle r, !SEQ(Washing w, Drying dr, Sharpening s), Disinfection d,
+            SEQ(Checking c, Relabeling rl), Operating op) WITHIN 30""",
     *(
         f"PATTERN {pattern} WITHIN 10"
         for pattern in (
@@ -110,13 +113,13 @@ def _falling_prices(length: int) -> str:
 
 
 CONDENSED = [
-    "PATTERN T1;T2;T3 WHERE T1.name = T3.name AND T2.name = 'Google' AND T1.price >= T2.price + 2.0 "
-    "AND T3.price < T2.price WITHIN 500 RETURN T1, T2, T3",
-    "PATTERN T1;T2;T3;T4 WHERE T1.name = T3.name AND T2.name = 'Google' AND T1.price >= T2.price + 2.0 "
-    "AND T3.price < T2.price AND T3.price > T4.price WITHIN 500 RETURN T1, T2, T3, T4",
+    """PATTERN T1;T2;T3 WHERE T1.name = T3.name AND T2.name = 'Google' AND T1.price >= T2.price + 2.0
+       AND T3.price < T2.price WITHIN 500 RETURN T1, T2, T3""",
+    """PATTERN T1;T2;T3;T4 WHERE T1.name = T3.name AND T2.name = 'Google' AND T1.price >= T2.price + 2.0
+       AND T3.price < T2.price AND T3.price > T4.price WITHIN 500 RETURN T1, T2, T3, T4""",
     *(_falling_prices(length) for length in range(2, 7)),
-    "PATTERN T1;T2;T3;T4 WHERE T1.code = T3.code AND T2.code = T4.code AND T2.code = '600210' "
-    "AND T1.price < T2.price - 0.02 AND T3.price > T4.price + 0.02 WITHIN 1000 RETURN T1,T2,T3,T4",
+    """PATTERN T1;T2;T3;T4 WHERE T1.code = T3.code AND T2.code = T4.code AND T2.code = '600210'
+       AND T1.price < T2.price - 0.02 AND T3.price > T4.price + 0.02 WITHIN 1000 RETURN T1,T2,T3,T4""",
 ]
 
 
@@ -131,8 +134,8 @@ def _kleene_positions() -> list[str]:
 
 KLEENE = [
     "PATTERN Google; Microsoft+ WHERE Google.value > 100 AND Google.value < Microsoft.value WITHIN 5 UNIT",
-    "PATTERN Google; Microsoft[3] AND Del WHERE Google.value > 1.12 * Microsoft.value "
-    "AND Google.value > 1.2 * Del.value WITHIN 10 SEC",
+    """PATTERN Google; Microsoft[3] AND Del WHERE Google.value > 1.12 * Microsoft.value
+       AND Google.value > 1.2 * Del.value WITHIN 10 SEC""",
     "PATTERN Google; Microsoft*; Del; Intel WHERE Intel.value > Microsoft.value WITHIN 200 UNIT",
     "PATTERN Google & Microsoft+ WITHIN 5 UNIT EMIT EACH",
     "PATTERN A; B[3]; C; D WITHIN 10",

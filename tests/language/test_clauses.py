@@ -25,7 +25,10 @@ def test_clauses_in_any_order(order: tuple[str, ...]) -> None:
 
 
 def test_keywords_in_any_case() -> None:
-    upper = "PATTERN SEQ(A a, NOT B b, ANY c) WHERE a.x IN (1, 2) AND NOT c.x IS NULL OR a.s LIKE 'x%' PARTITION BY id WITHIN 5 EVENTS EXCLUSIVE RETURN a.x AS y"
+    upper = (
+        "PATTERN SEQ(A a, NOT B b, ANY c) WHERE a.x IN (1, 2) AND NOT c.x IS NULL OR a.s LIKE 'x%' "
+        "PARTITION BY id WITHIN 5 EVENTS EXCLUSIVE RETURN a.x AS y"
+    )
     kept = ("A a", "B b", "c.x", "a.x", "a.s", "'x%'", "id", "y")
     lower = upper.lower().replace("seq(a a", "seq(A a").replace("not b b", "not B b")
     assert all(k in lower for k in kept)

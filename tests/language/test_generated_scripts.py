@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 from hypothesis import given
-from strategies import COLUMNS, Event, bindings, flat_queries, queries, streams
 
+from strategies import COLUMNS, Event, bindings, flat_queries, queries, streams
 from streamsift.language import parse, print_script
 from streamsift.language.syntax import Event as PatternEvent
 from streamsift.language.syntax import Script, Seq

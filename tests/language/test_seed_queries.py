@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from language.seed_queries import SEED_QUERIES
 
+from language.seed_queries import SEED_QUERIES
 from streamsift.language import parse, print_script
 from streamsift.logical.binder import check
 

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+
 from golden import check_golden, dump_bound
 from language.seed_queries import CARD_PURCHASES, NESTED
 from logical.events import bound
-
 from streamsift.language import parse
 from streamsift.logical.binder import bind
 
 QUERIES = {
-    "flat": "SEQ(A a, B b, C c) WHERE [id] AND a.x < b.x AND c.Price >= 1.50 WITHIN 10 EXCLUSIVE RETURN a, b.x - a.x AS rise",
-    "with_classes": "Cheap c; Dear d; ANY a WITH Cheap = (Price < 3.5 AND s LIKE 'x%'), Dear = (price > 100) WITHIN 20 EVENTS",
+    "flat": """SEQ(A a, B b, C c) WHERE [id] AND a.x < b.x AND c.Price >= 1.50
+WITHIN 10 EXCLUSIVE RETURN a, b.x - a.x AS rise""",
+    "with_classes": """Cheap c; Dear d; ANY a
+WITH Cheap = (Price < 3.5 AND s LIKE 'x%'), Dear = (price > 100) WITHIN 20 EVENTS""",
     "nested_negation": "SEQ(A a, !SEQ(B b, !C c, D d, b.id = d.id), E e) WHERE c.x > b.x AND a.x > 3 WITHIN 10",
     "disjunction": "A a; (B b | C c; D d) WHERE [id] AND a.x < b.x AND a.x < c.x",
-    "kleene": "A a; B+ b; C[3] c WHERE b.x > a.x AND AVG(b.x) > 3 AND COUNT(c) = 3 RETURN a.x, SUM(b.x) AS total, c EMIT EACH",
+    "kleene": """A a; B+ b; C[3] c WHERE b.x > a.x AND AVG(b.x) > 3 AND COUNT(c) = 3
+RETURN a.x, SUM(b.x) AS total, c EMIT EACH""",
     "aggregation": "A; B AGG COUNT, SUM(B.n), AVG(A.x) AS mean PARTITION BY s GROUP BY id WITHIN 10 UPDATE 5",
     "changes": "A; !B; C AGG COUNT AS n WITHIN 5 EVENTS EMIT CHANGES",
-    "definitions": "SEQ S1 = A; !B WITHIN 3 EVENTS PARTITION BY id SEQ S2 = C PREF MAX[e = C.x] "
-    "PATTERN S1 & S2 WHERE S1.A.n = S2.C.n AND S2.e > 3 RETURN TOP 2 S1.A, S2.C.x",
+    "definitions": """SEQ S1 = A; !B WITHIN 3 EVENTS PARTITION BY id
+SEQ S2 = C PREF MAX[e = C.x]
+PATTERN S1 & S2 WHERE S1.A.n = S2.C.n AND S2.e > 3 RETURN TOP 2 S1.A, S2.C.x""",
 }
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from logical.events import bound
 
+from logical.events import bound
 from streamsift.errors import QueryError
 from streamsift.language.syntax import Repeat
 from streamsift.logical.bound import ClassRule

@@ -6,17 +6,17 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
+
 from golden import dump_expression
 from logical.events import SCHEMA, bound
-
 from streamsift.errors import QueryError
 from streamsift.language import parse
-from streamsift.logical.binder import bind
+from streamsift.logical.binder import bind, check
 from streamsift.logical.bound import TIME, Column, Constant, Expr, Kind, Operation, TimeKind
 
 
 def operands(where: str, **binding: str) -> tuple[Expr, ...]:
-    expression = bound(f"A; B WHERE {where}", **binding).predicates[0].expression  # type: ignore[arg-type]
+    expression = bound(f"A; B WHERE {where}", **binding).predicates[0].expression
     assert isinstance(expression, Operation)
     return expression.operands
 
@@ -112,8 +112,26 @@ def test_a_literal_in_front_of_a_list_takes_each_items_type() -> None:
     ],
 )
 def test_kinds(expression: str, kind: Kind) -> None:
+    check(parse(f"A; B RETURN {expression} AS value"))  # without a schema it could mean something, too
     (item,) = bound(f"A; B RETURN {expression} AS value").output
     assert item.expression.kind is kind  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "B.ts - A.ts > 5 min",
+        "A.ts - TIMESTAMP '2024-05-01' > 5 min",
+        "(B.ts - A.ts) / 2 > 5 min",
+        "A.ts + 5 min > B.ts AND -(A.ts - B.ts) < 1 h",
+        "COALESCE(A.s, 'x') = LOWER(B.s)",
+        "A.flag = (B.x > 3)",
+        "A.Price * 1.5 IN (1, 2.5)",
+    ],
+)
+def test_no_schema_refuses_nothing_that_a_schema_allows(where: str) -> None:
+    check(parse(f"A; B WHERE {where}"))
+    bound(f"A; B WHERE {where}")
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pytest
+
 from golden import check_golden
 from logical.events import SCHEMA
-
 from streamsift.errors import QueryError
 from streamsift.language import parse
 from streamsift.logical.binder import bind, check
@@ -351,4 +351,11 @@ def test_no_message_has_a_wrong_article() -> None:
     for cases in TOPICS.values():
         for case in cases:
             message = str(raised(case)[1])
-            assert not any(f" a {vowel}" in message.split("|")[0] for vowel in "aeio"), message
+            assert not any(f" a {vowel}" in message.split("|", maxsplit=1)[0] for vowel in "aeio"), message
+
+
+def test_a_script_without_text_is_shown_as_printed() -> None:
+    script = replace(parse("A a; !B b; C c RETURN b.x"), text="")
+    with pytest.raises(QueryError, match=r"RETURN of `b`, which is negated at line 1, column 18") as info:
+        check(script)
+    assert "PATTERN SEQ(A a, !B b, C c) RETURN b.x" in str(info.value)

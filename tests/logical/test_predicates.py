@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from logical.events import bound, predicates
 
+from logical.events import bound, predicates
 from streamsift.errors import QueryError
 
 
@@ -120,7 +120,7 @@ def test_a_predicate_inside_a_negation_may_filter_the_match() -> None:
 
 
 def test_variables_of_two_negations_do_not_see_each_other() -> None:
-    with pytest.raises(QueryError, match="belongs to the negation at line 1, column 21 .* line 1, column 10"):
+    with pytest.raises(QueryError, match=r"belongs to the negation at line 1, column 21 .* line 1, column 10"):
         bound("SEQ(A a, !B b, C c, !D d, E e) WHERE b.x = d.x")
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from logical.events import bound
 
+from logical.events import bound
 from streamsift.errors import QueryError
 from streamsift.logical.bound import Window, WindowKind
 
@@ -47,7 +47,7 @@ def test_update() -> None:
     assert query.update.length == 30
     count = bound("A; B PREF MAX[A.x] RETURN 3 WITHIN 50 EVENTS UPDATE 20 EVENTS").update
     assert count is not None
-    assert (count.kind, count.length) == (WindowKind.COUNT, 20)
+    assert (count.kind, count.length) == (WindowKind.COUNT, Fraction(20))
 
 
 @pytest.mark.parametrize("time", ["t", "x", "Price"])

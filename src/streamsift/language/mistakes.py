@@ -236,6 +236,8 @@ def _by_token(token: Token, text: str, span: Span, expected: frozenset[str]) -> 
             return "a class name that starts with a digit goes in backticks."
         case "STRING" if "BANG" in expected:
             return f"a class name goes in backticks: `{written[1:-1]}`."
+        case _ if expected == {"LPAR"} and text[: span.start].rstrip().endswith("="):
+            return "the predicate of a class goes in parentheses: WITH A = (x > 3)."
         case "LBRACE":
             return "exactly n events are `A[n]`."
         case "NAME" if "COMMA" in expected and "RPAR" in expected:

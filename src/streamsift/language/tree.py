@@ -203,12 +203,12 @@ class TreeBuilder(Transformer[Token, Any]):
             return s.Quantifier(s.Repeat.ONE_OR_MORE, span=span)
         if children[0].type == "STAR":
             return s.Quantifier(s.Repeat.ANY_NUMBER, span=span)
-        count = self._positive_integer(children[1], "a quantifier [n]")
+        count = self._positive_integer(children[1], "a quantifier [n]", "A[3]")
         return s.Quantifier(s.Repeat.EXACTLY, count, span=span)
 
-    def _positive_integer(self, token: Token, what: str) -> int:
+    def _positive_integer(self, token: Token, what: str, example: str) -> int:
         if not token.isdigit() or int(token) < 1:
-            raise self._fail(f"{what} takes a whole number of at least 1", _of_token(token))
+            raise self._fail(f"{what} takes a whole number of at least 1", _of_token(token), f"e.g. {example}.")
         return int(token)
 
     # --- clauses ---
@@ -318,7 +318,7 @@ class TreeBuilder(Transformer[Token, Any]):
         span = self._span(meta)
         items = tuple(_nodes(children[3:]))
         items = tuple(i for i in items if i is not None)
-        limit = self._positive_integer(children[2], "RETURN TOP") if children[2] is not None else None
+        limit = self._positive_integer(children[2], "RETURN TOP", "RETURN TOP 10") if children[2] is not None else None
         if limit is None and len(items) == 1 and items[0].alias is None:
             match items[0].expression:
                 case s.Number(value=int() as alone) if alone >= 1:
@@ -333,7 +333,9 @@ class TreeBuilder(Transformer[Token, Any]):
 
     def return_top_clause(self, meta: Meta, children: list[Any]) -> _Clause:
         span = self._span(meta)
-        return _Clause("returns", s.Return(self._positive_integer(children[2], "RETURN TOP"), (), span=span), span)
+        return _Clause(
+            "returns", s.Return(self._positive_integer(children[2], "RETURN TOP", "RETURN TOP 10"), (), span=span), span
+        )
 
     def item(self, meta: Meta, children: list[Any]) -> s.ReturnItem:
         alias = children[-1]

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from streamsift.errors import QueryError, Span, nearest, place, with_article
 from streamsift.language import syntax as s
-from streamsift.language.printer import print_duration, print_expression
+from streamsift.language.parser import parse
+from streamsift.language.printer import print_duration, print_expression, print_script
 from streamsift.logical import bound as b
 from streamsift.logical.clauses import check_clauses
 from streamsift.logical.columns import UNKNOWN_COLUMNS, Columns, bind_columns
@@ -27,6 +28,8 @@ def check(script: s.Script) -> Scopes:
 
 
 def _structure(script: s.Script) -> Scopes:
+    if not script.text:  # built in Python: its canonical text gives errors a place to point at
+        script = parse(print_script(script))
     scopes = resolve_scopes(script)
     check_clauses(scopes)
     check_upper_edges(scopes)
@@ -502,9 +505,13 @@ class _Binder:
                 (k, n.span, "rename the column first.")
                 for k, n in zip(query.group_by, self._group_names(), strict=True)
             ),
-            *((o.name, o.span, "name it in the brackets: MAX[name = …].") for o in objectives),
-            *((a.name, a.span, "name it with AS.") for a in query.aggregates),
-            *(rename_variable if not self._items() else ((o.name, o.span, "name it with AS.") for o in query.output)),
+            *((o.name, o.span, "give it another name in the brackets: MAX[name = …].") for o in objectives),
+            *((a.name, a.span, "give it another name with AS.") for a in query.aggregates),
+            *(
+                rename_variable
+                if not self._items()
+                else ((o.name, o.span, "give it another name with AS.") for o in query.output)
+            ),
         ]
         seen = set(given)
         for name, span, hint in written:

@@ -141,7 +141,7 @@ class ExpressionBinder:
                     return Constant(value, Kind.INTEGER, span)
                 if abs(value) < 10**38:
                     return Constant(Decimal(value), Kind.DECIMAL, span)
-                raise self._fail("this number has more than 38 digits", span)
+                raise self._fail("this number has more than 38 digits", span, "the longest decimals have 38.")
             case s.Number():
                 if isinf(float(literal.value)):
                     raise self._fail("this number is too large for a double", span, "the largest is about 1.8e308.")
@@ -172,7 +172,9 @@ class ExpressionBinder:
         microseconds = Fraction(literal.value) * SECONDS_PER_UNIT[literal.unit] * 1_000_000
         if microseconds.denominator != 1 or abs(microseconds) >= 2**62:
             raise self._fail(
-                "a duration in an expression is a whole number of microseconds, below 146,000 years", literal.span
+                "this duration is no whole number of microseconds, or longer than 146,000 years",
+                literal.span,
+                "times are kept in microseconds: 0.001 ms is the shortest step.",
             )
         try:
             return timedelta(microseconds=int(microseconds))

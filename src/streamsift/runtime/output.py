@@ -57,13 +57,13 @@ def event_type(schema: pa.Schema) -> pa.DataType:
 
 def known_columns(plan: DetectPlan, length: int) -> Known:
     """The types of classes by type (one text, in batches of up to `length`), and the columns of equalities like `[id]`."""
-    schema, name = plan.query.schema, plan.query.binding.type
+    name = plan.query.binding.type
+    typed = name is not None and pa.types.is_string(plan.query.schema.field(name).type)
     constants: dict[Attribute, pa.Array] = {}
     equals: dict[Attribute, Attribute] = {}
     for step in plan.steps:
         event_class = plan.query.variables[step.variable].event_class
-        # The planner may have pruned the type column away: then no output has it.
-        if event_class.rule is ClassRule.TYPE and name in schema.names and pa.types.is_string(schema.field(name).type):
+        if name is not None and typed and event_class.rule is ClassRule.TYPE:
             constants[step.variable, name] = pa.repeat(event_class.name, length)
         for pair in (*step.lookup, *step.pairs):
             match pair:

@@ -1,0 +1,1 @@
+"""Workloads, rivals and the ratios between them: `python -m benchmarks` runs all."""

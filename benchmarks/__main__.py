@@ -1,0 +1,16 @@
+"""Runs every benchmark, prints its ratios, and leaves numbers and a picture in benchmarks/results."""
+
+from __future__ import annotations
+
+from benchmarks import flat_sequence
+from benchmarks.report import save
+
+
+def main() -> None:
+    for benchmark in (flat_sequence,):
+        print(f"\n{benchmark.__name__.rsplit('.', 1)[-1]}: {(benchmark.__doc__ or '').splitlines()[0]}")
+        save(benchmark.__name__.rsplit(".", 1)[-1], benchmark.main())
+
+
+if __name__ == "__main__":
+    main()

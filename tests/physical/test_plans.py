@@ -1,0 +1,48 @@
+"""Plans and their explanation as goldens; what is not evaluated yet is refused at its place."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from golden import check_golden
+
+import streamsift as ss
+
+SCHEMA = pa.schema(
+    [("ts", pa.timestamp("us", "UTC")), ("kind", pa.string()), ("id", pa.int64()), ("price", pa.float64()), ("name", pa.string())]
+)
+
+EXPLAINED = {
+    "keyed": "PATTERN SEQ(A a, B b, C c)\nWHERE [id] AND a.price < c.price AND b.name LIKE 'x%'\nWITHIN 10 min",
+    "general_predicates": "A a; B b; C c WHERE a.price + b.price > c.price AND ABS(a.price - b.price) <= 2 AND NOT (a.name = c.name OR b.id IN (1, 2))",
+    "no_type_column": "PATTERN T1;T2;T3 WHERE T1.name = T3.name AND T2.name = 'Google' AND T1.price >= T2.price + 2.0 AND T3.price < T2.price WITHIN 500 RETURN T1, T2, T3",
+    "count_window": "PATTERN SEQ(Up a, Up b) WITH Up = (price > 10) PARTITION BY name WITHIN 5 EVENTS RETURN a.price AS first, b.price - a.price AS rise",
+    "flattened": "PATTERN SEQ(A a, (B b; C c)) WHERE [id] AND a.id = c.id",
+    "two_keys": "PATTERN SEQ(A a, B b) WHERE [id] AND [name] AND a.id > b.price",
+}
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_explain(name: str) -> None:
+    type_column = None if name == "no_type_column" else "kind"
+    check_golden(f"explain/{name}.txt", ss.query(EXPLAINED[name]).explain(SCHEMA, time="ts", type=type_column))
+
+
+REFUSED = {
+    "negation": "PATTERN SEQ(A a, !B b, C c)",
+    "conjunction": "PATTERN SEQ(A a, B b & C c)",
+    "disjunction": "PATTERN A a | B b",
+    "kleene": "PATTERN SEQ(A a, B b+)",
+    "definition": "SEQ S1 = A;B WITHIN 5\nPATTERN S1; C",
+    "aggregation": "PATTERN SEQ(A a, B b)\nAGG COUNT, SUM(b.price) WITHIN 10 s",
+    "ranking": "PATTERN SEQ(A a, B b)\nPREF MAX[a.price + b.price] RETURN 5",
+}
+
+
+def test_refusals() -> None:
+    messages = []
+    for name, text in REFUSED.items():
+        with pytest.raises(ss.UnsupportedQuery) as raised:
+            ss.query(text).run_local(SCHEMA.empty_table(), time="ts", type="kind")
+        messages.append(f"# {name}\n{raised.value}")
+    check_golden("explain/refusals.txt", "\n\n".join(messages))

@@ -1,0 +1,45 @@
+"""The command line on Spark: the same result as in this process, in every format."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+EVENTS = pa.table({"ts": [1, 2, 3, 4, None], "kind": ["A", "B", "A", "B", "A"], "id": [1, 1, 2, 1, 1]})
+
+
+def run(folder: Path, *arguments: str) -> tuple[str, str, int]:
+    query = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 5"
+    command = [sys.executable, "-m", "streamsift.cli", "run", query, "--input", "e.csv", "--time", "ts", "--type", "kind", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8", check=False)
+    return done.stdout, done.stderr, done.returncode
+
+
+def test_run(tmp_path: Path) -> None:
+    pa.csv.write_csv(EVENTS, tmp_path / "e.csv")
+    out, error, code = run(tmp_path, "--format", "json")
+    assert code == 2
+    assert "BadInputError: 1 row" in error
+    assert "Traceback" not in error
+    drop = ("--bad-rows", "drop")
+    out, error, code = run(tmp_path, "--format", "json", *drop)
+    assert (code, len(out.splitlines())) == (0, 2), error
+    assert {json.loads(line)["match_end"] for line in out.splitlines()} == {2, 4}
+    assert "dropped 1 row" in error
+    assert "2 matches" in run(tmp_path, *drop)[0]
+    assert run(tmp_path, "--output", "out.parquet", *drop)[2] == 0
+    assert sorted(pa.parquet.read_table(tmp_path / "out.parquet").column("match_end").to_pylist()) == [2, 4]
+
+
+def test_demo(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "streamsift.cli", "demo", "--rows", "5000"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("matches") >= 4
+    assert "events/s" in done.stdout

@@ -1,0 +1,101 @@
+"""The command line in this process' engine: every command, format and error as a user meets it. (On Spark: tests/spark.)"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+EVENTS = pa.table({"ts": [1, 2, 3, 4], "kind": ["A", "B", "A", "B"], "id": [1, 1, 2, 1], "note": ["ü", None, 'say "x"', ""]})
+QUERY = "PATTERN SEQ(A a, B b) -- pairs\nWHERE [id] WITHIN 5\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "q.txt").write_text(QUERY, encoding="utf-8")
+    pa.csv.write_csv(EVENTS, tmp_path / "e.csv")
+    pa.parquet.write_table(EVENTS, tmp_path / "e.parquet")
+    (tmp_path / "e.jsonl").write_text("".join(json.dumps(row) + "\n" for row in EVENTS.to_pylist()), encoding="utf-8")
+    (tmp_path / "headers.csv").write_text("ts,kind,id,note\n", encoding="utf-8")
+    (tmp_path / "bad.csv").write_text("ts,kind,id\n1,A,1\n,A,1\n2,B,1\n", encoding="utf-8")
+    return tmp_path
+
+
+def streamsift(folder: Path, *arguments: str, code: int = 0) -> tuple[str, str]:
+    command = [sys.executable, "-m", "streamsift.cli", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8", check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout, done.stderr
+
+
+def run(folder: Path, *arguments: str, code: int = 0) -> tuple[str, str]:
+    return streamsift(folder, "run", "q.txt", "--time", "ts", "--type", "kind", "--engine", "local", *arguments, code=code)
+
+
+@pytest.mark.parametrize("name", ["e.csv", "e.jsonl", "e.parquet"])
+def test_json_lines(folder: Path, name: str) -> None:
+    out, _ = run(folder, "--input", name, "--format", "json")
+    matches = [json.loads(line) for line in out.splitlines()]
+    assert [(m["a"]["ts"], m["b"]["ts"], m["match_end"]) for m in matches] == [(1, 2, 2), (1, 4, 4)]
+    assert list(matches[0]) == ["a", "b", "match_start", "match_end"]
+    assert matches[0]["a"]["note"] == "ü"
+
+
+def test_table_csv_and_files(folder: Path) -> None:
+    out, _ = run(folder, "--input", "e.csv", "--limit", "1")
+    assert "the first 1 of 2 matches" in out
+    out, _ = run(folder, "--input", "e.csv", "--format", "csv")
+    assert out.splitlines()[0] == '"a.ts","a.kind","a.id","a.note","b.ts","b.kind","b.id","b.note","match_start","match_end"'
+    run(folder, "--input", "e.csv", "--output", "out.parquet")
+    assert pa.parquet.read_table(folder / "out.parquet").column("match_end").to_pylist() == [2, 4]
+    run(folder, "--input", "e.csv", "--output", "out.csv")
+    assert pa.csv.read_csv(folder / "out.csv").column("b.ts").to_pylist() == [2, 4]
+    run(folder, "--input", "e.csv", "--output", "out.json")
+    assert len((folder / "out.json").read_text("utf-8").splitlines()) == 2
+    _, error = run(folder, "--input", "e.csv", "--output", "out.json", code=2)
+    assert "is there already" in error
+
+
+def test_empty_input_and_bad_rows(folder: Path) -> None:
+    out, _ = run(folder, "--input", "headers.csv")
+    assert "0 matches" in out
+    _, error = run(folder, "--input", "bad.csv", code=2)
+    assert "BadInputError: 1 row" in error
+    out, error = run(folder, "--input", "bad.csv", "--bad-rows", "drop", "--format", "json")
+    assert len(out.splitlines()) == 1
+    assert "1 row" in error
+
+
+def test_check_and_explain(folder: Path) -> None:
+    assert "ok" in streamsift(folder, "check", "q.txt")[0]
+    assert "ok" in streamsift(folder, "check", "q.txt", "--input", "e.csv", "--time", "ts", "--type", "kind")[0]
+    out, _ = streamsift(folder, "explain", "q.txt", "--input", "e.csv", "--time", "ts", "--type", "kind", "--engine", "local")
+    assert "lookup  a.id = b.id" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["check", "SEQ(A a, B b) WHERE a.x ="], "QuerySyntaxError"),
+        (["check", "SEQ(A a, !!B b)"], "^^^"),
+        (["check", "q.txt", "--input", "e.csv", "--time", "tss"], "did you mean `ts`?"),
+        (["check", "q.txt", "--input", "e.csv"], "needs --time"),
+        (["run", "nothing.txt", "--input", "e.csv", "--time", "ts"], "no such query file"),
+        (["run", "q.txt", "--input", "nothing.csv", "--time", "ts"], "no such file"),
+        (["run", "q.txt", "--input", "q.txt", "--time", "ts", "--engine", "local"], "--input-format"),
+        (["run", "q.txt", "--input", "e.csv", "--time", "ts", "--format", "parquet"], "--output"),
+        (["run", "q.txt", "--time", "ts"], "--input"),
+        (["run", "A; !B; C", "--input", "e.csv", "--time", "ts", "--engine", "local"], "UnsupportedQuery"),
+    ],
+)
+def test_errors(folder: Path, arguments: list[str], message: str) -> None:
+    out, error = streamsift(folder, *arguments, code=2)
+    assert message in error
+    assert "Traceback" not in error
+    assert out == ""

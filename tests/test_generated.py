@@ -1,0 +1,79 @@
+"""Generated queries on generated streams: the engine says what the oracle says, or refuses."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import Any
+
+import naive
+import pyarrow as pa
+import pytest
+from casefile import plain
+from hypothesis import event, given, note, settings
+from strategies import COLUMNS, bindings, flat_queries, queries, streams
+
+import streamsift as ss
+from streamsift.language import Script, print_script
+
+EXAMPLES = int(os.environ.get("STREAMSIFT_EXAMPLES", "0"))
+LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
+SCHEMA = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in COLUMNS.items()])
+
+Rows = list[dict[str, Any]]
+
+
+def assert_same(script: Script, rows: Rows, binding: dict[str, str], actual: Rows) -> None:
+    expected = naive.run(script, rows, **binding, columns=SCHEMA.names)
+    wanted, found = (Counter((tuple(row), frozen(row)) for row in rows) for rows in (expected, actual))
+    missing, unexpected = wanted - found, found - wanted
+    assert not missing, "rows that the oracle has and the engine has not"
+    assert not unexpected, "rows that the engine has and the oracle has not"
+
+
+def frozen(value: Any) -> Any:
+    """A value that can be counted."""
+    match value:
+        case dict():
+            return tuple((name, frozen(value[name])) for name in sorted(value))
+        case list():
+            return tuple(map(frozen, value))
+        case _:
+            return plain(value)
+
+
+def run_local(script: Script, rows: Rows, binding: dict[str, str]) -> Rows:
+    table = pa.Table.from_pylist(rows, SCHEMA)
+    return ss.query(print_script(script)).run_local(table, **binding).to_pylist()
+
+
+@settings(max_examples=EXAMPLES or (20_000 if LARGE else 2_000))
+@given(flat_queries(), streams(), bindings())
+def test_flat_queries(script: Script, rows: Rows, binding: dict[str, str]) -> None:
+    note(print_script(script))
+    actual = run_local(script, rows, binding)
+    event("matches" if actual else "no match")
+    assert_same(script, rows, binding, actual)
+
+
+@settings(max_examples=5_000 if LARGE else 500)
+@given(queries(), streams(), bindings())
+def test_any_query_is_answered_or_refused(script: Script, rows: Rows, binding: dict[str, str]) -> None:
+    note(print_script(script))
+    try:
+        actual = run_local(script, rows, binding)
+    except ss.UnsupportedQuery as refusal:
+        assert "^" in str(refusal)
+        return
+    assert_same(script, rows, binding, actual)
+
+
+def test_the_comparison_can_fail() -> None:
+    """The harness itself: a lost and an invented row are both seen."""
+    script = ss.query("PATTERN SEQ(A a, B b)").script
+    rows = [{"t": t, "kind": kind, "id": 1, "x": 0.0, "n": 0, "s": "", "seq": t} for t, kind in ((1, "A"), (2, "B"))]
+    right = run_local(script, rows, {"time": "t", "type": "kind"})
+    assert_same(script, rows, {"time": "t", "type": "kind"}, right)
+    for wrong in ([], right * 2):
+        with pytest.raises(AssertionError, match="oracle"):
+            assert_same(script, rows, {"time": "t", "type": "kind"}, wrong)
