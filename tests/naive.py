@@ -269,7 +269,9 @@ def call(name: str, arguments: list[Value]) -> Value:
     known = [argument for argument in arguments if argument is not None]
     if name in ("COALESCE", "LEAST", "GREATEST"):
         choose = {"COALESCE": lambda found: found[0], "LEAST": least, "GREATEST": greatest}[name]
-        return choose(known) if known else None
+        chosen = choose(known) if known else None
+        # Of doubles and integers together the result is a double.
+        return float(chosen) if isinstance(chosen, int) and any(isinstance(v, float) for v in known) else chosen
     if len(known) < len(arguments):
         return None
     try:

@@ -576,7 +576,8 @@ class _Writer:
             case "SQRT":
                 return s.Call("SQRT", (s.Call("ABS", (left,)),))
             case "LEAST" | "GREATEST" | "COALESCE":
-                return s.Call(form, (left, right))
+                # Small numbers only: whether a large integer becomes a double depends on types, not on values alone.
+                return s.Call(form, (self.one(atoms), self.one([*atoms, s.Number(self.one([0, 1, 2, 3]))])))
             case _:
                 return s.Arithmetic(form, left, right)
 

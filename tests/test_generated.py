@@ -51,7 +51,11 @@ def run_local(script: Script, rows: Rows, binding: dict[str, str]) -> Rows:
 @given(flat_queries(), streams(), bindings())
 def test_flat_queries(script: Script, rows: Rows, binding: dict[str, str]) -> None:
     note(print_script(script))
-    actual = run_local(script, rows, binding)
+    try:
+        actual = run_local(script, rows, binding)
+    except ss.BadInputError as refusal:
+        assert "64 bits" in str(refusal), "only an overflow is no answer"
+        return
     event("matches" if actual else "no match")
     assert_same(script, rows, binding, actual)
 

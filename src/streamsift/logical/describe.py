@@ -42,6 +42,8 @@ def _operation(expression: b.Operation, variables: tuple[b.Variable, ...]) -> tu
     match op:
         case "and" | "or":
             return f" {op.upper()} ".join(operand(i, binds + 1) for i in range(len(operands))), binds
+        case "not" if isinstance(operands[0], b.Operation) and operands[0].op == "is_null":
+            return f"{operand(0, binds).removesuffix('NULL')}NOT NULL", _COMPARISON
         case "not":
             return f"NOT {operand(0, binds)}", binds
         case "negative":

@@ -80,7 +80,7 @@ class PredicateBinder:
                 yield self.piece(Operation("=", sides, Kind.BOOLEAN, span), text, span)
 
     def key(self, attribute: str, variables: list[int], span: Span, clause: str) -> Iterator[Predicate]:
-        """What PARTITION BY and GROUP BY ask for: `[attribute]`, and no null where no equality sees to that."""
+        """What PARTITION BY and GROUP BY ask for: `[attribute]`, and no null or NaN where no equality sees to that."""
         yield from self.same_attribute(attribute, variables, span, clause)
         slots = self.scopes.slots
         positive = [v for v in variables if slots[v].scope == ROOT_SCOPE]
@@ -88,9 +88,12 @@ class PredicateBinder:
             return
         column, kind = self.columns.find(attribute, self.scopes.text, span)
         for variable in positive:
-            null = Operation("is_null", (Column(variable, column, kind, span),), Kind.BOOLEAN, span)
-            text = f"{slots[variable].output_name}.{attribute} IS NOT NULL"
-            yield self.piece(Operation("not", (null,), Kind.BOOLEAN, span), text, span)
+            key, name = Column(variable, column, kind, span), f"{slots[variable].output_name}.{attribute}"
+            if kind is Kind.FLOAT:  # NaN is no key either: it equals nothing
+                yield self.piece(Operation("=", (key, key), Kind.BOOLEAN, span), f"{name} = {name}", span)
+            else:
+                null = Operation("is_null", (key,), Kind.BOOLEAN, span)
+                yield self.piece(Operation("not", (null,), Kind.BOOLEAN, span), f"{name} IS NOT NULL", span)
 
     def piece(self, expression: Expr, text: str, span: Span) -> Predicate:
         expression = settled(expression)

@@ -6,7 +6,6 @@ from collections import Counter
 
 from streamsift.errors import Span, UnsupportedQuery
 from streamsift.logical import bound as b
-from streamsift.logical.columns import kind_of
 from streamsift.logical.expressions import variables_of
 from streamsift.optimizer.drop_implied_equalities import column_equality
 from streamsift.physical.plan import DetectPlan, Pair, Step
@@ -18,7 +17,7 @@ def plan(query: b.BoundQuery) -> DetectPlan:
     """Detection of a flat sequence, left to right."""
     order = _flat_sequence(query)
     place = {variable: number for number, variable in enumerate(order)}
-    steps = tuple(_step(query, order, place, number) for number in range(len(order)))
+    steps = tuple(_step(query, order[number], place) for number in range(len(order)))
     keys = shared_columns(query, order)
     return DetectPlan(query, steps, keys, tuple(_reasons(query, steps, keys)))
 
@@ -57,8 +56,9 @@ def _flat_sequence(query: b.BoundQuery) -> tuple[int, ...]:
     return tuple(leaves(query.pattern))
 
 
-def _step(query: b.BoundQuery, order: tuple[int, ...], place: dict[int, int], number: int) -> Step:
-    """The step that binds the variable at `number`, with every predicate that is complete once it is bound."""
+def _step(query: b.BoundQuery, variable: int, place: dict[int, int]) -> Step:
+    """The step that binds a variable, with every predicate that is complete once it is bound."""
+    number = place[variable]
     local: list[b.Expr] = []
     equalities: list[Pair] = []
     pairs: list[Pair] = []
@@ -75,21 +75,11 @@ def _step(query: b.BoundQuery, order: tuple[int, ...], place: dict[int, int], nu
                 pairs.append(_pair(predicate.expression, place))
             case _:
                 filters.append(predicate.expression)
-    # A partition's rows have a key; in a match of two or more events the equalities say so already.
-    if number == 0:
-        local += [_has_key(b.Column(order[0], name, kind_of(query.schema.field(name).type))) for name in query.partition_by]
     # The candidates are looked up by the equalities with one earlier step: the one that has most of them.
     shared = Counter(pair.earlier for pair in equalities).most_common(1)
     lookup = tuple(p for p in equalities if shared and p.earlier == shared[0][0])
     rest = tuple(p for p in equalities if p not in lookup)
-    return Step(order[number], tuple(local), lookup, (*rest, *pairs), tuple(filters))
-
-
-def _has_key(column: b.Column) -> b.Expr:
-    """Null is no key, and neither is NaN, which equals nothing."""
-    if column.kind is b.Kind.FLOAT:
-        return b.Operation("=", (column, column), b.Kind.BOOLEAN)
-    return b.Operation("not", (b.Operation("is_null", (column,), b.Kind.BOOLEAN),), b.Kind.BOOLEAN)
+    return Step(variable, tuple(local), lookup, (*rest, *pairs), tuple(filters))
 
 
 def _pair(expression: b.Expr, place: dict[int, int]) -> Pair:

@@ -151,7 +151,7 @@ def _assemble(plan: DetectPlan, events: Events, places: Sequence[Int32], lookups
     limit = events.window_limit(places[0])
     ranks = [events.rank[part] for part in places]
     table = np.full((len(places), kernels.STEP_FIELDS), -1, np.int64)
-    rank, position, pointers, links, all_offsets, code_parts = (Parts([]) for _ in range(6))
+    all_rows, rank, position, pointers, links, all_offsets, code_parts = (Parts([]) for _ in range(7))
     pairs: list[tuple[int, int, int, int]] = []
     orders: list[Int32 | None] = []
     rows: list[Int32] = []
@@ -161,6 +161,7 @@ def _assemble(plan: DetectPlan, events: Events, places: Sequence[Int32], lookups
         orders.append(order)
         entries = places[number] if order is None else places[number][order]
         rows.append(events.rows_at(entries))
+        row[kernels.ROWS_BASE] = all_rows.add(rows[number])
         row[kernels.CHECK_WINDOW] = 0
         if not direct[number] or not direct[min(number + 1, len(places) - 1)]:
             row[kernels.BASE] = rank.add(_in_order(ranks[number], order))
@@ -187,6 +188,7 @@ def _assemble(plan: DetectPlan, events: Events, places: Sequence[Int32], lookups
     offsets = all_offsets.joined(np.int64)
     buffers = Buffers(
         steps=table,
+        rows=all_rows.joined(np.int32),
         pointers=pointers.joined(np.int32),
         rank=rank.joined(np.int32),
         position=position.joined(np.int32),

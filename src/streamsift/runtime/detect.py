@@ -7,7 +7,7 @@ tests/runtime/test_detect.py. The state is the events alone: what a stage holds 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,10 +19,8 @@ from streamsift.runtime import kernels
 from streamsift.runtime.buffers import Packed, pack
 from streamsift.runtime.evaluate import Rows, mask
 from streamsift.runtime.events import BadRows, Events, prepare
-from streamsift.runtime.kernels import Int32
+from streamsift.runtime.kernels import Bool, Int32
 from streamsift.runtime.output import known_columns, output_schema, result_batches
-
-Gathered = dict[tuple[int, str], pa.Array]
 
 CHUNK_MATCHES = 1 << 16
 
@@ -60,11 +58,9 @@ def match_rows(plan: DetectPlan, events: Events, chunk: int = CHUNK_MATCHES) -> 
     packed = pack(plan, events)
     if packed is None:
         return
+    search = Search(plan, events, packed, chunk)
     waiting: list[Int32] = []
-    for entries in _matches(plan, events, packed, chunk):
-        rows = np.empty(entries.shape, np.int32)
-        for number, of_step in enumerate(packed.rows):
-            np.take(of_step, entries[number], out=rows[number], mode="clip")  # clip: no bounds check
+    for rows in search.matches():
         waiting.append(rows)
         # Filters may leave few matches of a chunk: gather them, as every batch has its price.
         if sum(part.shape[1] for part in waiting) >= chunk // 2:
@@ -85,52 +81,64 @@ def stages(plan: DetectPlan) -> list[Stage]:
     return found
 
 
-def _matches(plan: DetectPlan, events: Events, packed: Packed, chunk: int) -> Iterator[Int32]:
-    first, *rest = stages(plan)
-    starts = np.arange(packed.rows[0].size, dtype=np.int32)[None, :]
-    size = chunk if first.filters or not rest else starts.shape[1]
-    for begin in range(0, starts.shape[1], size):
-        partials = _filtered(plan, events, packed, first.filters, starts[:, begin : begin + size])
-        if partials.shape[1]:
-            yield from _extended(plan, events, packed, rest, partials, chunk)
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One run of a plan over packed events."""
 
+    plan: DetectPlan
+    events: Events
+    packed: Packed
+    chunk: int
 
-def _extended(
-    plan: DetectPlan, events: Events, packed: Packed, rest: list[Stage], partials: Int32, chunk: int
-) -> Iterator[Int32]:
-    """The partial matches extended by the remaining stages, depth first over chunks.
+    def matches(self) -> Iterator[Int32]:
+        """Table rows [steps, m] of the matches, chunk by chunk."""
+        first, *rest = stages(self.plan)
+        starts = np.arange(self.packed.rows[0].size, dtype=np.int32)[None, :]
+        size = self.chunk if first.filters or not rest else starts.shape[1]
+        for begin in range(0, starts.shape[1], size):
+            entries = starts[:, begin : begin + size]
+            rows = self._rows(entries)
+            keep = self._passing(first.filters, rows)
+            if rest:
+                yield from self._extended(rest, entries if keep is None else entries[:, keep])
+            else:
+                yield rows if keep is None else rows[:, keep]
 
-    A chunk is a view of memory that is written again when the next one is asked for.
-    """
-    if not rest:
-        yield partials
-        return
-    stage, *later = rest
-    out = np.empty((stage.last + 1, chunk), np.int32)
-    match = np.zeros(stage.last + 1, np.int32)
-    ranges = np.zeros((stage.last + 1, 2), np.int64)
-    cursor = np.zeros(kernels.CURSOR_FIELDS, np.int64)
-    partials = np.ascontiguousarray(partials)
-    while not cursor[kernels.DONE]:
-        count = kernels.extend(packed.buffers, partials, stage.first, stage.last, cursor, match, ranges, out)
-        found = _filtered(plan, events, packed, stage.filters, out[:, :count])
-        if found.shape[1]:
-            yield from _extended(plan, events, packed, later, found, chunk)
+    def _extended(self, rest: Sequence[Stage], partials: Int32) -> Iterator[Int32]:
+        """The partial matches (entries) extended by the remaining stages to matches (rows), depth first over chunks."""
+        stage, *later = rest
+        match = np.zeros(stage.last + 1, np.int32)
+        ranges = np.zeros((stage.last + 1, 2), np.int64)
+        cursor = np.zeros(kernels.CURSOR_FIELDS, np.int64)
+        partials = np.ascontiguousarray(partials)
+        while not cursor[kernels.DONE]:
+            out = np.empty((stage.last + 1, self.chunk), np.int32)
+            count = kernels.extend(
+                self.packed.buffers, partials, stage.first, stage.last, not later, cursor, match, ranges, out
+            )
+            found = out[:, :count]
+            keep = self._passing(stage.filters, self._rows(found) if later else found)
+            found = found if keep is None else found[:, keep]
+            if later and found.shape[1]:
+                yield from self._extended(later, found)
+            elif found.shape[1]:
+                yield found
 
+    def _rows(self, entries: Int32) -> Int32:
+        """The table rows of entries [steps so far, m]."""
+        return np.stack([self.packed.rows[step][numbers] for step, numbers in enumerate(entries)])
 
-def _filtered(plan: DetectPlan, events: Events, packed: Packed, filters: tuple[Expr, ...], entries: Int32) -> Int32:
-    """The partial matches for which every filter is true; the predicates see the columns of the rows they bind."""
-    step_of = {step.variable: number for number, step in enumerate(plan.steps)}
-    for predicate in filters:
-        if not entries.shape[1]:
-            break
-        gathered: Gathered = {}
+    def _passing(self, filters: Sequence[Expr], rows: Int32) -> Bool | None:
+        """Where every filter is true of the rows that are bound; None if there is none."""
+        if not filters:
+            return None
+        step_of = {step.variable: number for number, step in enumerate(self.plan.steps)}
+        gathered: dict[tuple[int, str], pa.Array] = {}
 
-        def column(variable: int, name: str, seen: Int32 = entries, cache: Gathered = gathered) -> pa.Array:
-            if (variable, name) not in cache:
-                step = step_of[variable]
-                cache[variable, name] = events.columns.at(name, packed.rows[step][seen[step]])
-            return cache[variable, name]
+        def column(variable: int, name: str) -> pa.Array:
+            if (variable, name) not in gathered:
+                gathered[variable, name] = self.events.columns.at(name, rows[step_of[variable]])
+            return gathered[variable, name]
 
-        entries = entries[:, mask(predicate, Rows(column, entries.shape[1], plan.query.text))]
-    return entries
+        seen = Rows(column, rows.shape[1], self.plan.query.text)
+        return np.logical_and.reduce([mask(predicate, seen) for predicate in filters])

@@ -24,7 +24,7 @@ EQUAL, UNEQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = range(6)
 
 # Columns of Buffers.steps.
 BASE, AFTER_BASE, UNTIL_BASE, LINK_BASE, LINK_STEP, OFFSETS_BASE = range(6)
-PAIRS_START, PAIRS_STOP, CHECK_WINDOW, PLAIN, STEP_FIELDS = range(6, 11)  # PLAIN: no pairs and no window to check
+ROWS_BASE, PAIRS_START, PAIRS_STOP, CHECK_WINDOW, PLAIN, STEP_FIELDS = range(6, 12)  # PLAIN: nothing to check
 # Columns of Buffers.pairs.
 EARLIER, OPERATOR, EARLIER_CODES, THIS_CODES, PAIR_FIELDS = range(5)
 # Fields of the cursor.
@@ -40,6 +40,7 @@ class Buffers(NamedTuple):
     """
 
     steps: Int64  # [steps, STEP_FIELDS]
+    rows: Int32  # ROWS_BASE + entry: the table row of the entry
     pointers: (
         Int32  # AFTER_BASE + entry of the step before: first entry after it; UNTIL_BASE + first entry: window's end
     )
@@ -138,25 +139,47 @@ def search_range(buffers: Buffers, level: int, match: Int32) -> tuple[int, int]:
     return start, high
 
 
+@njit(cache=True, nogil=True, inline="always")
+def flush(out: Int32, step: int, flushed: Int64, written: int, value: int) -> None:
+    """out[step, flushed:written] = value."""
+    for place in range(flushed[step], written):
+        out[step, place] = value
+    flushed[step] = written
+
+
 @njit(cache=True, nogil=True)
 def extend(
-    buffers: Buffers, partials: Int32, first: int, last: int, cursor: Int64, match: Int32, ranges: Int64, out: Int32
+    buffers: Buffers,
+    partials: Int32,
+    first: int,
+    last: int,
+    as_rows: bool,
+    cursor: Int64,
+    match: Int32,
+    ranges: Int64,
+    out: Int32,
 ) -> int:
     """Extends partial matches of steps [0, first) by steps [first, last], depth first; returns how many it wrote.
 
-    partials [first, P] and out [>= last + 1, C] hold entries. When `out` is full the search stops, with its state in
-    cursor [CURSOR_FIELDS], match [steps] and ranges [steps, 2]; the next call goes on from there. So memory is bounded
-    whatever the number of matches, and matches come in lexicographic order of their entries' places in the stream.
+    partials [first, P] holds entries, out [last + 1, C] receives entries, or table rows if `as_rows`. When `out` is full
+    the search stops, with its state in cursor [CURSOR_FIELDS], match [last + 1] and ranges [last + 1, 2]; the next call
+    goes on from there. So memory is bounded whatever the number of matches, and matches come in lexicographic order of
+    their entries' places in the stream.
     """
     steps = buffers.steps
+    rows = buffers.rows
     pointers = buffers.pointers
     capacity = out.shape[1]
     written = 0
+    # out[k, :flushed[k]] is written; the matches from there on have match[k], and are written when that changes.
+    flushed = np.zeros(last + 1, np.int64)
     partial = cursor[NEXT_PARTIAL]
     level = cursor[LEVEL]
     opened = level >= first
     while True:
         if level < first:
+            for k in range(first):
+                flush(out, k, flushed, written, rows[steps[k, ROWS_BASE] + match[k]] if as_rows else match[k])
             if partial == partials.shape[1]:
                 cursor[DONE] = 1
                 break
@@ -174,7 +197,10 @@ def extend(
         else:
             entry, stop = search_range(buffers, level, match)
         plain = steps[level, PLAIN] == 1
+        base = steps[level, ROWS_BASE]
         if level < last:
+            if flushed[level] < written:
+                flush(out, level, flushed, written, rows[base + match[level]] if as_rows else match[level])
             if not plain:
                 while entry < stop and not admits(buffers, level, match, entry):
                     entry += 1
@@ -185,30 +211,32 @@ def extend(
             ranges[level, 0] = entry + 1
             ranges[level, 1] = stop
             match[level] = entry
+            flushed[level] = written
             level += 1
             opened = False
             continue
-        before = written
         if plain:
             # Every entry of the range is a match: out[last, written:] = entry, entry + 1, ...
             count = max(0, min(stop - entry, capacity - written))
-            for place in range(count):
-                out[last, before + place] = entry + place
+            if as_rows:
+                for place in range(count):
+                    out[last, written + place] = rows[base + entry + place]
+            else:
+                for place in range(count):
+                    out[last, written + place] = entry + place
             written += count
             entry += count
         else:
             while entry < stop and written < capacity:
                 if admits(buffers, level, match, entry):
-                    out[last, written] = entry
+                    out[last, written] = rows[base + entry] if as_rows else entry
                     written += 1
                 entry += 1
-        for k in range(last):
-            bound = match[k]
-            for place in range(before, written):
-                out[k, place] = bound
         if entry < stop:
             ranges[level, 0] = entry
             ranges[level, 1] = stop
+            for k in range(last):
+                flush(out, k, flushed, written, rows[steps[k, ROWS_BASE] + match[k]] if as_rows else match[k])
             break
         level -= 1
         opened = True

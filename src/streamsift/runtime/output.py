@@ -56,7 +56,7 @@ def event_type(schema: pa.Schema) -> pa.DataType:
 
 
 def known_columns(plan: DetectPlan, length: int) -> Known:
-    """The types of classes by type (one text, in batches of up to `length`), and the columns of equalities like `[id]`."""
+    """The type of a class by type is one text, here in batches of up to `length`; `[id]` makes columns equal."""
     name = plan.query.binding.type
     typed = name is not None and pa.types.is_string(plan.query.schema.field(name).type)
     constants: dict[Attribute, pa.Array] = {}
