@@ -14,7 +14,6 @@ import pyarrow as pa
 
 SOURCES = {
     "Arrow": None,
-    "table": "SELECT * FROM arrow_events",
     "sorted table": "SELECT * FROM arrow_events ORDER BY key, ts",  # the sort is not timed
 }
 
@@ -85,7 +84,7 @@ def one_integer(window_us: int) -> str:
 
 
 def both_replicated(window_us: int) -> str:
-    """The first event stands in its own and the next bucket, to meet the second; the third in its own and the one before."""
+    """The first event stands in its own bucket and the next, the third in its own and the one before."""
     bucket = f"epoch_us(ts) // {window_us}"
     copies = "(VALUES (0), (1)) AS t(d)"
     return f"""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from casefile import Case, assert_rows, load_cases
 
 import streamsift as ss
+from casefile import Case, assert_rows, load_cases
 
 CASES = load_cases()
 ROWS = [case for case in CASES if case.error is None]

@@ -1,4 +1,4 @@
-"""The command line in this process' engine: every command, format and error as a user meets it. (On Spark: tests/spark.)"""
+"""The command line with the local engine: every command, format and error as a user meets it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-EVENTS = pa.table({"ts": [1, 2, 3, 4], "kind": ["A", "B", "A", "B"], "id": [1, 1, 2, 1], "note": ["ü", None, 'say "x"', ""]})
+EVENTS = pa.table(
+    {"ts": [1, 2, 3, 4], "kind": ["A", "B", "A", "B"], "id": [1, 1, 2, 1], "note": ["ü", None, 'say "x"', ""]}
+)
 QUERY = "PATTERN SEQ(A a, B b) -- pairs\nWHERE [id] WITHIN 5\n"
 
 
@@ -35,7 +37,9 @@ def streamsift(folder: Path, *arguments: str, code: int = 0) -> tuple[str, str]:
 
 
 def run(folder: Path, *arguments: str, code: int = 0) -> tuple[str, str]:
-    return streamsift(folder, "run", "q.txt", "--time", "ts", "--type", "kind", "--engine", "local", *arguments, code=code)
+    return streamsift(
+        folder, "run", "q.txt", "--time", "ts", "--type", "kind", "--engine", "local", *arguments, code=code
+    )
 
 
 @pytest.mark.parametrize("name", ["e.csv", "e.jsonl", "e.parquet"])
@@ -51,7 +55,10 @@ def test_table_csv_and_files(folder: Path) -> None:
     out, _ = run(folder, "--input", "e.csv", "--limit", "1")
     assert "the first 1 of 2 matches" in out
     out, _ = run(folder, "--input", "e.csv", "--format", "csv")
-    assert out.splitlines()[0] == '"a.ts","a.kind","a.id","a.note","b.ts","b.kind","b.id","b.note","match_start","match_end"'
+    assert (
+        out.splitlines()[0]
+        == '"a.ts","a.kind","a.id","a.note","b.ts","b.kind","b.id","b.note","match_start","match_end"'
+    )
     run(folder, "--input", "e.csv", "--output", "out.parquet")
     assert pa.parquet.read_table(folder / "out.parquet").column("match_end").to_pylist() == [2, 4]
     run(folder, "--input", "e.csv", "--output", "out.csv")
@@ -75,7 +82,9 @@ def test_empty_input_and_bad_rows(folder: Path) -> None:
 def test_check_and_explain(folder: Path) -> None:
     assert "ok" in streamsift(folder, "check", "q.txt")[0]
     assert "ok" in streamsift(folder, "check", "q.txt", "--input", "e.csv", "--time", "ts", "--type", "kind")[0]
-    out, _ = streamsift(folder, "explain", "q.txt", "--input", "e.csv", "--time", "ts", "--type", "kind", "--engine", "local")
+    out, _ = streamsift(
+        folder, "explain", "q.txt", "--input", "e.csv", "--time", "ts", "--type", "kind", "--engine", "local"
+    )
     assert "lookup  a.id = b.id" in out
 
 

@@ -6,14 +6,14 @@ import os
 from collections import Counter
 from typing import Any
 
-import naive
 import pyarrow as pa
 import pytest
-from casefile import plain
 from hypothesis import event, given, note, settings
-from strategies import COLUMNS, bindings, flat_queries, queries, streams
 
+import naive
 import streamsift as ss
+from casefile import plain
+from strategies import COLUMNS, bindings, flat_queries, queries, streams
 from streamsift.language import Script, print_script
 
 EXAMPLES = int(os.environ.get("STREAMSIFT_EXAMPLES", "0"))

@@ -53,17 +53,27 @@ class Query:
         (`observation.get["bad_rows"]`, after an action).
         """
         if not _is_spark(df):
-            raise TypeError(f"run() takes a Spark DataFrame, not {_type_name(df)}; run_local() takes Arrow and pandas tables")
+            raise TypeError(
+                f"run() takes a Spark DataFrame, not {_type_name(df)}; run_local() takes Arrow and pandas tables"
+            )
         from streamsift import spark
 
         if df.isStreaming:
-            raise UnsupportedQuery("a streaming DataFrame cannot be run yet", hint="run the query on a batch DataFrame.")
+            raise UnsupportedQuery(
+                "a streaming DataFrame cannot be run yet", hint="run the query on a batch DataFrame."
+            )
         _check_policy(bad_rows)
-        plan = self._plan(spark.arrow_schema(df), time, type, order, spark.is_case_sensitive(df)).plan
+        plan = self._plan(spark.arrow_schema(df), time, type, order, **spark.session_settings(df)).plan
         return spark.run_batch(df, plan, bad_rows=bad_rows, observation=observation)
 
     def run_local(
-        self, data: Any, *, time: str, type: str | None = None, order: str | None = None, bad_rows: BadRowsPolicy = "fail"
+        self,
+        data: Any,
+        *,
+        time: str,
+        type: str | None = None,
+        order: str | None = None,
+        bad_rows: BadRowsPolicy = "fail",
     ) -> pa.Table:
         """The result on a pyarrow or pandas table (or anything that exports Arrow), as a pyarrow Table, without Spark.
 
@@ -81,12 +91,14 @@ class Query:
         if _is_spark(data):
             from streamsift import spark
 
-            stages = self._plan(spark.arrow_schema(data), time, type, order, spark.is_case_sensitive(data))
+            stages = self._plan(spark.arrow_schema(data), time, type, order, **spark.session_settings(data))
             return stages.explain(spark.placement(stages.plan))
         schema = data if isinstance(data, pa.Schema) else _as_table(data).schema
         return self._plan(schema, time, type, order).explain()
 
-    def check(self, data: Any = None, *, time: str | None = None, type: str | None = None, order: str | None = None) -> None:
+    def check(
+        self, data: Any = None, *, time: str | None = None, type: str | None = None, order: str | None = None
+    ) -> None:
         """Raises what is wrong with the query, alone or (given data or a schema, and `time`) against its columns."""
         if data is None:
             logical.check(self._located)
@@ -100,8 +112,8 @@ class Query:
         """The script with source spans: a query made by Python calls is located in its printed text."""
         return self.script if self.script.text else parse(self.text)
 
-    def _plan(self, schema: pa.Schema, time: str, type: str | None, order: str | None, case_sensitive: bool = False) -> _Stages:
-        bound = logical.bind(self._located, schema, time=time, type=type, order=order, case_sensitive=case_sensitive)
+    def _plan(self, schema: pa.Schema, time: str, type: str | None, order: str | None, **settings: Any) -> _Stages:
+        bound = logical.bind(self._located, schema, time=time, type=type, order=order, **settings)
         optimised, rules = optimizer.optimize(bound)
         return _Stages(self._located.text, bound, optimised, rules, physical.plan(optimised))
 
@@ -200,7 +212,7 @@ def event(class_name: str, variable: str | None = None) -> Query:
 
 
 def seq(*operands: Query | str) -> Query:
-    """One after the other; strings are predicates of the sequence: `seq(event("A", "a"), event("B", "b"), "a.x < b.x")`."""
+    """One after the other; strings are the sequence's predicates: `seq(event("A", "a"), event("B", "b"), "a.x < b.x")`."""
     return _of(builder.operator_pattern(syntax.Seq, _patterns(operands)))
 
 
@@ -247,4 +259,6 @@ def _as_table(data: Any) -> pa.Table:
         return pa.Table.from_pandas(data, preserve_index=False)
     if hasattr(data, "__arrow_c_stream__") and not _is_spark(data):
         return pa.table(data)
-    raise TypeError(f"run_local() takes a pyarrow or pandas table, not {_type_name(data)}; run() takes a Spark DataFrame")
+    raise TypeError(
+        f"run_local() takes a pyarrow or pandas table, not {_type_name(data)}; run() takes a Spark DataFrame"
+    )

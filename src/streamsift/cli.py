@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -16,41 +16,53 @@ from streamsift.api import Query, query
 from streamsift.errors import QueryError, SetupError, StreamsiftError
 from streamsift.jobs import Columns, LocalJob, SparkJob
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help="Find patterns in event streams.")
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help="Find patterns in event streams."
+)
 stderr = Console(stderr=True)
 
 
-class Engine(str, Enum):
+class Engine(StrEnum):
     SPARK = "spark"
     LOCAL = "local"
 
 
-class OutputFormat(str, Enum):
+class OutputFormat(StrEnum):
     TABLE = "table"
     JSON = "json"
     CSV = "csv"
     PARQUET = "parquet"
 
 
-class InputFormat(str, Enum):
+class InputFormat(StrEnum):
     CSV = "csv"
     JSON = "json"
     PARQUET = "parquet"
 
 
-class BadRows(str, Enum):
+class BadRows(StrEnum):
     FAIL = "fail"
     DROP = "drop"
 
 
-QueryFile = Annotated[str, typer.Argument(metavar="QUERY_FILE", help="A file with a query, `-` for standard input, or the query itself.")]
-Input = Annotated[Path, typer.Option("--input", "-i", help="Events: a CSV, JSON lines or Parquet file, or a directory of them.")]
+QueryFile = Annotated[
+    str, typer.Argument(metavar="QUERY_FILE", help="A file with a query, `-` for standard input, or the query itself.")
+]
+Input = Annotated[
+    Path, typer.Option("--input", "-i", help="Events: a CSV, JSON lines or Parquet file, or a directory of them.")
+]
 Time = Annotated[str, typer.Option("--time", help="The column with the event's time.")]
 Type = Annotated[str | None, typer.Option("--type", help="The column with the event's class name.")]
 Order = Annotated[str | None, typer.Option("--order", help="The column that orders events of equal time.")]
-GivenFormat = Annotated[InputFormat | None, typer.Option("--input-format", help="The input's format, where its name does not tell.")]
-EngineOption = Annotated[Engine, typer.Option("--engine", help="Spark (local mode or --master), or the same engine in this process.")]
-Master = Annotated[str | None, typer.Option("--master", help="A Spark master URL; all cores of this machine if not given.")]
+GivenFormat = Annotated[
+    InputFormat | None, typer.Option("--input-format", help="The input's format, where its name does not tell.")
+]
+EngineOption = Annotated[
+    Engine, typer.Option("--engine", help="Spark (local mode or --master), or the same engine in this process.")
+]
+Master = Annotated[
+    str | None, typer.Option("--master", help="A Spark master URL; all cores of this machine if not given.")
+]
 
 
 @app.command()
@@ -60,10 +72,16 @@ def run(
     time: Time,
     type: Type = None,
     order: Order = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to write; standard output if not given.")] = None,
-    format: Annotated[OutputFormat | None, typer.Option("--format", "-f", help="Of the output; by its name if not given.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where to write; standard output if not given.")
+    ] = None,
+    format: Annotated[
+        OutputFormat | None, typer.Option("--format", "-f", help="Of the output; by its name if not given.")
+    ] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many rows a table shows.")] = 20,
-    bad_rows: Annotated[BadRows, typer.Option("--bad-rows", help="Rows without a usable time: fail, or drop and count them.")] = BadRows.FAIL,
+    bad_rows: Annotated[
+        BadRows, typer.Option("--bad-rows", help="Rows without a usable time: fail, or drop and count them.")
+    ] = BadRows.FAIL,
     input_format: GivenFormat = None,
     engine: EngineOption = Engine.SPARK,
     master: Master = None,
@@ -87,7 +105,14 @@ def run(
 
 @app.command()
 def explain(
-    query_file: QueryFile, input: Input, time: Time, type: Type = None, order: Order = None, input_format: GivenFormat = None, engine: EngineOption = Engine.SPARK, master: Master = None
+    query_file: QueryFile,
+    input: Input,
+    time: Time,
+    type: Type = None,
+    order: Order = None,
+    input_format: GivenFormat = None,
+    engine: EngineOption = Engine.SPARK,
+    master: Master = None,
 ) -> None:
     """Show what would run, stage by stage, and why. Reads no more than the input's schema."""
     parsed = _read_query(query_file)
@@ -98,7 +123,9 @@ def explain(
 @app.command()
 def check(
     query_file: QueryFile,
-    input: Annotated[Path | None, typer.Option("--input", "-i", help="Check names and types against these events too.")] = None,
+    input: Annotated[
+        Path | None, typer.Option("--input", "-i", help="Check names and types against these events too.")
+    ] = None,
     time: Annotated[str | None, typer.Option("--time", help="The column with the event's time.")] = None,
     type: Type = None,
     order: Order = None,
@@ -193,7 +220,9 @@ def _output_format(output: Path | None, given: OutputFormat | None) -> OutputFor
     return chosen
 
 
-def _job(engine: Engine, parsed: Query, path: Path, given: InputFormat | None, columns: Columns, master: str | None) -> LocalJob | SparkJob:
+def _job(
+    engine: Engine, parsed: Query, path: Path, given: InputFormat | None, columns: Columns, master: str | None
+) -> LocalJob | SparkJob:
     given_format = given.value if given else None
     if engine is Engine.LOCAL:
         return LocalJob(parsed, path, given_format, columns)

@@ -62,7 +62,9 @@ TOURS = (
         "WITH Small = (amount <= 5), Large = (amount >= 800)\n"
         "WHERE [ccid] AND a.city != c.city\n"
         "WITHIN 15 min\n"
-        "RETURN a.ccid AS card, a.ts AS first_try, a.amount AS tried, c.amount AS taken, a.city AS home, c.city AS city, c.ts - a.ts AS after",
+        "RETURN a.ccid AS card, a.ts AS first_try, a.amount AS tried, c.amount AS taken,
+"
+        "       a.city AS home, c.city AS city, c.ts - a.ts AS after",
         "classes by predicate; card numbers above 2^53 and decimal amounts compare exactly",
     ),
     Tour(
@@ -107,17 +109,29 @@ def _generate(console: Console, spark: SparkSession, folder: Path, name: str, ro
         table = DATA[name](rows, seed)
         path = folder / f"{name}.parquet"
         pa.parquet.write_table(table, path)
-    console.print(f"[bold]{name}[/]: {table.num_rows:,} events, columns {', '.join(table.column_names)}", highlight=False)
+    console.print(
+        f"[bold]{name}[/]: {table.num_rows:,} events, columns {', '.join(table.column_names)}", highlight=False
+    )
     return spark.read.parquet(str(path))
 
 
-def _stop(console: Console, spark: SparkSession, events: DataFrame, tour: Tour, rows: int) -> tuple[str, int, int, float]:
+def _stop(
+    console: Console, spark: SparkSession, events: DataFrame, tour: Tour, rows: int
+) -> tuple[str, int, int, float]:
     from streamsift.spark.jobs import task_counter
 
     asked = query(tour.text)
     binding: dict[str, Any] = {"time": "ts", "type": tour.type}
     console.rule(f"[bold]{tour.title}[/]", align="left")
-    console.print(Panel(Syntax(tour.text, "sql", background_color="default"), title=tour.data, title_align="left", subtitle=escape(tour.why), subtitle_align="left"))
+    console.print(
+        Panel(
+            Syntax(tour.text, "sql", background_color="default"),
+            title=tour.data,
+            title_align="left",
+            subtitle=escape(tour.why),
+            subtitle_align="left",
+        )
+    )
     console.print(_plan_part(asked.explain(events, **binding)), highlight=False, markup=False, style="dim")
     result = asked.run(events, **binding).persist()
     started = time.perf_counter()
@@ -136,7 +150,12 @@ def _plan_part(explained: str) -> str:
 
 
 def _summary(console: Console, speeds: list[tuple[str, int, int, float]]) -> None:
-    table = Table(title="Read from Parquet, filter, shuffle, match and count, on Spark", title_justify="left", caption="the first query also starts Spark's Python workers and loads the kernels", caption_justify="left")
+    table = Table(
+        title="Read from Parquet, filter, shuffle, match and count, on Spark",
+        title_justify="left",
+        caption="the first query also starts Spark's Python workers and loads the kernels",
+        caption_justify="left",
+    )
     for heading in ("query", "events", "matches", "seconds", "events/s"):
         table.add_column(heading, justify="left" if heading == "query" else "right")
     for title, rows, matches, seconds in speeds:

@@ -57,7 +57,9 @@ class LocalJob:
 
     def show(self, limit: int) -> None:
         result = self._result()
-        Console().print(result_table(result.slice(0, limit), caption=how_many(min(limit, result.num_rows), result.num_rows)))
+        Console().print(
+            result_table(result.slice(0, limit), caption=how_many(min(limit, result.num_rows), result.num_rows))
+        )
 
     def stream(self, output_format: str) -> None:
         result = self._result()
@@ -172,7 +174,9 @@ class SparkJob:
         from pyspark.sql import Observation
 
         observation = Observation() if self.columns.bad_rows == "drop" else None
-        result = self.query.run(self._events(), bad_rows=self.columns.bad_rows, observation=observation, **self.columns.binding())
+        result = self.query.run(
+            self._events(), bad_rows=self.columns.bad_rows, observation=observation, **self.columns.binding()
+        )
 
         def report() -> None:
             if observation is not None and (count := observation.get["bad_rows"]):

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from golden import check_golden
 
 import streamsift as ss
+from golden import check_golden
 
 SCHEMA = pa.schema(
-    [("ts", pa.timestamp("us", "UTC")), ("kind", pa.string()), ("id", pa.int64()), ("price", pa.float64()), ("name", pa.string())]
+    [
+        ("ts", pa.timestamp("us", "UTC")),
+        ("kind", pa.string()),
+        ("id", pa.int64()),
+        ("price", pa.float64()),
+        ("name", pa.string()),
+    ]
 )
 
 EXPLAINED = {
     "keyed": "PATTERN SEQ(A a, B b, C c)\nWHERE [id] AND a.price < c.price AND b.name LIKE 'x%'\nWITHIN 10 min",
-    "general_predicates": "A a; B b; C c WHERE a.price + b.price > c.price AND ABS(a.price - b.price) <= 2 AND NOT (a.name = c.name OR b.id IN (1, 2))",
-    "no_type_column": "PATTERN T1;T2;T3 WHERE T1.name = T3.name AND T2.name = 'Google' AND T1.price >= T2.price + 2.0 AND T3.price < T2.price WITHIN 500 RETURN T1, T2, T3",
-    "count_window": "PATTERN SEQ(Up a, Up b) WITH Up = (price > 10) PARTITION BY name WITHIN 5 EVENTS RETURN a.price AS first, b.price - a.price AS rise",
+    "general_predicates": "A a; B b; C c WHERE a.price + b.price > c.price\n"
+    "AND ABS(a.price - b.price) <= 2 AND NOT (a.name = c.name OR b.id IN (1, 2))",
+    "no_type_column": "PATTERN T1;T2;T3 WHERE T1.name = T3.name AND T2.name = 'Google'\n"
+    "AND T1.price >= T2.price + 2.0 AND T3.price < T2.price WITHIN 500 RETURN T1, T2, T3",
+    "count_window": "PATTERN SEQ(Up a, Up b) WITH Up = (price > 10) PARTITION BY name\n"
+    "WITHIN 5 EVENTS RETURN a.price AS first, b.price - a.price AS rise",
     "flattened": "PATTERN SEQ(A a, (B b; C c)) WHERE [id] AND a.id = c.id",
     "two_keys": "PATTERN SEQ(A a, B b) WHERE [id] AND [name] AND a.id > b.price",
 }

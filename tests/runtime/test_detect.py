@@ -7,12 +7,12 @@ import subprocess
 import sys
 from decimal import Decimal
 
-import naive
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import naive
 import streamsift as ss
 from streamsift.runtime import match_rows, prepare
 

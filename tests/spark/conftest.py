@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 SETTINGS = {
     "spark.ui.enabled": "false",  # no port, no page
-    "spark.sql.shuffle.partitions": "3",  # more than the cores, so that keys meet in a partition and partitions in a task
+    "spark.sql.shuffle.partitions": "3",  # more than the cores: keys share partitions, partitions share workers
     "spark.sql.session.timeZone": "America/New_York",  # not UTC: what depends on the session's zone must show
     "spark.ui.showConsoleProgress": "false",
     "spark.python.worker.faulthandler.enabled": "true",  # a crash in a kernel names its line

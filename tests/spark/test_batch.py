@@ -16,7 +16,9 @@ import streamsift as ss
 PAIR = ss.query("PATTERN SEQ(A a, B b) WHERE [id] WITHIN 5")
 
 
-def events(spark: SparkSession, rows: list[tuple[object, ...]], schema: str = "t INT, kind STRING, id BIGINT") -> DataFrame:
+def events(
+    spark: SparkSession, rows: list[tuple[object, ...]], schema: str = "t INT, kind STRING, id BIGINT"
+) -> DataFrame:
     return spark.createDataFrame(rows, schema).repartition(3)
 
 
@@ -114,15 +116,25 @@ def test_count_windows_count_rows_of_all_keys_unless_partitioned(spark: SparkSes
 
 
 def test_result_keeps_spark_types_and_composes(spark: SparkSession) -> None:
-    schema = "t TIMESTAMP, kind STRING, id BIGINT, price DECIMAL(12,3), tags ARRAY<STRING>, m MAP<STRING,INT>, d DATE, n TIMESTAMP_NTZ"
+    schema = "t TIMESTAMP, kind STRING, id BIGINT, price DECIMAL(12,3), tags ARRAY<STRING>, "
+    schema += "m MAP<STRING,INT>, d DATE, n TIMESTAMP_NTZ"
     at = datetime(2024, 5, 1, 12, tzinfo=UTC)
-    rows = [(at, "A", 1, Decimal("1.250"), ["x"], {"k": 1}, at.date(), at.replace(tzinfo=None)), (at.replace(second=2), "B", 1, None, None, None, None, None)]
+    rows = [
+        (at, "A", 1, Decimal("1.250"), ["x"], {"k": 1}, at.date(), at.replace(tzinfo=None)),
+        (at.replace(second=2), "B", 1, None, None, None, None, None),
+    ]
     df = events(spark, rows, schema)
     result = PAIR.run(df, time="t", type="kind")
     assert result.schema["a"].dataType.simpleString() == df.schema.simpleString()
     assert result.schema["match_start"].dataType == df.schema["t"].dataType
     (row,) = result.where("a.price > 1").select("a.*", "match_end").collect()
-    assert (row.price, row.tags, row.m, row.d, row.n) == (Decimal("1.250"), ["x"], {"k": 1}, at.date(), at.replace(tzinfo=None))
+    assert (row.price, row.tags, row.m, row.d, row.n) == (
+        Decimal("1.250"),
+        ["x"],
+        {"k": 1},
+        at.date(),
+        at.replace(tzinfo=None),
+    )
     assert row.match_end.astimezone(UTC) == at.replace(second=2)
 
 

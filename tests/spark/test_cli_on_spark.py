@@ -16,7 +16,20 @@ EVENTS = pa.table({"ts": [1, 2, 3, 4, None], "kind": ["A", "B", "A", "B", "A"], 
 
 def run(folder: Path, *arguments: str) -> tuple[str, str, int]:
     query = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 5"
-    command = [sys.executable, "-m", "streamsift.cli", "run", query, "--input", "e.csv", "--time", "ts", "--type", "kind", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "streamsift.cli",
+        "run",
+        query,
+        "--input",
+        "e.csv",
+        "--time",
+        "ts",
+        "--type",
+        "kind",
+        *arguments,
+    ]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8", check=False)
     return done.stdout, done.stderr, done.returncode
 

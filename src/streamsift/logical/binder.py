@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 from fractions import Fraction
 
 import pyarrow as pa
@@ -51,9 +52,10 @@ def bind(
     type: str | None = None,
     order: str | None = None,
     case_sensitive: bool = False,
+    zone: tzinfo = UTC,
 ) -> b.BoundQuery:
-    """What the script means for events of this schema."""
-    return _bound(_structure(script), bind_columns(schema, time, type, order, case_sensitive))
+    """What the script means for events of this schema. `zone` is that of a timestamp literal that names none."""
+    return _bound(_structure(script), bind_columns(schema, time, type, order, case_sensitive, zone))
 
 
 @dataclass(slots=True)
@@ -156,7 +158,7 @@ class _Binder:
                 f"{call.function} in WITH", call.span, "WITH looks at one row; there is no group to aggregate."
             )
 
-        return ExpressionBinder(self.text, resolve, group)
+        return ExpressionBinder(self.text, resolve, group, self.columns)
 
     def _node(self, pattern: s.Pattern) -> b.Node:
         slot_of = {id(slot.event): slot.index for slot in self.scopes.slots}
@@ -206,7 +208,7 @@ class _Binder:
         def group(call: s.Call) -> b.GroupAggregate:
             return self._group(call, names, definition)
 
-        return ExpressionBinder(self.text, resolve, group)
+        return ExpressionBinder(self.text, resolve, group, self.columns)
 
     def _variable_of(
         self, name: s.Name, definition: str | None, names: dict[str, int]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 
 import pyarrow as pa
 from pyarrow import types as t
@@ -56,6 +57,12 @@ class Columns:
     schema: pa.Schema
     binding: Binding
     case_sensitive: bool
+    zone: tzinfo = UTC  # of timestamp literals that name none
+
+    def has_zone(self, name: str) -> bool:
+        """Whether a column holds instants, not clock times."""
+        column = self.binding.time if name == TIME else name
+        return column in self.schema.names and getattr(self.schema.field(column).type, "tz", None) is not None
 
     def find(self, name: str, text: str, span: Span) -> tuple[str, Kind]:
         """The column that an attribute names and its kind; TIME for `time` and `t` where no column has that name."""
@@ -80,7 +87,12 @@ UNKNOWN_COLUMNS = UnknownColumns(pa.schema([]), Binding("time", TimeKind.TIMESTA
 
 
 def bind_columns(
-    schema: pa.Schema, time: str, type: str | None, order: str | None, case_sensitive: bool = False
+    schema: pa.Schema,
+    time: str,
+    type: str | None,
+    order: str | None,
+    case_sensitive: bool = False,
+    zone: tzinfo = UTC,
 ) -> Columns:
     """Checks the caller's `time`, `type` and `order` against the schema."""
     time_column, time_kind = _bound(schema, "time", time, case_sensitive)
@@ -104,7 +116,8 @@ def bind_columns(
                 f"the order column `{order_column}` is {with_article(order_kind.value)}",
                 hint="order events by a number, a string or a time.",
             )
-    return Columns(schema, Binding(time_column, _TIME_KINDS[time_kind], type_column, order_column), case_sensitive)
+    binding = Binding(time_column, _TIME_KINDS[time_kind], type_column, order_column)
+    return Columns(schema, binding, case_sensitive, zone)
 
 
 def _bound(schema: pa.Schema, role: str, name: str, case_sensitive: bool) -> tuple[str, Kind]:

@@ -99,7 +99,8 @@ def describe_pattern(query: b.BoundQuery) -> Iterator[str]:
             case b.Leaf():
                 variable = query.variables[item.variable]
                 quantifier = print_quantifier(variable.quantifier) if variable.quantifier else ""
-                yield f"{indent}{variable.name}: {variable.event_class.name}{quantifier}, {describe_class(variable.event_class, query.binding)}"
+                rows = describe_class(variable.event_class, query.binding)
+                yield f"{indent}{variable.name}: {variable.event_class.name}{quantifier}, {rows}"
             case b.Negated():
                 yield f"{indent}NOT, scope {item.scope}"
                 yield from node(item.child, indent + "  ")
@@ -124,13 +125,15 @@ def describe_query(query: b.BoundQuery) -> Iterator[str]:
             yield f"{clause} {', '.join(keys)}"
     for predicate in query.predicates:
         owner = f", inside scope {predicate.scope}" if predicate.scope != b.ROOT_SCOPE else ""
-        yield f"where {describe_expression(predicate.expression, query.variables)}  ({predicate.predicate_class.value}{owner})"
+        text = describe_expression(predicate.expression, query.variables)
+        yield f"where {text}  ({predicate.predicate_class.value}{owner})"
     if query.aggregates:
         yield "aggregate " + ", ".join(a.name for a in query.aggregates)
     if query.ranking:
         for objective in query.ranking.objectives:
             direction = "max" if objective.maximise else "min"
-            yield f"prefer {direction} {objective.name} = {describe_expression(objective.expression, query.variables)}  ({objective.preference_class.value})"
+            text = describe_expression(objective.expression, query.variables)
+            yield f"prefer {direction} {objective.name} = {text}  ({objective.preference_class.value})"
         yield f"merge by {query.ranking.merge}, best {query.ranking.limit}"
     if query.update:
         yield f"update every {query.update.text}"

@@ -12,6 +12,7 @@ from math import isinf
 from streamsift.errors import QueryError, Span, with_article
 from streamsift.language import syntax as s
 from streamsift.logical.bound import NUMERIC, Column, Constant, Expr, GroupAggregate, Kind, Operation
+from streamsift.logical.columns import Columns
 
 SECONDS_PER_UNIT = {
     s.Unit.MILLISECOND: Fraction(1, 1000),
@@ -21,7 +22,6 @@ SECONDS_PER_UNIT = {
     s.Unit.DAY: Fraction(86400),
 }
 _INSTANTS = frozenset({Kind.TIMESTAMP, Kind.DATE})
-_ORDERED_LITERAL = (s.Number, s.String)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,7 @@ class ExpressionBinder:
     text: str
     resolve: Callable[[s.Name], Expr]
     group: Callable[[s.Call], GroupAggregate]
+    columns: Columns
 
     def _fail(self, message: str, span: Span, hint: str = "") -> QueryError:
         return QueryError(message, self.text, span, hint)
@@ -124,14 +125,32 @@ class ExpressionBinder:
             raise self._fail(f"{what} takes {wanted}, not {with_article(bound.kind.value)}", expression.span)
         return bound
 
-    @staticmethod
-    def _reconciled(left: Expr, right: Expr) -> tuple[Expr, Expr]:
-        """A literal with a point is a decimal next to a decimal, and a double anywhere else."""
+    def _reconciled(self, left: Expr, right: Expr) -> tuple[Expr, Expr]:
+        """Literals in the light of what they stand next to.
+
+        A number with a point is a decimal next to a decimal, and a double anywhere else. A timestamp without a zone is
+        in the session's zone next to one that has a zone, and a plain clock time anywhere else.
+        """
         if left.kind is Kind.DECIMAL:
             right = _as_decimal(right)
         elif right.kind is Kind.DECIMAL:
             left = _as_decimal(left)
-        return left, right
+        return self._zoned(left, right), self._zoned(right, left)
+
+    def _zoned(self, literal: Expr, beside: Expr) -> Expr:
+        if isinstance(literal, _ClockTime) and self._has_zone(beside):
+            instant = literal.written.replace(tzinfo=self.columns.zone).astimezone(UTC)
+            return Constant(instant, Kind.TIMESTAMP, literal.span)
+        return literal
+
+    def _has_zone(self, expression: Expr) -> bool:
+        match expression:
+            case Column():
+                return self.columns.has_zone(expression.name)
+            case Operation():
+                return any(self._has_zone(o) for o in expression.operands)
+            case _:
+                return False
 
     def _constant(self, literal: s.Number | s.String | s.Boolean | s.Null | s.Timestamp | s.Duration) -> Constant:
         span = literal.span
@@ -153,11 +172,11 @@ class ExpressionBinder:
             case s.Null():
                 return Constant(None, Kind.NULL, span)
             case s.Timestamp():
-                return Constant(self._instant(literal), Kind.TIMESTAMP, span)
+                return self._instant(literal)
             case s.Duration():
                 return Constant(self._timedelta(literal), Kind.DURATION, span)
 
-    def _instant(self, literal: s.Timestamp) -> datetime:
+    def _instant(self, literal: s.Timestamp) -> Constant:
         try:
             instant = datetime.fromisoformat(literal.text.strip())
         except ValueError:
@@ -166,7 +185,9 @@ class ExpressionBinder:
                 literal.span,
                 "write TIMESTAMP '2024-05-01 12:30:00', with +02:00 or Z for a zone.",
             ) from None
-        return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
+        if instant.tzinfo is not None:
+            return Constant(instant.astimezone(UTC), Kind.TIMESTAMP, literal.span)
+        return _ClockTime(instant.replace(tzinfo=UTC), Kind.TIMESTAMP, literal.span, written=instant)
 
     def _timedelta(self, literal: s.Duration) -> timedelta:
         microseconds = Fraction(literal.value) * SECONDS_PER_UNIT[literal.unit] * 1_000_000
@@ -251,10 +272,17 @@ class _Literal(Constant):
     written: Decimal = Decimal(0)
 
 
+@dataclass(frozen=True, slots=True)
+class _ClockTime(Constant):
+    """A timestamp without a zone, still as written: next to one with a zone it is in the session's."""
+
+    written: datetime = datetime.min
+
+
 def settled(expression: Expr) -> Expr:
     """The expression with plain constants only, as the rest of the system knows them."""
     match expression:
-        case _Literal():
+        case _Literal() | _ClockTime():
             return Constant(expression.value, expression.kind, expression.span)
         case Operation():
             return replace(expression, operands=tuple(settled(o) for o in expression.operands))

@@ -9,7 +9,14 @@ from streamsift.logical.describe import describe_class, describe_expression, des
 from streamsift.physical.plan import DetectPlan, Pair
 
 
-def explain(text: str, bound: b.BoundQuery, optimised: b.BoundQuery, rules: tuple[str, ...], plan: DetectPlan, where: Iterable[str] = ()) -> str:
+def explain(
+    text: str,
+    bound: b.BoundQuery,
+    optimised: b.BoundQuery,
+    rules: tuple[str, ...],
+    plan: DetectPlan,
+    where: Iterable[str] = (),
+) -> str:
     """All stages; `where` says how the work is spread, which only the caller's engine knows."""
     sections = [
         ("Query", text.strip().splitlines()),
@@ -44,8 +51,9 @@ def _physical(plan: DetectPlan) -> Iterator[str]:
     if window is not None and window.kind is b.WindowKind.COUNT:
         yield "window by row position: every row counts, so no row can be filtered before its position is known"
         if binding.order is None:
-            yield "warning: rows of equal time are positioned in input order locally and arbitrarily on Spark; bind `order`"
+            yield "warning: rows of equal time have their input order locally and any order on Spark; bind `order`"
 
 
 def _pair(pair: Pair, variables: tuple[b.Variable, ...]) -> str:
-    return f"{describe_expression(pair.earlier_side, variables)} {pair.op} {describe_expression(pair.this_side, variables)}"
+    earlier, this = (describe_expression(side, variables) for side in (pair.earlier_side, pair.this_side))
+    return f"{earlier} {pair.op} {this}"

@@ -27,7 +27,10 @@ def _flat_sequence(query: b.BoundQuery) -> tuple[int, ...]:
 
     def refuse(what: str, span: Span) -> UnsupportedQuery:
         return UnsupportedQuery(
-            f"{what} cannot be evaluated yet", query.text, span, "this version finds flat sequences of single events: `A; B; C` or SEQ(A, B, C)."
+            f"{what} cannot be evaluated yet",
+            query.text,
+            span,
+            "this version finds flat sequences of single events: `A; B; C` or SEQ(A, B, C).",
         )
 
     if query.aggregates:

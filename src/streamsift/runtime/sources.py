@@ -18,7 +18,11 @@ def file_format(path: Path, given: str | None = None) -> str:
         raise SetupError(f"no such file or directory: {path}")
     if given is not None:
         return given
-    inside = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith(("_", "."))) if path.is_dir() else [path]
+    inside = (
+        sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith(("_", ".")))
+        if path.is_dir()
+        else [path]
+    )
     found = {FORMATS.get(p.suffix.lower()) for p in inside}
     if len(found) != 1 or None in found:
         raise SetupError(f"cannot tell the format of {path} by its name; say --input-format csv, json or parquet")

@@ -1,6 +1,6 @@
 """DataFrame to DataFrame: the only package that imports pyspark."""
 
 from streamsift.spark.batch import placement, run_batch
-from streamsift.spark.schemas import arrow_schema, is_case_sensitive
+from streamsift.spark.schemas import arrow_schema, session_settings
 
-__all__ = ["arrow_schema", "is_case_sensitive", "placement", "run_batch"]
+__all__ = ["arrow_schema", "placement", "run_batch", "session_settings"]

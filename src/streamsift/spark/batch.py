@@ -21,7 +21,6 @@ from streamsift.runtime import BadRows, detect
 from streamsift.spark.filters import can_matter, column, is_bad
 from streamsift.spark.schemas import result_schema
 
-
 BAD = "$bad"  # a column beside the events until the shuffle is done
 
 
@@ -62,7 +61,11 @@ def _pruned(events: DataFrame, plan: DetectPlan) -> DataFrame:
 
 def _shuffled(events: DataFrame, plan: DetectPlan) -> DataFrame:
     keys = shuffle_keys(plan)
-    return events.repartition(*(F.when(~F.col(BAD), _normal(key, plan)) for key in keys)) if keys else events.repartition(1)
+    return (
+        events.repartition(*(F.when(~F.col(BAD), _normal(key, plan)) for key in keys))
+        if keys
+        else events.repartition(1)
+    )
 
 
 def _normal(key: str, plan: DetectPlan) -> SparkColumn:
@@ -81,7 +84,9 @@ def placement(plan: DetectPlan) -> list[str]:
     else:
         lines = ["Spark: one task: no column is shared by all variables"]
     if plan.query.binding.time_kind is b.TimeKind.TEXT:
-        lines.append(f"the text in `{plan.query.binding.time}` is parsed in Python, twice: cast it to a timestamp to save that")
+        lines.append(
+            f"the text in `{plan.query.binding.time}` is parsed in Python, twice: cast it to a timestamp to save that"
+        )
     if can_matter(plan) is None:
         return [*lines, "before the shuffle: every row is kept"]
     return [*lines, "before the shuffle: only rows of the pattern's classes that pass their local predicates"]

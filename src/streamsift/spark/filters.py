@@ -15,6 +15,7 @@ from operator import and_, or_
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
+from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import BooleanType
 
 from streamsift.logical import bound as b
@@ -45,7 +46,7 @@ def is_bad(binding: b.Binding) -> SparkColumn:
         case b.TimeKind.FLOAT:
             bad = time.isNull() | F.isnan(time)
         case b.TimeKind.TEXT:
-            bad = F.arrow_udf(_is_no_time, BooleanType())(time.cast("string"))
+            bad = arrow_udf(_is_no_time, BooleanType())(time.cast("string"))
         case _:
             bad = time.isNull()
     return bad | column(binding.order).isNull() if binding.order else bad
@@ -112,7 +113,9 @@ def _exact(expression: b.Expr) -> SparkColumn | None:
             return None if inner is None else ~inner
         case b.Operation(op="is_null", operands=(b.Column(name=name),)) if name != b.TIME:
             return column(name).isNull()
-        case b.Operation(op="like", operands=(b.Column() as left, b.Constant(value=str() as pattern))) if "\\" not in pattern:
+        case b.Operation(op="like", operands=(b.Column() as left, b.Constant(value=str() as pattern))) if (
+            "\\" not in pattern
+        ):
             return column(left.name).like(pattern)
         case b.Operation(op="in", operands=(b.Column() as left, *items)):
             comparisons = [_comparison("=", left, item) for item in items]

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta, timezone, tzinfo
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
@@ -19,12 +24,35 @@ def arrow_schema(df: DataFrame) -> pa.Schema:
     try:
         schema = to_arrow_schema(df.schema, timezone="UTC")
     except PySparkException as error:
-        raise UnsupportedQuery(f"a column of this DataFrame cannot be sent to Python: {error}", hint="drop it with df.drop(…) or cast it first.") from error
+        raise UnsupportedQuery(
+            f"a column of this DataFrame cannot be sent to Python: {error}",
+            hint="drop it with df.drop(…) or cast it first.",
+        ) from error
     return schema.remove_metadata()
 
 
-def is_case_sensitive(df: DataFrame) -> bool:
-    return df.sparkSession.conf.get("spark.sql.caseSensitive", "false") == "true"
+def session_settings(df: DataFrame) -> dict[str, Any]:
+    """How this session reads names and timestamps, as `bind` takes it."""
+    conf = df.sparkSession.conf
+    return {
+        "case_sensitive": conf.get("spark.sql.caseSensitive") == "true",
+        "zone": _zone(conf.get("spark.sql.session.timeZone") or "UTC"),
+    }
+
+
+def _zone(name: str) -> tzinfo:
+    """Spark's names for zones: a region, or an offset such as +02:00, UTC+2 or GMT-01:30."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        offset = re.fullmatch(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?", name)
+        if offset is None:
+            raise UnsupportedQuery(
+                f"the session's time zone `{name}` is not known here",
+                hint="set spark.sql.session.timeZone to a region.",
+            ) from None
+        sign = -1 if offset[1] == "-" else 1
+        return timezone(sign * timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0)))
 
 
 def result_schema(df: DataFrame, query: BoundQuery) -> StructType:
@@ -32,7 +60,9 @@ def result_schema(df: DataFrame, query: BoundQuery) -> StructType:
     arrow = output_schema(query)
     events = {item.name for item in query.output if isinstance(item, WholeEvent)}
     event_type = StructType([StructField(f.name, f.dataType, True) for f in df.schema.fields])
-    time_type: DataType = TimestampType() if query.binding.time_kind is TimeKind.TEXT else df.schema[query.binding.time].dataType
+    time_type: DataType = (
+        TimestampType() if query.binding.time_kind is TimeKind.TEXT else df.schema[query.binding.time].dataType
+    )
     fields = []
     for field in arrow:
         if field.name in events:

@@ -17,7 +17,11 @@ def flat(df: DataFrame) -> DataFrame:
 def _columns(value: Column, field: StructField, name: str) -> list[Column]:
     match field.dataType:
         case StructType() as struct:
-            return [c for inner in struct.fields for c in _columns(value.getField(inner.name), inner, f"{name}.{inner.name}")]
+            return [
+                c
+                for inner in struct.fields
+                for c in _columns(value.getField(inner.name), inner, f"{name}.{inner.name}")
+            ]
         case ArrayType() | MapType():
             return [F.to_json(value).alias(name)]
         case DayTimeIntervalType():

@@ -35,7 +35,9 @@ def local_session(master: str | None = None, name: str = "streamsift") -> SparkS
     try:
         return builder.getOrCreate()
     except (RuntimeError, OSError, PySparkException) as error:
-        raise SetupError(f"Spark does not start: {error}\nHint: Spark needs Java 17 or newer; `make setup` checks for it.") from error
+        raise SetupError(
+            f"Spark does not start: {error}\nHint: Spark needs Java 17 or newer; `make setup` checks for it."
+        ) from error
 
 
 def read_events(spark: SparkSession, path: Path, given_format: str | None = None) -> DataFrame:

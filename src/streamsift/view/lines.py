@@ -40,7 +40,7 @@ def _plain(value: Any) -> Any:
 
 
 def flat_table(table: pa.Table) -> pa.Table:
-    """Structs spread into columns `a.x`, durations as seconds; what CSV cannot hold (arrays, maps) becomes JSON text."""
+    """Structs spread into columns `a.x`, durations as seconds; what CSV cannot hold becomes JSON text."""
     while any(pa.types.is_struct(field.type) for field in table.schema):
         table = table.flatten()
     for index, field in enumerate(table.schema):
@@ -48,6 +48,9 @@ def flat_table(table: pa.Table) -> pa.Table:
             seconds = pc.divide(table.column(index).cast(pa.duration("us")).cast(pa.int64()).cast(pa.float64()), 1e6)
             table = table.set_column(index, field.name, seconds)
         if pa.types.is_nested(field.type):
-            texts = [None if v is None else json.dumps(_plain(v), ensure_ascii=False) for v in table.column(index).to_pylist()]
+            texts = [
+                None if v is None else json.dumps(_plain(v), ensure_ascii=False)
+                for v in table.column(index).to_pylist()
+            ]
             table = table.set_column(index, field.name, pa.array(texts, pa.string()))
     return table
