@@ -85,7 +85,7 @@ def compiled_share(run: Callable[[], pa.Table]) -> float:
 
     def compiled(file: str, function: str) -> bool:
         # `take` is one call of Arrow, which this profiler does not see from outside.
-        return file == "~" or "pyarrow" in file or file.endswith("kernels.py") or function == "take"
+        return file == "~" or "pyarrow" in file or file.endswith(("kernels.py", "search.py")) or function == "take"
 
     return sum(own for (file, _, name), own in spent.items() if compiled(file, name)) / sum(spent.values())
 

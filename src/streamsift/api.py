@@ -212,7 +212,7 @@ def event(class_name: str, variable: str | None = None) -> Query:
 
 
 def seq(*operands: Query | str) -> Query:
-    """One after the other; strings are the sequence's predicates: `seq(event("A", "a"), event("B", "b"), "a.x < b.x")`."""
+    """One after the other; strings are its predicates: `seq(event("A", "a"), event("B", "b"), "a.x < b.x")`."""
     return _of(builder.operator_pattern(syntax.Seq, _patterns(operands)))
 
 

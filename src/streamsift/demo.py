@@ -62,8 +62,7 @@ TOURS = (
         "WITH Small = (amount <= 5), Large = (amount >= 800)\n"
         "WHERE [ccid] AND a.city != c.city\n"
         "WITHIN 15 min\n"
-        "RETURN a.ccid AS card, a.ts AS first_try, a.amount AS tried, c.amount AS taken,
-"
+        "RETURN a.ccid AS card, a.ts AS first_try, a.amount AS tried, c.amount AS taken,\n"
         "       a.city AS home, c.city AS city, c.ts - a.ts AS after",
         "classes by predicate; card numbers above 2^53 and decimal amounts compare exactly",
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal as D
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ KINDS = {
     bool: Kind.BOOLEAN,
     int: Kind.INTEGER,
     float: Kind.FLOAT,
-    D: Kind.DECIMAL,
+    Decimal: Kind.DECIMAL,
     str: Kind.STRING,
     datetime: Kind.TIMESTAMP,
     date: Kind.DATE,
@@ -49,7 +49,7 @@ def values(op: str, *operands: pa.Array | Constant, kind: Kind = Kind.FLOAT) -> 
 
 ints = pa.array([7, -7, None, 0])
 floats = pa.array([2.5, -0.5, NAN, None])
-dec = pa.array([D("1.50"), D("-2.25"), None], pa.decimal128(10, 2))
+dec = pa.array([Decimal("1.50"), Decimal("-2.25"), None], pa.decimal128(10, 2))
 NULL = constant(None)
 
 
@@ -60,40 +60,40 @@ NULL = constant(None)
         ("-", (constant(1), ints), [-6, 8, None, 1]),
         ("*", (ints, floats), [17.5, 3.5, None, None]),
         ("+", (floats, floats), [5.0, -1.0, "NaN", None]),
-        ("+", (dec, constant(1)), [D("2.50"), D("-1.25"), None]),
-        ("*", (dec, dec), [D("2.2500"), D("5.0625"), None]),
+        ("+", (dec, constant(1)), [Decimal("2.50"), Decimal("-1.25"), None]),
+        ("*", (dec, dec), [Decimal("2.2500"), Decimal("5.0625"), None]),
         ("-", (dec, pa.array([0.5, 0.25, 1.0])), [1.0, -2.5, None]),
         ("/", (ints, constant(2)), [3.5, -3.5, None, 0.0]),
         ("/", (constant(1), ints), [1 / 7, -1 / 7, None, None]),
-        ("/", (dec, constant(D("0.5"))), [3.0, -4.5, None]),
+        ("/", (dec, constant(Decimal("0.5"))), [3.0, -4.5, None]),
         ("/", (floats, constant(0.0)), [None] * 4),
         ("%", (ints, constant(3)), [1, -1, None, 0]),
         ("%", (constant(7), ints), [0, 0, None, None]),
         ("%", (pa.array([INT_MIN]), constant(-1)), [0]),
         ("%", (floats, constant(2)), [0.5, -0.5, "NaN", None]),
         ("%", (pa.array([INF]), constant(2.0)), ["NaN"]),
-        ("%", (dec, constant(1)), [D("0.50"), D("-0.25"), None]),
+        ("%", (dec, constant(1)), [Decimal("0.50"), Decimal("-0.25"), None]),
         ("%", (dec, constant(0)), [None] * 3),
         (
             "%",
-            (pa.array([D("1" * 30 + ".11")], pa.decimal128(38, 2)), constant(D("0.07"))),
-            [D(int("1" * 32) % 7) / 100],
+            (pa.array([Decimal("1" * 30 + ".11")], pa.decimal128(38, 2)), constant(Decimal("0.07"))),
+            [Decimal(int("1" * 32) % 7) / 100],
         ),
         ("^", (ints, constant(2)), [49.0, 49.0, None, 0.0]),
         ("^", (ints, constant(-1)), [1 / 7, -1 / 7, None, None]),
         ("^", (pa.array([-1.0, NAN]), constant(0.5)), [None, "NaN"]),
         ("^", (pa.array([10.0]), constant(400)), [INF]),
         ("negative", (ints,), [-7, 7, None, 0]),
-        ("negative", (dec,), [D("-1.50"), D("2.25"), None]),
+        ("negative", (dec,), [Decimal("-1.50"), Decimal("2.25"), None]),
         ("abs", (floats,), [2.5, 0.5, "NaN", None]),
-        ("abs", (dec,), [D("1.50"), D("2.25"), None]),
+        ("abs", (dec,), [Decimal("1.50"), Decimal("2.25"), None]),
         ("sqrt", (pa.array([4, -1, None, 2]),), [2.0, None, None, math.sqrt(2)]),
         ("log", (pa.array([1.0, 0.0, -1.0, INF]),), [0.0, None, None, INF]),
         ("exp", (pa.array([0, 1000, -1000]),), [1.0, INF, 0.0]),
         ("least", (floats, constant(1)), [1.0, -0.5, 1.0, 1.0]),
         ("greatest", (floats, constant(1)), [2.5, 1.0, "NaN", 1.0]),
         ("greatest", (ints, NULL), [7, -7, None, 0]),
-        ("least", (dec, constant(0)), [D("0.00"), D("-2.25"), D("0.00")]),
+        ("least", (dec, constant(0)), [Decimal("0.00"), Decimal("-2.25"), Decimal("0.00")]),
         ("greatest", (pa.array(["a", None]), constant("b")), ["b", "b"]),
         ("coalesce", (ints, floats), [7.0, -7.0, "NaN", 0.0]),
         ("coalesce", (floats, constant(0)), [2.5, -0.5, "NaN", 0.0]),
@@ -116,7 +116,7 @@ def test_values(op: str, operands: tuple[pa.Array, ...], wanted: list[object]) -
         ("<", (pa.array([2**53 + 1, INT_MAX]), constant(float(2**53 + 2))), [True, False]),
         ("=", (pa.array([2**53 + 1]), constant(2.0**53)), [False]),
         ("<", (pa.array([INT_MAX, INT_MIN]), constant(INF)), [True, True]),
-        ("=", (pa.array([0.1]), constant(D("0.1"))), [True]),
+        ("=", (pa.array([0.1]), constant(Decimal("0.1"))), [True]),
         ("=", (dec, constant(1.5)), [True, False, None]),
         (">", (pa.array([2**64 - 1], pa.uint64()), constant(INT_MAX)), [True]),
         ("<", (pa.array(["a", "é", None]), constant("b")), [True, False, None]),
@@ -128,7 +128,7 @@ def test_values(op: str, operands: tuple[pa.Array, ...], wanted: list[object]) -
         ("in", (ints, constant(7), NULL), [True, None, None, None]),
         ("in", (ints, *(constant(i) for i in range(9))), [True, False, None, True]),
         ("in", (floats, *(constant(float(i)) for i in range(9))), [False, False, None, None]),
-        ("in", (floats, constant(D("2.5")), constant(3)), [True, False, None, None]),
+        ("in", (floats, constant(Decimal("2.5")), constant(3)), [True, False, None, None]),
         ("like", (pa.array(["a\nb", "ab", None]), constant("a%b")), [True, True, None]),
         ("like", (pa.array(["a%b", "axb", "a.b"]), constant("a\\%b")), [True, False, False]),
         ("like", (pa.array(["é.", "ée", "\\"]), constant("_.")), [True, False, False]),
@@ -182,7 +182,10 @@ def test_times(op: str, operands: tuple[pa.Array, ...], wanted: list[object]) ->
         ("abs", (pa.array([INT_MIN]),)),
         ("-", (pa.array([datetime(9999, 1, 1)], pa.timestamp("s")), pa.array([NOON], pa.timestamp("ns")))),
         ("*", (pa.array([timedelta(days=10**6)]), constant(1e12))),
-        ("*", (pa.array([D("1" * 40)], pa.decimal256(60, 0)), pa.array([D("1" * 40)], pa.decimal256(60, 0)))),
+        (
+            "*",
+            (pa.array([Decimal("1" * 40)], pa.decimal256(60, 0)), pa.array([Decimal("1" * 40)], pa.decimal256(60, 0))),
+        ),
     ],
 )
 def test_overflow_is_an_error_at_its_place(op: str, operands: tuple[pa.Array, ...]) -> None:
@@ -191,13 +194,13 @@ def test_overflow_is_an_error_at_its_place(op: str, operands: tuple[pa.Array, ..
 
 
 def test_wide_decimals_are_exact() -> None:
-    wide = pa.array([D("9" * 38)], pa.decimal128(38, 0))
-    narrow = pa.array([D("9" * 37)], pa.decimal128(38, 0))
+    wide = pa.array([Decimal("9" * 38)], pa.decimal128(38, 0))
+    narrow = pa.array([Decimal("9" * 37)], pa.decimal128(38, 0))
     assert run("*", wide, narrow, kind=Kind.DECIMAL).to_pylist() == [int("9" * 38) * int("9" * 37)]
-    spark = pa.array([D("1.5"), None], pa.decimal128(38, 18))
-    assert run("*", spark, spark, kind=Kind.DECIMAL).to_pylist() == [D("2.25"), None]
+    spark = pa.array([Decimal("1.5"), None], pa.decimal128(38, 18))
+    assert run("*", spark, spark, kind=Kind.DECIMAL).to_pylist() == [Decimal("2.25"), None]
     assert run("*", spark.slice(0, 0), spark.slice(0, 0)).type == run("*", spark, spark).type
-    assert run("+", wide, constant(D("0.1")), kind=Kind.DECIMAL).to_pylist() == [D("9" * 38 + ".1")]
+    assert run("+", wide, constant(Decimal("0.1")), kind=Kind.DECIMAL).to_pylist() == [Decimal("9" * 38 + ".1")]
 
 
 @pytest.mark.parametrize("kind", [pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
@@ -221,5 +224,5 @@ def test_a_mask_is_true_only_where_the_predicate_is() -> None:
 def test_constants_alone_are_spread() -> None:
     assert values("+", constant(1), constant(2)) == [3, 3]
     assert values("sqrt", constant(4)) == [2.0, 2.0]
-    assert values("%", constant(D("1.5")), constant(1)) == [D("0.5"), D("0.5")]
+    assert values("%", constant(Decimal("1.5")), constant(1)) == [Decimal("0.5"), Decimal("0.5")]
     assert values("=", constant(1), constant(1.5), kind=Kind.BOOLEAN) == [False, False]

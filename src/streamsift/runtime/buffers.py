@@ -9,20 +9,21 @@ import numpy as np
 
 from streamsift.logical.bound import THIS_ROW, Column, Expr, Operation, WindowKind
 from streamsift.physical.plan import DetectPlan, Pair, Step
-from streamsift.runtime import kernels
+from streamsift.runtime import kernels, search
 from streamsift.runtime.candidates import candidates, step_rows, stream_rows
 from streamsift.runtime.codes import codes, group_codes
 from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Buffers, Int32, Int64
+from streamsift.runtime.kernels import Int32, Int64
+from streamsift.runtime.search import Buffers
 
 OPERATORS = {
-    "=": kernels.EQUAL,
-    "!=": kernels.UNEQUAL,
-    "<": kernels.LESS,
-    "<=": kernels.LESS_EQUAL,
-    ">": kernels.GREATER,
-    ">=": kernels.GREATER_EQUAL,
+    "=": search.EQUAL,
+    "!=": search.UNEQUAL,
+    "<": search.LESS,
+    "<=": search.LESS_EQUAL,
+    ">": search.GREATER,
+    ">=": search.GREATER_EQUAL,
 }
 
 
@@ -150,7 +151,7 @@ def _assemble(plan: DetectPlan, events: Events, places: Sequence[Int32], lookups
     direct[0] = True
     limit = events.window_limit(places[0])
     ranks = [events.rank[part] for part in places]
-    table = np.full((len(places), kernels.STEP_FIELDS), -1, np.int64)
+    table = np.full((len(places), search.STEP_FIELDS), -1, np.int64)
     all_rows, rank, position, pointers, links, all_offsets, code_parts = (Parts([]) for _ in range(7))
     pairs: list[tuple[int, int, int, int]] = []
     orders: list[Int32 | None] = []
@@ -161,30 +162,30 @@ def _assemble(plan: DetectPlan, events: Events, places: Sequence[Int32], lookups
         orders.append(order)
         entries = places[number] if order is None else places[number][order]
         rows.append(events.rows_at(entries))
-        row[kernels.ROWS_BASE] = all_rows.add(rows[number])
-        row[kernels.CHECK_WINDOW] = 0
+        row[search.ROWS_BASE] = all_rows.add(rows[number])
+        row[search.CHECK_WINDOW] = 0
         if not direct[number] or not direct[min(number + 1, len(places) - 1)]:
-            row[kernels.BASE] = rank.add(_in_order(ranks[number], order))
+            row[search.BASE] = rank.add(_in_order(ranks[number], order))
             position.add(events.window_position[entries])
         if number and direct[number]:
             after = kernels.successors(
                 ranks[number - 1], lookup.by_step[number - 1], ranks[number], lookup.this, offsets[:-1]
             )
             until = kernels.successors(limit, lookup.by_step[0], places[number], lookup.this, offsets[:-1])
-            row[kernels.AFTER_BASE] = pointers.add(_in_order(after, orders[number - 1]))
-            row[kernels.UNTIL_BASE] = pointers.add(until)
+            row[search.AFTER_BASE] = pointers.add(_in_order(after, orders[number - 1]))
+            row[search.UNTIL_BASE] = pointers.add(until)
         elif number:
             # Positions within partitions may mix in a group that spans partitions; places in the stream never do.
             mixed = in_partitions and not kernels.ascends_in_groups(events.window_position[entries], offsets)
-            row[kernels.CHECK_WINDOW] = int(mixed)
-            row[kernels.OFFSETS_BASE] = all_offsets.add(offsets)
+            row[search.CHECK_WINDOW] = int(mixed)
+            row[search.OFFSETS_BASE] = all_offsets.add(offsets)
             if lookup.earlier >= 0:
-                row[kernels.LINK_STEP] = lookup.earlier
-                row[kernels.LINK_BASE] = links.add(_in_order(lookup.by_step[lookup.earlier], orders[lookup.earlier]))
-        row[kernels.PAIRS_START] = len(pairs)
+                row[search.LINK_STEP] = lookup.earlier
+                row[search.LINK_BASE] = links.add(_in_order(lookup.by_step[lookup.earlier], orders[lookup.earlier]))
+        row[search.PAIRS_START] = len(pairs)
         pairs += [_coded(plan, events, pair, rows, code_parts) for pair in step.pairs]
-        row[kernels.PAIRS_STOP] = len(pairs)
-        row[kernels.PLAIN] = int(not step.pairs and not row[kernels.CHECK_WINDOW])
+        row[search.PAIRS_STOP] = len(pairs)
+        row[search.PLAIN] = int(not step.pairs and not row[search.CHECK_WINDOW])
     offsets = all_offsets.joined(np.int64)
     buffers = Buffers(
         steps=table,
@@ -196,7 +197,7 @@ def _assemble(plan: DetectPlan, events: Events, places: Sequence[Int32], lookups
         links=links.joined(np.int32),
         offsets=offsets,
         hints=np.stack([offsets, offsets]),
-        pairs=np.array(pairs, np.int64).reshape(-1, kernels.PAIR_FIELDS),
+        pairs=np.array(pairs, np.int64).reshape(-1, search.PAIR_FIELDS),
         codes=code_parts.joined(np.int64),
     )
     return Packed(buffers, tuple(rows))

@@ -15,14 +15,14 @@ import pyarrow as pa
 
 from streamsift.logical.bound import Expr
 from streamsift.physical.plan import DetectPlan
-from streamsift.runtime import kernels
 from streamsift.runtime.buffers import Packed, pack
 from streamsift.runtime.evaluate import Rows, mask
 from streamsift.runtime.events import BadRows, Events, prepare
 from streamsift.runtime.kernels import Bool, Int32
 from streamsift.runtime.output import known_columns, output_schema, result_batches
+from streamsift.runtime.search import CURSOR_FIELDS, DONE, extend
 
-CHUNK_MATCHES = 1 << 16
+CHUNK_MATCHES = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +109,11 @@ class Search:
         stage, *later = rest
         match = np.zeros(stage.last + 1, np.int32)
         ranges = np.zeros((stage.last + 1, 2), np.int64)
-        cursor = np.zeros(kernels.CURSOR_FIELDS, np.int64)
+        cursor = np.zeros(CURSOR_FIELDS, np.int64)
         partials = np.ascontiguousarray(partials)
-        while not cursor[kernels.DONE]:
+        while not cursor[DONE]:
             out = np.empty((stage.last + 1, self.chunk), np.int32)
-            count = kernels.extend(
+            count = extend(
                 self.packed.buffers, partials, stage.first, stage.last, not later, cursor, match, ranges, out
             )
             found = out[:, :count]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 import pyarrow as pa
 
@@ -20,10 +19,12 @@ Attribute = tuple[int, str]  # a variable and a column of its event
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What need not be gathered: attributes with one value for all matches, and attributes equal to an earlier one."""
+    """What is the same for every batch of a result."""
 
-    constants: dict[Attribute, pa.Array]
-    equals: dict[Attribute, Attribute]
+    fields: list[pa.Field]  # of a whole event
+    types: list[tuple[str, pa.DataType]]  # the same, as names and types
+    constants: dict[Attribute, pa.Array]  # attributes with one value for all matches
+    equals: dict[Attribute, Attribute]  # attributes equal to an earlier one: gathered once
 
 
 def output_schema(query: BoundQuery) -> pa.Schema:
@@ -49,7 +50,6 @@ def time_type(query: BoundQuery) -> pa.DataType:
     return query.schema.field(query.binding.time).type
 
 
-@lru_cache(maxsize=64)
 def event_type(schema: pa.Schema) -> pa.DataType:
     """A whole event: a struct of all columns of its row."""
     return pa.struct([pa.field(field.name, field.type) for field in schema])
@@ -72,7 +72,8 @@ def known_columns(plan: DetectPlan, length: int) -> Known:
                     if earlier.name == this.name and earlier.kind is not Kind.FLOAT:
                         first = (earlier.variable, earlier.name)
                         equals[this.variable, this.name] = equals.get(first, first)
-    return Known(constants, equals)
+    fields = list(event_type(plan.query.schema))
+    return Known(fields, [(field.name, field.type) for field in fields], constants, equals)
 
 
 def result_batches(
@@ -110,15 +111,13 @@ def _batch(plan: DetectPlan, schema: pa.Schema, events: Events, known: Known, ro
     for item in query.output:
         match item:
             case WholeEvent(variable=variable):
-                kind = event_type(query.schema)
-                parts = [_cast(column(variable, field.name), field.type) for field in kind]
-                arrays.append(pa.StructArray.from_arrays(parts, fields=list(kind)))
+                parts = [_cast(column(variable, name), wanted) for name, wanted in known.types]
+                arrays.append(pa.StructArray.from_arrays(parts, fields=known.fields))
             case Computed(expression=expression):
-                arrays.append(evaluate(expression, seen))
+                arrays.append(_cast(evaluate(expression, seen), schema.field(len(arrays)).type))
     if query.show_bounds:
         time = TIME if query.binding.time_kind is TimeKind.TEXT else query.binding.time
-        arrays += [column(plan.steps[0].variable, time), column(plan.steps[-1].variable, time)]
-    arrays = [_cast(array, field.type) for array, field in zip(arrays, schema, strict=True)]
+        arrays += [column(step.variable, time) for step in (plan.steps[0], plan.steps[-1])]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

@@ -46,7 +46,8 @@ def is_bad(binding: b.Binding) -> SparkColumn:
         case b.TimeKind.FLOAT:
             bad = time.isNull() | F.isnan(time)
         case b.TimeKind.TEXT:
-            bad = arrow_udf(_is_no_time, BooleanType())(time.cast("string"))
+            # pyspark types the call with a function type only, which is optional.
+            bad = arrow_udf(_is_no_time, BooleanType())(time.cast("string"))  # type: ignore[call-overload]
         case _:
             bad = time.isNull()
     return bad | column(binding.order).isNull() if binding.order else bad

@@ -1,0 +1,237 @@
+"""Packed buffers and partial matches in, longer matches out: the search of detection, compiled once by Numba.
+
+Predicates, windows and lookups are data in the buffers. No kernel here sees a time, a unit or a name.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from streamsift.runtime.kernels import UNKNOWN, Int32, Int64
+
+EQUAL, UNEQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = range(6)
+
+# Columns of Buffers.steps.
+BASE, AFTER_BASE, UNTIL_BASE, LINK_BASE, LINK_STEP, OFFSETS_BASE = range(6)
+ROWS_BASE, PAIRS_START, PAIRS_STOP, CHECK_WINDOW, PLAIN, STEP_FIELDS = range(6, 12)  # PLAIN: nothing to check
+# Columns of Buffers.pairs.
+EARLIER, OPERATOR, EARLIER_CODES, THIS_CODES, PAIR_FIELDS = range(5)
+# Fields of the cursor.
+NEXT_PARTIAL, LEVEL, DONE, CURSOR_FIELDS = range(4)
+
+
+class Buffers(NamedTuple):
+    """The events that each step may bind, packed. An entry is numbered within its step.
+
+    The entries of a step are ordered by (lookup group, order of the stream), so the events that may extend a partial
+    match are one range of entries. Where the event of the step before tells where that range starts, and the first
+    event where the window ends it, both are in `pointers`; where not, they are searched in the group.
+    """
+
+    steps: Int64  # [steps, STEP_FIELDS]
+    rows: Int32  # ROWS_BASE + entry: the table row of the entry
+    pointers: (
+        Int32  # AFTER_BASE + entry of the step before: first entry after it; UNTIL_BASE + first entry: window's end
+    )
+    rank: Int32  # BASE + entry: dense rank of (time, order)
+    position: Int32  # BASE + entry: what the window limits
+    limit: Int32  # [entries of step 0] the largest position that a match starting there may hold
+    links: Int32  # LINK_BASE + entry of the step LINK_STEP: its group in this step, -1 for none
+    offsets: Int64  # OFFSETS_BASE + group: where the group's entries start; one more for the end
+    hints: Int64  # [2, offsets] where the last searches of a group ended: for the next event, for the window's end
+    pairs: Int64  # [pairs, PAIR_FIELDS]
+    codes: Int64  # EARLIER_CODES or THIS_CODES + entry: the value of one side of a pair
+
+
+@njit(cache=True, nogil=True)
+def first_above(values: Int32, base: int, low: int, high: int, hint: int, bound: int) -> int:
+    """The first i in [low, high) with values[base + i] > bound, or high. Values ascend; low <= hint <= high.
+
+    Galloping from where the last search ended ("An almost optimal algorithm for unbounded searching", Bentley and Yao,
+    1976): neighbouring searches end close to each other, so most take two or three comparisons.
+    """
+    if hint < high and values[base + hint] <= bound:
+        low = hint + 1
+        step = 1
+        while low + step <= high and values[base + low + step - 1] <= bound:
+            low += step
+            step *= 2
+        high = min(high, low + step - 1)
+    elif hint > low and values[base + hint - 1] > bound:
+        high = hint - 1
+        step = 1
+        while high - step >= low and values[base + high - step] > bound:
+            high -= step
+            step *= 2
+        low = max(low, high - step + 1)
+    else:
+        return hint
+    while low < high:
+        middle = (low + high) // 2
+        if values[base + middle] <= bound:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def admits(buffers: Buffers, level: int, match: Int32, entry: int) -> bool:
+    """Whether `entry` may extend `match` at `level`: inside the window and true for every pair of the step."""
+    steps = buffers.steps
+    if steps[level, CHECK_WINDOW] == 1 and buffers.position[steps[level, BASE] + entry] > buffers.limit[match[0]]:
+        return False
+    for pair in range(steps[level, PAIRS_START], steps[level, PAIRS_STOP]):
+        earlier = buffers.codes[buffers.pairs[pair, EARLIER_CODES] + match[buffers.pairs[pair, EARLIER]]]
+        this = buffers.codes[buffers.pairs[pair, THIS_CODES] + entry]
+        if earlier == UNKNOWN or this == UNKNOWN:
+            return False
+        operator = buffers.pairs[pair, OPERATOR]
+        if operator == EQUAL:
+            holds = earlier == this
+        elif operator == UNEQUAL:
+            holds = earlier != this
+        elif operator == LESS:
+            holds = earlier < this
+        elif operator == LESS_EQUAL:
+            holds = earlier <= this
+        elif operator == GREATER:
+            holds = earlier > this
+        else:
+            holds = earlier >= this
+        if not holds:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def search_range(buffers: Buffers, level: int, match: Int32) -> tuple[int, int]:
+    """The entries [start, stop) of the step's group that lie after the last bound event and in the window."""
+    steps = buffers.steps
+    group = 0
+    if steps[level, LINK_BASE] >= 0:
+        group = buffers.links[steps[level, LINK_BASE] + match[steps[level, LINK_STEP]]]
+        if group < 0:
+            return 0, 0
+    slot = steps[level, OFFSETS_BASE] + group
+    low = buffers.offsets[slot]
+    high = buffers.offsets[slot + 1]
+    if low == high:
+        return 0, 0
+    base = steps[level, BASE]
+    last_rank = buffers.rank[steps[level - 1, BASE] + match[level - 1]]
+    start = first_above(buffers.rank, base, low, high, buffers.hints[0, slot], last_rank)
+    buffers.hints[0, slot] = start
+    if steps[level, CHECK_WINDOW] == 0:
+        high = first_above(buffers.position, base, low, high, buffers.hints[1, slot], buffers.limit[match[0]])
+        buffers.hints[1, slot] = high
+    return start, high
+
+
+@njit(cache=True, nogil=True, inline="always")
+def flush(out: Int32, step: int, flushed: Int64, written: int, value: int) -> None:
+    """out[step, flushed:written] = value."""
+    for place in range(flushed[step], written):
+        out[step, place] = value
+    flushed[step] = written
+
+
+@njit(cache=True, nogil=True)
+def extend(
+    buffers: Buffers,
+    partials: Int32,
+    first: int,
+    last: int,
+    as_rows: bool,
+    cursor: Int64,
+    match: Int32,
+    ranges: Int64,
+    out: Int32,
+) -> int:
+    """Extends partial matches of steps [0, first) by steps [first, last], depth first; returns how many it wrote.
+
+    partials [first, P] holds entries, out [last + 1, C] receives entries, or table rows if `as_rows`. When `out` is
+    full the search stops, with its state in cursor [CURSOR_FIELDS], match [last + 1] and ranges [last + 1, 2]; the next
+    call goes on from there. So memory is bounded whatever the number of matches, and matches come in lexicographic
+    order of their entries' places in the stream.
+    """
+    steps = buffers.steps
+    rows = buffers.rows
+    pointers = buffers.pointers
+    capacity = out.shape[1]
+    written = 0
+    # out[k, :flushed[k]] is written; the matches from there on have match[k], and are written when that changes.
+    flushed = np.zeros(last + 1, np.int64)
+    partial = cursor[NEXT_PARTIAL]
+    level = cursor[LEVEL]
+    opened = level >= first
+    while True:
+        if level < first:
+            for k in range(first):
+                flush(out, k, flushed, written, rows[steps[k, ROWS_BASE] + match[k]] if as_rows else match[k])
+            if partial == partials.shape[1]:
+                cursor[DONE] = 1
+                break
+            for k in range(first):
+                match[k] = partials[k, partial]
+            partial += 1
+            level = first
+            opened = False
+        if opened:
+            entry = ranges[level, 0]
+            stop = ranges[level, 1]
+        elif steps[level, AFTER_BASE] >= 0:
+            entry = np.int64(pointers[steps[level, AFTER_BASE] + match[level - 1]])
+            stop = np.int64(pointers[steps[level, UNTIL_BASE] + match[0]])
+        else:
+            entry, stop = search_range(buffers, level, match)
+        plain = steps[level, PLAIN] == 1
+        base = steps[level, ROWS_BASE]
+        if level < last:
+            if flushed[level] < written:
+                flush(out, level, flushed, written, rows[base + match[level]] if as_rows else match[level])
+            if not plain:
+                while entry < stop and not admits(buffers, level, match, entry):
+                    entry += 1
+            if entry >= stop:
+                level -= 1
+                opened = True
+                continue
+            ranges[level, 0] = entry + 1
+            ranges[level, 1] = stop
+            match[level] = entry
+            flushed[level] = written
+            level += 1
+            opened = False
+            continue
+        if plain:
+            # Every entry of the range is a match: out[last, written:] = entry, entry + 1, ...
+            count = max(0, min(stop - entry, capacity - written))
+            if as_rows:
+                for place in range(count):
+                    out[last, written + place] = rows[base + entry + place]
+            else:
+                for place in range(count):
+                    out[last, written + place] = entry + place
+            written += count
+            entry += count
+        else:
+            while entry < stop and written < capacity:
+                if admits(buffers, level, match, entry):
+                    out[last, written] = rows[base + entry] if as_rows else entry
+                    written += 1
+                entry += 1
+        if entry < stop:
+            ranges[level, 0] = entry
+            ranges[level, 1] = stop
+            for k in range(last):
+                flush(out, k, flushed, written, rows[steps[k, ROWS_BASE] + match[k]] if as_rows else match[k])
+            break
+        level -= 1
+        opened = True
+    cursor[NEXT_PARTIAL] = partial
+    cursor[LEVEL] = level
+    return written

@@ -1,0 +1,34 @@
+"""Generated flat queries on Spark batch: what the oracle says, wherever the rows lie."""
+
+from __future__ import annotations
+
+import os
+
+import pyarrow as pa
+from hypothesis import HealthCheck, assume, given, note, settings
+from pyspark.errors import PythonException
+from pyspark.sql import SparkSession
+
+import streamsift as ss
+from strategies import flat_queries, streams
+from streamsift.language import Script, print_script
+from test_generated import SCHEMA, Rows, assert_same
+
+LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
+
+
+# With `order` bound: rows of equal time have no order of their own on Spark, and count windows would see that.
+@settings(max_examples=500 if LARGE else 40, suppress_health_check=list(HealthCheck))
+@given(script=flat_queries(), rows=streams())
+def test_flat_queries(spark: SparkSession, script: Script, rows: Rows) -> None:
+    for place, row in enumerate(rows):
+        row["seq"] = place
+    note(print_script(script))
+    binding = {"time": "t", "type": "kind", "order": "seq"}
+    df = spark.createDataFrame(pa.Table.from_pylist(rows, SCHEMA)).repartition(2)
+    try:
+        actual = ss.query(print_script(script)).run(df, **binding).toArrow().to_pylist()
+    except PythonException as failure:
+        assume("64 bits" not in str(failure))
+        raise
+    assert_same(script, rows, binding, actual)
