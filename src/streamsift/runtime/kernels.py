@@ -175,3 +175,32 @@ def ascends_in_groups(values: Int32, offsets: Int64) -> bool:
             if values[i] < values[i - 1]:
                 return False
     return True
+
+
+@njit(cache=True, nogil=True)
+def exponential(values: Float64) -> Float64:
+    """The C library's exp, as Python's own: NumPy's vectorised one differs in the last bit."""
+    found = np.empty(values.size, np.float64)
+    for i in range(values.size):
+        found[i] = np.exp(values[i])
+    return found
+
+
+@njit(cache=True, nogil=True)
+def logarithm(values: Float64) -> Float64:
+    """The C library's log, of positive numbers; NaN elsewhere."""
+    found = np.empty(values.size, np.float64)
+    for i in range(values.size):
+        found[i] = np.log(values[i]) if values[i] > 0 else np.nan
+    return found
+
+
+@njit(cache=True, nogil=True)
+def power(bases: Float64, exponents: Float64) -> Float64:
+    """The C library's pow; either side may be one number for all."""
+    size = bases.size if exponents.size == 1 else exponents.size
+    found = np.empty(size, np.float64)
+    for i in range(size):
+        base = bases[0] if bases.size == 1 else bases[i]
+        found[i] = np.power(base, exponents[0] if exponents.size == 1 else exponents[i])
+    return found
