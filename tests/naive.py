@@ -465,7 +465,8 @@ class Query:
     def columns(self, names: tuple[ast.Name, ...]) -> tuple[str, ...]:
         return tuple(self.stream.column(name.parts[-1]) for name in names)
 
-    # Names: `A.x` inside S1 and `S1.A.x` anywhere are the variable S1.A; `S1.exp` is S1's named objective.
+    # Names: `A.x` inside S1 and `S1.A.x` anywhere are the variable S1.A; `S1.exp` is S1's named objective. The
+    # statement's variables are visible in S1 too.
 
     def resolve(self, expression: Any, prefix: str) -> Any:
         def change(node: Any) -> Any:
@@ -474,9 +475,10 @@ class Query:
         return rewritten(expression, change)
 
     def resolve_name(self, name: ast.Name, prefix: str) -> ast.Expression:
-        for variable, rest in ((prefix + name.parts[0], name.parts[1:]), (".".join(name.parts[:2]), name.parts[2:])):
+        first, *rest = name.parts
+        for variable, attribute in ((prefix + first, rest), (first, rest), (".".join(name.parts[:2]), rest[1:])):
             if variable in self.names:
-                return ast.Name((variable, *map(self.stream.column, rest)))
+                return ast.Name((variable, *map(self.stream.column, attribute)))
         return cast(ast.Expression, self.resolve(*self.objectives[".".join(name.parts)]))
 
     def resolve_bare_name(self, node: Any) -> Any:
@@ -511,7 +513,7 @@ class Query:
         """Section 1's four rules, in their order."""
         inner = self.definitions[prefix[:-1]].classes if prefix else ()
         for defined in inner + self.statement.classes:
-            if defined.name == event.class_name and not event.any_row:
+            if defined.name == event.class_name:
                 predicate = rewritten(defined.predicate, self.resolve_bare_name)
                 return [row for row in self.stream.rows if evaluate(predicate, {"": row}, {}) is True]
         if event.any_row or self.stream.type is None:
@@ -624,15 +626,14 @@ def rows_of(binding: Binding, node: Pattern | None = None) -> list[Row]:
 
 
 def alternatives(node: Pattern) -> Iterator[Pattern]:
-    """OR: the pattern without it, once for every operand. A negated sub-pattern is left for its own turn."""
+    """The pattern once for every way to take its ORs, each left with one operand; negations wait for their own turn."""
     match node:
         case Leaf() | ast.Not():
             yield node
         case Scope(operand=operand):
             yield from (replace(node, operand=taken) for taken in alternatives(operand))
         case ast.Or():
-            for operand in node.operands:
-                yield from alternatives(operand)
+            yield from (replace(node, operands=(taken,)) for each in node.operands for taken in alternatives(each))
         case _:
             yield from (replace(node, operands=taken) for taken in product(*map(alternatives, node.operands)))
 
@@ -663,7 +664,7 @@ def matches(
 @dataclass(frozen=True)
 class Search:
     query: Query
-    tree: Pattern  # without OR
+    tree: Pattern  # every OR with the one operand it takes
     owner: Negation
     outer: Binding
     bounds: Bounds
@@ -858,9 +859,12 @@ def before(key: tuple[Value, ...]) -> Callable[[Row], bool]:
 def edges(scope: Scope, binding: Binding) -> Bounds:
     """From `end - w` to `start + w` for an outermost SEQ, to `end` for an AND that no SEQ encloses."""
     start, end = first_and_last(scope, rows_of(binding, scope))
+    outermost: Pattern = scope
+    while isinstance(outermost, Scope | ast.Or):
+        (outermost,) = operands(outermost)
     return Bounds(
         lambda row: inside(scope, row, end),
-        lambda row: row.key <= end.key if isinstance(scope.operand, ast.And) else inside(scope, start, row),
+        lambda row: row.key <= end.key if isinstance(outermost, ast.And) else inside(scope, start, row),
     )
 
 
@@ -906,7 +910,7 @@ def aggregation(query: Query, matches: list[Binding]) -> Iterator[dict[str, obje
         previous = aggregates(query, [])
         for end in sorted(ends | relevant_times(query) if changes else ends):
             values = aggregates(query, [match for match in members if in_last_window(query, match, end)])
-            if end in ends or repr(values) != repr(previous):
+            if end in ends or list(map(nan_last, values.values())) != list(map(nan_last, previous.values())):
                 time = next(row.values[query.stream.time] for row in query.stream.rows if row.key == end)
                 yield {"time": time, **group_columns(query, key), **values}
             previous = values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
@@ -182,10 +183,7 @@ def test_times(op: str, operands: tuple[pa.Array, ...], wanted: list[object]) ->
         ("abs", (pa.array([INT_MIN]),)),
         ("-", (pa.array([datetime(9999, 1, 1)], pa.timestamp("s")), pa.array([NOON], pa.timestamp("ns")))),
         ("*", (pa.array([timedelta(days=10**6)]), constant(1e12))),
-        (
-            "*",
-            (pa.array([Decimal("1" * 40)], pa.decimal256(60, 0)), pa.array([Decimal("1" * 40)], pa.decimal256(60, 0))),
-        ),
+        ("*", (pa.array([Decimal("1" * 40)]), pa.array([Decimal("1" * 40)]))),
     ],
 )
 def test_overflow_is_an_error_at_its_place(op: str, operands: tuple[pa.Array, ...]) -> None:
@@ -226,3 +224,12 @@ def test_constants_alone_are_spread() -> None:
     assert values("sqrt", constant(4)) == [2.0, 2.0]
     assert values("%", constant(Decimal("1.5")), constant(1)) == [Decimal("0.5"), Decimal("0.5")]
     assert values("=", constant(1), constant(1.5), kind=Kind.BOOLEAN) == [False, False]
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="NumPy's own functions differ in the last bit")
+def test_functions_of_real_numbers_are_the_c_librarys() -> None:
+    numbers = np.random.default_rng(0).random(2_000) * 20
+    assert run("exp", pa.array(numbers)).to_pylist() == [math.exp(x) for x in numbers]
+    assert run("log", pa.array(numbers)).to_pylist() == [math.log(x) for x in numbers]
+    assert run("^", pa.array(numbers), constant(2.5)).to_pylist() == [math.pow(x, 2.5) for x in numbers]
+    assert run("^", constant(2), pa.array(numbers)).to_pylist() == [math.pow(2, x) for x in numbers]

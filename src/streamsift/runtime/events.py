@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from fractions import Fraction
 
 import numpy as np
@@ -137,8 +138,28 @@ def parse_text_times(array: pa.Array) -> pa.Array:
     """ISO-8601 texts as timestamps in UTC; without a zone they are UTC already; null where a text is no time."""
     import pandas as pd  # only text times need it, and it is slow to import
 
-    parsed = pd.to_datetime(plain(array).to_pandas(), format="ISO8601", utc=True, errors="coerce")
-    return pa.array(parsed.dt.as_unit("us") if len(parsed) else [], type=TEXT_TIME)
+    texts = plain(array)
+    if not len(texts):
+        return pa.array([], TEXT_TIME)
+    # pandas would also read "now" and "today".
+    texts = pc.if_else(pc.match_substring_regex(texts, r"^\s*\d"), texts, pa.scalar(None, texts.type))
+    parsed = pa.array(
+        pd.to_datetime(texts.to_pandas(), format="ISO8601", utc=True, errors="coerce").dt.as_unit("us"), TEXT_TIME
+    )
+    if parsed.null_count == texts.null_count:
+        return parsed
+    # pandas reads the years 1678 to 2261 only: what it left out is read by Python, once per distinct text.
+    encoded = pc.if_else(pc.is_null(parsed), texts, pa.scalar(None, texts.type)).dictionary_encode()
+    others = pa.array([_instant(text) for text in encoded.dictionary.to_pylist()], TEXT_TIME)
+    return pc.coalesce(parsed, others.take(encoded.indices))
+
+
+def _instant(text: str) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(text.strip())
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 def _bad_mask(time: pa.Array, order: Int64) -> Bool | None:
