@@ -55,6 +55,9 @@ class Row:
     time: Value
     key: tuple[Value, ...]  # (time,) or (time, order): what before, after and end mean
 
+    def at(self, columns: Iterable[str]) -> tuple[Value, ...]:
+        return tuple(self.values[column] for column in columns)
+
 
 @dataclass(frozen=True, eq=False)
 class Stream:
@@ -85,14 +88,10 @@ class Stream:
         seen: dict[object, int] = {}
         place: dict[Row, int] = {}
         for row in self.rows:
-            key = partition_key(row, partition)
-            if not any(missing(value) for value in key):
+            key = row.at(partition)
+            if not any(map(missing, key)):
                 place[row] = seen[key] = seen.get(key, 0) + 1
         return place
-
-
-def partition_key(row: Row, columns: Iterable[str]) -> tuple[Value, ...]:
-    return tuple(row.values[column] for column in columns)
 
 
 def missing(value: Value) -> bool:
@@ -453,8 +452,9 @@ class Query:
         }
         self.partition = self.columns(self.statement.partition_by)
         self.group = self.columns(self.statement.group_by)
-        self.pattern = self.scope(self.statement, "")
+        self.pattern = self.scope(self.statement, "", ())
         self.leaves = tuple(leaves(self.pattern))
+        self.groups = {leaf.variable for leaf in self.leaves if leaf.quantifier}
         self.enclosing = negation_paths(self.pattern)
         self.pieces, self.sames = self.predicates()
 
@@ -484,12 +484,12 @@ class Query:
     def resolve_bare_name(self, node: Any) -> Any:
         return ast.Name(("", self.stream.column(node.parts[-1]))) if isinstance(node, ast.Name) else node
 
-    def scope(self, statement: ast.Statement, prefix: str) -> Scope:
+    def scope(self, statement: ast.Statement, prefix: str, around: tuple[str, ...]) -> Scope:
         own = self.columns(statement.partition_by)
         attributes = own + self.columns(statement.group_by)
         written = () if statement.where is None else (self.resolve(statement.where, prefix),)
         return Scope(
-            self.resolve_pattern(statement.pattern, prefix, own),
+            self.resolve_pattern(statement.pattern, prefix, around + own),
             written + tuple(map(ast.SameAttribute, attributes)),
             statement.window,
             self.stream.positions(own or self.partition),
@@ -499,10 +499,9 @@ class Query:
     def resolve_pattern(self, pattern: ast.Pattern, prefix: str, partition: tuple[str, ...]) -> Pattern:
         match pattern:
             case ast.Event(class_name=name) if name in self.definitions:
-                return self.scope(self.definitions[name], f"{name}.")
+                return self.scope(self.definitions[name], f"{name}.", partition)
             case ast.Event(class_name=name, variable=variable, quantifier=quantifier):
-                keyed = [self.stream.positions(partition), self.stream.positions(self.partition)]
-                rows = [row for row in self.class_rows(pattern, prefix) if all(row in place for place in keyed)]
+                rows = [row for row in self.class_rows(pattern, prefix) if not any(map(missing, row.at(partition)))]
                 return Leaf(prefix + (variable or name), tuple(rows), quantifier)
             case ast.Not(operand=operand):
                 return ast.Not(self.resolve_pattern(operand, prefix, partition))
@@ -560,37 +559,29 @@ class Query:
         return by(lambda row: row.time), by(lambda row: row.key), by(lambda row: row.index)
 
     def value(self, expression: ast.Expression, match: Binding) -> Value:
-        rows = {leaf.variable: match[leaf.variable][0] for leaf in self.leaves if self.single(leaf.variable, match)}
+        rows = {variable: group[0] for variable, group in match.items() if variable not in self.groups}
         return evaluate(expression, rows, match)
-
-    def single(self, variable: str, match: Binding) -> bool:
-        return variable in match and not any(leaf.quantifier for leaf in self.leaves if leaf.variable == variable)
 
     def output(self, match: Binding) -> dict[str, object]:
         """Section 4, detection: the match as columns, or its RETURN items."""
         if self.statement.returns and self.statement.returns.items:
             return dict(self.item(item, match) for item in self.statement.returns.items)
-        rows = sorted(rows_of(match), key=lambda row: row.key)
         columns = {leaf.variable: self.event(leaf.variable, match) for leaf in self.leaves}
-        time = self.stream.time
-        return {**columns, "match_start": rows[0].values[time], "match_end": rows[-1].values[time]}
+        times = [row.values[self.stream.time] for row in rows_of(match)]
+        return {**columns, "match_start": min(times), "match_end": max(times)}
 
     def event(self, variable: str, match: Binding) -> object:
         if variable not in match:
             return None
         events = [dict(row.values) for row in match[variable]]
-        return events[0] if self.single(variable, match) else events
+        return events if variable in self.groups else events[0]
 
     def item(self, item: ast.ReturnItem, match: Binding) -> tuple[str, object]:
-        resolved = self.resolve(item.expression, "")
-        written = item.expression.parts if isinstance(item.expression, ast.Name) else None
+        written, resolved = item.expression, self.resolve(item.expression, "")
         if isinstance(resolved, ast.Name) and len(resolved.parts) == 1:
             return item.alias or resolved.parts[0], self.event(resolved.parts[0], match)
-        name = item.alias or ("_".join(written) if written else print_expression(item.expression))
-        if isinstance(resolved, ast.Name) and resolved.parts[0] in match and not self.single(resolved.parts[0], match):
-            variable, column = resolved.parts
-            return name, [row.values[column] for row in match[variable]]
-        return name, self.value(resolved, match)
+        name = "_".join(written.parts) if isinstance(written, ast.Name) else print_expression(written)
+        return item.alias or name, self.value(resolved, match)
 
 
 def written_events(pattern: ast.Pattern) -> Iterator[ast.Event]:
@@ -791,7 +782,8 @@ def span(rows: list[Row]) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
 
 def in_order(node: Pattern, binding: Binding) -> bool:
     """SEQ's order, AND's order around Kleene classes, and the windows. What binds no event is skipped."""
-    parts = [rows_of(binding, operand) for operand in operands(node) if not isinstance(operand, ast.Not)]
+    positive = [operand for operand in operands(node) if not isinstance(operand, ast.Not)]
+    parts = [rows_of(binding, operand) for operand in positive]
     match node:
         case Scope():
             if parts[0] and not inside(node, *first_and_last(node, parts[0])):
@@ -801,13 +793,12 @@ def in_order(node: Pattern, binding: Binding) -> bool:
             if any(one[1] >= two[0] for one, two in pairwise(spans)):
                 return False
         case ast.And():
-            positive = [operand for operand in node.operands if not isinstance(operand, ast.Not)]
             for step in range(1, len(parts)):
                 kleene = is_kleene(positive[step]) or (step == 1 and is_kleene(positive[0]))
                 left, right = list(chain(*parts[:step])), parts[step]
                 if kleene and left and right and not apart(span(left), span(right)):
                     return False
-    return all(in_order(operand, binding) for operand in operands(node) if not isinstance(operand, ast.Not))
+    return all(in_order(operand, binding) for operand in positive)
 
 
 def is_kleene(node: Pattern) -> bool:
@@ -839,21 +830,12 @@ def fits(window: ast.Window, distance: Fraction | float) -> bool:
 
 def neighbours(node: ast.Seq, index: int, binding: Binding, bounds: Bounds) -> Bounds:
     """After the end of the nearest positive component before, before the start of the nearest one after."""
-    lower, upper = bounds.lower, bounds.upper
-    parts = [[] if isinstance(part, ast.Not) else rows_of(binding, part) for part in node.operands]
-    for rows in filter(None, parts[:index]):
-        lower = after(span(rows)[1])
-    for rows in filter(None, reversed(parts[index + 1 :])):
-        upper = before(span(rows)[0])
-    return Bounds(lower, upper)
-
-
-def after(key: tuple[Value, ...]) -> Callable[[Row], bool]:
-    return lambda row: row.key > key
-
-
-def before(key: tuple[Value, ...]) -> Callable[[Row], bool]:
-    return lambda row: row.key < key
+    before = rows_of(binding, replace(node, operands=node.operands[:index]))
+    after = rows_of(binding, replace(node, operands=node.operands[index + 1 :]))
+    return Bounds(
+        (lambda row: row.key > span(before)[1]) if before else bounds.lower,
+        (lambda row: row.key < span(after)[0]) if after else bounds.upper,
+    )
 
 
 def edges(scope: Scope, binding: Binding) -> Bounds:
@@ -875,8 +857,8 @@ def grouped(query: Query, matches: list[Binding]) -> dict[tuple[Value, ...], lis
     """The matches by GROUP BY value, those with a null one left out."""
     groups: dict[tuple[Value, ...], list[Binding]] = {}
     for match in matches:
-        key = partition_key(rows_of(match)[0], query.group)
-        if not any(missing(value) for value in key):
+        key = rows_of(match)[0].at(query.group)
+        if not any(map(missing, key)):
             groups.setdefault(key, []).append(match)
     return groups
 
@@ -919,17 +901,14 @@ def aggregation(query: Query, matches: list[Binding]) -> Iterator[dict[str, obje
 def in_last_window(query: Query, match: Binding, end: tuple[Value, ...]) -> bool:
     """Do the match's events lie in `[t - w, t]`, or in the last n positions of its partition up to t?"""
     rows, window, position = rows_of(match), query.statement.window, query.pattern.position
-    if max(row.key for row in rows) > end or window is None:
-        return window is None and max(row.key for row in rows) <= end
-    if window.length.unit is ast.Unit.EVENT:
-        last = max(position[row] for row in partition_rows(query, rows[0]) if row.key <= end)
-        return fits(window, last - min(position[row] for row in rows))
-    return fits(window, elapsed(end[0], min(row.time for row in rows)))
-
-
-def partition_rows(query: Query, member: Row) -> list[Row]:
-    key = partition_key(member, query.partition)
-    return [row for row in query.pattern.position if partition_key(row, query.partition) == key]
+    start, last = span(rows)
+    if window is None or last > end:
+        return last <= end
+    if window.length.unit is not ast.Unit.EVENT:
+        return fits(window, elapsed(end[0], start[0]))
+    partition = rows[0].at(query.partition)
+    reached = max(position[row] for row in position if row.at(query.partition) == partition and row.key <= end)
+    return fits(window, reached - min(position[row] for row in rows))
 
 
 def relevant_times(query: Query) -> set[tuple[Value, ...]]:
@@ -951,29 +930,22 @@ def relevant_times(query: Query) -> set[tuple[Value, ...]]:
 
 def ticks(query: Query, matches: list[Binding]) -> Iterator[tuple[Value, list[Binding]]]:
     """Each tick whose window holds a match, with the matches that it holds."""
-    update = query.statement.update
+    update, window = query.statement.update, query.statement.window
     assert update is not None
-    window = query.statement.window
+    assert window is not None, "UPDATE without WITHIN is an error"
     moves = count_ticks if update.unit is ast.Unit.EVENT else time_ticks
-    return moves(query, matches, length(update), length(window.length) if window else None)
+    return moves(query, matches, length(update), length(window.length))
 
 
 def time_ticks(
-    query: Query, matches: list[Binding], step: Fraction, width: Fraction | None
+    query: Query, matches: list[Binding], step: Fraction, width: Fraction
 ) -> Iterator[tuple[Value, list[Binding]]]:
-    """At the multiples T of the step: events in `[T - w, T)`. Without WITHIN the ticks end after the last event."""
+    """At the multiples T of the step: events in `[T - w, T)`."""
     spans = [(match, *(instant(key[0]) for key in span(rows_of(match)))) for match in matches]
-    latest = instant(query.stream.rows[-1].time) if query.stream.rows else Fraction(0)
-    reach = {
-        number
-        for _, start, end in spans
-        for number in range(end // step + 1, (latest // step + 1 if width is None else (start + width) // step) + 1)
-    }
+    reach = {number for _, start, end in spans for number in range(end // step + 1, (start + width) // step + 1)}
     for tick in (number * step for number in sorted(reach)):
-        yield (
-            tick_value(query, tick, step),
-            [match for match, start, end in spans if end < tick and (width is None or tick - width <= start)],
-        )
+        chosen = [match for match, start, end in spans if tick - width <= start and end < tick]
+        yield tick_value(query, tick, step), chosen
 
 
 def instant(time: Value) -> Fraction:
@@ -993,20 +965,17 @@ def tick_value(query: Query, tick: Fraction, step: Fraction) -> Value:
 
 
 def count_ticks(
-    query: Query, matches: list[Binding], step: Fraction, width: Fraction | None
+    query: Query, matches: list[Binding], step: Fraction, width: Fraction
 ) -> Iterator[tuple[Value, list[Binding]]]:
     """After every n-th row of a partition: events among its last w rows."""
     position = query.pattern.position
     for tick in (row for row in position if position[row] % step == 0):
-        rows = partition_rows(query, tick)
-        chosen = [
-            match
-            for match in matches
-            if all(
-                row in rows and row.key <= tick.key and 0 <= position[tick] - position[row] < (width or math.inf)
-                for row in rows_of(match)
-            )
-        ]
+
+        def held(row: Row, tick: Row = tick) -> bool:
+            same_partition = row.at(query.partition) == tick.at(query.partition)
+            return same_partition and 0 <= position[tick] - position[row] < width
+
+        chosen = [match for match in matches if all(map(held, rows_of(match)))]
         if chosen:
             yield tick.values[query.stream.time], chosen
 

@@ -64,7 +64,7 @@ def bad_table() -> pa.Table:
 
 
 def test_bad_rows_fail_with_their_numbers() -> None:
-    with pytest.raises(BadInputError, match=r"(?s)6 rows have no usable time.*row 1: t = None.*row 6.*1 more.*drop"):
+    with pytest.raises(BadInputError, match=r"(?s)6 rows have no usable time.*\n  t = None.*1 more.*drop"):
         ss.query("x; y").run_local(bad_table(), time="t")
 
 
@@ -78,7 +78,7 @@ def test_bad_rows_are_dropped_and_reported() -> None:
         warnings.simplefilter("error")
         plan = query._plan(bad_table().schema, "t", None, None).plan
         list(detect(plan, bad_table(), bad_rows="drop", report=seen.append))
-    assert [(bad.count, bad.rows) for bad in seen] == [(6, (1, 3, 4, 5, 6))]
+    assert [(bad.count, len(bad.examples)) for bad in seen] == [(6, 5)]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_bad_rows_are_dropped_and_reported() -> None:
 )
 def test_what_is_a_bad_row(times: list[object], order: list[object]) -> None:
     table = pa.table({"t": times, "o": order})
-    with pytest.raises(BadInputError, match="1 row has no usable time or order:\n  row 1: "):
+    with pytest.raises(BadInputError, match="1 row has no usable time or order:\n  t = "):
         ss.query("x; y").run_local(table, time="t", order="o")
 
 

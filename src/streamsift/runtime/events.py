@@ -32,22 +32,21 @@ from streamsift.runtime.kernels import (
 
 NO_LIMIT = np.iinfo(np.int32).max
 INT64_MAX = np.iinfo(np.int64).max
-SHOWN_ROWS = 5
+SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_CHARACTERS = 5, 6, 60  # of bad rows, in errors and warnings
 TEXT_TIME = pa.timestamp("us", "UTC")
 
 
 @dataclass(frozen=True, slots=True)
 class BadRows:
-    """Rows that cannot be placed in time: how many, the numbers of the first few, and what they hold."""
+    """Rows that cannot be placed in time: how many, and what the first few hold."""
 
     count: int
-    rows: tuple[int, ...]
     examples: tuple[str, ...]
 
     def __str__(self) -> str:
-        shown = "\n".join(f"  row {row}: {example}" for row, example in zip(self.rows, self.examples, strict=True))
-        more = f"\n  and {self.count - len(self.rows)} more" if self.count > len(self.rows) else ""
-        return f"{self.count} {'row has' if self.count == 1 else 'rows have'} no usable time or order:\n{shown}{more}"
+        shown = "".join(f"\n  {example}" for example in self.examples)
+        more = f"\n  and {self.count - len(self.examples):,} more" if self.count > len(self.examples) else ""
+        return f"{self.count:,} {'row has' if self.count == 1 else 'rows have'} no usable time or order:{shown}{more}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +138,8 @@ def parse_text_times(array: pa.Array) -> pa.Array:
     import pandas as pd  # only text times need it, and it is slow to import
 
     texts = plain(array)
-    if not len(texts):
-        return pa.array([], TEXT_TIME)
+    if texts.null_count == len(texts):
+        return pa.nulls(len(texts), TEXT_TIME)
     # pandas would also read "now" and "today".
     texts = pc.if_else(pc.match_substring_regex(texts, r"^\s*\d"), texts, pa.scalar(None, texts.type))
     parsed = pa.array(
@@ -172,19 +171,27 @@ def _bad_mask(time: pa.Array, order: Int64) -> Bool | None:
     return bad if bad is not None and bad.any() else None
 
 
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 1]}…"
+
+
 def _handle_bad_rows(
     bad: Bool, binding: Binding, columns: Columns, bad_rows: str, report: Callable[[BadRows], None] | None
 ) -> None:
     first = np.flatnonzero(bad)[:SHOWN_ROWS]
-    names = [binding.time] + ([binding.order] if binding.order else [])
+    # The time and the order first, then enough of the other columns to find the row by.
+    known = [name for name in (binding.time, binding.order, binding.type) if name is not None]
+    names = [*known, *(name for name in columns.table.column_names if name not in known)][:SHOWN_COLUMNS]
     shown = [columns.at(name, first.astype(np.int32)).to_pylist() for name in names]
     examples = tuple(
-        ", ".join(f"{name} = {value!r}" for name, value in zip(names, values, strict=True))
+        ", ".join(f"{name} = {_shown(value)}" for name, value in zip(names, values, strict=True))
         for values in zip(*shown, strict=True)
     )
-    found = BadRows(int(bad.sum()), tuple(int(row) for row in first), examples)
+    found = BadRows(int(bad.sum()), examples)
     if bad_rows == "fail":
-        raise BadInputError(f'{found}\nHint: repair them, or pass bad_rows="drop" to leave them out.')
+        text = f"`{binding.time}` is text and is read as ISO-8601 timestamps; " * (binding.time_kind is TimeKind.TEXT)
+        raise BadInputError(f'{found}\nHint: {text}repair them, or leave them out with bad_rows="drop".')
     if report is not None:
         report(found)
     else:

@@ -36,6 +36,8 @@ def output_schema(query: BoundQuery) -> pa.Schema:
         match item:
             case WholeEvent(name=name):
                 fields.append(pa.field(name, event_type(query.schema)))
+            case Computed(expression=Column(name=column), name=name) if column in query.schema.names:
+                fields.append(pa.field(name, query.schema.field(column).type))
             case Computed(expression=expression, name=name):
                 fields.append(pa.field(name, evaluate(expression, rows).type))
     if query.show_bounds:
@@ -113,6 +115,8 @@ def _batch(plan: DetectPlan, schema: pa.Schema, events: Events, known: Known, ro
             case WholeEvent(variable=variable):
                 parts = [_cast(column(variable, name), wanted) for name, wanted in known.types]
                 arrays.append(pa.StructArray.from_arrays(parts, fields=known.fields))
+            case Computed(expression=Column(variable=variable, name=name)):
+                arrays.append(_cast(column(variable, name), schema.field(len(arrays)).type))
             case Computed(expression=expression):
                 arrays.append(_cast(evaluate(expression, seen), schema.field(len(arrays)).type))
     if query.show_bounds:

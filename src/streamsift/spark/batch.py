@@ -37,7 +37,7 @@ def run_batch(df: DataFrame, plan: DetectPlan, *, bad_rows: str, observation: Ob
             table = pa.Table.from_batches(arrived).rename_columns(schema.names).cast(schema)
             yield from detect(plan, table, bad_rows=bad_rows, report=report)
 
-    events = df.select(*(column(name) for name in schema.names)).withColumn(BAD, is_bad(plan.query.binding))
+    events = df.select(*(column(name) for name in schema.names)).withColumn(BAD, is_bad(plan.query))
     if observation is not None:
         events = events.observe(observation, F.count(F.lit(1)).alias("rows"), F.count_if(BAD).alias("bad_rows"))
     shuffled = _shuffled(_pruned(events, plan), plan).drop(BAD)

@@ -39,18 +39,21 @@ def column(name: str) -> SparkColumn:
     return F.col("`" + name.replace("`", "``") + "`")
 
 
-def is_bad(binding: b.Binding) -> SparkColumn:
+def is_bad(query: b.BoundQuery) -> SparkColumn:
     """Rows whose time (or order) cannot be used: exactly those that the engine finds bad."""
-    time = column(binding.time)
-    match binding.time_kind:
-        case b.TimeKind.FLOAT:
-            bad = time.isNull() | F.isnan(time)
-        case b.TimeKind.TEXT:
-            # pyspark types the call with a function type only, which is optional.
-            bad = arrow_udf(_is_no_time, BooleanType())(time.cast("string"))  # type: ignore[call-overload]
-        case _:
-            bad = time.isNull()
-    return bad | column(binding.order).isNull() if binding.order else bad
+    binding = query.binding
+    if binding.time_kind is b.TimeKind.TEXT:
+        # pyspark types the call with a function type only, which is optional.
+        parse = arrow_udf(_is_no_time, BooleanType())  # type: ignore[call-overload]
+        bad: SparkColumn = parse(column(binding.time).cast("string"))
+    else:
+        bad = _is_no_value(binding.time, query.schema)
+    return bad | _is_no_value(binding.order, query.schema) if binding.order else bad
+
+
+def _is_no_value(name: str, schema: pa.Schema) -> SparkColumn:
+    is_float = pa.types.is_floating(schema.field(name).type)
+    return column(name).isNull() | F.isnan(column(name)) if is_float else column(name).isNull()
 
 
 def _is_no_time(texts: pa.Array) -> pa.Array:

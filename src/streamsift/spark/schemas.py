@@ -15,7 +15,7 @@ from pyspark.sql.types import DataType, StructField, StructType, TimestampType
 
 from streamsift.errors import UnsupportedQuery
 from streamsift.logical import BoundQuery
-from streamsift.logical.bound import TimeKind, WholeEvent
+from streamsift.logical.bound import Column, Computed, TimeKind, WholeEvent
 from streamsift.runtime import output_schema
 
 
@@ -58,18 +58,19 @@ def _zone(name: str) -> tzinfo:
 def result_schema(df: DataFrame, query: BoundQuery) -> StructType:
     """The schema of the result: whole events keep the input's own Spark types."""
     arrow = output_schema(query)
-    events = {item.name for item in query.output if isinstance(item, WholeEvent)}
     event_type = StructType([StructField(f.name, f.dataType, True) for f in df.schema.fields])
+    spark_types = {field.name: field.dataType for field in df.schema.fields}
     time_type: DataType = (
         TimestampType() if query.binding.time_kind is TimeKind.TEXT else df.schema[query.binding.time].dataType
     )
-    fields = []
-    for field in arrow:
-        if field.name in events:
-            data_type: DataType = event_type
-        elif query.show_bounds and field.name in ("match_start", "match_end"):
-            data_type = time_type
-        else:
-            data_type = from_arrow_type(field.type)
-        fields.append(StructField(field.name, data_type, True))
-    return StructType(fields)
+    types: list[DataType] = []
+    for item, field in zip(query.output, arrow, strict=False):
+        match item:
+            case WholeEvent():
+                types.append(event_type)
+            case Computed(expression=Column(name=name)) if name in spark_types:
+                types.append(spark_types[name])
+            case _:
+                types.append(from_arrow_type(field.type))
+    types += [time_type, time_type] if query.show_bounds else []
+    return StructType([StructField(name, data_type, True) for name, data_type in zip(arrow.names, types, strict=True)])
