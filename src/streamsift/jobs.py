@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,8 +15,8 @@ import pyarrow.parquet
 from rich.console import Console
 
 from streamsift.api import Query
-from streamsift.errors import BadRowsWarning, SetupError
-from streamsift.runtime.sources import file_format, read_table
+from streamsift.errors import BadRowsWarning
+from streamsift.runtime.sources import file_format, read_schema, read_table
 from streamsift.view.lines import flat_table, json_lines
 from streamsift.view.progress import progress
 from streamsift.view.tables import how_many, result_table
@@ -53,7 +54,7 @@ class LocalJob:
         pass
 
     def explain(self) -> str:
-        return self.query.explain(self._events(), **self.columns.binding())
+        return self.query.explain(read_schema(self.path, self.given_format), **self.columns.binding())
 
     def show(self, limit: int) -> None:
         result = self._result()
@@ -81,13 +82,11 @@ class LocalJob:
                     for batch in result.to_batches():
                         lines.writelines(f"{line}\n" for line in json_lines(batch))
 
-    def _events(self) -> pa.Table:
-        return read_table(self.path, self.given_format)
-
     def _result(self) -> pa.Table:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", BadRowsWarning)
-            result = self.query.run_local(self._events(), bad_rows=self.columns.bad_rows, **self.columns.binding())
+            events = read_table(self.path, self.given_format)
+            result = self.query.run_local(events, bad_rows=self.columns.bad_rows, **self.columns.binding())
         for warning in caught:
             print(f"warning: {warning.message}", file=sys.stderr)
         return result
@@ -130,25 +129,17 @@ class SparkJob:
 
     def stream(self, output_format: str) -> None:
         result, report = self._result()
-        with self._progress("finding matches"):
-            # One partition after the other passes through this process, never all of them at once.
-            if output_format == "json":
-                lines = result.mapInArrow(_to_lines, "line string").toLocalIterator(prefetchPartitions=True)
-            else:
-                lines = None
-            first = next(lines, None) if lines is not None else None
-        if lines is None:
-            self._stream_csv(result)
+        if output_format == "csv":
+            with self._progress("finding matches"):
+                table = flat_table(result.toArrow())
+            pyarrow.csv.write_csv(table, sys.stdout.buffer)
         else:
-            while first is not None:
-                sys.stdout.write(f"{first.line}\n")
-                first = next(lines, None)
+            # One partition after the other passes through this process, never all of them at once.
+            lines = result.mapInArrow(_to_lines, "line string").toLocalIterator(prefetchPartitions=True)
+            with self._progress("finding matches"):
+                first = list(islice(lines, 1))
+            sys.stdout.writelines(f"{row.line}\n" for row in chain(first, lines))
         report()
-
-    def _stream_csv(self, result: DataFrame) -> None:
-        with self._progress("finding matches"):
-            table = flat_table(result.toArrow())
-        pyarrow.csv.write_csv(table, sys.stdout.buffer)
 
     def write(self, output: Path, output_format: str) -> None:
         from streamsift.spark.sinks import flat
@@ -194,6 +185,3 @@ class SparkJob:
 def _to_lines(batches: Any) -> Any:
     for batch in batches:
         yield pa.RecordBatch.from_arrays([pa.array(json_lines(batch), pa.string())], ["line"])
-
-
-__all__ = ["Columns", "LocalJob", "SetupError", "SparkJob"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -30,8 +32,17 @@ def file_format(path: Path, given: str | None = None) -> str:
 
 
 def read_table(path: Path, given_format: str | None = None) -> pa.Table:
+    return _read(path, given_format, lambda dataset: dataset.to_table())
+
+
+def read_schema(path: Path, given_format: str | None = None) -> pa.Schema:
+    """The columns of a file, from no more of it than tells their types."""
+    return _read(path, given_format, lambda dataset: dataset.schema)
+
+
+def _read(path: Path, given_format: str | None, take: Callable[[ds.Dataset], Any]) -> Any:
     found = file_format(path, given_format)
     try:
-        return ds.dataset(path, format=found).to_table()
+        return take(ds.dataset(path, format=found))
     except (pa.ArrowInvalid, OSError) as error:
         raise BadInputError(f"{path} cannot be read as {found}: {error}") from error
