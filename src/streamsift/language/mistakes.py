@@ -119,6 +119,8 @@ def _early_end(text: str, expected: frozenset[str]) -> QuerySyntaxError:
         return QuerySyntaxError("the query is empty", hint="write a pattern, such as PATTERN SEQ(A a, B b) WITHIN 10.")
     end = len(text.rstrip())
     hint = _after_keyword(text) or _unclosed(text, end) or _expected(expected)
+    if text[:end].endswith(";"):
+        hint = "`;` stands between two events; at the end leave it out."
     if "SEQ_DEFINITION" in expected and text.split(maxsplit=1)[0].upper() == "SEQ":
         hint = "definitions are followed by a statement that uses them: PATTERN …"
     return QuerySyntaxError("the query ends too early", text, Span(end, end + 1), hint)

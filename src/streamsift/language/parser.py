@@ -56,6 +56,8 @@ def _lark() -> Lark:
 
 
 def _parse(text: str, start: str) -> Any:
+    if not isinstance(text, str):
+        raise TypeError(f"a query is text, not {text!r}")
     try:
         tree = _lark().parse(text, start=start)
     except UnexpectedInput as error:
@@ -65,6 +67,12 @@ def _parse(text: str, start: str) -> Any:
     except VisitError as error:
         if isinstance(error.orig_exc, StreamsiftError):
             raise error.orig_exc from None
+        if isinstance(error.orig_exc, RecursionError):
+            raise _too_deep() from None
         raise
     except RecursionError:
-        raise QuerySyntaxError("the query is nested too deeply", hint="split it, or drop brackets.") from None
+        raise _too_deep() from None
+
+
+def _too_deep() -> QuerySyntaxError:
+    return QuerySyntaxError("the query is nested too deeply", hint="split it, or drop brackets.")

@@ -103,6 +103,7 @@ class _Binder:
             text=self.text,
         )
         self._check_output_names(query)
+        self._check_whole_events(query)
         return query
 
     # --- classes and pattern ---
@@ -522,6 +523,14 @@ class _Binder:
             if name in seen:
                 raise self._fail(f"two output columns are called `{name}`", span, hint)
             seen.add(name)
+
+    def _check_whole_events(self, query: b.BoundQuery) -> None:
+        names = query.schema.names
+        twice = next((name for name in names if names.count(name) > 1), None)
+        whole = next((item for item in query.output if isinstance(item, b.WholeEvent)), None)
+        if twice is not None and whole is not None:
+            hint = "rename one of them, or RETURN other columns only."
+            raise self._fail(f"two columns of the events are called `{twice}`", whole.span, hint)
 
     def _group_names(self) -> tuple[s.Name, ...]:
         return self.scopes.script.statement.group_by

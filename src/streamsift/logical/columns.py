@@ -121,6 +121,8 @@ def bind_columns(
 
 
 def _bound(schema: pa.Schema, role: str, name: str, case_sensitive: bool) -> tuple[str, Kind]:
+    if not isinstance(name, str):
+        raise QueryError(f"{role}={name!r}", hint=f"`{role}` is the name of a column.")
     found = _matching(schema, name, case_sensitive)
     if not found:
         raise QueryError(f"the {role} column `{name}` is not in the data", hint=nearest(name, schema.names))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from math import isinf
+
+import pyarrow as pa
 
 from streamsift.errors import QueryError, Span, with_article
 from streamsift.language import syntax as s
@@ -139,7 +141,7 @@ class ExpressionBinder:
 
     def _zoned(self, literal: Expr, beside: Expr) -> Expr:
         if isinstance(literal, _ClockTime) and self._has_zone(beside):
-            instant = literal.written.replace(tzinfo=self.columns.zone).astimezone(UTC)
+            instant = self._in_utc(literal.written.replace(tzinfo=self.columns.zone), literal.span)
             return Constant(instant, Kind.TIMESTAMP, literal.span)
         return literal
 
@@ -186,8 +188,14 @@ class ExpressionBinder:
                 "write TIMESTAMP '2024-05-01 12:30:00', with +02:00 or Z for a zone.",
             ) from None
         if instant.tzinfo is not None:
-            return Constant(instant.astimezone(UTC), Kind.TIMESTAMP, literal.span)
+            return Constant(self._in_utc(instant, literal.span), Kind.TIMESTAMP, literal.span)
         return _ClockTime(instant.replace(tzinfo=UTC), Kind.TIMESTAMP, literal.span, written=instant)
+
+    def _in_utc(self, instant: datetime, span: Span) -> datetime:
+        try:
+            return instant.astimezone(UTC)
+        except OverflowError:
+            raise self._fail("this timestamp, in UTC, is outside the years 1 to 9999", span) from None
 
     def _timedelta(self, literal: s.Duration) -> timedelta:
         microseconds = Fraction(literal.value) * SECONDS_PER_UNIT[literal.unit] * 1_000_000
@@ -220,12 +228,10 @@ class ExpressionBinder:
         left, right = self._reconciled(self.bind(expression.left), self.bind(expression.right))
         kind = _arithmetic_kind(expression.op, left.kind, right.kind)
         if kind is None:
-            hint = _arithmetic_hint({left.kind, right.kind})
-            raise self._fail(
-                f"`{expression.op}` cannot take {with_article(left.kind.value)} and {with_article(right.kind.value)}",
-                expression.span,
-                hint,
-            )
+            # Before the columns are known, theirs is no kind to speak of.
+            kinds = [kind for kind in (left.kind, right.kind) if kind is not Kind.NULL]
+            wrong = " and ".join(with_article(kind.value) for kind in kinds)
+            raise self._fail(f"`{expression.op}` cannot take {wrong}", expression.span, _arithmetic_hint(set(kinds)))
         return Operation(expression.op, (left, right), kind, expression.span)
 
     def _call(self, call: s.Call) -> Expr:
@@ -262,7 +268,19 @@ class ExpressionBinder:
             if common is None or (common is Kind.OTHER and call.function != "COALESCE"):
                 raise self._fail(_choice_message(call.function, kind, operand.kind), argument.span)
             kind = common
+        types = list(dict.fromkeys(str(t) for o in operands for t in self._carried_types(o)))
+        if len(types) > 1:
+            raise self._fail(f"{call.function} mixes {types[0]} and {types[1]}", call.span)
         return Operation(call.function.lower(), tuple(operands), kind, call.span)
+
+    def _carried_types(self, expression: Expr) -> Iterator[pa.DataType]:
+        """The types of the nested and binary columns that an expression chooses from."""
+        match expression:
+            case Column(kind=Kind.OTHER):
+                yield self.columns.schema.field(expression.name).type
+            case Operation(kind=Kind.OTHER):
+                for operand in expression.operands:
+                    yield from self._carried_types(operand)
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,7 +394,7 @@ def _arithmetic_kind(op: str, a: Kind, b: Kind) -> Kind | None:
 
 
 def _choice_message(function: str, kind: Kind, other: Kind) -> str:
-    if Kind.OTHER in (kind, other) and kind in (Kind.NULL, Kind.OTHER):
+    if other is Kind.OTHER and kind in (Kind.NULL, Kind.OTHER):
         return f"{function} cannot order {with_article(other.value)}"
     return f"{function} mixes {with_article(kind.value)} and {with_article(other.value)}"
 

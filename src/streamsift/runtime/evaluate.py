@@ -87,30 +87,20 @@ def _value(expression: Expr, rows: Rows) -> Value:
 
 def _operation(op: str, values: Sequence[Value], expression: Operation, rows: Rows) -> Value:
     if op in ARROW:
-        return compare(op, *_literals(values, expression))
+        return compare(op, *values)
     if op in LOGIC:
         return LOGIC[op](*(_boolean(value) for value in values))
-    if op in FUNCTIONS:
-        return FUNCTIONS[op](values, expression.kind)
     if op == "in":
-        return _in(_literals(values, expression))
-    assert op in UNARY or op in BINARY, op
-    if any(is_null_typed(value) for value in values):
-        return pa.scalar(None, DEFAULT_TYPES[expression.kind])
+        return _in(values)
     try:
+        if op in FUNCTIONS:
+            return FUNCTIONS[op](values, expression.kind)
+        assert op in UNARY or op in BINARY, op
+        if any(is_null_typed(value) for value in values):
+            return pa.scalar(None, DEFAULT_TYPES[expression.kind])
         return arithmetic(op, values)
     except Overflow as error:
         raise _bad_value(str(error), expression, rows) from error
-
-
-def _literals(values: Sequence[Value], expression: Operation) -> list[Value]:
-    """A decimal literal next to a double is that double: `x = 0.1` finds the double written 0.1."""
-    if not any(is_float(value) for value in values):
-        return list(values)
-    return [
-        as_float(value) if is_decimal(value) and isinstance(operand, Constant) else value
-        for value, operand in zip(values, expression.operands, strict=True)
-    ]
 
 
 def _boolean(value: Value) -> Value:
@@ -179,7 +169,10 @@ def common(values: Sequence[Value], kind: Kind) -> list[Value]:
         target = pa.duration(_finest([value.type for value in known])) if durations else pa.large_string()
     else:
         target = known[0].type if known else DEFAULT_TYPES[kind]
-    return [as_float(value) if target == pa.float64() else pc.cast(value, target) for value in values]
+    try:
+        return [as_float(value) if target == pa.float64() else pc.cast(value, target) for value in values]
+    except pa.ArrowInvalid as error:
+        raise Overflow(f"a value does not fit {target}, the type that all of them have in common") from error
 
 
 def _finest(types: Sequence[pa.DataType]) -> str:
@@ -203,7 +196,12 @@ def _extreme(largest: bool) -> Callable[[Sequence[Value], Kind], Value]:
     def apply(values: Sequence[Value], kind: Kind) -> Value:
         values = common(values, kind)
         if not is_float(values[0]):
-            return (pc.max_element_wise if largest else pc.min_element_wise)(*values)
+            target = values[0].type
+            # Arrow has no extremes of booleans and of times with a zone: those of the numbers behind them.
+            numbers = pa.int8() if pa.types.is_boolean(target) else pa.int64() if is_instant(values[0]) else target
+            numbers = pa.int32() if pa.types.is_date32(target) else numbers
+            found = (pc.max_element_wise if largest else pc.min_element_wise)(*(pc.cast(v, numbers) for v in values))
+            return pc.cast(found, target)
         best, null = as_numpy(values[0]), missing(values[0])
         for value in values[1:]:
             other, gone = as_numpy(value), missing(value)

@@ -29,6 +29,7 @@ from streamsift.runtime.kernels import (
     limits_by_float,
     positions_in_group,
 )
+from streamsift.runtime.values import decimal_type
 
 NO_LIMIT = np.iinfo(np.int32).max
 INT64_MAX = np.iinfo(np.int64).max
@@ -103,15 +104,17 @@ def prepare(
     if bad is not None:
         _handle_bad_rows(bad, binding, columns, bad_rows, report)
         keep = np.flatnonzero(~bad)
-        ticks = _ticks(plain(time.take(pa.array(keep))), binding)
+        ticks, unit = _ticks(plain(time.take(pa.array(keep))), binding)
         order = order[keep] if binding.order else order
     else:
         keep = None
-        ticks = _ticks(plain(time), binding)
-    return _ordered(query, columns, ticks, order, keep)
+        ticks, unit = _ticks(plain(time), binding)
+    return _ordered(query, columns, ticks, unit, order, keep)
 
 
-def _ordered(query: BoundQuery, columns: Columns, ticks: Ticks, order: Int64, keep: Int64 | None) -> Events:
+def _ordered(
+    query: BoundQuery, columns: Columns, ticks: Ticks, unit: pa.DataType, order: Int64, keep: Int64 | None
+) -> Events:
     in_order = is_ordered(ticks, order)
     if not in_order:
         places = np.lexsort((order, ticks)) if order.size else np.argsort(ticks, kind="stable")
@@ -120,7 +123,7 @@ def _ordered(query: BoundQuery, columns: Columns, ticks: Ticks, order: Int64, ke
         keep = places if keep is None else keep[places]
     rows = np.arange(ticks.size, dtype=np.int32) if keep is None else keep.astype(np.int32)
     window = query.window
-    width = 0 if window is None else _width(window, columns.whole(TIME).type, ticks.dtype == np.float64)
+    width = 0 if window is None else _width(window, unit, ticks.dtype == np.float64)
     return Events(
         columns=columns,
         rows=rows,
@@ -135,22 +138,34 @@ def _ordered(query: BoundQuery, columns: Columns, ticks: Ticks, order: Int64, ke
 
 def parse_text_times(array: pa.Array) -> pa.Array:
     """ISO-8601 texts as timestamps in UTC; without a zone they are UTC already; null where a text is no time."""
-    import pandas as pd  # only text times need it, and it is slow to import
-
     texts = plain(array)
     if texts.null_count == len(texts):
         return pa.nulls(len(texts), TEXT_TIME)
     # pandas would also read "now" and "today".
-    texts = pc.if_else(pc.match_substring_regex(texts, r"^\s*\d"), texts, pa.scalar(None, texts.type))
-    parsed = pa.array(
-        pd.to_datetime(texts.to_pandas(), format="ISO8601", utc=True, errors="coerce").dt.as_unit("us"), TEXT_TIME
-    )
+    texts = _only(texts, pc.match_substring_regex(texts, r"^\s*\d"))
+    # pandas reads a text without a zone in the zone of the text before it: those with one are read apart.
+    zoned = pc.match_substring_regex(texts, r"(?i)\d[T ].*(Z|[+-][\d:]+)\s*$")
+    parsed = pc.coalesce(_parsed(_only(texts, zoned)), _parsed(_only(texts, pc.invert(zoned))))
     if parsed.null_count == texts.null_count:
         return parsed
     # pandas reads the years 1678 to 2261 only: what it left out is read by Python, once per distinct text.
-    encoded = pc.if_else(pc.is_null(parsed), texts, pa.scalar(None, texts.type)).dictionary_encode()
+    encoded = _only(texts, pc.is_null(parsed)).dictionary_encode()
     others = pa.array([_instant(text) for text in encoded.dictionary.to_pylist()], TEXT_TIME)
     return pc.coalesce(parsed, others.take(encoded.indices))
+
+
+def _only(texts: pa.Array, where: pa.Array) -> pa.Array:
+    return pc.if_else(where, texts, pa.scalar(None, texts.type))
+
+
+def _parsed(texts: pa.Array) -> pa.Array:
+    """The texts that pandas reads; null elsewhere."""
+    import pandas as pd  # only text times need it, and it is slow to import
+
+    if texts.null_count == len(texts):
+        return pa.nulls(len(texts), TEXT_TIME)
+    read = pd.to_datetime(texts.to_pandas(), format="ISO8601", utc=True, errors="coerce")
+    return pa.array(read.dt.as_unit("us"), TEXT_TIME)
 
 
 def _instant(text: str) -> datetime | None:
@@ -198,20 +213,30 @@ def _handle_bad_rows(
         warnings.warn(f"Dropped: {found}", BadRowsWarning, stacklevel=5)
 
 
-def _ticks(time: pa.Array, binding: Binding) -> Ticks:
+def _ticks(time: pa.Array, binding: Binding) -> tuple[Ticks, pa.DataType]:
+    """Times as numbers, and the type that tells what they count."""
     if pa.types.is_floating(time.type):
-        return fixed_width(time.cast(pa.float64()), np.dtype(np.float64))
+        return fixed_width(time.cast(pa.float64()), np.dtype(np.float64)), time.type
     ticks = integers(time)
+    kind = time.type
+    # Decimals of many digits, such as Spark's decimal(38,18): most have fewer places than their type.
+    for scale in range(kind.scale if ticks is None else 0):
+        kind = decimal_type(time.type.precision, scale)
+        try:
+            ticks = integers(time.cast(kind))
+        except pa.ArrowInvalid:
+            continue  # a time has more places than that
+        break
     if ticks is None:
         digits = f"{time.type} column `{binding.time}` holds a time that does not fit 64 bits"
         raise BadInputError(f"The {digits} (as a count of its last decimal). Cast it to fewer digits.")
-    return ticks
+    return ticks, kind
 
 
 def _width(window: Window, time: pa.DataType, real: bool) -> int | float:
     """The largest difference of times (or number of rows) that is inside the window, in the units of the ticks."""
     if window.kind is WindowKind.COUNT:
-        return int(window.length)
+        return min(int(window.length), NO_LIMIT)
     if real:
         return _largest_double(window.length, window.exclusive)
     length = window.length

@@ -36,6 +36,8 @@ def output_schema(query: BoundQuery) -> pa.Schema:
         match item:
             case WholeEvent(name=name):
                 fields.append(pa.field(name, event_type(query.schema)))
+            case Computed(expression=Column(name=column), name=name) if column == TIME:
+                fields.append(pa.field(name, time_type(query)))
             case Computed(expression=Column(name=column), name=name) if column in query.schema.names:
                 fields.append(pa.field(name, query.schema.field(column).type))
             case Computed(expression=expression, name=name):
