@@ -100,7 +100,7 @@ def test_check_and_explain(folder: Path) -> None:
         (["run", "q.txt", "--input", "q.txt", "--time", "ts", "--engine", "local"], "--input-format"),
         (["run", "q.txt", "--input", "e.csv", "--time", "ts", "--format", "parquet"], "--output"),
         (["run", "q.txt", "--time", "ts"], "--input"),
-        (["run", "A; !B; C", "--input", "e.csv", "--time", "ts", "--engine", "local"], "UnsupportedQuery"),
+        (["run", "A; B+; C", "--input", "e.csv", "--time", "ts", "--engine", "local"], "UnsupportedQuery"),
     ],
 )
 def test_errors(folder: Path, arguments: list[str], message: str) -> None:

@@ -27,6 +27,11 @@ EXPLAINED = {
     "count_window": "PATTERN SEQ(Up a, Up b) WITH Up = (price > 10) PARTITION BY name\n"
     "WITHIN 5 EVENTS RETURN a.price AS first, b.price - a.price AS rise",
     "flattened": "PATTERN SEQ(A a, (B b; C c)) WHERE [id] AND a.id = c.id",
+    "negation": "PATTERN SEQ(A a, !SEQ(B b, C c), D d, !E e) WHERE [id] AND b.price > a.price WITHIN 1 hour",
+    "nested_negation": "PATTERN SEQ(A a, !SEQ(B b, !C c, D d), E e) WHERE b.price + d.price > a.price WITHIN 30",
+    "conjunction": "PATTERN SEQ(A a, AND(B b, SEQ(C c, !D d)), E e) WITHIN 30",
+    "outermost_conjunction": "PATTERN AND(A a, !B b, C c) WHERE a.id = c.id",
+    "disjunction": "PATTERN SEQ(A a, OR(B b, SEQ(C c, D d)), !OR(E e, F f)) WHERE [id] AND b.price > a.price WITHIN 30",
     "two_keys": "PATTERN SEQ(A a, B b) WHERE [id] AND [name] AND a.id > b.price",
 }
 
@@ -38,9 +43,6 @@ def test_explain(name: str) -> None:
 
 
 REFUSED = {
-    "negation": "PATTERN SEQ(A a, !B b, C c)",
-    "conjunction": "PATTERN SEQ(A a, B b & C c)",
-    "disjunction": "PATTERN A a | B b",
     "kleene": "PATTERN SEQ(A a, B b+)",
     "definition": "SEQ S1 = A;B WITHIN 5\nPATTERN S1; C",
     "aggregation": "PATTERN SEQ(A a, B b)\nAGG COUNT, SUM(b.price) WITHIN 10 s",

@@ -1,4 +1,4 @@
-"""The flat case files on Spark batch, in as many partitions as there are."""
+"""The case files on Spark batch, wherever the rows lie."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from pyspark.sql import SparkSession
 
 import streamsift as ss
 from casefile import Case, assert_rows, load_cases
+from supported import is_evaluated
 
 
 @pytest.mark.parametrize(
-    "case", [c for c in load_cases() if c.file.startswith("flat_") and c.error is None], ids=lambda case: case.id
+    "case", [c for c in load_cases() if c.error is None and is_evaluated(c.query)], ids=lambda case: case.id
 )
-def test_flat_case(spark: SparkSession, case: Case) -> None:
+def test_case(spark: SparkSession, case: Case) -> None:
     df = spark.createDataFrame(case.table()).repartition(2)
     result = ss.query(case.query).run(df, time=case.time, type=case.type, order=case.order)
     assert_rows(case, result.toArrow().to_pylist())

@@ -1,4 +1,4 @@
-"""Generated flat queries on Spark batch: what the oracle says, wherever the rows lie."""
+"""Generated queries on Spark batch: what the oracle says, wherever the rows lie."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ import os
 
 import pyarrow as pa
 from hypothesis import HealthCheck, assume, given, note, settings
+from hypothesis import strategies as st
 from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
 import streamsift as ss
-from strategies import flat_queries, streams
+from strategies import flat_queries, queries, streams
 from streamsift.language import Script, print_script
-from test_generated import SCHEMA, Rows, assert_same
+from test_generated import DETECTION, SCHEMA, Rows, assert_same
 
 LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
 
 
 # With `order` bound: rows of equal time have no order of their own on Spark, and count windows would see that.
 @settings(max_examples=500 if LARGE else 40, suppress_health_check=list(HealthCheck))
-@given(script=flat_queries(), rows=streams())
-def test_flat_queries(spark: SparkSession, script: Script, rows: Rows) -> None:
+@given(script=st.one_of(flat_queries(), queries(max_depth=4, **DETECTION)), rows=streams())
+def test_queries(spark: SparkSession, script: Script, rows: Rows) -> None:
     for place, row in enumerate(rows):
         row["seq"] = place
     note(print_script(script))

@@ -19,7 +19,7 @@ def drop_implied_equalities(query: b.BoundQuery) -> b.BoundQuery:
         return side
 
     for predicate in query.predicates:
-        sides = column_equality(predicate)
+        sides = column_sides(predicate) if predicate.scope == b.ROOT_SCOPE else None
         if sides is not None:
             left, right = root(sides[0]), root(sides[1])
             if left == right:
@@ -29,9 +29,12 @@ def drop_implied_equalities(query: b.BoundQuery) -> b.BoundQuery:
     return replace(query, predicates=tuple(kept))
 
 
-def column_equality(predicate: b.Predicate) -> tuple[tuple[int, str], tuple[int, str]] | None:
-    """The two (variable, column) sides of an equality between plain columns of the match itself."""
-    if predicate.predicate_class is b.PredicateClass.EQUALITY and predicate.scope == b.ROOT_SCOPE:
+Side = tuple[int, str]  # a variable and a column of its event
+
+
+def column_sides(predicate: b.Predicate) -> tuple[Side, Side] | None:
+    """The two sides of an equality between plain columns."""
+    if predicate.predicate_class is b.PredicateClass.EQUALITY:
         match predicate.expression:
             case b.Operation(operands=(b.Column() as left, b.Column() as right)):
                 return (left.variable, left.name), (right.variable, right.name)

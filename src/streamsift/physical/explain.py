@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_class, describe_expression, describe_query
-from streamsift.physical.plan import DetectPlan, Pair
+from streamsift.physical.plan import DetectPlan, Edge, Limit, Negation, Pair, Step
 
 
 def explain(
@@ -34,24 +34,56 @@ def _optimised(optimised: b.BoundQuery, rules: tuple[str, ...]) -> list[str]:
 
 
 def _physical(plan: DetectPlan) -> Iterator[str]:
-    variables, binding = plan.query.variables, plan.query.binding
-    yield f"detect, {len(plan.steps)} step{'s' if len(plan.steps) > 1 else ''}"
-    for number, step in enumerate(plan.steps, start=1):
-        variable = variables[step.variable]
-        yield f"{number}. {variable.name}: {describe_class(variable.event_class, binding)}"
-        for expression in step.local:
-            yield f"   filter  {describe_expression(expression, variables)}"
-        for pair in step.lookup:
-            yield f"   lookup  {_pair(pair, variables)}"
-        for pair in step.pairs:
-            yield f"   compare {_pair(pair, variables)}"
-        for expression in step.filters:
-            yield f"   check   {describe_expression(expression, variables)}"
+    for number, alternative in enumerate(plan.alternatives, start=1):
+        count = f"{len(alternative.steps)} step{'s' if len(alternative.steps) > 1 else ''}"
+        yield f"detect, {count}" if len(plan.alternatives) == 1 else f"alternative {number}: detect, {count}"
+        yield from _steps(alternative.query, alternative.steps, alternative.steps, "", 0)
+        yield from _negations(alternative.query, alternative.negations, alternative.steps, "")
     window = plan.query.window
     if window is not None and window.kind is b.WindowKind.COUNT:
         yield "window by row position: every row counts, so no row can be filtered before its position is known"
-        if binding.order is None:
+        if plan.query.binding.order is None:
             yield "warning: rows of equal time have their input order locally and any order on Spark; bind `order`"
+
+
+def _steps(
+    query: b.BoundQuery, steps: tuple[Step, ...], chain: tuple[Step, ...], indent: str, first: int
+) -> Iterator[str]:
+    variables = query.variables
+    for number, step in enumerate(steps, start=first):
+        variable = variables[step.variable]
+        yield f"{indent}{number + 1}. {variable.name}: {describe_class(variable.event_class, query.binding)}"
+        if step.after != (() if number == 0 else (number - 1,)) and (number > first or step.after):
+            after = ", ".join(variables[chain[earlier].variable].name for earlier in step.after)
+            yield f"{indent}   {f'after {after}' if after else 'in any order'}"
+        for expression in step.local:
+            yield f"{indent}   filter  {describe_expression(expression, variables)}"
+        for pair in step.lookup:
+            yield f"{indent}   lookup  {_pair(pair, variables)}"
+        for pair in step.pairs:
+            yield f"{indent}   compare {_pair(pair, variables)}"
+        for expression in step.filters:
+            yield f"{indent}   check   {describe_expression(expression, variables)}"
+
+
+def _negations(
+    query: b.BoundQuery, negations: tuple[Negation, ...], chain: tuple[Step, ...], indent: str
+) -> Iterator[str]:
+    for negation in negations:
+        inside = (*chain, *negation.steps)
+        when = query.variables[chain[negation.ready].variable].name
+        interval = f"{_limit(query, negation.lower, chain)}, {_limit(query, negation.upper, chain)}"
+        how = "ends at the first hit" if negation.is_simple else "occurrences are tested in chunks"
+        yield f"{indent}not, {interval}; decided once {when} is bound; {how}"
+        yield from _steps(query, negation.steps, inside, indent + "  ", negation.first)
+        yield from _negations(query, negation.negations, inside, indent + "  ")
+
+
+def _limit(query: b.BoundQuery, limit: Limit, chain: tuple[Step, ...]) -> str:
+    names = ", ".join(query.variables[chain[step].variable].name for step in limit.steps)
+    if limit.edge is Edge.WINDOW_START and query.window is None:
+        return "from the beginning"
+    return f"{limit.edge.value} {names}".rstrip()
 
 
 def _pair(pair: Pair, variables: tuple[b.Variable, ...]) -> str:

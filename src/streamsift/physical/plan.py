@@ -1,8 +1,10 @@
-"""The physical plan of detection: how the engine will find the matches of a flat sequence, step by step."""
+"""The physical plan of detection: how the engine will find the matches of a pattern, step by step."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 
 from streamsift.logical.bound import BoundQuery, Expr
 
@@ -21,23 +23,87 @@ class Pair:
 class Step:
     """Extends partial matches by one variable.
 
+    `after`: earlier steps whose events come strictly before this one's.
     `lookup`: equalities with ONE earlier step, that find the candidates by key instead of by scan.
     `pairs`: comparisons with earlier steps, checked code by code in the kernel.
-    `filters`: every other predicate that is complete once this variable is bound.
+    `filters`: every other predicate that is complete once this variable is bound; `reads` the earlier steps they name.
     """
 
     variable: int
+    after: tuple[int, ...]
     local: tuple[Expr, ...]
     lookup: tuple[Pair, ...]
     pairs: tuple[Pair, ...]
     filters: tuple[Expr, ...]
+    reads: tuple[int, ...] = ()
+
+
+class Edge(Enum):
+    """Where the interval of a negation begins or ends. The value is how explain spells it."""
+
+    AFTER = "after"  # the last event of some steps
+    BEFORE = "before"  # the first event of some steps
+    WINDOW_START = "from end − w"  # the lower edge of an outermost pattern
+    WINDOW_END = "to start + w"  # the upper edge of an outermost SEQ: postponed until time has passed it
+    MATCH_END = "to the end of the match"  # the upper edge of an AND that no SEQ encloses
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    edge: Edge
+    steps: tuple[int, ...] = ()  # for AFTER and BEFORE
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """A sub-pattern that must not occur in an interval.
+
+    Its steps are numbered on from those of the pattern around it, `first` being the first: an inner step may refer to
+    any step of the patterns that enclose it. `ready` is the outer step after which all that it refers to is bound.
+    """
+
+    first: int
+    lower: Limit
+    upper: Limit
+    steps: tuple[Step, ...]
+    negations: tuple[Negation, ...]
+    ready: int
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether one search can decide it: no negation inside, no predicate that the kernel cannot test."""
+        return not self.negations and not any(step.filters for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One way to match: a choice at every OR. Its steps stand in the order of appearance."""
+
+    query: BoundQuery
+    steps: tuple[Step, ...]
+    negations: tuple[Negation, ...]
+
+    @property
+    def is_sequence(self) -> bool:
+        return all(step.after == (number - 1,) for number, step in enumerate(self.steps) if number)
+
+    def all_steps(self) -> Iterator[Step]:
+        """The steps, then those of all negations at any depth."""
+
+        def inside(negations: tuple[Negation, ...]) -> Iterator[Step]:
+            for negation in negations:
+                yield from negation.steps
+                yield from inside(negation.negations)
+
+        yield from self.steps
+        yield from inside(self.negations)
 
 
 @dataclass(frozen=True, slots=True)
 class DetectPlan:
-    """`steps` in the order of the sequence; `keys` the columns that every variable of a match shares."""
+    """All alternatives; `keys` are the columns that all variables of a match share, negated ones too."""
 
     query: BoundQuery
-    steps: tuple[Step, ...]
+    alternatives: tuple[Alternative, ...]
     keys: tuple[str, ...]
     reasons: tuple[str, ...]

@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import chain, product
 
 from streamsift.errors import Span, UnsupportedQuery
 from streamsift.logical import bound as b
 from streamsift.logical.expressions import variables_of
-from streamsift.optimizer.drop_implied_equalities import column_equality
-from streamsift.physical.plan import DetectPlan, Pair, Step
+from streamsift.optimizer.drop_implied_equalities import Side, column_sides
+from streamsift.physical.plan import Alternative, DetectPlan, Edge, Limit, Negation, Pair, Step
 
 _MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def plan(query: b.BoundQuery) -> DetectPlan:
-    """Detection of a flat sequence, left to right."""
-    order = _flat_sequence(query)
-    place = {variable: number for number, variable in enumerate(order)}
-    steps = tuple(_step(query, order[number], place) for number in range(len(order)))
-    keys = shared_columns(query, order)
-    return DetectPlan(query, steps, keys, tuple(_reasons(query, steps, keys)))
+    """Detection, left to right, one alternative for each choice at the ORs."""
+    _refuse_what_is_not_evaluated(query)
+    alternatives = tuple(_alternative(query, node) for (node,) in or_free_forms(query.pattern))
+    keys = _shared_columns(query, alternatives)
+    return DetectPlan(query, alternatives, keys, tuple(_reasons(alternatives, keys)))
 
 
-def _flat_sequence(query: b.BoundQuery) -> tuple[int, ...]:
-    """The variables of a flat sequence in order; anything else is refused here, and only here."""
-
+def _refuse_what_is_not_evaluated(query: b.BoundQuery) -> None:
     def refuse(what: str, span: Span) -> UnsupportedQuery:
         return UnsupportedQuery(
             f"{what} cannot be evaluated yet",
             query.text,
             span,
-            "this version finds flat sequences of single events: `A; B; C` or SEQ(A, B, C).",
+            "this version finds patterns of single events with SEQ, AND, OR and `!`.",
         )
 
     if query.aggregates:
@@ -38,35 +37,167 @@ def _flat_sequence(query: b.BoundQuery) -> tuple[int, ...]:
     if query.ranking:
         raise refuse("ranking (PREF)", query.ranking.objectives[0].span)
 
-    def leaves(node: b.Node) -> list[int]:
+    def visit(node: b.Node) -> None:
         match node:
             case b.Leaf():
                 quantifier = query.variables[node.variable].quantifier
                 if quantifier is not None:
                     raise refuse("a Kleene class (`+`, `*`, `[n]`)", quantifier.span)
-                return [node.variable]
-            case b.Sequence():
-                return [variable for child in node.children for variable in leaves(child)]
+            case b.Sequence() | b.Conjunction() | b.Disjunction():
+                for child in node.children:
+                    visit(child)
             case b.Negated():
-                raise refuse("negation (`!`)", node.span)
-            case b.Conjunction():
-                raise refuse("AND of patterns", node.span)
-            case b.Disjunction():
-                raise refuse("OR of patterns", node.span)
+                visit(node.child)
             case b.SubPattern():
                 raise refuse(f"the definition `{node.name}`", node.span)
 
-    return tuple(leaves(query.pattern))
+    visit(query.pattern)
 
 
-def _step(query: b.BoundQuery, variable: int, place: dict[int, int]) -> Step:
-    """The step that binds a variable, with every predicate that is complete once it is bound."""
+# --- alternatives ------------------------------------------------------------------------------------------------
+
+
+def or_free_forms(node: b.Node) -> list[tuple[b.Node, ...]]:
+    """The pattern without OR, once for each choice. A form is a tuple: !(x | y) is !x and !y, side by side."""
+    match node:
+        case b.Disjunction():
+            return [form for child in node.children for form in or_free_forms(child)]
+        case b.Negated():
+            return [tuple(replace(node, child=inner) for (inner,) in or_free_forms(node.child))]
+        case b.Sequence() | b.Conjunction():
+            choices = product(*(or_free_forms(child) for child in node.children))
+            return [(replace(node, children=tuple(chain.from_iterable(choice))),) for choice in choices]
+        case _:
+            return [(node,)]
+
+
+def _alternative(query: b.BoundQuery, node: b.Node) -> Alternative:
+    is_outermost_and = isinstance(node, b.Conjunction)
+    upper = Limit(Edge.MATCH_END if is_outermost_and else Edge.WINDOW_END)
+    steps, negations = _Scope(query, b.ROOT_SCOPE, {}, {}).plan(node, Limit(Edge.WINDOW_START), upper)
+    alternative = Alternative(query, steps, negations)
+    last = len(steps) - 1
+    if not alternative.is_sequence:
+        # An event of the match may lie inside a negation's interval, and does not forbid itself: all must be bound.
+        return replace(alternative, negations=tuple(replace(n, ready=last) for n in negations))
+    return alternative
+
+
+@dataclass(slots=True)
+class _Scope:
+    """Plans the positive part of a pattern, or of a negated sub-pattern, and the negations inside it."""
+
+    query: b.BoundQuery
+    scope: int
+    outer: dict[int, int]  # steps of the patterns around, by variable
+    equal: dict[Side, Side]  # a union-find forest: what the patterns around make equal
+
+    def plan(self, node: b.Node, lower: Limit, upper: Limit) -> tuple[tuple[Step, ...], tuple[Negation, ...]]:
+        first = len(self.outer)
+        place = dict(self.outer)
+        for variable in _leaves(node):
+            place[variable] = len(place)
+        after: dict[int, tuple[int, ...]] = {}
+        found: list[tuple[b.Negated, Limit, Limit]] = []
+        self._walk(node, (), lower, upper, place, after, found)
+        predicates = self._predicates(place)
+        steps = tuple(_step(predicates, v, place, after[v]) for v, p in place.items() if p >= first)
+        last = len(place) - 1
+        negations = tuple(self._negation(negated, low, high, place, last) for negated, low, high in found)
+        return steps, negations
+
+    def _predicates(self, place: dict[int, int]) -> list[b.Predicate]:
+        """The scope's own predicates, without equalities that others imply.
+
+        A piece applies only where all its variables are bound: not in the other branch of an OR.
+        """
+        own = [p for p in self.query.predicates if p.scope == self.scope and place.keys() >= set(p.variables)]
+        needed = []
+        for predicate in sorted(own, key=lambda p: max((place[v] for v in p.variables), default=0)):
+            sides = column_sides(predicate)
+            if sides is not None:
+                left, right = self._representative(sides[0]), self._representative(sides[1])
+                if left == right:
+                    continue
+                self.equal[right] = left
+            needed.append(predicate)
+        return needed
+
+    def _representative(self, side: Side) -> Side:
+        while side in self.equal:
+            side = self.equal[side]
+        return side
+
+    def _walk(
+        self,
+        node: b.Node,
+        preceding: tuple[int, ...],
+        lower: Limit,
+        upper: Limit,
+        place: dict[int, int],
+        after: dict[int, tuple[int, ...]],
+        found: list[tuple[b.Negated, Limit, Limit]],
+    ) -> None:
+        """Hands order and bounds down: a component of a SEQ is bounded by its positive neighbours, or inherits."""
+        match node:
+            case b.Leaf():
+                after[node.variable] = preceding
+            case b.Negated():
+                found.append((node, lower, upper))
+            case b.Conjunction():
+                for child in node.children:
+                    self._walk(child, preceding, lower, upper, place, after, found)
+            case b.Sequence():
+                parts = [tuple(place[v] for v in _leaves(child)) for child in node.children]
+                for number, child in enumerate(node.children):
+                    before = next((p for p in reversed(parts[:number]) if p), ())
+                    behind = next((p for p in parts[number + 1 :] if p), ())
+                    low = Limit(Edge.AFTER, before) if before else lower
+                    high = Limit(Edge.BEFORE, behind) if behind else upper
+                    self._walk(child, before or preceding, low, high, place, after, found)
+
+    def _negation(self, negated: b.Negated, lower: Limit, upper: Limit, place: dict[int, int], last: int) -> Negation:
+        inner = _Scope(self.query, negated.scope, place, dict(self.equal))
+        steps, negations = inner.plan(negated.child, lower, upper)
+        at_an_edge = not (lower.steps and upper.steps)
+        used = {*lower.steps, *upper.steps} | {step for step in _steps_used(steps, negations) if step <= last}
+        return Negation(len(place), lower, upper, steps, negations, last if at_an_edge else max(used))
+
+
+def _leaves(node: b.Node) -> list[int]:
+    """The positive variables of a pattern, in order of appearance."""
+    match node:
+        case b.Leaf():
+            return [node.variable]
+        case b.Sequence() | b.Conjunction():
+            return [variable for child in node.children for variable in _leaves(child)]
+        case _:
+            return []
+
+
+def _steps_used(steps: tuple[Step, ...], negations: tuple[Negation, ...]) -> set[int]:
+    """The steps that predicates and bounds of a sub-pattern refer to."""
+    used: set[int] = set()
+    for step in steps:
+        used |= {pair.earlier for pair in (*step.lookup, *step.pairs)} | set(step.reads)
+    for negation in negations:
+        used |= {*negation.lower.steps, *negation.upper.steps}
+        used |= _steps_used(negation.steps, negation.negations)
+    return used
+
+
+# --- steps -------------------------------------------------------------------------------------------------------
+
+
+def _step(predicates: list[b.Predicate], variable: int, place: dict[int, int], after: tuple[int, ...]) -> Step:
+    """The step that binds a variable, with every predicate of its scope that is complete once it is bound."""
     number = place[variable]
     local: list[b.Expr] = []
     equalities: list[Pair] = []
     pairs: list[Pair] = []
     filters: list[b.Expr] = []
-    for predicate in query.predicates:
+    reads: set[int] = set()
+    for predicate in predicates:
         if max((place[v] for v in predicate.variables), default=0) != number:
             continue
         match predicate.predicate_class:
@@ -78,11 +209,13 @@ def _step(query: b.BoundQuery, variable: int, place: dict[int, int]) -> Step:
                 pairs.append(_pair(predicate.expression, place))
             case _:
                 filters.append(predicate.expression)
+                reads |= {place[v] for v in predicate.variables}
     # The candidates are looked up by the equalities with one earlier step: the one that has most of them.
     shared = Counter(pair.earlier for pair in equalities).most_common(1)
     lookup = tuple(p for p in equalities if shared and p.earlier == shared[0][0])
     rest = tuple(p for p in equalities if p not in lookup)
-    return Step(variable, tuple(local), lookup, (*rest, *pairs), tuple(filters))
+    reads.discard(number)
+    return Step(variable, after, tuple(local), lookup, (*rest, *pairs), tuple(filters), tuple(sorted(reads)))
 
 
 def _pair(expression: b.Expr, place: dict[int, int]) -> Pair:
@@ -94,29 +227,43 @@ def _pair(expression: b.Expr, place: dict[int, int]) -> Pair:
     return Pair(place[right_variable], _MIRRORED[expression.op], right, left)
 
 
-def shared_columns(query: b.BoundQuery, order: tuple[int, ...]) -> tuple[str, ...]:
-    """The columns whose equality joins all variables of a match: work can be split by them."""
-    links: dict[str, list[tuple[int, int]]] = {}
+# --- keys --------------------------------------------------------------------------------------------------------
+
+
+def _shared_columns(query: b.BoundQuery, alternatives: tuple[Alternative, ...]) -> tuple[str, ...]:
+    """The columns whose equality joins all variables of every alternative: work can be split by them."""
+    columns: list[str] = []
     for predicate in query.predicates:
-        sides = column_equality(predicate)
-        if sides is not None and sides[0][1] == sides[1][1] != b.TIME:
-            links.setdefault(sides[0][1], []).append((sides[0][0], sides[1][0]))
-    keys = []
-    for column, pairs in links.items():
-        reached = {order[0]}
-        while more := {x for pair in pairs if reached & set(pair) for x in pair} - reached:
-            reached |= more
-        if reached == set(order):
-            keys.append(column)
-    return tuple(keys)
+        sides = column_sides(predicate)
+        if sides is not None and sides[0][1] == sides[1][1] != b.TIME and sides[0][1] not in columns:
+            columns.append(sides[0][1])
+    return tuple(c for c in columns if all(_joins_all(query, alternative, c) for alternative in alternatives))
 
 
-def _reasons(query: b.BoundQuery, steps: tuple[Step, ...], keys: tuple[str, ...]) -> list[str]:
+def _joins_all(query: b.BoundQuery, alternative: Alternative, column: str) -> bool:
+    variables = {step.variable for step in alternative.all_steps()}
+    links = []
+    for predicate in query.predicates:
+        sides = column_sides(predicate)
+        if sides is not None and {sides[0], sides[1]} <= {(v, column) for v in variables}:
+            links.append({sides[0][0], sides[1][0]})
+    reached = {alternative.steps[0].variable}
+    while more := {v for link in links if reached & link for v in link} - reached:
+        reached |= more
+    return reached == variables
+
+
+def _reasons(alternatives: tuple[Alternative, ...], keys: tuple[str, ...]) -> list[str]:
     reasons = ["detect: the query asks for matches, so they are built, last and as row numbers"]
-    if len(steps) > 1:
+    longest = max(len(alternative.steps) for alternative in alternatives)
+    if len(alternatives) > 1:
+        reasons.append(f"OR: its {len(alternatives)} choices are found one after the other")
+    if longest > 1:
         reasons.append("left to right: each step looks ahead from the event before it, within the window of the first")
+    if any(alternative.negations for alternative in alternatives):
+        reasons.append("negations: outer events first, then a search inside the interval that ends at the first hit")
     if keys:
         reasons.append(f"keyed by {', '.join(keys)}: every variable of a match shares it")
-    elif len(steps) > 1:
+    elif longest > 1 or any(alternative.negations for alternative in alternatives):
         reasons.append("no key: no column is equal in all variables")
     return reasons

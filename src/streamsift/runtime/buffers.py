@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from streamsift.logical.bound import THIS_ROW, Column, Expr, Operation, WindowKind
-from streamsift.physical.plan import DetectPlan, Pair, Step
+from streamsift.physical.plan import Alternative, Pair, Step
 from streamsift.runtime import kernels, search
 from streamsift.runtime.candidates import candidates, step_rows, stream_rows
 from streamsift.runtime.codes import codes, group_codes
@@ -66,7 +66,7 @@ class Parts:
         return np.concatenate([np.empty(0, dtype), *self.arrays])
 
 
-def pack(plan: DetectPlan, events: Events) -> Packed | None:
+def pack(plan: Alternative, events: Events) -> Packed | None:
     """The buffers of all steps, or None if a step has no candidate, so that there is no match."""
     if events.width < 0:
         return None
@@ -88,7 +88,7 @@ def anonymous(expression: Expr) -> Expr:
     return expression
 
 
-def find_lookups(plan: DetectPlan, events: Events, places: Sequence[Int32]) -> list[Lookup]:
+def find_lookups(plan: Alternative, events: Events, places: Sequence[Int32]) -> list[Lookup]:
     """Codes for every lookup. Steps that share a key (`[id]`) are coded together, so each value is read once."""
     rows = [stream_rows(plan, events, part) for part in places]
     families = _families(plan.steps)
@@ -143,7 +143,7 @@ def _families(steps: Sequence[Step]) -> list[Family | None]:
 # --- packing -------------------------------------------------------------------------------------------------------
 
 
-def _assemble(plan: DetectPlan, events: Events, places: Sequence[Int32], lookups: Sequence[Lookup]) -> Packed:
+def _assemble(plan: Alternative, events: Events, places: Sequence[Int32], lookups: Sequence[Lookup]) -> Packed:
     in_partitions = (
         bool(plan.query.partition_by) and events.window is not None and events.window.kind is WindowKind.COUNT
     )
@@ -216,7 +216,7 @@ def _in_order(column: Int32, order: Int32 | None) -> Int32:
 
 
 def _coded(
-    plan: DetectPlan, events: Events, pair: Pair, rows: Sequence[Int32], code_parts: Parts
+    plan: Alternative, events: Events, pair: Pair, rows: Sequence[Int32], code_parts: Parts
 ) -> tuple[int, int, int, int]:
     """The pair's row of Buffers.pairs; `rows` are those of the steps so far, the last of them this one."""
     earlier = evaluate(pair.earlier_side, step_rows(plan, events, rows[pair.earlier]))

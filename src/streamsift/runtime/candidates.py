@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streamsift.logical.bound import ClassRule, EventClass
-from streamsift.physical.plan import DetectPlan
+from streamsift.physical.plan import Alternative
 from streamsift.runtime import kernels
 from streamsift.runtime.columns import nulls, plain
 from streamsift.runtime.evaluate import Rows, mask
@@ -17,7 +17,7 @@ from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Int32
 
 
-def candidates(plan: DetectPlan, events: Events) -> list[Int32]:
+def candidates(plan: Alternative, events: Events) -> list[Int32]:
     """For each step the places in the stream whose rows are of its class and pass its local predicates."""
     classes = [plan.query.variables[step.variable].event_class for step in plan.steps]
     by_class = _places_by_class(classes, plan, events)
@@ -34,19 +34,19 @@ def candidates(plan: DetectPlan, events: Events) -> list[Int32]:
     return found
 
 
-def step_rows(plan: DetectPlan, events: Events, rows: Int32) -> Rows:
+def step_rows(plan: Alternative, events: Events, rows: Int32) -> Rows:
     """What the expressions of one step see at these rows of the table, whichever variable they name."""
     return Rows(lambda _, name: events.columns.at(name, rows), rows.size, plan.query.text)
 
 
-def stream_rows(plan: DetectPlan, events: Events, places: Int32) -> Rows:
+def stream_rows(plan: Alternative, events: Events, places: Int32) -> Rows:
     """The same at ascending places of the stream; nothing is gathered if they are all of the table."""
     if events.in_input_order and places.size == events.columns.table.num_rows:
         return Rows(lambda _, name: events.columns.whole(name), places.size, plan.query.text)
     return step_rows(plan, events, events.rows_at(places))
 
 
-def _places_by_class(classes: Sequence[EventClass], plan: DetectPlan, events: Events) -> dict[EventClass, Int32]:
+def _places_by_class(classes: Sequence[EventClass], plan: Alternative, events: Events) -> dict[EventClass, Int32]:
     found: dict[EventClass, Int32] = {}
     typed = sorted({c.name for c in classes if c.rule is ClassRule.TYPE})
     by_name = _places_by_name(typed, plan, events) if typed else {}
@@ -67,7 +67,7 @@ def _places_by_class(classes: Sequence[EventClass], plan: DetectPlan, events: Ev
     return found
 
 
-def _places_by_name(names: Sequence[str], plan: DetectPlan, events: Events) -> dict[str, Int32]:
+def _places_by_name(names: Sequence[str], plan: Alternative, events: Events) -> dict[str, Int32]:
     """The places of the rows of each type: one pass, however many names."""
     assert plan.query.binding.type is not None
     types = events.columns.whole(plan.query.binding.type)

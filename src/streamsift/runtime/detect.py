@@ -14,11 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import Expr
-from streamsift.physical.plan import DetectPlan
+from streamsift.physical.plan import Alternative, DetectPlan
 from streamsift.runtime.buffers import Packed, pack
 from streamsift.runtime.evaluate import Rows, mask
 from streamsift.runtime.events import BadRows, Events, prepare
 from streamsift.runtime.kernels import Bool, Int32
+from streamsift.runtime.nested import NestedSearch
 from streamsift.runtime.output import known_columns, output_schema, result_batches
 from streamsift.runtime.search import CURSOR_FIELDS, DONE, extend
 
@@ -48,19 +49,16 @@ def detect(
 
 def _batches(plan: DetectPlan, events: Events) -> Iterator[pa.RecordBatch]:
     schema = output_schema(plan.query)
-    known = known_columns(plan, CHUNK_MATCHES)
-    for rows in match_rows(plan, events):
-        yield from result_batches(plan, schema, events, known, rows)
+    for alternative in plan.alternatives:
+        known = known_columns(alternative, CHUNK_MATCHES)
+        for rows in match_rows(alternative, events):
+            yield from result_batches(alternative, schema, events, known, rows)
 
 
-def match_rows(plan: DetectPlan, events: Events, chunk: int = CHUNK_MATCHES) -> Iterator[Int32]:
+def match_rows(plan: Alternative, events: Events, chunk: int = CHUNK_MATCHES) -> Iterator[Int32]:
     """The matches in chunks [steps, m]: the table row that each step binds."""
-    packed = pack(plan, events)
-    if packed is None:
-        return
-    search = Search(plan, events, packed, chunk)
     waiting: list[Int32] = []
-    for rows in search.matches():
+    for rows in _chunks(plan, events, chunk):
         waiting.append(rows)
         # Filters may leave few matches of a chunk: gather them, as every batch has its price.
         if sum(part.shape[1] for part in waiting) >= chunk // 2:
@@ -70,7 +68,16 @@ def match_rows(plan: DetectPlan, events: Events, chunk: int = CHUNK_MATCHES) -> 
         yield waiting[0] if len(waiting) == 1 else np.concatenate(waiting, axis=1)
 
 
-def stages(plan: DetectPlan) -> list[Stage]:
+def _chunks(plan: Alternative, events: Events, chunk: int) -> Iterator[Int32]:
+    """A plain sequence by the search of sequences; AND and negations by the search inside intervals."""
+    if plan.negations or not plan.is_sequence:
+        for places in NestedSearch(plan, events, chunk).matches():
+            yield events.rows[places]
+    elif (packed := pack(plan, events)) is not None:
+        yield from Search(plan, events, packed, chunk).matches()
+
+
+def stages(plan: Alternative) -> list[Stage]:
     """The steps cut after every one with filters. The first stage is step 0 alone: its entries are partial matches."""
     found = [Stage(0, 0, plan.steps[0].filters)]
     first = 1
@@ -85,7 +92,7 @@ def stages(plan: DetectPlan) -> list[Stage]:
 class Search:
     """One run of a plan over packed events."""
 
-    plan: DetectPlan
+    plan: Alternative
     events: Events
     packed: Packed
     chunk: int

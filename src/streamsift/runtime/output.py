@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import TIME, BoundQuery, ClassRule, Column, Computed, Kind, TimeKind, WholeEvent
-from streamsift.physical.plan import DetectPlan, Pair
+from streamsift.physical.plan import Alternative, Pair
 from streamsift.runtime.columns import Columns, take
 from streamsift.runtime.evaluate import Rows, evaluate
 from streamsift.runtime.events import TEXT_TIME, Events
@@ -59,7 +60,7 @@ def event_type(schema: pa.Schema) -> pa.DataType:
     return pa.struct([pa.field(field.name, field.type) for field in schema])
 
 
-def known_columns(plan: DetectPlan, length: int) -> Known:
+def known_columns(plan: Alternative, length: int) -> Known:
     """The type of a class by type is one text, here in batches of up to `length`; `[id]` makes columns equal."""
     name = plan.query.binding.type
     typed = name is not None and pa.types.is_string(plan.query.schema.field(name).type)
@@ -81,7 +82,7 @@ def known_columns(plan: DetectPlan, length: int) -> Known:
 
 
 def result_batches(
-    plan: DetectPlan, schema: pa.Schema, events: Events, known: Known, rows: Int32
+    plan: Alternative, schema: pa.Schema, events: Events, known: Known, rows: Int32
 ) -> Iterator[pa.RecordBatch]:
     """The result of the matches whose events are the table rows rows[step, match]."""
     try:
@@ -95,12 +96,15 @@ def result_batches(
         yield from result_batches(plan, schema, events, known, rows[:, half:])
 
 
-def _batch(plan: DetectPlan, schema: pa.Schema, events: Events, known: Known, rows: Int32) -> pa.RecordBatch:
+def _batch(plan: Alternative, schema: pa.Schema, events: Events, known: Known, rows: Int32) -> pa.RecordBatch:
     query = plan.query
+    count = rows.shape[1]
     indices = {step.variable: pa.array(rows[number]) for number, step in enumerate(plan.steps)}
     gathered: dict[Attribute, pa.Array] = {}
 
     def column(variable: int, name: str) -> pa.Array:
+        if variable not in indices:  # of a branch not taken
+            return pa.nulls(count, events.columns.whole(name).type)
         attribute = known.equals.get((variable, name), (variable, name))
         if attribute not in gathered:
             constant = known.constants.get(attribute)
@@ -111,9 +115,11 @@ def _batch(plan: DetectPlan, schema: pa.Schema, events: Events, known: Known, ro
         return gathered[attribute]
 
     seen = Rows(column, rows.shape[1], query.text)
-    arrays = []
+    arrays: list[pa.Array] = []
     for item in query.output:
         match item:
+            case WholeEvent(variable=variable) if variable not in indices:
+                arrays.append(pa.nulls(count, schema.field(len(arrays)).type))
             case WholeEvent(variable=variable):
                 parts = [_cast(column(variable, name), wanted) for name, wanted in known.types]
                 arrays.append(pa.StructArray.from_arrays(parts, fields=known.fields))
@@ -123,8 +129,19 @@ def _batch(plan: DetectPlan, schema: pa.Schema, events: Events, known: Known, ro
                 arrays.append(_cast(evaluate(expression, seen), schema.field(len(arrays)).type))
     if query.show_bounds:
         time = TIME if query.binding.time_kind is TimeKind.TEXT else query.binding.time
-        arrays += [column(step.variable, time) for step in (plan.steps[0], plan.steps[-1])]
+        if plan.is_sequence:
+            arrays += [column(step.variable, time) for step in (plan.steps[0], plan.steps[-1])]
+        else:
+            arrays += [take(events.columns.whole(time), pa.array(ends)) for ends in _first_and_last(events, rows)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _first_and_last(events: Events, rows: Int32) -> tuple[Int32, Int32]:
+    """The table rows of each match's earliest and latest event."""
+    ranks = np.empty(events.columns.table.num_rows, np.int32)
+    ranks[events.rows] = events.rank
+    of_match, numbers = ranks[rows], np.arange(rows.shape[1])
+    return rows[of_match.argmin(axis=0), numbers], rows[of_match.argmax(axis=0), numbers]
 
 
 def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -79,6 +79,24 @@ def first_above(values: Int32, base: int, low: int, high: int, hint: int, bound:
 
 
 @njit(cache=True, nogil=True)
+def holds(operator: int, earlier: int, this: int) -> bool:
+    """Whether `earlier operator this` is true of two codes; with an unknown one it is not."""
+    if earlier == UNKNOWN or this == UNKNOWN:
+        return False
+    if operator == EQUAL:
+        return earlier == this
+    if operator == UNEQUAL:
+        return earlier != this
+    if operator == LESS:
+        return earlier < this
+    if operator == LESS_EQUAL:
+        return earlier <= this
+    if operator == GREATER:
+        return earlier > this
+    return earlier >= this
+
+
+@njit(cache=True, nogil=True)
 def admits(buffers: Buffers, level: int, match: Int32, entry: int) -> bool:
     """Whether `entry` may extend `match` at `level`: inside the window and true for every pair of the step."""
     steps = buffers.steps
@@ -87,22 +105,7 @@ def admits(buffers: Buffers, level: int, match: Int32, entry: int) -> bool:
     for pair in range(steps[level, PAIRS_START], steps[level, PAIRS_STOP]):
         earlier = buffers.codes[buffers.pairs[pair, EARLIER_CODES] + match[buffers.pairs[pair, EARLIER]]]
         this = buffers.codes[buffers.pairs[pair, THIS_CODES] + entry]
-        if earlier == UNKNOWN or this == UNKNOWN:
-            return False
-        operator = buffers.pairs[pair, OPERATOR]
-        if operator == EQUAL:
-            holds = earlier == this
-        elif operator == UNEQUAL:
-            holds = earlier != this
-        elif operator == LESS:
-            holds = earlier < this
-        elif operator == LESS_EQUAL:
-            holds = earlier <= this
-        elif operator == GREATER:
-            holds = earlier > this
-        else:
-            holds = earlier >= this
-        if not holds:
+        if not holds(buffers.pairs[pair, OPERATOR], earlier, this):
             return False
     return True
 

@@ -52,11 +52,16 @@ def _say_nothing(_: BadRows) -> None:
 
 def _pruned(events: DataFrame, plan: DetectPlan) -> DataFrame:
     """Rows that can be in a match, and the bad ones, which must be seen."""
-    conditions = [column(key).isNotNull() for key in shuffle_keys(plan)]
+    conditions = [column(key).isNotNull() for key in shuffle_keys(plan)] if _needs_key(plan) else []
     matters = can_matter(plan)
     if matters is not None:
         conditions.append(matters)
     return events.where(reduce(and_, conditions) | F.col(BAD)) if conditions else events
+
+
+def _needs_key(plan: DetectPlan) -> bool:
+    """Whether a row without key can be in no match: it must equal another there, or be in a partition."""
+    return bool(plan.query.partition_by) or all(len(a.steps) > 1 for a in plan.alternatives)
 
 
 def _shuffled(events: DataFrame, plan: DetectPlan) -> DataFrame:

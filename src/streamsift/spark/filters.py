@@ -68,7 +68,7 @@ def can_matter(plan: DetectPlan) -> SparkColumn | None:
         return None
     types: list[str] = []
     conditions: list[SparkColumn] = []
-    for step in plan.steps:
+    for step in (step for alternative in plan.alternatives for step in alternative.all_steps()):
         condition = _step_condition(step, query)
         if condition is not None:
             conditions.append(condition)
