@@ -58,6 +58,16 @@ TOURS = (
         "[id] ties all three events to one instrument: Spark splits the work by it",
     ),
     Tour(
+        "Used in surgery after washing, without being sharpened, disinfected and checked in between",
+        "hospital",
+        "kind",
+        "PATTERN SEQ(Recycle r, Washing w, !SEQ(Sharpening s, Disinfection d, Checking c), Operating o)\n"
+        "WHERE [id] AND o.ins_type = 'surgery'\n"
+        "WITHIN 3 hours\n"
+        "RETURN r.id AS instrument, w.ts AS washed, o.ts AS operated, o.ts - w.ts AS after, o.room AS room",
+        "an existence test per match: the negated sequence is never enumerated",
+    ),
+    Tour(
         "Two small payments try a card, a large one follows in another city",
         "purchases",
         None,

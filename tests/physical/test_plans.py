@@ -44,6 +44,8 @@ def test_explain(name: str) -> None:
 
 REFUSED = {
     "kleene": "PATTERN SEQ(A a, B b+)",
+    "alternatives": "PATTERN " + "; ".join(f"(A a{i} | B b{i} | C c{i})" for i in range(8)),
+    "long_negation": f"PATTERN SEQ(A a, !SEQ({', '.join(f'ANY n{i}' for i in range(63))}), B b)",
     "definition": "SEQ S1 = A;B WITHIN 5\nPATTERN S1; C",
     "aggregation": "PATTERN SEQ(A a, B b)\nAGG COUNT, SUM(b.price) WITHIN 10 s",
     "ranking": "PATTERN SEQ(A a, B b)\nPREF MAX[a.price + b.price] RETURN 5",

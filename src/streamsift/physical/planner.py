@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import chain, product
+from math import prod
 
 from streamsift.errors import Span, UnsupportedQuery
 from streamsift.logical import bound as b
@@ -12,6 +13,8 @@ from streamsift.logical.expressions import variables_of
 from streamsift.optimizer.drop_implied_equalities import Side, column_sides
 from streamsift.physical.plan import Alternative, DetectPlan, Edge, Limit, Negation, Pair, Step
 
+MOST_ALTERNATIVES = 1_000
+MOST_NEGATED_EVENTS = 62  # the search for them keeps a bit for each in one integer
 _MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -47,14 +50,36 @@ def _refuse_what_is_not_evaluated(query: b.BoundQuery) -> None:
                 for child in node.children:
                     visit(child)
             case b.Negated():
+                if len(_leaves(node.child)) > MOST_NEGATED_EVENTS:
+                    raise refuse(f"a negated sub-pattern of more than {MOST_NEGATED_EVENTS} events", node.span)
                 visit(node.child)
             case b.SubPattern():
                 raise refuse(f"the definition `{node.name}`", node.span)
 
     visit(query.pattern)
+    if (choices := _choices(query.pattern)) > MOST_ALTERNATIVES:
+        raise UnsupportedQuery(
+            f"the ORs of this pattern make {choices:,} alternatives, more than {MOST_ALTERNATIVES:,}",
+            query.text,
+            query.pattern.span,
+            "several classes in one place are one class defined in WITH: X = (kind IN ('A', 'B')).",
+        )
 
 
 # --- alternatives ------------------------------------------------------------------------------------------------
+
+
+def _choices(node: b.Node) -> int:
+    """How many ways there are to choose at the ORs, negated ones included: each is planned on its own."""
+    match node:
+        case b.Disjunction():
+            return sum(map(_choices, node.children))
+        case b.Sequence() | b.Conjunction():
+            return prod(map(_choices, node.children))
+        case b.Negated():
+            return _choices(node.child)
+        case _:
+            return 1
 
 
 def or_free_forms(node: b.Node) -> list[tuple[b.Node, ...]]:
@@ -169,7 +194,7 @@ def _leaves(node: b.Node) -> list[int]:
     match node:
         case b.Leaf():
             return [node.variable]
-        case b.Sequence() | b.Conjunction():
+        case b.Sequence() | b.Conjunction() | b.Disjunction():
             return [variable for child in node.children for variable in _leaves(child)]
         case _:
             return []
