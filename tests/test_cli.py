@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+
+from streamsift.view.tables import cell_text
 
 EVENTS = pa.table(
     {"ts": [1, 2, 3, 4], "kind": ["A", "B", "A", "B"], "id": [1, 1, 2, 1], "note": ["ü", None, 'say "x"', ""]}
@@ -100,6 +104,10 @@ def test_check_and_explain(folder: Path) -> None:
         (["run", "q.txt", "--input", "q.txt", "--time", "ts", "--engine", "local"], "--input-format"),
         (["run", "q.txt", "--input", "e.csv", "--time", "ts", "--format", "parquet"], "--output"),
         (["run", "q.txt", "--time", "ts"], "--input"),
+        (["run", "q.txt", "--input", "e.csv", "--time", "ts", "--output", "no/out.json"], "no such directory: no"),
+        (["run", "q.txt", "--input", "bad.csv", "--time", "ts", "--engine", "local"], "with --bad-rows drop"),
+        (["--fast"], "`streamsift --help`"),
+        (["run", "--fast"], "`streamsift run --help`"),
         (["run", "A; B+; C", "--input", "e.csv", "--time", "ts", "--engine", "local"], "UnsupportedQuery"),
     ],
 )
@@ -108,3 +116,31 @@ def test_errors(folder: Path, arguments: list[str], message: str) -> None:
     assert message in error
     assert "Traceback" not in error
     assert out == ""
+
+
+def test_a_full_device_is_an_error_and_a_closed_pipe_is_silent(folder: Path) -> None:
+    command = [sys.executable, "-m", "streamsift.cli", "run", "q.txt", "-i", "e.csv", "--time", "ts", "--type", "kind"]
+    command += ["--engine", "local", "--format", "json"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "SetupError: [Errno 28] No space left on device\n")
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(command, cwd=folder, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_an_interrupt_is_no_success(folder: Path) -> None:
+    script = (
+        "import signal, streamsift.cli as cli; cli.query = lambda _: signal.raise_signal(signal.SIGINT); cli.main()"
+    )
+    command = [sys.executable, "-c", script, "check", "q.txt"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")
+
+
+def test_cells() -> None:
+    assert cell_text(timedelta(minutes=10, milliseconds=55623)) == "0:10:55.623"
+    assert cell_text(timedelta(days=10)) == "10 days, 0:00:00"
+    assert cell_text(timedelta(microseconds=1)) == "0:00:00.000001"

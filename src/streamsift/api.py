@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -113,8 +114,11 @@ class Query:
         return self.script if self.script.text else parse(self.text)
 
     def _plan(self, schema: pa.Schema, time: str, type: str | None, order: str | None, **settings: Any) -> _Stages:
+        _check_names(time=time, type=type, order=order)
         bound = logical.bind(self._located, schema, time=time, type=type, order=order, **settings)
         optimised, rules = optimizer.optimize(bound)
+        if settings.get("case_sensitive") is False:  # a setting of Spark sessions only
+            _check_columns(optimised.schema.names)
         return _Stages(self._located.text, bound, optimised, rules, physical.plan(optimised))
 
     # --- building ---
@@ -245,6 +249,20 @@ def _type_name(data: Any) -> str:
 def _check_policy(bad_rows: str) -> None:
     if bad_rows not in ("fail", "drop"):
         raise QueryError(f"bad_rows={bad_rows!r}", hint='it is "fail" or "drop".')
+
+
+def _check_names(**names: Any) -> None:
+    for role, name in names.items():
+        if not isinstance(name, str) and (name is not None or role == "time"):
+            raise TypeError(f"`{role}` is the name of a column, not {_type_name(name)}")
+
+
+def _check_columns(names: list[str]) -> None:
+    """Spark cannot read `x` where there is an `X` too, unless it minds case."""
+    counts = Counter(name.lower() for name in names)
+    twice = ", ".join(f"`{name}`" for name in names if counts[name.lower()] > 1)
+    if twice:
+        raise QueryError(f"Spark cannot tell these columns apart: {twice}", hint="rename or drop all but one.")
 
 
 def _as_table(data: Any) -> pa.Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 from enum import StrEnum
@@ -20,6 +21,8 @@ app = typer.Typer(
     add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help="Find patterns in event streams."
 )
 stderr = Console(stderr=True)
+COMMANDS = ("run", "explain", "check", "demo")
+STOPPED = 130  # the exit code after Ctrl-C: 128 + SIGINT
 
 
 class Engine(StrEnum):
@@ -91,6 +94,8 @@ def run(
     chosen = _output_format(output, format)
     if output is not None and output.exists():
         raise SetupError(f"{output} is there already; remove it or choose another name")
+    if output is not None and not output.parent.is_dir():
+        raise SetupError(f"no such directory: {output.parent}")
     columns = Columns(time, type, order, bad_rows.value)
     job = _job(engine, parsed, input, input_format, columns, master)
     with job:
@@ -157,22 +162,24 @@ def demo(
 
 def main() -> None:
     """The entry point: every error that is meant for the user is one message and exit code 2."""
+    logging.disable(logging.ERROR)  # py4j and pyspark log what they raise, with its stack; it is told here
     try:
-        app(standalone_mode=False)
-    except typer.Exit as stop:
-        sys.exit(stop.exit_code)
-    except (KeyboardInterrupt, typer.Abort):
-        stderr.print("stopped")
-        sys.exit(130)
+        code = app(standalone_mode=False)  # typer turns a KeyboardInterrupt into this code
+        if code == STOPPED:
+            stderr.print("stopped")
+        sys.exit(code)
     except StreamsiftError as error:
         _fail(type(error).__name__, str(error))
+    except OSError as error:
+        _fail("SetupError", str(error))  # no space on the device, no permission
     except Exception as error:
         # Click's usage errors and errors from Spark workers are for the user too; anything else is a bug: show it all.
         usage = getattr(error, "format_message", None)
         if usage is not None and not usage():
             sys.exit(2)  # the help was shown
         if usage is not None:
-            _fail("usage", f"{usage()}\nHint: `streamsift {' '.join(sys.argv[1:2])} --help` lists all options.")
+            command = [word for word in sys.argv[1:2] if word in COMMANDS]
+            _fail("usage", f"{usage()}\nHint: `{' '.join(['streamsift', *command, '--help'])}` lists what there is.")
         inner = _worker_error(str(error))
         if inner is None:
             raise
@@ -180,6 +187,7 @@ def main() -> None:
 
 
 def _fail(name: str, message: str) -> NoReturn:
+    message = message.replace('bad_rows="drop"', "--bad-rows drop")  # as it is called here
     # Not wrapped: a caret must stay under its place.
     stderr.print(Text(f"{name}: ", style="bold red") + Text(message), soft_wrap=True)
     sys.exit(2)
@@ -187,7 +195,7 @@ def _fail(name: str, message: str) -> NoReturn:
 
 def _worker_error(text: str) -> tuple[str, str] | None:
     """The error that our own code raised inside a Spark worker, out of Spark's report of it."""
-    found = re.search(r"streamsift\.errors\.(\w+): (.*?)(?:\n\n|\nJVM stacktrace|\Z)", text, re.DOTALL)
+    found = re.search(r"streamsift\.errors\.(\w+): (.*?)(?:\n\n|\n SQLSTATE|\nJVM stacktrace|\Z)", text, re.DOTALL)
     return (found[1], found[2].strip()) if found else None
 
 

@@ -140,7 +140,7 @@ def _stop(
     console.rule(f"[bold]{tour.title}[/]", align="left")
     console.print(
         Panel(
-            Syntax(tour.text, "sql", background_color="default"),
+            Syntax(tour.text, "sql", background_color="default", word_wrap=True),
             title=tour.data,
             title_align="left",
             subtitle=escape(tour.why),

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 
+from streamsift.errors import QuerySyntaxError
 from streamsift.language import parse_expression, parse_pattern, print_expression
 from streamsift.language import syntax as s
 
@@ -114,3 +115,14 @@ def test_spans_point_at_the_text() -> None:
     where = parse(text).statement.where
     assert isinstance(where, s.Comparison)
     assert [text[o.span.start : o.span.end] for o in where.operands] == ["(a.x)", "b.x + 1"]
+
+
+@pytest.mark.parametrize("text", ["1 ^ " * 1000 + "1", "NOT " * 1000 + "TRUE", "(" * 1000 + "1" + ")" * 1000])
+def test_nesting_too_deep_is_an_error(text: str) -> None:
+    with pytest.raises(QuerySyntaxError, match="nested too deeply"):
+        parse_expression(text)
+
+
+def test_a_query_is_text() -> None:
+    with pytest.raises(TypeError, match="a query is text, not 5"):
+        parse_expression(5)  # type: ignore[arg-type]

@@ -149,3 +149,16 @@ def test_no_schema_refuses_nothing_that_a_schema_allows(where: str) -> None:
 )
 def test_time_types(data_type: pa.DataType, kind: TimeKind) -> None:
     assert bind(parse("A; B"), pa.schema([("at", data_type)]), time="AT").binding.time_kind is kind
+
+
+@pytest.mark.parametrize("time", [None, 1, ["t"]])
+def test_a_binding_is_a_name(time: object) -> None:
+    with pytest.raises(QueryError, match="`time` is the name of a column"):
+        bind(parse("A"), SCHEMA, time=time)  # type: ignore[arg-type]
+
+
+def test_columns_of_one_name_cannot_be_carried_in_whole_events() -> None:
+    schema = pa.schema([("t", pa.int64()), ("x", pa.int64()), ("x", pa.int64())])
+    with pytest.raises(QueryError, match="two columns of the events are called `x`"):
+        bind(parse("A; B"), schema, time="t")
+    bind(parse("A; B RETURN A.t"), schema, time="t")

@@ -177,3 +177,11 @@ def test_the_same_without_jit() -> None:
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "STREAMSIFT_EXAMPLES": "60"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:]
+
+
+@pytest.mark.parametrize("clauses", ["", "WITHIN 60", "WITHIN 61 EVENTS", "WHERE [id]"])
+def test_a_search_tries_no_beginning_that_cannot_end(clauses: str) -> None:
+    """Left to right alone, 60 of 61 events have 2^61 beginnings."""
+    table = pa.table({"t": range(61), "id": [7] * 61})
+    pattern = "; ".join(f"x v{number}" for number in range(60))
+    assert ss.query(f"{pattern} {clauses} RETURN v0.t").run_local(table, time="t").num_rows == 61

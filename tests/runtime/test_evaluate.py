@@ -52,6 +52,7 @@ ints = pa.array([7, -7, None, 0])
 floats = pa.array([2.5, -0.5, NAN, None])
 dec = pa.array([Decimal("1.50"), Decimal("-2.25"), None], pa.decimal128(10, 2))
 NULL = constant(None)
+EPOCH = constant(datetime(1970, 1, 1, tzinfo=UTC))
 
 
 @pytest.mark.parametrize(
@@ -96,6 +97,8 @@ NULL = constant(None)
         ("greatest", (ints, NULL), [7, -7, None, 0]),
         ("least", (dec, constant(0)), [Decimal("0.00"), Decimal("-2.25"), Decimal("0.00")]),
         ("greatest", (pa.array(["a", None]), constant("b")), ["b", "b"]),
+        ("greatest", (pa.array([True, None]), constant(False)), [True, False]),
+        ("least", (pa.array([10, None], pa.timestamp("s", "Asia/Tokyo")), EPOCH), [EPOCH.value, EPOCH.value]),
         ("coalesce", (ints, floats), [7.0, -7.0, "NaN", 0.0]),
         ("coalesce", (floats, constant(0)), [2.5, -0.5, "NaN", 0.0]),
         ("coalesce", (NULL, pa.array(["x", None])), ["x", None]),
@@ -117,7 +120,8 @@ def test_values(op: str, operands: tuple[pa.Array, ...], wanted: list[object]) -
         ("<", (pa.array([2**53 + 1, INT_MAX]), constant(float(2**53 + 2))), [True, False]),
         ("=", (pa.array([2**53 + 1]), constant(2.0**53)), [False]),
         ("<", (pa.array([INT_MAX, INT_MIN]), constant(INF)), [True, True]),
-        ("=", (pa.array([0.1]), constant(Decimal("0.1"))), [True]),
+        ("=", (pa.array([0.1]), constant(Decimal("0.1"))), [False]),  # a literal beside a double is bound as a double
+        ("=", (pa.array([2.0**63]), constant(Decimal(2**63 + 1))), [False]),
         ("=", (dec, constant(1.5)), [True, False, None]),
         (">", (pa.array([2**64 - 1], pa.uint64()), constant(INT_MAX)), [True]),
         ("<", (pa.array(["a", "é", None]), constant("b")), [True, False, None]),
@@ -233,3 +237,21 @@ def test_functions_of_real_numbers_are_the_c_librarys() -> None:
     assert run("log", pa.array(numbers)).to_pylist() == [math.log(x) for x in numbers]
     assert run("^", pa.array(numbers), constant(2.5)).to_pylist() == [math.pow(x, 2.5) for x in numbers]
     assert run("^", constant(2), pa.array(numbers)).to_pylist() == [math.pow(2, x) for x in numbers]
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.decimal128(9, 2), pa.decimal128(38, 10), pa.decimal128(38, 30), pa.decimal256(60, 3)]
+)
+def test_decimals_become_the_nearest_doubles(kind: pa.DataType) -> None:
+    unscaled = [3841, -22688805, 0, 10**8 + 1, 2**29 + 1]
+    if kind.precision > 9:
+        unscaled += [2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63), 12345678901234567890123]
+    decimals = [None, *(Decimal(n).scaleb(-kind.scale) for n in unscaled)]
+    wanted = [None if number is None else float(number) for number in decimals]
+    assert values("+", pa.array(decimals, kind), constant(0.0)) == wanted
+
+
+def test_a_time_that_does_not_fit_the_common_unit_is_an_error_at_its_place() -> None:
+    far = constant(datetime(9999, 12, 31, tzinfo=UTC))
+    with pytest.raises(BadInputError, match=r"does not fit timestamp\[ns"):
+        run("coalesce", pa.array([0, None], pa.timestamp("ns")), far, kind=Kind.TIMESTAMP)

@@ -14,6 +14,7 @@ from streamsift.errors import BadInputError, BadRowsWarning
 from streamsift.runtime import BadRows, detect
 
 INT_MAX, INT_MIN = 2**63 - 1, -(2**63)
+SPARK_DECIMAL = pa.decimal128(38, 18)
 
 
 def pairs(times: pa.Array, window: str, **columns: object) -> list[tuple[object, object]]:
@@ -37,12 +38,15 @@ def pairs(times: pa.Array, window: str, **columns: object) -> list[tuple[object,
         (pa.array([-0.0, 0.0, 1.0]), "WITHIN 1", [(0, 2), (1, 2)]),
         (pa.array([Decimal("0.1"), Decimal("0.3")]), "WITHIN 0.2", [(0, 1)]),
         (pa.array([Decimal("0.1"), Decimal("0.3")]), "WITHIN 0.19", []),
+        (pa.array([Decimal("1700000000.1"), Decimal("1700000000.3")], SPARK_DECIMAL), "WITHIN 0.2", [(0, 1)]),
+        (pa.array([Decimal("1700000000.1"), Decimal("1700000000.3")], SPARK_DECIMAL), "WITHIN 0.2 EXCLUSIVE", []),
         (pa.array([date(2024, 1, 1), date(2024, 1, 2)]), "WITHIN 1 day", [(0, 1)]),
         (pa.array([date(2024, 1, 1), date(2024, 1, 2)]), "WITHIN 1 day EXCLUSIVE", []),
         (pa.array([date(2024, 1, 1), date(2024, 1, 2)], pa.date64()), "WITHIN 86400 s", [(0, 1)]),
         (pa.array([datetime(2024, 1, 1), datetime(2024, 1, 1, 0, 1)], pa.timestamp("s")), "WITHIN 1 min", [(0, 1)]),
         (pa.array([0, 1], pa.timestamp("ns", "Europe/Paris")), "WITHIN 1 ms EXCLUSIVE", [(0, 1)]),
         (pa.array(["2024-01-01T00:00:00Z", "2024-01-01 01:00:30+01:00", "2024-01-02"]), "WITHIN 30 s", [(0, 1)]),
+        (pa.array(["2024-01-01T01:00:00+01:00", "2024-01-01T00:00:30", "2024-01-01"]), "WITHIN 30 s", [(0, 1), (2, 1)]),
         (pa.array(["9999-12-31T23:59:59Z", "0001-01-01", "9999-12-31T23:59:58"]), "WITHIN 1 s", [(2, 0)]),
         (pa.array([3, 1, 2]), "WITHIN 2 EVENTS", [(1, 2), (2, 0)]),
         (pa.array([1, 1, 2, 2]), "", [(0, 2), (0, 3), (1, 2), (1, 3)]),

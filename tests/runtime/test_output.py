@@ -82,3 +82,10 @@ def test_a_batch_too_long_for_arrow_is_halved(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(output, "_batch", limited)
     batches = list(detect(plan_of("x; y", TABLE), TABLE))
     assert [batch.num_rows for batch in batches] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint64(), pa.float32(), pa.date64()])
+def test_the_bound_time_keeps_its_type(kind: pa.DataType) -> None:
+    table = pa.table({"ts": pa.array([0, 86_400_000] if kind == pa.date64() else [0, 1], kind)})
+    result = ss.query("x; y RETURN y.t").run_local(table, time="ts")
+    assert result.column("y_t").combine_chunks().equals(table.column("ts").combine_chunks().slice(1))

@@ -43,6 +43,24 @@ def test_negative_zero_is_zero_across_partitions(spark: SparkSession) -> None:
     assert pairs(result, "a.t", "b.t") == [(1, 2), (1, 4), (3, 4)]
 
 
+@pytest.mark.parametrize(
+    ("predicate", "found"),
+    [("a.name != 'abc'", 1), ("a.name = 'abc'", 0), ("NOT a.name LIKE 'a%'", 1), ("a.name NOT IN ('abc')", 1)],
+)
+def test_a_collation_does_not_decide_which_strings_are_equal(spark: SparkSession, predicate: str, found: int) -> None:
+    df = events(spark, [(1, "A", "ABC"), (2, "B", "x")], "t INT, kind STRING, name STRING COLLATE UTF8_LCASE")
+    query = ss.query(f"PATTERN SEQ(A a, B b) WHERE {predicate} WITHIN 5")
+    assert query.run(df, time="t", type="kind").count() == found
+
+
+@pytest.mark.parametrize("predicate", ["b.x < 3.0000000001", "a.x > 2.5", "a.x > 2", "b.y < -1", f"a.n < {10**19}"])
+def test_literals_next_to_the_longest_decimals(spark: SparkSession, predicate: str) -> None:
+    rows = [(1, "A", Decimal(10) ** 37, Decimal(0), 5), (2, "B", Decimal(3), Decimal(f"-1.{1:037}"), 5)]
+    df = events(spark, rows, "t INT, kind STRING, x DECIMAL(38,0), y DECIMAL(38,37), n BIGINT")
+    query = ss.query(f"PATTERN SEQ(A a, B b) WHERE {predicate} WITHIN 5")
+    assert query.run(df, time="t", type="kind").count() == 1
+
+
 def test_rows_of_other_classes_do_not_reach_python(spark: SparkSession) -> None:
     df = events(spark, [(t, kind, 1) for t in range(10) for kind in "ABCDE"])
     plan = _physical_plan(PAIR.run(df, time="t", type="kind"))
@@ -145,9 +163,38 @@ def test_empty_input_has_the_full_schema(spark: SparkSession) -> None:
 
 
 def test_column_names_with_dots_and_backticks(spark: SparkSession) -> None:
-    df = events(spark, [(1, "A", 5), (2, "B", 5)], "`t.s` INT, `ki``nd` STRING, `order` BIGINT")
+    df = events(spark, [(1, "A", 5, 0), (2, "B", 5, 0)], "`t.s` INT, `ki``nd` STRING, `order` BIGINT, `$bad` INT")
     query = ss.query("PATTERN SEQ(A a, B b) WHERE a.order = b.order AND a.`t.s` < b.`t.s` WITHIN 5")
     assert query.run(df, time="t.s", type="ki`nd").count() == 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["named_struct('p', 1)", "array(if(t > 1, null, named_struct('p', 1)))", "parse_json('{\"p\": [1, null]}')"],
+)
+def test_nested_values_may_be_null(spark: SparkSession, value: str) -> None:
+    df = events(spark, [(1, "A", 5), (2, "B", 5)]).selectExpr("*", f"if(t > 1, null, {value}) AS x")
+    (row,) = PAIR.run(df, time="t", type="kind").select("a.x", "b.x").collect()
+    assert list(map(str, row)) == [str(x) for (x,) in df.orderBy("t").select("x").collect()]
+
+
+def test_names_that_differ_by_case_only(spark: SparkSession) -> None:
+    df = events(spark, [(1, "A", 5), (2, "B", 5)]).selectExpr("*", "1 AS x", "2 AS X")
+    with pytest.raises(ss.QueryError, match="`x`, `X`"):
+        PAIR.run(df, time="t", type="kind")
+    assert ss.query("PATTERN SEQ(A a, B b) WHERE [id] RETURN a.t AS t").run(df, time="t", type="kind").count() == 1
+
+
+@pytest.mark.parametrize("zone", ["Z", "+05:30", "UTC+2", "Asia/Kolkata"])
+def test_time_zones_of_sessions(spark: SparkSession, zone: str) -> None:
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        df = spark.sql("SELECT TIMESTAMP '2024-05-01 10:00:00' AS t, 1 AS id")
+        query = ss.query("PATTERN SEQ(ANY a) WHERE a.t = TIMESTAMP '2024-05-01 10:00:00'")
+        assert query.run(df, time="t").count() == 1
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before or "UTC")
 
 
 def test_case_sensitivity_follows_the_session(spark: SparkSession) -> None:
@@ -178,3 +225,5 @@ def test_other_frames_are_refused(spark: SparkSession) -> None:
         PAIR.run(pa.table({"t": [1]}), time="t")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"run\(\)"):
         PAIR.run_local(events(spark, []), time="t")
+    with pytest.raises(TypeError, match=r"`time` is the name of a column, not .*Column"):
+        PAIR.run(events(spark, []), time=F.col("t"))  # type: ignore[arg-type]

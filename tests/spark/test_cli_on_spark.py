@@ -39,6 +39,7 @@ def test_run(tmp_path: Path) -> None:
     out, error, code = run(tmp_path, "--format", "json")
     assert code == 2
     assert "BadInputError: 1 row" in error
+    assert error.endswith("leave them out with --bad-rows drop.\n")  # and no stack of Python or of the JVM
     assert "Traceback" not in error
     drop = ("--bad-rows", "drop")
     out, error, code = run(tmp_path, "--format", "json", *drop)
@@ -48,6 +49,14 @@ def test_run(tmp_path: Path) -> None:
     assert "2 matches" in run(tmp_path, *drop)[0]
     assert run(tmp_path, "--output", "out.parquet", *drop)[2] == 0
     assert sorted(pa.parquet.read_table(tmp_path / "out.parquet").column("match_end").to_pylist()) == [2, 4]
+
+
+def test_a_file_of_another_format(tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("no Parquet", encoding="utf-8")
+    _, error, code = run(tmp_path, "--input-format", "parquet")
+    assert code == 2
+    assert "BadInputError: e.csv cannot be read as parquet" in error
+    assert "Traceback" not in error
 
 
 def test_demo(tmp_path: Path) -> None:

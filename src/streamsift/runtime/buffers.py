@@ -13,7 +13,7 @@ from streamsift.runtime import kernels, search
 from streamsift.runtime.candidates import candidates, step_rows, stream_rows
 from streamsift.runtime.codes import codes, group_codes
 from streamsift.runtime.evaluate import evaluate
-from streamsift.runtime.events import Events
+from streamsift.runtime.events import NO_LIMIT, Events
 from streamsift.runtime.kernels import Int32, Int64
 from streamsift.runtime.search import Buffers
 
@@ -151,6 +151,7 @@ def _assemble(plan: Alternative, events: Events, places: Sequence[Int32], lookup
     direct[0] = True
     limit = events.window_limit(places[0])
     ranks = [events.rank[part] for part in places]
+    ends, last_end = _earliest_ends(places, ranks), np.minimum(limit, NO_LIMIT - 1)
     table = np.full((len(places), search.STEP_FIELDS), -1, np.int64)
     all_rows, rank, position, pointers, links, all_offsets, code_parts = (Parts([]) for _ in range(7))
     pairs: list[tuple[int, int, int, int]] = []
@@ -171,7 +172,7 @@ def _assemble(plan: Alternative, events: Events, places: Sequence[Int32], lookup
             after = kernels.successors(
                 ranks[number - 1], lookup.by_step[number - 1], ranks[number], lookup.this, offsets[:-1]
             )
-            until = kernels.successors(limit, lookup.by_step[0], places[number], lookup.this, offsets[:-1])
+            until = kernels.successors(last_end, lookup.by_step[0], ends[number], lookup.this, offsets[:-1])
             row[search.AFTER_BASE] = pointers.add(_in_order(after, orders[number - 1]))
             row[search.UNTIL_BASE] = pointers.add(until)
         elif number:
@@ -201,6 +202,18 @@ def _assemble(plan: Alternative, events: Events, places: Sequence[Int32], lookup
         codes=code_parts.joined(np.int64),
     )
     return Packed(buffers, tuple(rows))
+
+
+def _earliest_ends(places: Sequence[Int32], ranks: Sequence[Int32]) -> list[Int32]:
+    """For each candidate of each step the first place at which a match through it can end, by the order of times alone.
+
+    A candidate is inside the window only if that place is: without this, a search whose last events are rare would try
+    every combination of the others.
+    """
+    found = [places[-1]]
+    for number in reversed(range(len(places) - 1)):
+        found.insert(0, kernels.earliest_ends(ranks[number], ranks[number + 1], found[0], NO_LIMIT))
+    return found
 
 
 def _grouped(lookup: Lookup) -> tuple[Int64, Int32 | None]:

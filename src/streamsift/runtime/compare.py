@@ -12,7 +12,6 @@ from streamsift.runtime.codes import ticks
 from streamsift.runtime.values import (
     Value,
     as_array,
-    as_float,
     as_numpy,
     decimal_type,
     from_numpy,
@@ -136,7 +135,7 @@ def _constant_signs(constant: Fraction, numbers: np.ndarray) -> np.ndarray:
 
 def _decimal_signs(decimals: Value, numbers: np.ndarray, null: np.ndarray) -> np.ndarray:
     """By doubles where they differ clearly, by exact fractions where they are close."""
-    rounded = as_numpy(as_float(decimals))
+    rounded = as_numpy(pc.cast(decimals, pa.float64(), safe=False))
     rounded, numbers, null = np.broadcast_arrays(rounded, numbers, null)
     with np.errstate(invalid="ignore"):
         close = ~null & ~(np.abs(rounded - numbers) > 1e-9 * np.abs(rounded)) & np.isfinite(numbers)

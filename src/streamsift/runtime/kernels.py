@@ -61,6 +61,21 @@ def successors(bounds: Int32, bound_codes: Int32, values: Int32, codes: Int32, o
 
 
 @njit(cache=True, nogil=True)
+def earliest_ends(ranks: Int32, next_ranks: Int32, next_ends: Int32, never: int) -> Int32:
+    """For each entry of a step the first place at which a match through it can end; `never` if there is none.
+
+    That is the end of the first entry of the next step with a greater rank. Ranks ascend, so ends do.
+    """
+    ends = np.empty(ranks.size, np.int32)
+    j = 0
+    for i in range(ranks.size):
+        while j < next_ranks.size and next_ranks[j] <= ranks[i]:
+            j += 1
+        ends[i] = next_ends[j] if j < next_ranks.size else never
+    return ends
+
+
+@njit(cache=True, nogil=True)
 def find_names(
     offsets: Int32, data: UInt8, name_offsets: Int32, letters: UInt8, buckets: Int32, chain: Int32
 ) -> tuple[Int32, Int32]:

@@ -15,11 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streamsift.logical.bound import Kind, Scalar
-from streamsift.runtime.columns import UNITS_PER_SECOND, plain
-from streamsift.runtime.kernels import Bool
+from streamsift.runtime.columns import UNITS_PER_SECOND, integers, nulls, plain
+from streamsift.runtime.kernels import Bool, Float64
 
 Value: TypeAlias = pa.Array | pa.Scalar
 
+EXACT_INTEGERS = 2**53  # up to here every integer is a double
+EXACT_POWERS = 22  # and every 10^n
 DEFAULT_TYPES = {
     Kind.INTEGER: pa.int64(),
     Kind.DECIMAL: pa.decimal128(38, 0),
@@ -121,7 +123,28 @@ def as_array(value: Value) -> pa.Array:
 
 
 def as_float(value: Value) -> Value:
+    """The nearest doubles."""
+    if is_decimal(value):
+        array = as_array(value)
+        found = pa.array(_nearest_doubles(array), mask=nulls(array), from_pandas=False)
+        return found[0] if isinstance(value, pa.Scalar) else found
     return value if is_float(value) else pc.cast(value, pa.float64(), safe=False)
+
+
+def _nearest_doubles(decimals: pa.Array) -> Float64:
+    """Arrow's own cast is often off by the last bit: 38.41 becomes 38.410000000000004."""
+    scale, unscaled = decimals.type.scale, integers(decimals)
+    if unscaled is None or not 0 <= scale <= EXACT_POWERS:
+        found, inexact = np.zeros(len(decimals)), np.ones(len(decimals), np.bool_)
+    else:
+        # Rounded once, if both the integer and the power of ten are doubles.
+        found = unscaled / float(10**scale)
+        inexact = (unscaled > EXACT_INTEGERS) | (unscaled < -EXACT_INTEGERS)
+    if inexact.any():
+        encoded = decimals.filter(pa.array(inexact)).dictionary_encode()
+        numbers = np.array([*map(float, encoded.dictionary.to_pylist()), np.nan])
+        found[inexact] = numbers[pc.fill_null(encoded.indices, -1).to_numpy()]
+    return found
 
 
 def as_numpy(value: Value) -> np.ndarray:

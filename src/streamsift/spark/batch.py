@@ -21,7 +21,7 @@ from streamsift.runtime import BadRows, detect
 from streamsift.spark.filters import can_matter, column, is_bad
 from streamsift.spark.schemas import result_schema
 
-BAD = "$bad"  # a column beside the events until the shuffle is done
+BAD = "$streamsift_bad"  # a column beside the events until the shuffle is done
 
 
 def run_batch(df: DataFrame, plan: DetectPlan, *, bad_rows: str, observation: Observation | None) -> DataFrame:

@@ -7,7 +7,6 @@ unknown to the language may be anything here: three-valued logic is monotone, so
 
 from __future__ import annotations
 
-from datetime import datetime
 from decimal import Decimal
 from functools import reduce
 from operator import and_, or_
@@ -16,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 from pyspark.sql.pandas.functions import arrow_udf
-from pyspark.sql.types import BooleanType
+from pyspark.sql.types import BooleanType, DecimalType
 
 from streamsift.logical import bound as b
 from streamsift.physical import DetectPlan
@@ -32,11 +31,18 @@ _COMPARE = {
     ">=": SparkColumn.__ge__,
 }
 _EXACT_IN_DOUBLE = 2**52
+_DECIMAL_DIGITS = 38
+_INT64 = range(-(2**63), 2**63)
 
 
 def column(name: str) -> SparkColumn:
     """A column by its whole name, whatever characters it has."""
     return F.col("`" + name.replace("`", "``") + "`")
+
+
+def text(name: str) -> SparkColumn:
+    """A string column by its characters: without a collation, under which other strings would be equal too."""
+    return column(name).cast("string")
 
 
 def is_bad(query: b.BoundQuery) -> SparkColumn:
@@ -45,7 +51,7 @@ def is_bad(query: b.BoundQuery) -> SparkColumn:
     if binding.time_kind is b.TimeKind.TEXT:
         # pyspark types the call with a function type only, which is optional.
         parse = arrow_udf(_is_no_time, BooleanType())  # type: ignore[call-overload]
-        bad: SparkColumn = parse(column(binding.time).cast("string"))
+        bad: SparkColumn = parse(text(binding.time))
     else:
         bad = _is_no_value(binding.time, query.schema)
     return bad | _is_no_value(binding.order, query.schema) if binding.order else bad
@@ -78,7 +84,7 @@ def can_matter(plan: DetectPlan) -> SparkColumn | None:
             return None
     if types:
         assert query.binding.type is not None
-        conditions.append(column(query.binding.type).isin(types))
+        conditions.append(text(query.binding.type).isin(types))
     return reduce(or_, conditions)
 
 
@@ -88,12 +94,12 @@ def _step_condition(step: Step, query: b.BoundQuery) -> SparkColumn | None:
     parts = [p for e in step.local for p in _conjuncts(e)]
     if event_class.predicate is not None:
         parts += _conjuncts(event_class.predicate)
-    conditions = [c for c in map(_exact, parts) if c is not None]
+    conditions = [c for c in (_exact(part, query.schema) for part in parts) if c is not None]
     if not conditions:
         return None
     if event_class.rule is b.ClassRule.TYPE:
         assert query.binding.type is not None
-        conditions.append(column(query.binding.type) == F.lit(event_class.name))
+        conditions.append(text(query.binding.type) == F.lit(event_class.name))
     return reduce(and_, conditions)
 
 
@@ -105,45 +111,58 @@ def _conjuncts(expression: b.Expr) -> list[b.Expr]:
             return [expression]
 
 
-def _exact(expression: b.Expr) -> SparkColumn | None:
+def _exact(expression: b.Expr, schema: pa.Schema) -> SparkColumn | None:
     """The same condition in Catalyst, or None where it would not be the same."""
     match expression:
         case b.Operation(op="and" | "or"):
-            operands = [_exact(o) for o in expression.operands]
+            operands = [_exact(o, schema) for o in expression.operands]
             known = [o for o in operands if o is not None]
             return reduce(and_ if expression.op == "and" else or_, known) if len(known) == len(operands) else None
         case b.Operation(op="not", operands=(operand,)):
-            inner = _exact(operand)
+            inner = _exact(operand, schema)
             return None if inner is None else ~inner
         case b.Operation(op="is_null", operands=(b.Column(name=name),)) if name != b.TIME:
             return column(name).isNull()
         case b.Operation(op="like", operands=(b.Column() as left, b.Constant(value=str() as pattern))) if (
             "\\" not in pattern
         ):
-            return column(left.name).like(pattern)
+            return text(left.name).like(pattern)
         case b.Operation(op="in", operands=(b.Column() as left, *items)):
-            comparisons = [_comparison("=", left, item) for item in items]
+            comparisons = [_comparison("=", left, item, schema) for item in items]
             known = [c for c in comparisons if c is not None]
             return reduce(or_, known) if len(known) == len(comparisons) else None
         case b.Operation(operands=(b.Column() as left, b.Constant() as right)):
-            return _comparison(expression.op, left, right)
+            return _comparison(expression.op, left, right, schema)
         case _:
             return None
 
 
-def _comparison(op: str, left: b.Column, right: b.Expr) -> SparkColumn | None:
+def _comparison(op: str, left: b.Column, right: b.Expr, schema: pa.Schema) -> SparkColumn | None:
     if op not in _COMPARE or not isinstance(right, b.Constant) or left.name == b.TIME:
         return None
-    literal = F.lit(right.value)
-    same = _COMPARE[op](column(left.name), literal)
+    compare = _COMPARE[op]
     match (left.kind, right.value):
-        case (b.Kind.STRING, str()) | (b.Kind.BOOLEAN, bool()) | (b.Kind.DECIMAL, Decimal()):
-            return same
-        case (b.Kind.INTEGER | b.Kind.DECIMAL, int()):
-            return same
+        case (b.Kind.STRING, str() as value):
+            return compare(text(left.name), F.lit(value))
+        case (b.Kind.BOOLEAN, bool() as value):
+            return compare(column(left.name), F.lit(value))
+        case (b.Kind.DECIMAL, int() | Decimal() as value):
+            literal = _decimal(value, schema.field(left.name).type)
+            return None if literal is None else compare(column(left.name), literal)
+        case (b.Kind.INTEGER, int() as value) if value in _INT64:
+            return compare(column(left.name), F.lit(value))
         case (b.Kind.INTEGER | b.Kind.FLOAT, int() | float() as value) if abs(value) < _EXACT_IN_DOUBLE:
-            return same
-        case (b.Kind.TIMESTAMP, datetime()):
-            return None  # a timestamp without zone would be compared in the session's zone
+            return compare(column(left.name), F.lit(value))
         case _:
-            return None
+            return None  # a timestamp without zone, for one, would be compared in the session's zone
+
+
+def _decimal(value: int | Decimal, other: pa.DataType) -> SparkColumn | None:
+    """The literal, or None where the type that holds it and `other` has more digits than Spark keeps."""
+    number = Decimal(value)
+    exponent = int(number.as_tuple().exponent)
+    scale = max(0, -exponent)
+    whole = max(1, len(number.as_tuple().digits) + exponent)
+    if max(whole, other.precision - other.scale) + max(scale, other.scale) > _DECIMAL_DIGITS:
+        return None
+    return F.lit(f"{number:f}").cast(DecimalType(whole + scale, scale))

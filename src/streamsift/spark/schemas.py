@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta, timezone, tzinfo
+from datetime import UTC, timedelta, timezone, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -23,12 +23,27 @@ def arrow_schema(df: DataFrame) -> pa.Schema:
     """The schema as Python workers will see it, timestamps in UTC."""
     try:
         schema = to_arrow_schema(df.schema, timezone="UTC")
-    except PySparkException as error:
+    except (PySparkException, ValueError) as error:
         raise UnsupportedQuery(
             f"a column of this DataFrame cannot be sent to Python: {error}",
             hint="drop it with df.drop(…) or cast it first.",
         ) from error
-    return schema.remove_metadata()
+    return pa.schema([pa.field(field.name, _nullable(field.type)) for field in schema])
+
+
+def _nullable(data_type: pa.DataType) -> pa.DataType:
+    """The type with nulls allowed inside: where a struct is null its fields are too, even those that are NOT NULL."""
+
+    def relaxed(field: pa.Field) -> pa.Field:
+        return field.with_type(_nullable(field.type)).with_nullable(True)
+
+    if pa.types.is_struct(data_type):
+        return pa.struct([relaxed(data_type.field(i)) for i in range(data_type.num_fields)])
+    if pa.types.is_list(data_type):
+        return pa.list_(relaxed(data_type.value_field))
+    if pa.types.is_map(data_type):
+        return pa.map_(data_type.key_field, relaxed(data_type.item_field))
+    return data_type
 
 
 def session_settings(df: DataFrame) -> dict[str, Any]:
@@ -41,7 +56,9 @@ def session_settings(df: DataFrame) -> dict[str, Any]:
 
 
 def _zone(name: str) -> tzinfo:
-    """Spark's names for zones: a region, or an offset such as +02:00, UTC+2 or GMT-01:30."""
+    """Spark's names for zones: a region, or an offset such as Z, +02:00, UTC+2 or GMT-01:30."""
+    if name == "Z":
+        return UTC
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError):
@@ -49,7 +66,7 @@ def _zone(name: str) -> tzinfo:
         if offset is None:
             raise UnsupportedQuery(
                 f"the session's time zone `{name}` is not known here",
-                hint="set spark.sql.session.timeZone to a region.",
+                hint="set spark.sql.session.timeZone to a region such as America/Los_Angeles, or to UTC.",
             ) from None
         sign = -1 if offset[1] == "-" else 1
         return timezone(sign * timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0)))

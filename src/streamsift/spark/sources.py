@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it has no types
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
@@ -35,8 +36,9 @@ def local_session(master: str | None = None, name: str = "streamsift") -> SparkS
     try:
         return builder.getOrCreate()
     except (RuntimeError, OSError, PySparkException) as error:
+        where = f", and a cluster behind `--master {master}`" if master else ""
         raise SetupError(
-            f"Spark does not start: {error}\nHint: Spark needs Java 17 or newer; `make setup` checks for it."
+            f"Spark does not start: {error}\nHint: Spark needs Java 17 or newer{where}; `make setup` checks for Java."
         ) from error
 
 
@@ -52,6 +54,8 @@ def read_events(spark: SparkSession, path: Path, given_format: str | None = None
                 events = spark.read.parquet(str(path))
     except PySparkException as error:
         raise BadInputError(f"{path} cannot be read as {found}: {error}") from error
+    except Py4JJavaError as error:
+        raise BadInputError(f"{path} cannot be read as {found}: {error.java_exception.getMessage()}") from error
     if not events.columns:
         raise BadInputError(f"{path} has no columns: is it empty?")
     if found == "csv" and events.isEmpty():

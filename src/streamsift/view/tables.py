@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -32,6 +32,8 @@ def cell_text(value: Any) -> str:
         case datetime():
             precision = "auto" if value.microsecond % 1000 else "milliseconds" if value.microsecond else "seconds"
             return value.isoformat(sep=" ", timespec=precision).removesuffix("+00:00")
+        case timedelta() if value.microseconds:
+            return str(value).rstrip("0")
         case _:
             return str(value)
 
