@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
+import pytest
 
 EVENTS = pa.table({"ts": [1, 2, 3, 4, None], "kind": ["A", "B", "A", "B", "A"], "id": [1, 1, 2, 1, 1]})
 
@@ -49,6 +50,15 @@ def test_run(tmp_path: Path) -> None:
     assert "2 matches" in run(tmp_path, *drop)[0]
     assert run(tmp_path, "--output", "out.parquet", *drop)[2] == 0
     assert sorted(pa.parquet.read_table(tmp_path / "out.parquet").column("match_end").to_pylist()) == [2, 4]
+
+
+@pytest.mark.parametrize("zone", ["", "Z"])
+def test_times_in_csv_are_read_alike_by_both_engines(tmp_path: Path, zone: str) -> None:
+    rows = f"2024-05-01T10:00:00{zone},A,1\n2024-05-01T10:00:02{zone},B,1\n"
+    (tmp_path / "e.csv").write_text(f"ts,kind,id\n{rows}", encoding="utf-8")
+    on_spark, error, code = run(tmp_path, "--format", "json")
+    assert code == 0, error
+    assert on_spark == run(tmp_path, "--format", "json", "--engine", "local")[0]
 
 
 def test_a_file_of_another_format(tmp_path: Path) -> None:

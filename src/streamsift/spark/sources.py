@@ -17,6 +17,7 @@ from streamsift.runtime.sources import file_format
 LOCAL_SETTINGS = {
     "spark.ui.enabled": "false",  # no port is opened for a command that ends by itself
     "spark.sql.session.timeZone": "UTC",  # the same text for the same instant on every machine
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",  # times without a zone in CSV files stay so, as in this process
     "spark.ui.showConsoleProgress": "false",  # the command line draws its own
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",  # fewer, larger batches to and from Python
     "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{Path(__file__).with_name('log4j2.properties')}",
