@@ -105,12 +105,10 @@ class NestedSearch:
         low = stream.window_low[last]
         for earlier in step.after:
             low = np.maximum(low, stream.place_after[partials[earlier]])
-        least, most = self._positions(first, last, partials, lower=True, upper=True)
+        least, most = self._positions(first, last, lower=True, upper=True)
         return Interval(low, stream.window_high[first] + 1, least, most)
 
-    def _positions(
-        self, first: Int32, last: Int32, partials: Int32, *, lower: bool, upper: bool
-    ) -> tuple[Int32, Int32]:
+    def _positions(self, first: Int32, last: Int32, *, lower: bool, upper: bool) -> tuple[Int32, Int32]:
         """The window positions that a count window within a partition allows; all of them in other windows."""
         length, positions = self.stream.rows_in_partition, self.stream.positions
         everything = np.full(first.size, -1, np.int32), np.full(first.size, NO_LIMIT, np.int32)
@@ -159,17 +157,16 @@ class NestedSearch:
         """For each partial whether the negated sub-pattern occurs in its interval. `match` has the root's events."""
         outer = outer[: partials.shape[0]]
         interval = self._interval(negation, partials, match)
-        chain = (*outer, *(step for step in negation.steps))
+        chain = (*outer, *negation.steps)
         # Bound steps may be fewer than the plan's numbering when a negation is decided early: pad with no event.
         if negation.first > partials.shape[0]:
             missing = negation.first - partials.shape[0]
             partials = np.vstack([partials, np.full((missing, partials.shape[1]), -1, np.int32)])
             chain = (*self.alternative.steps, *negation.steps)
+        found = np.zeros(partials.shape[1], np.bool_)
         if negation.is_simple:
-            found = np.zeros(partials.shape[1], np.bool_)
             ranges.exists(self._pack(chain, negation.first), interval, np.ascontiguousarray(partials), found)
             return found
-        found = np.zeros(partials.shape[1], np.bool_)
         for begin in range(0, partials.shape[1], CHUNK_TESTS):
             part = slice(begin, begin + CHUNK_TESTS)
             some = Interval(*(bound[part] for bound in interval))
@@ -208,7 +205,7 @@ class NestedSearch:
         first, last = match.min(axis=0), match.max(axis=0)
         lower_is_window = negation.lower.edge is Edge.WINDOW_START
         upper_is_window = negation.upper.edge is Edge.WINDOW_END
-        least, most = self._positions(first, last, partials, lower=lower_is_window, upper=upper_is_window)
+        least, most = self._positions(first, last, lower=lower_is_window, upper=upper_is_window)
         low = self._place(negation.lower, partials, first, last)
         high = self._place(negation.upper, partials, first, last)
         return Interval(low, high, least, most)
