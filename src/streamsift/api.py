@@ -85,7 +85,7 @@ class Query:
         _check_policy(bad_rows)
         table = _as_table(data)
         plan = self._plan(table.schema, time, type, order).plan
-        return pa.Table.from_batches(runtime.detect(plan, table, bad_rows=bad_rows), runtime.output_schema(plan.query))
+        return pa.Table.from_batches(runtime.execute(plan, table, bad_rows=bad_rows), runtime.output_schema(plan.query))
 
     def explain(self, data: Any, *, time: str, type: str | None = None, order: str | None = None) -> str:
         """What will run on this data (a DataFrame, a table or an Arrow schema) and why. Reads no rows."""
@@ -197,7 +197,7 @@ class _Stages:
     bound: logical.BoundQuery
     optimised: logical.BoundQuery
     rules: tuple[str, ...]
-    plan: physical.DetectPlan
+    plan: physical.Plan
 
     def explain(self, where: list[str] | None = None) -> str:
         return physical.explain(self.text, self.bound, self.optimised, self.rules, self.plan, where or ())

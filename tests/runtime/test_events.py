@@ -11,7 +11,7 @@ import pytest
 
 import streamsift as ss
 from streamsift.errors import BadInputError, BadRowsWarning
-from streamsift.runtime import BadRows, detect
+from streamsift.runtime import BadRows, execute
 
 INT_MAX, INT_MIN = 2**63 - 1, -(2**63)
 SPARK_DECIMAL = pa.decimal128(38, 18)
@@ -81,7 +81,7 @@ def test_bad_rows_are_dropped_and_reported() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         plan = query._plan(bad_table().schema, "t", None, None).plan
-        list(detect(plan, bad_table(), bad_rows="drop", report=seen.append))
+        list(execute(plan, bad_table(), bad_rows="drop", report=seen.append))
     assert [(bad.count, len(bad.examples)) for bad in seen] == [(6, 5)]
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import streamsift as ss
-from streamsift.runtime import detect, output, output_schema
+from streamsift.runtime import execute, output, output_schema
 
 TABLE = pa.table(
     {
@@ -68,7 +68,7 @@ def test_the_schema_is_the_same_with_and_without_rows(item: str, kind: pa.DataTy
 
 
 def test_no_match_gives_no_batch() -> None:
-    assert list(detect(plan_of("x; y WITHIN 0 s", TABLE), TABLE)) == []
+    assert list(execute(plan_of("x; y WITHIN 0 s", TABLE), TABLE)) == []
 
 
 def test_a_batch_too_long_for_arrow_is_halved(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +80,7 @@ def test_a_batch_too_long_for_arrow_is_halved(monkeypatch: pytest.MonkeyPatch) -
         return whole(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(output, "_batch", limited)
-    batches = list(detect(plan_of("x; y", TABLE), TABLE))
+    batches = list(execute(plan_of("x; y", TABLE), TABLE))
     assert [batch.num_rows for batch in batches] == [1, 1, 1]
 
 

@@ -107,3 +107,6 @@ class DetectPlan:
     alternatives: tuple[Alternative, ...]
     keys: tuple[str, ...]
     reasons: tuple[str, ...]
+
+
+Plan = DetectPlan  # one class for each strategy; `streamsift.runtime.execute` has an engine for each

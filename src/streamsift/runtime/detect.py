@@ -1,4 +1,4 @@
-"""A detection plan and a table in, the matches out: as rows of the table, or as record batches of the result.
+"""A detection plan and events in, the matches out: as rows of the table, or as record batches of the result.
 
 Contract: matches come in lexicographic order of their events' places in the stream (time, order, input), and memory is
 bounded by the events and one chunk of partial matches per stage, whatever the number of matches. Checked by
@@ -7,7 +7,7 @@ tests/runtime/test_detect.py. The state is the events alone: what a stage holds 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from streamsift.logical.bound import Expr
 from streamsift.physical.plan import Alternative, DetectPlan
 from streamsift.runtime.buffers import Packed, pack
 from streamsift.runtime.evaluate import Rows, mask
-from streamsift.runtime.events import BadRows, Events, prepare
+from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Bool, Int32
 from streamsift.runtime.nested import NestedSearch
 from streamsift.runtime.output import known_columns, output_schema, result_batches
@@ -35,19 +35,8 @@ class Stage:
     filters: tuple[Expr, ...]
 
 
-def detect(
-    plan: DetectPlan,
-    table: pa.Table,
-    *,
-    bad_rows: str = "fail",
-    report: Callable[[BadRows], None] | None = None,
-) -> Iterator[pa.RecordBatch]:
-    """The result of the plan on a table, in batches; none if nothing matches. Bad rows raise at once."""
-    events = prepare(plan.query, table, bad_rows, report)
-    return _batches(plan, events)
-
-
-def _batches(plan: DetectPlan, events: Events) -> Iterator[pa.RecordBatch]:
+def detect(plan: DetectPlan, events: Events) -> Iterator[pa.RecordBatch]:
+    """The matches as result rows, in batches."""
     schema = output_schema(plan.query)
     for alternative in plan.alternatives:
         known = known_columns(alternative, CHUNK_MATCHES)

@@ -16,15 +16,15 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 
 from streamsift.logical import bound as b
-from streamsift.physical import DetectPlan
-from streamsift.runtime import BadRows, detect
+from streamsift.physical import Plan
+from streamsift.runtime import BadRows, execute
 from streamsift.spark.filters import can_matter, column, is_bad
 from streamsift.spark.schemas import result_schema
 
 BAD = "$streamsift_bad"  # a column beside the events until the shuffle is done
 
 
-def run_batch(df: DataFrame, plan: DetectPlan, *, bad_rows: str, observation: Observation | None) -> DataFrame:
+def run_batch(df: DataFrame, plan: Plan, *, bad_rows: str, observation: Observation | None) -> DataFrame:
     """The matches of a plan in a DataFrame, as a DataFrame."""
     schema = plan.query.schema
     # With an observation the caller is told of dropped rows by it; else a worker warns.
@@ -35,7 +35,7 @@ def run_batch(df: DataFrame, plan: DetectPlan, *, bad_rows: str, observation: Ob
         if arrived:
             # The session's time zone is in the arriving type; the same instants are meant.
             table = pa.Table.from_batches(arrived).rename_columns(schema.names).cast(schema)
-            yield from detect(plan, table, bad_rows=bad_rows, report=report)
+            yield from execute(plan, table, bad_rows=bad_rows, report=report)
 
     events = df.select(*(column(name) for name in schema.names)).withColumn(BAD, is_bad(plan.query))
     if observation is not None:
@@ -50,7 +50,7 @@ def _say_nothing(_: BadRows) -> None:
     pass
 
 
-def _pruned(events: DataFrame, plan: DetectPlan) -> DataFrame:
+def _pruned(events: DataFrame, plan: Plan) -> DataFrame:
     """Rows that can be in a match, and the bad ones, which must be seen."""
     conditions = [column(key).isNotNull() for key in shuffle_keys(plan)] if _needs_key(plan) else []
     matters = can_matter(plan)
@@ -59,12 +59,12 @@ def _pruned(events: DataFrame, plan: DetectPlan) -> DataFrame:
     return events.where(reduce(and_, conditions) | F.col(BAD)) if conditions else events
 
 
-def _needs_key(plan: DetectPlan) -> bool:
+def _needs_key(plan: Plan) -> bool:
     """Whether a row without key can be in no match: it must equal another there, or be in a partition."""
     return bool(plan.query.partition_by) or all(len(a.steps) > 1 for a in plan.alternatives)
 
 
-def _shuffled(events: DataFrame, plan: DetectPlan) -> DataFrame:
+def _shuffled(events: DataFrame, plan: Plan) -> DataFrame:
     keys = shuffle_keys(plan)
     return (
         events.repartition(*(F.when(~F.col(BAD), _normal(key, plan)) for key in keys))
@@ -73,13 +73,13 @@ def _shuffled(events: DataFrame, plan: DetectPlan) -> DataFrame:
     )
 
 
-def _normal(key: str, plan: DetectPlan) -> SparkColumn:
+def _normal(key: str, plan: Plan) -> SparkColumn:
     """The key such that equal values hash alike: -0.0 is 0.0."""
     is_float = pa.types.is_floating(plan.query.schema.field(key).type)
     return column(key) + F.lit(0.0) if is_float else column(key)
 
 
-def placement(plan: DetectPlan) -> list[str]:
+def placement(plan: Plan) -> list[str]:
     """How the work is spread over Spark tasks, for explain."""
     keys = shuffle_keys(plan)
     if keys:
@@ -97,7 +97,7 @@ def placement(plan: DetectPlan) -> list[str]:
     return [*lines, "before the shuffle: only rows of the pattern's classes that pass their local predicates"]
 
 
-def shuffle_keys(plan: DetectPlan) -> tuple[str, ...]:
+def shuffle_keys(plan: Plan) -> tuple[str, ...]:
     """Columns to split the work by. Positions of a count window are counted over a whole stream or partition."""
     query = plan.query
     if query.window is not None and query.window.kind is b.WindowKind.COUNT:

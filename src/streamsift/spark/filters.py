@@ -18,7 +18,7 @@ from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import BooleanType, DecimalType
 
 from streamsift.logical import bound as b
-from streamsift.physical import DetectPlan
+from streamsift.physical import Plan
 from streamsift.physical.plan import Step
 from streamsift.runtime.events import parse_text_times
 
@@ -66,7 +66,7 @@ def _is_no_time(texts: pa.Array) -> pa.Array:
     return parse_text_times(texts).is_null()
 
 
-def can_matter(plan: DetectPlan) -> SparkColumn | None:
+def can_matter(plan: Plan) -> SparkColumn | None:
     """Rows that some step could bind, or None when no row can be left out."""
     query = plan.query
     positions_count = query.window is not None and query.window.kind is b.WindowKind.COUNT
