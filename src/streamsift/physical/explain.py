@@ -73,7 +73,7 @@ def _negations(
         inside = (*chain, *negation.steps)
         when = query.variables[chain[negation.ready].variable].name
         interval = f"{_limit(query, negation.lower, chain)}, {_limit(query, negation.upper, chain)}"
-        how = "ends at the first hit" if negation.is_simple else "occurrences are tested in chunks"
+        how = "ends at the first hit"
         yield f"{indent}not, {interval}; decided once {when} is bound; {how}"
         yield from _steps(query, negation.steps, inside, indent + "  ", negation.first)
         yield from _negations(query, negation.negations, inside, indent + "  ")

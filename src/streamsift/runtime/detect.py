@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import Expr
-from streamsift.physical.plan import Alternative, DetectPlan
+from streamsift.physical.plan import Alternative, Cache, DetectPlan
 from streamsift.runtime.buffers import Packed, pack
 from streamsift.runtime.evaluate import Rows, mask
 from streamsift.runtime.events import Events
@@ -40,14 +40,16 @@ def detect(plan: DetectPlan, events: Events) -> Iterator[pa.RecordBatch]:
     schema = output_schema(plan.query)
     for alternative in plan.alternatives:
         known = known_columns(alternative, CHUNK_MATCHES)
-        for rows in match_rows(alternative, events):
+        for rows in match_rows(alternative, events, cache=plan.cache):
             yield from result_batches(alternative, schema, events, known, rows)
 
 
-def match_rows(plan: Alternative, events: Events, chunk: int = CHUNK_MATCHES) -> Iterator[Int32]:
+def match_rows(
+    plan: Alternative, events: Events, chunk: int = CHUNK_MATCHES, cache: Cache = Cache.AUTO
+) -> Iterator[Int32]:
     """The matches in chunks [steps, m]: the table row that each step binds."""
     waiting: list[Int32] = []
-    for rows in _chunks(plan, events, chunk):
+    for rows in _chunks(plan, events, chunk, cache):
         waiting.append(rows)
         # Filters may leave few matches of a chunk: gather them, as every batch has its price.
         if sum(part.shape[1] for part in waiting) >= chunk // 2:
@@ -57,10 +59,10 @@ def match_rows(plan: Alternative, events: Events, chunk: int = CHUNK_MATCHES) ->
         yield waiting[0] if len(waiting) == 1 else np.concatenate(waiting, axis=1)
 
 
-def _chunks(plan: Alternative, events: Events, chunk: int) -> Iterator[Int32]:
+def _chunks(plan: Alternative, events: Events, chunk: int, cache: Cache) -> Iterator[Int32]:
     """A plain sequence by the search of sequences; AND and negations by the search inside intervals."""
     if plan.negations or not plan.is_sequence:
-        for places in NestedSearch(plan, events, chunk).matches():
+        for places in NestedSearch(plan, events, chunk, cache).matches():
             yield events.rows[places]
     elif (packed := pack(plan, events)) is not None:
         yield from Search(plan, events, packed, chunk).matches()

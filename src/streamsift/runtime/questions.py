@@ -1,0 +1,91 @@
+"""Halted searches in, the candidates that they wait for out, and the answers of Arrow back into them.
+
+A partial match asks about one candidate first, then about twice as many each time: one that is decided by its first
+candidates costs little, one that needs many costs few rounds.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from numba import njit
+
+from streamsift.runtime import existence as e
+from streamsift.runtime import ranges as r
+from streamsift.runtime.existence import Frames
+from streamsift.runtime.kernels import Bool, Int32, Int64
+from streamsift.runtime.ranges import Stream, Tree
+from streamsift.runtime.ring import Ring
+
+MOST_AHEAD = 32  # candidates that a partial match asks about at a time
+
+
+class Questions(NamedTuple):
+    """Candidates that wait for a predicate of Arrow's."""
+
+    events: Int32  # [steps on the longest path, questions]
+    frames: Int32  # [questions] who asks
+    rows: Int32  # [questions] the row in Tree.steps of the step that is asked about
+
+
+@njit(cache=True, nogil=True)
+def begin(frames: Frames, node: int, partials: Int32) -> None:
+    """Puts the searches of partial matches [k, P] for a negation before their start."""
+    for frame in range(partials.shape[1]):
+        e.start(frames, frame, node)
+        for number in range(partials.shape[0]):
+            frames.marks[frame, number, r.EVENT] = partials[number, frame]
+
+
+@njit(cache=True, nogil=True)
+def go_on(
+    tree: Tree, stream: Stream, ring: Ring, frames: Frames, undecided: Int64, found: Bool, questions: Questions
+) -> tuple[int, int]:
+    """Goes on with each undecided search. Those that ask come first in `undecided` then.
+
+    Returns their number and the number of questions, at most MOST_AHEAD for each.
+    """
+    waiting = count = 0
+    for at in range(undecided.size):
+        frame = undecided[at]
+        answer = e.decide(tree, stream, ring, frames, frame)
+        if answer == e.ASKS:
+            count = ask(tree, stream, frames, frame, questions, count)
+            undecided[waiting] = frame
+            waiting += 1
+        else:
+            found[frame] = answer == e.YES
+    return waiting, count
+
+
+@njit(cache=True, nogil=True)
+def ask(tree: Tree, stream: Stream, frames: Frames, frame: int, questions: Questions, count: int) -> int:
+    """Writes the next candidates of the step at which a search halted; returns the number of questions then."""
+    marks, level = frames.marks[frame], frames.status[frame, e.LEVEL]
+    node, number = frames.levels[frame, level, e.NODE], frames.levels[frame, level, e.STEP]
+    first = tree.nodes[node, r.FIRST]
+    row = tree.nodes[node, r.STEPS] + number - first
+    enough = count + frames.status[frame, e.AHEAD]
+    frames.status[frame, e.AHEAD] = min(2 * frames.status[frame, e.AHEAD], MOST_AHEAD)
+    entry = marks[number, r.ENTRY]
+    while count < enough and entry < marks[number, r.STOP] and tree.places[entry] < marks[first, r.HIGH]:
+        if r.admits(tree, stream, marks, row, first, tree.places[entry], first):
+            for other in range(number):
+                questions.events[other, count] = marks[other, r.EVENT]
+            questions.events[number, count] = tree.places[entry]
+            questions.frames[count], questions.rows[count] = frame, row
+            count += 1
+        entry += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def hear(tree: Tree, frames: Frames, questions: Questions, answers: Bool) -> None:
+    """Hands the answers to those who asked, bit by bit in the order of the candidates."""
+    for at in range(answers.size):
+        frame, number = questions.frames[at], tree.steps[questions.rows[at], r.NUMBER]
+        if frames.marks[frame, number, r.PENDING] == 0:
+            frames.marks[frame, number, r.ANSWERS] = 0
+        if answers[at]:
+            frames.marks[frame, number, r.ANSWERS] |= 1 << frames.marks[frame, number, r.PENDING]
+        frames.marks[frame, number, r.PENDING] += 1
