@@ -29,6 +29,8 @@ def _marked(
 
 
 def _why_not(query: b.BoundQuery, negation: Negation, crossed: tuple[Step, ...]) -> str:
+    if negation.needs_arrow:
+        return "its predicates are evaluated for many partial matches at a time"
     edges = {negation.lower.edge, negation.upper.edge}
     by_position = query.window is not None and query.window.kind is b.WindowKind.COUNT and query.partition_by
     if by_position and edges & {Edge.WINDOW_START, Edge.WINDOW_END}:
@@ -54,13 +56,12 @@ def _inside(negation: Negation) -> Iterator[Negation]:
         yield from _inside(inner)
 
 
-def value_reads(negation: Negation) -> dict[int, tuple[b.Expr, ...] | None]:
-    """By outer step the expressions on which the answer depends; None if a filter reads it: then on the event."""
-    found: dict[int, tuple[b.Expr, ...] | None] = {}
+def value_reads(negation: Negation) -> dict[int, tuple[b.Expr, ...]]:
+    """By outer step the expressions on whose values the answer depends."""
+    found: dict[int, tuple[b.Expr, ...]] = {}
     for step in negation.all_steps():
         for pair in (*step.lookup, *step.pairs):
             sides = found.get(pair.earlier, ())
-            if pair.earlier < negation.first and sides is not None and pair.earlier_side not in sides:
+            if pair.earlier < negation.first and pair.earlier_side not in sides:
                 found[pair.earlier] = (*sides, pair.earlier_side)
-        found |= {earlier: None for earlier in step.reads if earlier < negation.first}
     return found

@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.physical.plan import Alternative, Cache, Step
-from streamsift.runtime import existence, questions, ranges
-from streamsift.runtime.enumeration import extend
+from streamsift.runtime import questions, ranges
 from streamsift.runtime.evaluate import Rows, mask
 from streamsift.runtime.events import Events
-from streamsift.runtime.existence import Frames
 from streamsift.runtime.kernels import Bool, Int32
 from streamsift.runtime.nested_buffers import Packed, pack
+from streamsift.runtime.nested_search import search
 from streamsift.runtime.questions import MOST_AHEAD, Questions
+from streamsift.runtime.ranges import Frames
 
 CHUNK_TESTS = 1 << 10  # partial matches whose negation asks Arrow at a time
 
@@ -49,11 +49,10 @@ class NestedSearch:
         last = self._stage_end(partials.shape[0])
         partials = np.ascontiguousarray(partials)
         frames = _frames(packed, 1)
-        cursor = np.array([0, -1], np.int64)
         out = np.empty((last + 1, self.chunk), np.int32)
         count = self.chunk
         while count == self.chunk:
-            count = extend(packed.tree, packed.stream, packed.ring, frames, partials, last, cursor, out)
+            count = search(packed.tree, packed.stream, packed.ring, frames, 0, partials, last, out)
             yield from self._extended(packed, self._passing(packed, last, out[:, :count]))
 
     def _stage_end(self, first: int) -> int:
@@ -124,6 +123,6 @@ class NestedSearch:
 def _frames(packed: Packed, count: int) -> Frames:
     return Frames(
         np.full((count, packed.longest, ranges.MARK_FIELDS), -1, np.int64),
-        np.zeros((count, packed.levels, existence.LEVEL_FIELDS), np.int64),
-        np.zeros((count, existence.STATUS_FIELDS), np.int64),
+        np.zeros((count, 1 + packed.levels, ranges.LEVEL_FIELDS), np.int64),
+        np.zeros((count, ranges.STATUS_FIELDS), np.int64),
     )

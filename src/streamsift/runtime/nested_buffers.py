@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from streamsift.logical.bound import Expr, WindowKind
+from streamsift.logical.bound import Expr
 from streamsift.physical.caching import value_reads
 from streamsift.physical.plan import Alternative, Cache, Edge, Negation, Pair, Step, is_sequence
-from streamsift.runtime import kernels, ranges, ring
+from streamsift.runtime import kernels, ranges
 from streamsift.runtime.buffers import OPERATORS
 from streamsift.runtime.candidates import candidates, step_rows
 from streamsift.runtime.codes import codes, group_codes
 from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Int32, Int64
-from streamsift.runtime.ranges import Stream, Tree
-from streamsift.runtime.ring import Ring
+from streamsift.runtime.ranges import Ring, Stream, Tree
+from streamsift.runtime.stream_limits import stream_of
 
 EDGES = {
     Edge.AFTER: ranges.BY_STEPS,
@@ -30,6 +30,7 @@ EDGES = {
 }
 MOST_ENTRIES = 1 << 20  # of one negation's ring
 LEAST_ENTRIES = 1 << 6
+LEAST_ANSWERED = 0.25  # of the questions, for a ring to pay: a search costs about four times as much as an entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +56,6 @@ class Packed:
     chains: tuple[tuple[Step, ...], ...]  # for each row of Tree.steps the steps up to it
     longest: int  # steps on the longest path
     levels: int  # negations inside each other
-
-
-def stream_of(alternative: Alternative, events: Events) -> Stream:
-    count = events.rank.size
-    everywhere = np.arange(count, dtype=np.int32)
-    after = np.searchsorted(events.rank, events.rank, side="right").astype(np.int32)
-    since = np.searchsorted(events.rank, events.rank, side="left").astype(np.int32)
-    window = events.window
-    in_partition = window is not None and window.kind is WindowKind.COUNT and bool(alternative.query.partition_by)
-    if in_partition:
-        low, high = np.zeros(count, np.int32), np.full(count, count - 1, np.int32)
-        return Stream(after, since, events.window_position, low, high, min(int(events.width), max(count, 1)))
-    high = np.minimum(events.window_limit(everywhere), count - 1).astype(np.int32)
-    low = np.searchsorted(high, everywhere, side="left").astype(np.int32)
-    return Stream(after, since, everywhere, low, high, 0)
 
 
 def pack(alternative: Alternative, events: Events, cache: Cache) -> Packed | None:
@@ -218,23 +204,16 @@ class _Packing:
             return
         row[ranges.READS_START] = len(self.reads)
         for number, sides in sorted(value_reads(negation).items()):
-            self._read(number, sides, self.candidates[id(node.chain[number])])
+            places = self.candidates[id(node.chain[number])]
+            self.reads.append((number, sum(part.size for part in self.values)))
+            (classes,), _ = group_codes([[self._side(side, places)] for side in sides])
+            self.values.append(self._by_place(places, classes, np.int32, -1))
         row[ranges.READS_STOP] = len(self.reads)
         # A window's events, and a few values for each where the answer depends on some.
-        reach = int((self.stream.window_high - np.arange(self._count)).max()) + 2 if self._count else 1
-        wanted = reach * 4 if row[ranges.READS_STOP] > row[ranges.READS_START] else reach
+        wanted = (self.stream.widest_window + 1) * (4 if row[ranges.READS_STOP] > row[ranges.READS_START] else 1)
         size = 1 << int(np.clip(wanted, LEAST_ENTRIES, MOST_ENTRIES) - 1).bit_length()
         row[ranges.RING_BASE], row[ranges.RING_MASK] = self.entries, size - 1
         self.entries += size
-
-    def _read(self, number: int, sides: tuple[Expr, ...] | None, places: Int32) -> None:
-        """Outer values that an answer depends on: as codes, or as the event itself where a filter reads it."""
-        if sides is None:
-            self.reads.append((number, -1))
-            return
-        self.reads.append((number, sum(part.size for part in self.values)))
-        (classes,), _ = group_codes([[self._side(side, places)] for side in sides])
-        self.values.append(self._by_place(places, classes, np.int32, -1))
 
     def _ring(self, nodes: Int64) -> Ring:
         width = 1 + int((nodes[:, ranges.READS_STOP] - nodes[:, ranges.READS_START]).max())
@@ -244,7 +223,7 @@ class _Packing:
             misses=np.zeros(self.entries, np.int32),
             asked=np.zeros(len(nodes), np.int64),
             answered=np.zeros(len(nodes), np.int64),
-            least_answered=ring.LEAST_ANSWERED if self.cache is Cache.AUTO else 0.0,
+            least_answered=LEAST_ANSWERED if self.cache is Cache.AUTO else 0.0,
         )
 
 

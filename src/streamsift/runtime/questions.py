@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 from numba import njit
 
-from streamsift.runtime import existence as e
 from streamsift.runtime import ranges as r
-from streamsift.runtime.existence import Frames
 from streamsift.runtime.kernels import Bool, Int32, Int64
-from streamsift.runtime.ranges import Stream, Tree
-from streamsift.runtime.ring import Ring
+from streamsift.runtime.nested_search import ASKS, ENTER, YES, search
+from streamsift.runtime.ranges import Frames, Ring, Stream, Tree
+from streamsift.runtime.search import holds
 
 MOST_AHEAD = 32  # candidates that a partial match asks about at a time
 
@@ -32,7 +32,9 @@ class Questions(NamedTuple):
 def begin(frames: Frames, node: int, partials: Int32) -> None:
     """Puts the searches of partial matches [k, P] for a negation before their start."""
     for frame in range(partials.shape[1]):
-        e.start(frames, frame, node)
+        frames.status[frame, r.LEVEL], frames.status[frame, r.PHASE] = 1, ENTER
+        frames.status[frame, r.ONE_NEGATION], frames.status[frame, r.AHEAD] = 1, 1
+        frames.levels[frame, 1, r.NODE], frames.levels[frame, 1, r.STEP] = node, 0
         for number in range(partials.shape[0]):
             frames.marks[frame, number, r.EVENT] = partials[number, frame]
 
@@ -46,33 +48,42 @@ def go_on(
     Returns their number and the number of questions, at most MOST_AHEAD for each.
     """
     waiting = count = 0
+    nothing = np.empty((0, 0), np.int32)
     for at in range(undecided.size):
         frame = undecided[at]
-        answer = e.decide(tree, stream, ring, frames, frame)
-        if answer == e.ASKS:
+        answer = search(tree, stream, ring, frames, frame, nothing, 0, nothing)
+        if answer == ASKS:
             count = ask(tree, stream, frames, frame, questions, count)
             undecided[waiting] = frame
             waiting += 1
         else:
-            found[frame] = answer == e.YES
+            found[frame] = answer == YES
     return waiting, count
 
 
 @njit(cache=True, nogil=True)
 def ask(tree: Tree, stream: Stream, frames: Frames, frame: int, questions: Questions, count: int) -> int:
     """Writes the next candidates of the step at which a search halted; returns the number of questions then."""
-    marks, level = frames.marks[frame], frames.status[frame, e.LEVEL]
-    node, number = frames.levels[frame, level, e.NODE], frames.levels[frame, level, e.STEP]
+    marks, level = frames.marks[frame], frames.status[frame, r.LEVEL]
+    node, number = frames.levels[frame, level, r.NODE], frames.levels[frame, level, r.STEP]
     first = tree.nodes[node, r.FIRST]
     row = tree.nodes[node, r.STEPS] + number - first
-    enough = count + frames.status[frame, e.AHEAD]
-    frames.status[frame, e.AHEAD] = min(2 * frames.status[frame, e.AHEAD], MOST_AHEAD)
+    enough = count + frames.status[frame, r.AHEAD]
+    frames.status[frame, r.AHEAD] = min(2 * frames.status[frame, r.AHEAD], MOST_AHEAD)
     entry = marks[number, r.ENTRY]
     while count < enough and entry < marks[number, r.STOP] and tree.places[entry] < marks[first, r.HIGH]:
-        if r.admits(tree, stream, marks, row, first, tree.places[entry], first):
+        place = tree.places[entry]
+        position = stream.positions[place]
+        fits = stream.rows_in_partition == 0 or marks[first, r.LEAST] <= position <= marks[first, r.MOST]
+        for at in range(tree.steps[row, r.OTHERS_START], tree.steps[row, r.OTHERS_STOP]):
+            fits = fits and marks[tree.numbers[at], r.EVENT] != place
+        for pair in range(tree.steps[row, r.PAIRS_START], tree.steps[row, r.PAIRS_STOP]):
+            left = tree.codes[2 * pair, marks[tree.pairs[pair, r.EARLIER], r.EVENT]]
+            fits = fits and holds(tree.pairs[pair, r.OPERATOR], left, tree.codes[2 * pair + 1, place])
+        if fits:
             for other in range(number):
                 questions.events[other, count] = marks[other, r.EVENT]
-            questions.events[number, count] = tree.places[entry]
+            questions.events[number, count] = place
             questions.frames[count], questions.rows[count] = frame, row
             count += 1
         entry += 1

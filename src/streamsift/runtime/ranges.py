@@ -1,4 +1,4 @@
-"""Packed steps and partial matches in, longer matches out: candidates inside intervals, by kernels.
+"""What the nested search reads and writes: a pattern with its negations, the stream, answers kept, states of searches.
 
 All events are places in the stream. An interval is [low, high) in places, and [least, most] in window positions, which
 differ from places only for count windows within partitions. The steps of a pattern and of the negations inside it are
@@ -10,10 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from streamsift.runtime.kernels import Int32, Int64
-from streamsift.runtime.search import first_above, holds
 
 # Columns of Tree.nodes: the pattern is node 0, the others are negations.
 FIRST, COUNT, STEPS, CHILDREN_START, CHILDREN_STOP, READY, CONFLICTS = range(7)
@@ -29,12 +27,13 @@ EARLIER, OPERATOR, PAIR_FIELDS = range(3)
 READ_STEP, READ_BASE, READ_FIELDS = range(3)
 # Fields of Frames.marks, for each step that is bound or being bound.
 EVENT, ENTRY, STOP, REASONS, HIGH, LEAST, MOST, ANSWERS, PENDING = range(9)
-# More of them, at a negation's first step.
+# More of them, at a negation's first step: its interval, the upper bound before it was widened, its entry in the ring.
 LOW, ASKED_HIGH, KEPT, MARK_FIELDS = range(9, 13)
-# Fields of the cursor: the next partial match, the step that is being bound.
-NEXT_PARTIAL, DEPTH, CURSOR_FIELDS = range(3)
+# Fields of Frames.levels.
+NODE, STEP, CHILD, LEVEL_FIELDS = range(4)
+# Fields of Frames.status.
+LEVEL, PHASE, NEXT_PARTIAL, ONE_NEGATION, AHEAD, STATUS_FIELDS = range(6)
 NO_LIMIT = np.iinfo(np.int32).max
-NO_OWN_STEPS = 1 << 30  # for `first`: no step is the search's own, so nothing is noted as a conflict
 
 
 class Tree(NamedTuple):
@@ -57,7 +56,7 @@ class Tree(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """What intervals are computed from; all [places]."""
+    """What intervals are computed from; arrays are [places]."""
 
     place_after: Int32  # the first place later than this one
     place_since: Int32  # the first place of the same time
@@ -65,84 +64,34 @@ class Stream(NamedTuple):
     window_low: Int32  # the first place in one window with this one, as its last event
     window_high: Int32  # the last place in one window with this one, as its first event
     rows_in_partition: int  # the length of a count window within partitions, else 0
+    widest_window: int  # the most places that one window holds
 
 
-@njit(cache=True, nogil=True)
-def open_step(tree: Tree, marks: Int64, row: int, first: int, low: int) -> None:
-    """Puts a step before its first candidate from `low` on. `first` is the first step that could be chosen anew."""
-    number, link_step = tree.steps[row, NUMBER], tree.steps[row, LINK_STEP]
-    marks[number, REASONS] = marks[number, PENDING] = marks[number, ENTRY] = marks[number, STOP] = 0
-    group = 0
-    if link_step >= 0:
-        group = tree.links[tree.steps[row, LINK_BASE] + marks[link_step, EVENT]]
-        if link_step >= first:
-            marks[number, REASONS] = 1 << (link_step - first)
-    if group >= 0:
-        at = tree.steps[row, OFFSETS_BASE] + group
-        start, stop = tree.offsets[at], tree.offsets[at + 1]
-        entry = first_above(tree.places, 0, start, stop, tree.hints[at], low - 1)
-        tree.hints[at] = marks[number, ENTRY] = entry
-        marks[number, STOP] = stop
+class Ring(NamedTuple):
+    """Answers of negations, kept for later questions. RING_BASE of a negation is where its own entries begin.
 
+    An answer depends on the interval and on the outer values that the negation reads. For each start of an interval and
+    these values two ends are kept: from which on the sub-pattern is known to occur (hits), and up to which it is known
+    not to (misses). So one entry answers most questions about its start, whatever their end. It goes beyond section 5
+    of "Processing Nested Complex Sequence Pattern Queries over Event Streams", which keeps neither negated nor
+    correlated sub-patterns.
 
-@njit(cache=True, nogil=True)
-def admits(tree: Tree, stream: Stream, marks: Int64, row: int, first: int, place: int, interval: int) -> bool:
-    """Whether a step may bind this place; what speaks against it is noted as the step's reasons.
-
-    marks[interval] has the bounds in window positions.
+    Contract: the slot of an entry follows from its start, modulo the size, which is at least the events of a window:
+    what falls behind the window is overwritten, and memory is bounded. A slot that another key takes is lost, never
+    mistaken for it.
     """
-    number = tree.steps[row, NUMBER]
-    if stream.rows_in_partition > 0:
-        position = stream.positions[place]
-        if position < marks[interval, LEAST] or position > marks[interval, MOST]:
-            return False
-    for at in range(tree.steps[row, OTHERS_START], tree.steps[row, OTHERS_STOP]):
-        other = tree.numbers[at]
-        if marks[other, EVENT] == place:
-            if other >= first:
-                marks[number, REASONS] |= 1 << (other - first)
-            return False
-    for pair in range(tree.steps[row, PAIRS_START], tree.steps[row, PAIRS_STOP]):
-        earlier = tree.pairs[pair, EARLIER]
-        left, right = tree.codes[2 * pair, marks[earlier, EVENT]], tree.codes[2 * pair + 1, place]
-        if not holds(tree.pairs[pair, OPERATOR], left, right):
-            if earlier >= first:
-                marks[number, REASONS] |= 1 << (earlier - first)
-            return False
-    return True
+
+    keys: Int32  # [entries, 1 + reads] the start of the interval, then the values; -1 in an empty one
+    hits: Int32  # [entries] there is an occurrence in [start, end) for every end from this one on
+    misses: Int32  # [entries] there is none for any end up to this one
+    asked: Int64  # [nodes] questions
+    answered: Int64  # [nodes] those that needed no search
+    least_answered: float  # the share below which a ring is given up after its trial
 
 
-@njit(cache=True, nogil=True)
-def after_steps(tree: Tree, stream: Stream, marks: Int64, start: int, stop: int, low: int) -> int:
-    """The first place from `low` on that is later than the events of all listed steps."""
-    for at in range(start, stop):
-        low = max(low, stream.place_after[marks[tree.numbers[at], EVENT]])
-    return low
+class Frames(NamedTuple):
+    """The states of searches, one frame for each that is under way."""
 
-
-@njit(cache=True, nogil=True)
-def before_steps(tree: Tree, stream: Stream, marks: Int64, start: int, stop: int, high: int) -> int:
-    """The last of the ends up to `high` that leaves out the events of all listed steps, and what is later."""
-    for at in range(start, stop):
-        high = min(high, stream.place_since[marks[tree.numbers[at], EVENT]])
-    return high
-
-
-@njit(cache=True, nogil=True)
-def open_in_window(tree: Tree, stream: Stream, marks: Int64, row: int) -> None:
-    """Opens a step of the pattern: after the steps before it, in one window with all that is bound."""
-    number = tree.steps[row, NUMBER]
-    low, marks[number, HIGH] = 0, stream.positions.size
-    marks[number, LEAST], marks[number, MOST] = -1, NO_LIMIT
-    if number > 0:
-        earliest = latest = marks[0, EVENT]
-        for other in range(1, number):
-            earliest, latest = min(earliest, marks[other, EVENT]), max(latest, marks[other, EVENT])
-        low = after_steps(
-            tree, stream, marks, tree.steps[row, AFTER_START], tree.steps[row, AFTER_STOP], stream.window_low[latest]
-        )
-        marks[number, HIGH] = stream.window_high[earliest] + 1
-        if stream.rows_in_partition > 0:
-            marks[number, LEAST] = stream.positions[latest] - (stream.rows_in_partition - 1)
-            marks[number, MOST] = stream.positions[earliest] + (stream.rows_in_partition - 1)
-    open_step(tree, marks, row, NO_OWN_STEPS, low)
+    marks: Int64  # [frames, steps on the longest path, MARK_FIELDS]
+    levels: Int64  # [frames, 1 + negations inside each other, LEVEL_FIELDS]
+    status: Int64  # [frames, STATUS_FIELDS]
