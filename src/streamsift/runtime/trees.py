@@ -25,7 +25,7 @@ from streamsift.runtime.events import Events
 from streamsift.runtime.joins import Block, Levels, Reach
 from streamsift.runtime.kernels import Bool, Int32, Int64
 from streamsift.runtime.levels import Packing
-from streamsift.runtime.nested import stream_of
+from streamsift.runtime.stream_limits import stream_of
 
 NOTHING, NO_MEMBERS = np.empty(0, np.int32), np.empty((0, 0), np.int32)
 NO_BLOCK = Block(NOTHING, NOTHING, NO_MEMBERS, NOTHING, NO_MEMBERS)
@@ -79,7 +79,7 @@ class TreeSearch:
             stream.positions,
             stream.rows_in_partition,
             0,
-            stream.places,
+            stream.positions.size,
         )
         self._ordered: dict[Tree, Ordered] = {}
         self._kept: dict[Tree, Kept] = {}
@@ -161,9 +161,7 @@ class TreeSearch:
         return found
 
     # --- searching ---
-    def _extended(
-        self, ordered: Ordered, reach: Reach, stages: Sequence[Stage], partials: Int32
-    ) -> Iterator[Int32]:
+    def _extended(self, ordered: Ordered, reach: Reach, stages: Sequence[Stage], partials: Int32) -> Iterator[Int32]:
         stage, *later = stages
         steps = len(self.alternative.steps)
         state = joins.new_state(len(ordered.units), steps)
