@@ -17,11 +17,13 @@ from streamsift.runtime.evaluate import Rows, mask
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Bool, Int32
 from streamsift.runtime.nested_buffers import Packed, pack
-from streamsift.runtime.nested_search import search
+from streamsift.runtime.nested_search import ASKS, YES, search
 from streamsift.runtime.questions import MOST_AHEAD, Questions
 from streamsift.runtime.ranges import Frames
 
-CHUNK_TESTS = 1 << 10  # partial matches whose negation asks Arrow at a time
+CHUNK_TESTS = 1 << 13  # partial matches whose negation asks Arrow at a time
+
+NOTHING = np.empty((0, 0), np.int32)
 
 
 class NestedSearch:
@@ -49,10 +51,11 @@ class NestedSearch:
         last = self._stage_end(partials.shape[0])
         partials = np.ascontiguousarray(partials)
         frames = _frames(packed, 1)
+        only, said = np.zeros(1, np.int64), np.zeros(1, np.int64)
         out = np.empty((last + 1, self.chunk), np.int32)
         count = self.chunk
         while count == self.chunk:
-            count = search(packed.tree, packed.stream, packed.ring, frames, 0, partials, last, out)
+            count = search(packed.tree, packed.stream, packed.ring, frames, only, said, partials, last, out)
             yield from self._extended(packed, self._passing(packed, last, out[:, :count]))
 
     def _stage_end(self, first: int) -> int:
@@ -108,16 +111,18 @@ class NestedSearch:
         )
         frames = _frames(packed, partials.shape[1])
         questions.begin(frames, node, partials)
-        undecided = np.arange(partials.shape[1])
-        while undecided.size:
-            waiting, count = questions.go_on(tree, stream, ring, frames, undecided, found, asked)
-            undecided = undecided[:waiting]
+        said = np.full(partials.shape[1], ASKS, np.int64)
+        waiting = np.arange(partials.shape[1])
+        while waiting.size:
+            search(tree, stream, ring, frames, waiting, said, NOTHING, 0, NOTHING)
+            waiting = waiting[said[waiting] == ASKS]
+            count = questions.ask(tree, stream, frames, waiting, asked)
             answers = np.zeros(count, np.bool_)
-            for row in np.unique(asked.rows[:count]):
+            for row in np.flatnonzero(np.bincount(asked.rows[:count])):
                 about = np.flatnonzero(asked.rows[:count] == row)
-                keep = self._passes(packed.chains[row], asked.events[:, about])
-                answers[about] = keep
+                answers[about] = self._passes(packed.chains[row], asked.events[:, about])
             questions.hear(tree, frames, asked, answers)
+        found[:] = said == YES
 
 
 def _frames(packed: Packed, count: int) -> Frames:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
 from numba import njit
 
 from streamsift.runtime import ranges as r
 from streamsift.runtime.kernels import Bool, Int32, Int64
-from streamsift.runtime.nested_search import ASKS, ENTER, YES, search
-from streamsift.runtime.ranges import Frames, Ring, Stream, Tree
+from streamsift.runtime.nested_search import ENTER
+from streamsift.runtime.ranges import Frames, Stream, Tree
 from streamsift.runtime.search import holds
 
 MOST_AHEAD = 32  # candidates that a partial match asks about at a time
@@ -40,53 +39,33 @@ def begin(frames: Frames, node: int, partials: Int32) -> None:
 
 
 @njit(cache=True, nogil=True)
-def go_on(
-    tree: Tree, stream: Stream, ring: Ring, frames: Frames, undecided: Int64, found: Bool, questions: Questions
-) -> tuple[int, int]:
-    """Goes on with each undecided search. Those that ask come first in `undecided` then.
-
-    Returns their number and the number of questions, at most MOST_AHEAD for each.
-    """
-    waiting = count = 0
-    nothing = np.empty((0, 0), np.int32)
-    for at in range(undecided.size):
-        frame = undecided[at]
-        answer = search(tree, stream, ring, frames, frame, nothing, 0, nothing)
-        if answer == ASKS:
-            count = ask(tree, stream, frames, frame, questions, count)
-            undecided[waiting] = frame
-            waiting += 1
-        else:
-            found[frame] = answer == YES
-    return waiting, count
-
-
-@njit(cache=True, nogil=True)
-def ask(tree: Tree, stream: Stream, frames: Frames, frame: int, questions: Questions, count: int) -> int:
-    """Writes the next candidates of the step at which a search halted; returns the number of questions then."""
-    marks, level = frames.marks[frame], frames.status[frame, r.LEVEL]
-    node, number = frames.levels[frame, level, r.NODE], frames.levels[frame, level, r.STEP]
-    first = tree.nodes[node, r.FIRST]
-    row = tree.nodes[node, r.STEPS] + number - first
-    enough = count + frames.status[frame, r.AHEAD]
-    frames.status[frame, r.AHEAD] = min(2 * frames.status[frame, r.AHEAD], MOST_AHEAD)
-    entry = marks[number, r.ENTRY]
-    while count < enough and entry < marks[number, r.STOP] and tree.places[entry] < marks[first, r.HIGH]:
-        place = tree.places[entry]
-        position = stream.positions[place]
-        fits = stream.rows_in_partition == 0 or marks[first, r.LEAST] <= position <= marks[first, r.MOST]
-        for at in range(tree.steps[row, r.OTHERS_START], tree.steps[row, r.OTHERS_STOP]):
-            fits = fits and marks[tree.numbers[at], r.EVENT] != place
-        for pair in range(tree.steps[row, r.PAIRS_START], tree.steps[row, r.PAIRS_STOP]):
-            left = tree.codes[2 * pair, marks[tree.pairs[pair, r.EARLIER], r.EVENT]]
-            fits = fits and holds(tree.pairs[pair, r.OPERATOR], left, tree.codes[2 * pair + 1, place])
-        if fits:
-            for other in range(number):
-                questions.events[other, count] = marks[other, r.EVENT]
-            questions.events[number, count] = place
-            questions.frames[count], questions.rows[count] = frame, row
-            count += 1
-        entry += 1
+def ask(tree: Tree, stream: Stream, frames: Frames, waiting: Int64, questions: Questions) -> int:
+    """Writes the next candidates of the steps at which searches wait; returns how many, MOST_AHEAD at most for each."""
+    count = 0
+    for frame in waiting:
+        marks, level = frames.marks[frame], frames.status[frame, r.LEVEL]
+        node, number = frames.levels[frame, level, r.NODE], frames.levels[frame, level, r.STEP]
+        first = tree.nodes[node, r.FIRST]
+        row = tree.nodes[node, r.STEPS] + number - first
+        enough = count + frames.status[frame, r.AHEAD]
+        frames.status[frame, r.AHEAD] = min(2 * frames.status[frame, r.AHEAD], MOST_AHEAD)
+        entry = marks[number, r.ENTRY]
+        while count < enough and entry < marks[number, r.STOP] and tree.places[entry] < marks[first, r.HIGH]:
+            place = tree.places[entry]
+            position = stream.positions[place]
+            fits = stream.rows_in_partition == 0 or marks[first, r.LEAST] <= position <= marks[first, r.MOST]
+            for at in range(tree.steps[row, r.OTHERS_START], tree.steps[row, r.OTHERS_STOP]):
+                fits = fits and marks[tree.numbers[at], r.EVENT] != place
+            for pair in range(tree.steps[row, r.PAIRS_START], tree.steps[row, r.PAIRS_STOP]):
+                left = tree.codes[2 * pair, marks[tree.pairs[pair, r.EARLIER], r.EVENT]]
+                fits = fits and holds(tree.pairs[pair, r.OPERATOR], left, tree.codes[2 * pair + 1, place])
+            if fits:
+                for other in range(number):
+                    questions.events[other, count] = marks[other, r.EVENT]
+                questions.events[number, count] = place
+                questions.frames[count], questions.rows[count] = frame, row
+                count += 1
+            entry += 1
     return count
 
 
