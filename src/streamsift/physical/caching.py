@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_expression
-from streamsift.physical.plan import Alternative, Cache, Edge, Negation, Step
+from streamsift.physical.choices import Cache
+from streamsift.physical.plan import Alternative, Edge, Negation, Step
 
 
 def with_caching(alternative: Alternative) -> Alternative:

@@ -76,7 +76,7 @@ def _negations(
         when = query.variables[chain[negation.ready].variable].name
         interval = f"{_limit(query, negation.lower, chain)}, {_limit(query, negation.upper, chain)}"
         yield f"{indent}not, {interval}; decided once {when} is bound; ends at the first hit"
-        yield f"{indent}  {describe_caching(negation, plan.cache, query.variables)}"
+        yield f"{indent}  {describe_caching(negation, plan.choices.cache, query.variables)}"
         if negation.needs_arrow:
             yield f"{indent}  Arrow checks its candidates: the first of each partial match, then twice as many, …"
         yield from _steps(query, negation.steps, inside, indent + "  ", negation.first)

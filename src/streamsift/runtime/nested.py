@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from streamsift.physical.plan import Alternative, Cache, Step
+from streamsift.physical.choices import Cache
+from streamsift.physical.plan import Alternative, Step
 from streamsift.runtime import questions, ranges
 from streamsift.runtime.evaluate import Rows, mask
 from streamsift.runtime.events import Events
@@ -39,6 +40,14 @@ class NestedSearch:
         """Chunks [steps, m] of places. They are views of memory that the next chunk overwrites."""
         if self.packed is not None:
             yield from self._extended(self.packed, np.empty((0, 1), np.int32))
+
+    def allowed(self, matches: Int32) -> Int32:
+        """Those of the matches [steps, m], found without regard to negations, that none forbids."""
+        assert self.packed is not None, "there is a match, so every step has a candidate"
+        for node in range(1, 1 + len(self.alternative.negations)):
+            if matches.shape[1]:
+                matches = matches[:, ~self._occurs(self.packed, node, matches)]
+        return matches
 
     def _extended(self, packed: Packed, partials: Int32) -> Iterator[Int32]:
         """The matches that begin with partial matches [k, P]."""
@@ -94,7 +103,7 @@ class NestedSearch:
             keep &= mask(predicate, seen)
         return keep
 
-    # --- negations that ask Arrow ---
+    # --- negations of matches that are given ---
     def _occurs(self, packed: Packed, node: int, partials: Int32) -> Bool:
         """For each partial match whether a negation occurs: rounds of searches, each as far as the answers go."""
         found = np.zeros(partials.shape[1], np.bool_)

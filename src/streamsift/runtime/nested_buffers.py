@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from streamsift.logical.bound import Expr
 from streamsift.physical.caching import value_reads
-from streamsift.physical.plan import Alternative, Cache, Edge, Negation, Pair, Step, is_sequence
+from streamsift.physical.choices import Cache
+from streamsift.physical.plan import Alternative, Edge, Negation, Pair, Step, is_sequence
 from streamsift.runtime import kernels, ranges
 from streamsift.runtime.buffers import OPERATORS
 from streamsift.runtime.candidates import candidates, step_rows
