@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_class, describe_expression, describe_query
+from streamsift.physical.caching import describe_caching
 from streamsift.physical.plan import DetectPlan, Edge, Limit, Negation, Pair, Step
 
 
@@ -38,7 +39,7 @@ def _physical(plan: DetectPlan) -> Iterator[str]:
         count = f"{len(alternative.steps)} step{'s' if len(alternative.steps) > 1 else ''}"
         yield f"detect, {count}" if len(plan.alternatives) == 1 else f"alternative {number}: detect, {count}"
         yield from _steps(alternative.query, alternative.steps, alternative.steps, "", 0)
-        yield from _negations(alternative.query, alternative.negations, alternative.steps, "")
+        yield from _negations(plan, alternative.negations, alternative.steps, "")
     window = plan.query.window
     if window is not None and window.kind is b.WindowKind.COUNT:
         yield "window by row position: every row counts, so no row can be filtered before its position is known"
@@ -67,16 +68,19 @@ def _steps(
 
 
 def _negations(
-    query: b.BoundQuery, negations: tuple[Negation, ...], chain: tuple[Step, ...], indent: str
+    plan: DetectPlan, negations: tuple[Negation, ...], chain: tuple[Step, ...], indent: str
 ) -> Iterator[str]:
+    query = plan.query
     for negation in negations:
         inside = (*chain, *negation.steps)
         when = query.variables[chain[negation.ready].variable].name
         interval = f"{_limit(query, negation.lower, chain)}, {_limit(query, negation.upper, chain)}"
-        how = "ends at the first hit" if negation.is_simple else "occurrences are tested in chunks"
-        yield f"{indent}not, {interval}; decided once {when} is bound; {how}"
+        yield f"{indent}not, {interval}; decided once {when} is bound; ends at the first hit"
+        yield f"{indent}  {describe_caching(negation, plan.choices.cache, query.variables)}"
+        if negation.needs_arrow:
+            yield f"{indent}  Arrow checks its candidates: the first of each partial match, then twice as many, …"
         yield from _steps(query, negation.steps, inside, indent + "  ", negation.first)
-        yield from _negations(query, negation.negations, inside, indent + "  ")
+        yield from _negations(plan, negation.negations, inside, indent + "  ")
 
 
 def _limit(query: b.BoundQuery, limit: Limit, chain: tuple[Step, ...]) -> str:

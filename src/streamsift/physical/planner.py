@@ -12,6 +12,7 @@ from streamsift.logical import bound as b
 from streamsift.logical.columns import kind_of
 from streamsift.logical.expressions import variables_of
 from streamsift.optimizer.drop_implied_equalities import Side, column_sides
+from streamsift.physical.caching import with_caching
 from streamsift.physical.choices import Choices
 from streamsift.physical.plan import Alternative, DetectPlan, Edge, Limit, Negation, Pair, Plan, Step
 
@@ -108,12 +109,7 @@ def _alternative(query: b.BoundQuery, node: b.Node) -> Alternative:
     is_outermost_and = isinstance(node, b.Conjunction)
     upper = Limit(Edge.MATCH_END if is_outermost_and else Edge.WINDOW_END)
     steps, negations = _Scope(query, b.ROOT_SCOPE, {}, {}).plan(node, Limit(Edge.WINDOW_START), upper)
-    alternative = Alternative(query, steps, negations)
-    last = len(steps) - 1
-    if not alternative.is_sequence:
-        # An event of the match may lie inside a negation's interval, and does not forbid itself: all must be bound.
-        return replace(alternative, negations=tuple(replace(n, ready=last) for n in negations))
-    return alternative
+    return with_caching(Alternative(query, steps, negations))
 
 
 @dataclass(slots=True)
@@ -135,9 +131,16 @@ class _Scope:
         self._walk(node, (), lower, upper, place, after, found)
         predicates = self._predicates(place)
         steps = tuple(_step(predicates, v, place, after[v]) for v, p in place.items() if p >= first)
-        last = len(place) - 1
-        negations = tuple(self._negation(negated, low, high, place, last) for negated, low, high in found)
-        return steps, negations
+        negations = [self._negation(negated, low, high, place) for negated, low, high in found]
+        return steps, tuple(replace(n, ready=self._ready(n, steps, first)) for n in negations)
+
+    def _ready(self, negation: Negation, around: tuple[Step, ...], first: int) -> int:
+        """The step after which all is bound that a negation refers to, or that does not count in its interval."""
+        last = first + len(around) - 1
+        if self.scope == b.ROOT_SCOPE and not (negation.lower.steps and negation.upper.steps):
+            return last  # an edge of the window follows from the whole match
+        used = {*negation.steps_used(), *negation.crossed(around, first)}
+        return max(first, *(step for step in used if step <= last))
 
     def _predicates(self, place: dict[int, int]) -> list[b.Predicate]:
         """The scope's own predicates, without equalities that others imply.
@@ -203,12 +206,10 @@ class _Scope:
                     high = Limit(Edge.BEFORE, behind) if behind else upper
                     self._walk(child, before or preceding, low, high, place, after, found)
 
-    def _negation(self, negated: b.Negated, lower: Limit, upper: Limit, place: dict[int, int], last: int) -> Negation:
+    def _negation(self, negated: b.Negated, lower: Limit, upper: Limit, place: dict[int, int]) -> Negation:
         inner = _Scope(self.query, negated.scope, place, dict(self.equal))
         steps, negations = inner.plan(negated.child, lower, upper)
-        at_an_edge = not (lower.steps and upper.steps)
-        used = {*lower.steps, *upper.steps} | {step for step in _steps_used(steps, negations) if step <= last}
-        return Negation(len(place), lower, upper, steps, negations, last if at_an_edge else max(used))
+        return Negation(len(place), lower, upper, steps, negations, ready=len(place) - 1)
 
 
 def _leaves(node: b.Node) -> list[int]:
@@ -220,17 +221,6 @@ def _leaves(node: b.Node) -> list[int]:
             return [variable for child in node.children for variable in _leaves(child)]
         case _:
             return []
-
-
-def _steps_used(steps: tuple[Step, ...], negations: tuple[Negation, ...]) -> set[int]:
-    """The steps that predicates and bounds of a sub-pattern refer to."""
-    used: set[int] = set()
-    for step in steps:
-        used |= {pair.earlier for pair in (*step.lookup, *step.pairs)} | set(step.reads)
-    for negation in negations:
-        used |= {*negation.lower.steps, *negation.upper.steps}
-        used |= _steps_used(negation.steps, negation.negations)
-    return used
 
 
 def _fixed_column(predicate: b.Predicate) -> Side | None:
