@@ -43,6 +43,12 @@ class InputFormat(StrEnum):
     PARQUET = "parquet"
 
 
+class CacheMode(StrEnum):
+    AUTO = "auto"
+    ON = "on"
+    OFF = "off"
+
+
 class BadRows(StrEnum):
     FAIL = "fail"
     DROP = "drop"
@@ -62,6 +68,10 @@ GivenFormat = Annotated[
 ]
 EngineOption = Annotated[
     Engine, typer.Option("--engine", help="Spark (local mode or --master), or the same engine in this process.")
+]
+Cache = Annotated[
+    CacheMode,
+    typer.Option("--cache", help="Keep answers of inner sub-patterns: where it pays, wherever possible, or off."),
 ]
 Master = Annotated[
     str | None, typer.Option("--master", help="A Spark master URL; all cores of this machine if not given.")
@@ -102,6 +112,7 @@ def run(
     bad_rows: Annotated[
         BadRows, typer.Option("--bad-rows", help="Rows without a usable time: fail, or drop and count them.")
     ] = BadRows.FAIL,
+    cache: Cache = CacheMode.AUTO,
     input_format: GivenFormat = None,
     engine: EngineOption = Engine.SPARK,
     master: Master = None,
@@ -113,7 +124,7 @@ def run(
         raise SetupError(f"{output} is there already; remove it or choose another name")
     if output is not None and not output.parent.is_dir():
         raise SetupError(f"no such directory: {output.parent}")
-    columns = Columns(time, type, order, bad_rows.value)
+    columns = Columns(time, type, order, bad_rows.value, cache.value)
     job = _job(engine, parsed, input, input_format, columns, master)
     with job:
         if output is not None:
@@ -132,13 +143,15 @@ def explain(
     time: Time,
     type: Type = None,
     order: Order = None,
+    cache: Cache = CacheMode.AUTO,
     input_format: GivenFormat = None,
     engine: EngineOption = Engine.SPARK,
     master: Master = None,
 ) -> None:
     """Show what would run, stage by stage, and why. Reads no more than the input's schema."""
     parsed = _read_query(query_file)
-    with _job(engine, parsed, input, input_format, Columns(time, type, order, "fail"), master) as job:
+    columns = Columns(time, type, order, "fail", cache.value)
+    with _job(engine, parsed, input, input_format, columns, master) as job:
         print(job.explain())
 
 

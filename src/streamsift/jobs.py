@@ -27,15 +27,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which columns play which part, and what happens to rows without a usable time."""
+    """Which columns play which part, what happens to rows without a usable time, what is cached."""
 
     time: str
     type: str | None
     order: str | None
     bad_rows: Any
+    cache: Any = "auto"
 
     def binding(self) -> dict[str, Any]:
-        return {"time": self.time, "type": self.type, "order": self.order}
+        return {"time": self.time, "type": self.type, "order": self.order, "cache": self.cache}
 
 
 @dataclass(slots=True)

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 
 from streamsift.logical.bound import BoundQuery, Expr
+
+
+class Cache(StrEnum):
+    """Whether answers of inner sub-patterns are kept for later partial matches. The results are the same."""
+
+    AUTO = "auto"  # where the cost model expects that they are asked for again
+    ON = "on"  # wherever it is possible
+    OFF = "off"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +115,7 @@ class DetectPlan:
     alternatives: tuple[Alternative, ...]
     keys: tuple[str, ...]
     reasons: tuple[str, ...]
+    cache: Cache = Cache.AUTO
 
 
 Plan = DetectPlan  # one class for each strategy; `streamsift.runtime.execute` has an engine for each
