@@ -161,9 +161,7 @@ class TreeSearch:
         return found
 
     # --- searching ---
-    def _extended(
-        self, ordered: Ordered, reach: Reach, stages: Sequence[Stage], partials: Int32
-    ) -> Iterator[Int32]:
+    def _extended(self, ordered: Ordered, reach: Reach, stages: Sequence[Stage], partials: Int32) -> Iterator[Int32]:
         stage, *later = stages
         steps = len(self.alternative.steps)
         state = joins.new_state(len(ordered.units), steps)
