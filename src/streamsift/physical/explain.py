@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator
 
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_class, describe_expression, describe_query
+from streamsift.physical.algebra import describe_algebra
 from streamsift.physical.caching import describe_caching
-from streamsift.physical.plan import DetectPlan, Edge, Limit, Negation, Pair, Step
+from streamsift.physical.describe import describe_limit, describe_pair
+from streamsift.physical.plan import DetectPlan, Negation, Step
 
 
 def explain(
@@ -23,6 +25,7 @@ def explain(
         ("Query", text.strip().splitlines()),
         ("Logical", list(describe_query(bound))),
         ("Optimised", _optimised(optimised, rules)),
+        ("Algebra", list(describe_algebra(bound.pattern, plan))),
         ("Physical", list(_physical(plan))),
         ("Why", list(plan.reasons)),
         ("Where", list(where)),
@@ -60,9 +63,9 @@ def _steps(
         for expression in step.local:
             yield f"{indent}   filter  {describe_expression(expression, variables)}"
         for pair in step.lookup:
-            yield f"{indent}   lookup  {_pair(pair, variables)}"
+            yield f"{indent}   lookup  {describe_pair(pair, variables)}"
         for pair in step.pairs:
-            yield f"{indent}   compare {_pair(pair, variables)}"
+            yield f"{indent}   compare {describe_pair(pair, variables)}"
         for expression in step.filters:
             yield f"{indent}   check   {describe_expression(expression, variables)}"
 
@@ -74,22 +77,10 @@ def _negations(
     for negation in negations:
         inside = (*chain, *negation.steps)
         when = query.variables[chain[negation.ready].variable].name
-        interval = f"{_limit(query, negation.lower, chain)}, {_limit(query, negation.upper, chain)}"
+        interval = f"{describe_limit(query, negation.lower, chain)}, {describe_limit(query, negation.upper, chain)}"
         yield f"{indent}not, {interval}; decided once {when} is bound; ends at the first hit"
         yield f"{indent}  {describe_caching(negation, plan.choices.cache, query.variables)}"
         if negation.needs_arrow:
             yield f"{indent}  Arrow checks its candidates: the first of each partial match, then twice as many, …"
         yield from _steps(query, negation.steps, inside, indent + "  ", negation.first)
         yield from _negations(plan, negation.negations, inside, indent + "  ")
-
-
-def _limit(query: b.BoundQuery, limit: Limit, chain: tuple[Step, ...]) -> str:
-    names = ", ".join(query.variables[chain[step].variable].name for step in limit.steps)
-    if limit.edge is Edge.WINDOW_START and query.window is None:
-        return "from the beginning"
-    return f"{limit.edge.value} {names}".rstrip()
-
-
-def _pair(pair: Pair, variables: tuple[b.Variable, ...]) -> str:
-    earlier, this = (describe_expression(side, variables) for side in (pair.earlier_side, pair.this_side))
-    return f"{earlier} {pair.op} {this}"
