@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from streamsift.language import Script, parse
 from streamsift.language import syntax as s
-from streamsift.logical.scopes import events_of
 
 
 def is_evaluated(script: Script | str) -> bool:
-    """Detection of single events by SEQ, AND, OR and negation; no Kleene, no definitions, no AGG, no PREF."""
+    """Detection by SEQ, AND, OR, negation and Kleene; no definitions, no AGG, no PREF."""
     script = parse(script) if isinstance(script, str) else script
     statement = script.statement
-    plain = not (script.definitions or statement.aggregates or statement.preference)
-    return plain and not any(event.quantifier for event in events_of(statement.pattern))
+    return not (script.definitions or statement.aggregates or statement.preference)
 
 
 def pattern_depth(pattern: s.Pattern) -> int:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, StrEnum
+from typing import TYPE_CHECKING
 
 from streamsift.logical.bound import BoundQuery, Expr
+
+if TYPE_CHECKING:
+    from streamsift.physical.groups import Groups
 
 
 class Cache(StrEnum):
@@ -85,11 +89,25 @@ class Negation:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """One way to match: a choice at every OR. Its steps stand in the order of appearance."""
+    """One way to match: a choice at every OR. Its steps stand in the order of appearance.
+
+    With Kleene variables (`groups`), steps and negations are those of the single events, which are found first.
+    """
 
     query: BoundQuery
     steps: tuple[Step, ...]
     negations: tuple[Negation, ...]
+    groups: Groups | None = None
+
+    @property
+    def variables(self) -> frozenset[int]:
+        """The variables of the query that it binds, negated ones too."""
+        return self.groups.variables if self.groups else frozenset(step.variable for step in self.all_steps())
+
+    @property
+    def least_events(self) -> int:
+        """How many events a match has at least."""
+        return len(self.steps) + (self.groups.least_events if self.groups else 0)
 
     @property
     def is_sequence(self) -> bool:
@@ -105,6 +123,9 @@ class Alternative:
 
         yield from self.steps
         yield from inside(self.negations)
+        if self.groups is not None:
+            yield from self.groups.element_steps()
+            yield from inside(tuple(self.groups.all_negations()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, product
 from math import prod
 
 from streamsift.errors import Span, UnsupportedQuery
+from streamsift.language.syntax import Repeat
 from streamsift.logical import bound as b
 from streamsift.logical.expressions import variables_of
 from streamsift.optimizer.drop_implied_equalities import Side, column_sides
+from streamsift.physical.kleene import group_alternatives
+from streamsift.physical.kleene_forms import Ordered
+from streamsift.physical.kleene_query import kleene_query
 from streamsift.physical.plan import Alternative, Cache, DetectPlan, Edge, Limit, Negation, Pair, Plan, Step
 
 MOST_ALTERNATIVES = 1_000
@@ -26,7 +31,7 @@ def plan(query: b.BoundQuery, cache: Cache = Cache.AUTO) -> Plan:
 def detection(query: b.BoundQuery, cache: Cache) -> DetectPlan:
     """Detection, left to right, one alternative for each choice at the ORs."""
     _refuse_what_is_not_evaluated(query)
-    alternatives = tuple(_alternative(query, node) for (node,) in or_free_forms(query.pattern))
+    alternatives = tuple(a for (node,) in or_free_forms(query.pattern) for a in _alternatives(query, node))
     keys = _shared_columns(query, alternatives)
     return DetectPlan(query, alternatives, keys, tuple(_reasons(alternatives, keys)), cache)
 
@@ -47,10 +52,6 @@ def _refuse_what_is_not_evaluated(query: b.BoundQuery) -> None:
 
     def visit(node: b.Node) -> None:
         match node:
-            case b.Leaf():
-                quantifier = query.variables[node.variable].quantifier
-                if quantifier is not None:
-                    raise refuse("a Kleene class (`+`, `*`, `[n]`)", quantifier.span)
             case b.Sequence() | b.Conjunction() | b.Disjunction():
                 for child in node.children:
                     visit(child)
@@ -91,7 +92,9 @@ def or_free_forms(node: b.Node) -> list[tuple[b.Node, ...]]:
     """The pattern without OR, once for each choice. A form is a tuple: !(x | y) is !x and !y, side by side."""
     match node:
         case b.Disjunction():
-            return [form for child in node.children for form in or_free_forms(child)]
+            # A Kleene class inside an OR is no direct operand of the AND around it.
+            kept = (b.Sequence((c,), c.span) if isinstance(c, b.Leaf) else c for c in node.children)
+            return [form for child in kept for form in or_free_forms(child)]
         case b.Negated():
             return [tuple(replace(node, child=inner) for (inner,) in or_free_forms(node.child))]
         case b.Sequence() | b.Conjunction():
@@ -99,6 +102,13 @@ def or_free_forms(node: b.Node) -> list[tuple[b.Node, ...]]:
             return [(replace(node, children=tuple(chain.from_iterable(choice))),) for choice in choices]
         case _:
             return [(node,)]
+
+
+def _alternatives(query: b.BoundQuery, node: b.Node) -> Iterator[Alternative]:
+    if any(variable.quantifier is not None for variable in query.variables):
+        yield from group_alternatives(kleene_query(query), node)
+    else:
+        yield _alternative(query, node)
 
 
 def _alternative(query: b.BoundQuery, node: b.Node) -> Alternative:
@@ -174,16 +184,17 @@ class _Scope:
                 after[node.variable] = preceding
             case b.Negated():
                 found.append((node, lower, upper))
-            case b.Conjunction():
+            case b.Conjunction() if not isinstance(node, Ordered):
                 for child in node.children:
                     self._walk(child, preceding, lower, upper, place, after, found)
-            case b.Sequence():
+            case b.Sequence() | Ordered():
                 parts = [tuple(place[v] for v in _leaves(child)) for child in node.children]
                 for number, child in enumerate(node.children):
                     before = next((p for p in reversed(parts[:number]) if p), ())
                     behind = next((p for p in parts[number + 1 :] if p), ())
-                    low = Limit(Edge.AFTER, before) if before else lower
-                    high = Limit(Edge.BEFORE, behind) if behind else upper
+                    bounds = isinstance(node, b.Sequence)  # AND hands its own on, whatever the order
+                    low = Limit(Edge.AFTER, before) if before and bounds else lower
+                    high = Limit(Edge.BEFORE, behind) if behind and bounds else upper
                     self._walk(child, before or preceding, low, high, place, after, found)
 
     def _negation(self, negated: b.Negated, lower: Limit, upper: Limit, place: dict[int, int], last: int) -> Negation:
@@ -264,23 +275,40 @@ def _shared_columns(query: b.BoundQuery, alternatives: tuple[Alternative, ...]) 
     """The columns whose equality joins all variables of every alternative: work can be split by them."""
     columns: list[str] = []
     for predicate in query.predicates:
-        sides = column_sides(predicate)
-        if sides is not None and sides[0][1] == sides[1][1] != b.TIME and sides[0][1] not in columns:
-            columns.append(sides[0][1])
+        for _, column in _same_column(predicate):
+            if column != b.TIME and column not in columns:
+                columns.append(column)
     return tuple(c for c in columns if all(_joins_all(query, alternative, c) for alternative in alternatives))
 
 
+def _same_column(predicate: b.Predicate) -> list[Side]:
+    """The variables that a predicate holds equal in a column of one name, with that column."""
+    sides = column_sides(predicate)
+    if sides is not None:
+        return list(sides) if sides[0][1] == sides[1][1] else []
+    match predicate:
+        case b.Predicate(predicate_class=b.PredicateClass.UNIFORM, expression=b.Column(name=name), variables=members):
+            return [(member, name) for member in members]
+    return []
+
+
 def _joins_all(query: b.BoundQuery, alternative: Alternative, column: str) -> bool:
-    variables = {step.variable for step in alternative.all_steps()}
-    links = []
-    for predicate in query.predicates:
-        sides = column_sides(predicate)
-        if sides is not None and {sides[0], sides[1]} <= {(v, column) for v in variables}:
-            links.append({sides[0][0], sides[1][0]})
-    reached = {alternative.steps[0].variable}
-    while more := {v for link in links if reached & link for v in link} - reached:
+    """What equals an event of a `*` variable says nothing where that is empty: only a key of all groups goes on."""
+    sides = {(v, column) for v in alternative.variables}
+    links = [{v for v, _ in found} for p in query.predicates if (found := {*_same_column(p)} & sides)]
+    always = [link - {v for v in link if _may_be_empty(query, v)} for link in links]
+    uniform = [{v for v, _ in found} for p in query.predicates if p.predicate_class is b.PredicateClass.UNIFORM
+               and (found := {*_same_column(p)} & sides)]
+    reached = {min(alternative.variables, key=lambda v: (_may_be_empty(query, v), v))}
+    while more := {v for link in (*always, *uniform) if reached & link for v in link} - reached:
         reached |= more
-    return reached == variables
+    reached |= {v for link in links if reached & link for v in link}
+    return reached == alternative.variables
+
+
+def _may_be_empty(query: b.BoundQuery, variable: int) -> bool:
+    quantifier = query.variables[variable].quantifier
+    return quantifier is not None and quantifier.repeat is Repeat.ANY_NUMBER
 
 
 def _reasons(alternatives: tuple[Alternative, ...], keys: tuple[str, ...]) -> list[str]:

@@ -18,7 +18,9 @@ from streamsift.physical.plan import Alternative, DetectPlan
 from streamsift.runtime.buffers import Packed, pack
 from streamsift.runtime.evaluate import Rows, mask
 from streamsift.runtime.events import Events
+from streamsift.runtime.group_output import group_batches
 from streamsift.runtime.kernels import Bool, Int32
+from streamsift.runtime.kleene import GroupMatches, GroupSearch
 from streamsift.runtime.nested import NestedSearch
 from streamsift.runtime.output import known_columns, output_schema, result_batches
 from streamsift.runtime.search import CURSOR_FIELDS, DONE, extend
@@ -39,9 +41,29 @@ def detect(plan: DetectPlan, events: Events) -> Iterator[pa.RecordBatch]:
     """The matches as result rows, in batches."""
     schema = output_schema(plan.query)
     for alternative in plan.alternatives:
+        if alternative.groups is not None:
+            for found in group_matches(alternative, events):
+                yield from group_batches(alternative, schema, events, found)
+            continue
         known = known_columns(alternative, CHUNK_MATCHES)
         for rows in match_rows(alternative, events):
             yield from result_batches(alternative, schema, events, known, rows)
+
+
+def group_matches(plan: Alternative, events: Events, chunk: int = CHUNK_MATCHES) -> Iterator[GroupMatches]:
+    """The matches of an alternative with Kleene variables, in chunks: single events first, then their groups."""
+    return GroupSearch(plan, events, chunk).matches(_anchors(plan, events, chunk))
+
+
+def _anchors(plan: Alternative, events: Events, chunk: int) -> Iterator[Int32]:
+    """The places of the single events; one match of none where there are only groups."""
+    if not plan.steps:
+        yield np.empty((0, 1), np.int32)
+        return
+    place_of = np.empty(events.columns.table.num_rows, np.int32)
+    place_of[events.rows] = np.arange(events.rows.size, dtype=np.int32)
+    for rows in match_rows(plan, events, chunk):
+        yield place_of[rows]
 
 
 def match_rows(plan: Alternative, events: Events, chunk: int = CHUNK_MATCHES) -> Iterator[Int32]:
