@@ -32,6 +32,10 @@ EXPLAINED = {
     "conjunction": "PATTERN SEQ(A a, AND(B b, SEQ(C c, !D d)), E e) WITHIN 30",
     "outermost_conjunction": "PATTERN AND(A a, !B b, C c) WHERE a.id = c.id",
     "disjunction": "PATTERN SEQ(A a, OR(B b, SEQ(C c, D d)), !OR(E e, F f)) WHERE [id] AND b.price > a.price WITHIN 30",
+    "kleene": "PATTERN SEQ(A a, B+ b, C c) WHERE [id] AND b.price > a.price AND COUNT(b) > 2 WITHIN 10 min",
+    "kleene_and_negation": "PATTERN SEQ(A a, B* b, !D d, C c) WITHIN 10 min",
+    "kleene_alone": "PATTERN A+ a; B+ b PARTITION BY id WITHIN 10 min",
+    "kleene_conjunction": "PATTERN A a; B[3] b AND C+ c WITHIN 10 min EMIT EACH",
     "two_keys": "PATTERN SEQ(A a, B b) WHERE [id] AND [name] AND a.id > b.price",
 }
 
@@ -43,7 +47,9 @@ def test_explain(name: str) -> None:
 
 
 REFUSED = {
-    "kleene": "PATTERN SEQ(A a, B b+)",
+    "groups_between": "PATTERN A+ a; B+ b WHERE a.price < b.price",
+    "group_and_negation": "PATTERN SEQ(A+ a, !B b, C c) WHERE a.price < b.price",
+    "aggregate_and_negation": "PATTERN SEQ(A+ a, !B b, C c) WHERE AVG(a.price) < b.price",
     "alternatives": "PATTERN " + "; ".join(f"(A a{i} | B b{i} | C c{i})" for i in range(8)),
     "long_negation": f"PATTERN SEQ(A a, !SEQ({', '.join(f'ANY n{i}' for i in range(63))}), B b)",
     "definition": "SEQ S1 = A;B WITHIN 5\nPATTERN S1; C",

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_class, describe_expression, describe_query
-from streamsift.physical.plan import DetectPlan, Edge, Limit, Negation, Pair, Step
+from streamsift.physical.explain_groups import describe_groups
+from streamsift.physical.plan import Alternative, DetectPlan, Edge, Limit, Negation, Pair, Step
 
 
 def explain(
@@ -35,15 +36,28 @@ def _optimised(optimised: b.BoundQuery, rules: tuple[str, ...]) -> list[str]:
 
 def _physical(plan: DetectPlan) -> Iterator[str]:
     for number, alternative in enumerate(plan.alternatives, start=1):
-        count = f"{len(alternative.steps)} step{'s' if len(alternative.steps) > 1 else ''}"
+        count = f"{len(alternative.steps)} step{'s' if len(alternative.steps) != 1 else ''}"
         yield f"detect, {count}" if len(plan.alternatives) == 1 else f"alternative {number}: detect, {count}"
         yield from _steps(alternative.query, alternative.steps, alternative.steps, "", 0)
         yield from _negations(alternative.query, alternative.negations, alternative.steps, "")
+        if alternative.groups is not None:
+            yield from describe_groups(alternative)
+            for empty, negations in alternative.groups.negations:
+                yield from _when_empty(alternative, empty)
+                yield from _negations(alternative.query, negations, alternative.groups.steps, "")
     window = plan.query.window
     if window is not None and window.kind is b.WindowKind.COUNT:
         yield "window by row position: every row counts, so no row can be filtered before its position is known"
         if plan.query.binding.order is None:
             yield "warning: rows of equal time have their input order locally and any order on Spark; bind `order`"
+
+
+def _when_empty(alternative: Alternative, empty: int) -> Iterator[str]:
+    groups = alternative.groups
+    if groups is not None and len(groups.negations) > 1:
+        variables = [group.variable for number, group in enumerate(groups.growing) if empty >> number & 1]
+        names = ", ".join(alternative.query.variables[variable].name for variable in variables)
+        yield f"where {names} {'is' if len(variables) == 1 else 'are'} empty:" if names else "where no group is empty:"
 
 
 def _steps(

@@ -51,7 +51,7 @@ class Order:
 
     after: tuple[tuple[int, ...], ...]  # for each growing variable the single steps before it
     before: tuple[tuple[int, ...], ...]  # and those after it
-    preceding: tuple[tuple[int, ...], ...]  # and the growing variables before it
+    preceding: tuple[tuple[int, ...], ...]  # and the growing variables before it, with no single step between them
     sequence: tuple[int, ...]  # the growing variables, each after those that precede it
     swapped: tuple[tuple[Side, Side], ...]  # the operands of AND that are taken in the other order
 
@@ -95,6 +95,13 @@ class Groups:
     each: bool  # EMIT EACH: matches that end at different times do not rival
     compared: bool  # valid assignments are compared with each other: the largest are matches
     crowded: bool  # a negation's interval may hold elements of a group, which do not forbid
+
+    @property
+    def independent(self) -> bool:
+        """Whether no group takes elements from another: each has all that its single neighbours leave it."""
+        is_free = all(not others for order in self.orders for others in order.preceding)
+        one_order = len(self.orders) == 1 or not any(growing.may_be_empty for growing in self.growing)
+        return self.growth is Growth.RANGES and is_free and one_order and not self.by_end and not self.keys
 
     @property
     def least_events(self) -> int:

@@ -214,10 +214,16 @@ class _Planner:
                 any(v not in growing for v in variables), tuple(growing.index(v) for v in variables if v in growing)
             )
 
+        singles_of = {v for v in leaves(form) if v not in growing}
+
+        def touch(one: int, other: int) -> bool:
+            apart = any((one, single) in pairs and (single, other) in pairs for single in singles_of)
+            return (one, other) in pairs and not apart
+
         return Order(
             after=fixed(0),
             before=fixed(1),
-            preceding=tuple(tuple(growing.index(u) for u in growing if (u, v) in pairs) for v in growing),
+            preceding=tuple(tuple(growing.index(u) for u in growing if touch(u, v)) for v in growing),
             sequence=tuple(growing.index(v) for v in order),
             swapped=tuple((side(left), side(right)) for left, right in swapped_sides(form)),
         )
@@ -274,8 +280,9 @@ class _Planner:
     # --- how groups are found ---
     def _growth(self, singles: Numbers, growing: list[int], negations: list[Negation]) -> dict[str, object]:
         orders = [self._order(form, singles, growing) for form in self.forms]
-        may_start = any(not steps for order in orders for steps in order.after)
         may_end = any(not steps for order in orders for steps in order.before)
+        # Both ends of the window may be elements of groups: how far one reaches depends on the other.
+        spans = any(not all(order.after) and not all(order.before) for order in orders)
         each = self.known.query.emit is Emit.EACH and may_end
         moves_end = may_end and any(_uses(n, Edge.MATCH_END) for n in negations)
         has_inner = any(n.negations for n in negations)
@@ -289,7 +296,7 @@ class _Planner:
         return {
             "growth": growth,
             "by_end": not exhaustive
-            and (each or moves_end or (may_start and may_end and self.known.query.window is not None)),
+            and (each or moves_end or (spans and self.known.query.window is not None)),
             "keeps_end": not exhaustive and (each or moves_end),
             "each": each,
             "compared": exhaustive or (moves_end and not each),

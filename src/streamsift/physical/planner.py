@@ -13,6 +13,7 @@ from streamsift.language.syntax import Repeat
 from streamsift.logical import bound as b
 from streamsift.logical.expressions import variables_of
 from streamsift.optimizer.drop_implied_equalities import Side, column_sides
+from streamsift.physical.explain_groups import group_reasons
 from streamsift.physical.kleene import group_alternatives
 from streamsift.physical.kleene_forms import Ordered
 from streamsift.physical.kleene_query import kleene_query
@@ -320,8 +321,9 @@ def _reasons(alternatives: tuple[Alternative, ...], keys: tuple[str, ...]) -> li
         reasons.append("left to right: each step looks ahead from the event before it, within the window of the first")
     if any(alternative.negations for alternative in alternatives):
         reasons.append("negations: outer events first, then a search inside the interval that ends at the first hit")
+    reasons += group_reasons(alternatives)
     if keys:
         reasons.append(f"keyed by {', '.join(keys)}: every variable of a match shares it")
-    elif longest > 1 or any(alternative.negations for alternative in alternatives):
+    elif any(len(alternative.variables) > 1 for alternative in alternatives):
         reasons.append("no key: no column is equal in all variables")
     return reasons

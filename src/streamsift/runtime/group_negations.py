@@ -34,7 +34,7 @@ class GroupNegations:
     def _search(self, more: int) -> tuple[NestedSearch, tuple[Step, ...], dict[int, Negation]]:
         """The search with room for so many more bound events."""
         if more not in self._searches:
-            filler = tuple(replace(self.steps[0]) for _ in range(more))
+            filler = tuple(replace(self.steps[-1]) for _ in range(more))  # the last of a group: nothing refers to it
             shifted = {id(n): _shifted(n, len(self.steps), more) for n in self.negations}
             whole = Alternative(self.alternative.query, (*self.steps, *filler), tuple(shifted.values()))
             self._searches[more] = NestedSearch(whole, self.events, CHUNK_TESTS), whole.steps, shifted

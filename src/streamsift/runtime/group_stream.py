@@ -20,8 +20,10 @@ class GroupStream:
         self.alternative, self.events = alternative, events
         self.size = events.rank.size
         everywhere = np.arange(self.size, dtype=np.int32)
-        self.place_after: Int32 = np.searchsorted(events.rank, events.rank, side="right").astype(np.int32)
-        self.place_since: Int32 = np.searchsorted(events.rank, events.rank, side="left").astype(np.int32)
+        # Ranks are dense and ascend: the places of a rank are a range.
+        starts = np.flatnonzero(np.diff(events.rank, prepend=-1)).astype(np.int32)
+        self.place_since: Int32 = starts[events.rank]
+        self.place_after: Int32 = np.append(starts[1:], np.int32(self.size))[events.rank]
         window = events.window
         in_partition = window is not None and window.kind is WindowKind.COUNT and bool(alternative.query.partition_by)
         # A count window within partitions limits positions; every other window limits places.
@@ -32,7 +34,9 @@ class GroupStream:
             self.window_high: Int32 = np.full(self.size, self.size - 1, np.int32)
         else:
             self.window_high = np.minimum(events.window_limit(everywhere), self.size - 1).astype(np.int32)
-            self.window_low = np.searchsorted(self.window_high, everywhere, side="left").astype(np.int32)
+            # How many places have a window that ends before this one.
+            ended = np.cumsum(np.bincount(self.window_high + 1, minlength=self.size + 1))
+            self.window_low = ended[: self.size].astype(np.int32)
         distinct = list({id(step): step for step in steps}.values())
         found = candidates(Alternative(alternative.query, tuple(distinct), ()), events)
         self._candidates = {id(step): places for step, places in zip(distinct, found, strict=True)}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from streamsift.logical.bound import Column
-from streamsift.physical.groups import Chosen, Groups, Growth, Key
+from streamsift.physical.groups import Chosen, Groups, Growth, Key, Order
 from streamsift.physical.plan import Alternative, Negation
 from streamsift.runtime import growth, shared
 from streamsift.runtime.codes import codes, group_codes
@@ -106,10 +106,9 @@ class GroupSearch:
             yield partials
             return
         group, buffer = self.groups.chosen[number], self.chosen[number]
-        for part in self._parts(partials, [(buffer, self._reach(partials, group.after, group.before))]):
-            reach = self._reach(part, group.after, group.before)
-            elements = buffer.elements(reach, part, *buffer.ranges(reach, part), apart=False)
-            for longer in self._choices(group, part, elements):
+        reach = self._reach(partials, group.after, group.before)
+        for part, (wanted,) in _parts(partials, [_Wanted(buffer, reach, *buffer.ranges(reach, partials), False)]):
+            for longer in self._choices(group, part, wanted.elements(part)):
                 yield from self._with_choices(number + 1, longer)
 
     def _choices(self, group: Chosen, partials: Int32, elements: Elements) -> Iterator[Int32]:
@@ -145,26 +144,33 @@ class GroupSearch:
             none = np.empty((0, singles.shape[1]), np.int64)
             yield GroupMatches(singles, np.empty(0, np.int32), none, none)
             return
-        wanted = [
-            (buffer, self._reach(singles, order.after[number], order.before[number]))
-            for order in orders
-            for number, buffer in enumerate(self.growing)
-        ]
-        for part in self._parts(singles, wanted):
-            collected = Collected.of(self._elements(part), len(orders), part.shape[1])
+        for part, wanted in _parts(singles, [each for order in orders for each in self._wanted(order, singles)]):
+            collected = Collected.of([each.elements(part) for each in wanted], len(orders), part.shape[1])
             for key in groups.keys:
                 collected = by_key(collected, key, self._key_codes(key), [g.may_be_empty for g in groups.growing])
-            found = self._assignments(part, collected)
+            found = self._whole(part, collected) if groups.independent else self._assignments(part, collected)
             if len(found):
                 yield found
 
-    def _elements(self, singles: Int32) -> Iterator[Elements]:
-        for order in self.groups.orders:
-            for number, buffer in enumerate(self.growing):
-                reach = self._reach(singles, order.after[number], order.before[number])
-                ordered = {*order.after[number], *order.before[number]}
-                apart = len(ordered) == singles.shape[0]
-                yield buffer.elements(reach, singles, *buffer.ranges(reach, singles), apart=apart)
+    def _wanted(self, order: Order, singles: Int32) -> Iterator[_Wanted]:
+        """The elements of each growing variable in one order of AND."""
+        for number, buffer in enumerate(self.growing):
+            reach = self._reach(singles, order.after[number], order.before[number])
+            apart = len({*order.after[number], *order.before[number]}) == singles.shape[0]
+            yield _Wanted(buffer, reach, *buffer.ranges(reach, singles), apart)
+
+    def _whole(self, singles: Int32, collected: Collected) -> GroupMatches:
+        """Groups that have all their elements, as nothing stands between them."""
+        some = collected.stop > collected.start
+        complete = (some | self.rules.may_be_empty[None, :, None]).all(axis=1)
+        if not singles.shape[0]:
+            complete &= some.any(axis=1)
+        order, match = np.nonzero(complete)
+        if len(self.groups.orders) > 1:
+            by_match = np.argsort(match, kind="stable")
+            order, match = order[by_match], match[by_match]
+        first, stop = (found[order, :, match].T for found in (collected.start, collected.stop))
+        return GroupMatches(singles[:, match], collected.places, first, stop)
 
     def _assignments(self, singles: Int32, collected: Collected) -> GroupMatches:
         at = collected.origins
@@ -209,18 +215,6 @@ class GroupSearch:
             everything = stream.positions[last] - (length - 1), stream.positions[first] + (length - 1)
         return Reach(low, high, *everything)
 
-    def _parts(self, partials: Int32, wanted: list[tuple[ElementBuffer, Reach]]) -> Iterator[Int32]:
-        """The partial matches in parts that have few elements at a time."""
-        total = np.zeros(partials.shape[1], np.int64)
-        for buffer, reach in wanted:
-            start, stop = buffer.ranges(reach, partials)
-            total += stop - start
-        part = np.cumsum(total) // CHUNK_ELEMENTS
-        borders = np.flatnonzero(np.diff(part)) + 1
-        for begin, end in zip([0, *borders], [*borders, partials.shape[1]], strict=True):
-            if end > begin:
-                yield np.ascontiguousarray(partials[:, begin:end])
-
     # --- what groups decide ---
     def _valid(self, found: GroupMatches) -> GroupMatches:
         """The assignments that no negation forbids and no larger one contains."""
@@ -256,6 +250,38 @@ class GroupSearch:
         if self.groups.each:
             ends = self.stream.place_after[np.vstack([found.singles, found.ends()]).max(axis=0)]
         return shared.largest(np.cumsum(~same), ends, found.places, found.first, found.stop)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """Where the elements of a Kleene variable lie for each match so far."""
+
+    buffer: ElementBuffer
+    reach: Reach
+    start: Int64
+    stop: Int64
+    apart: bool  # no bound event can be among them
+
+    def elements(self, singles: Int32) -> Elements:
+        return self.buffer.elements(self.reach, singles, self.start, self.stop, apart=self.apart)
+
+    def part(self, begin: int, end: int) -> _Wanted:
+        reach = Reach(*(bound[begin:end] for bound in self.reach))
+        return _Wanted(self.buffer, reach, self.start[begin:end], self.stop[begin:end], self.apart)
+
+
+def _parts(partials: Int32, wanted: list[_Wanted]) -> Iterator[tuple[Int32, list[_Wanted]]]:
+    """The matches so far in parts that have few elements at a time."""
+    total = np.zeros(partials.shape[1], np.int64)
+    for each in wanted:
+        total += each.stop - each.start
+    part = np.cumsum(total) // CHUNK_ELEMENTS
+    borders = np.flatnonzero(np.diff(part)) + 1
+    if not borders.size:
+        yield partials, wanted
+        return
+    for begin, end in zip([0, *borders], [*borders, partials.shape[1]], strict=True):
+        yield np.ascontiguousarray(partials[:, begin:end]), [each.part(begin, end) for each in wanted]
 
 
 def _rules(groups: Groups) -> Rules:
