@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import pyarrow as pa
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
 
 BadRowsPolicy = Literal["fail", "drop"]
-CacheMode = Literal["auto", "on", "off"]
 
 
 @dataclass(frozen=True)
@@ -46,15 +45,18 @@ class Query:
         type: str | None = None,
         order: str | None = None,
         bad_rows: BadRowsPolicy = "fail",
-        cache: CacheMode = "auto",
         observation: Observation | None = None,
+        **choices: Unpack[physical.ChoiceNames],
     ) -> DataFrame:
         """The result on a Spark DataFrame, as a lazy Spark DataFrame.
 
         `time`, `type` and `order` name the columns that play these parts. Rows without a usable time (or order) make
         the job fail, or are left out with `bad_rows="drop"`; a pyspark `Observation` then tells how many
-        (`observation.get["bad_rows"]`, after an action). `cache` says whether answers of inner sub-patterns are kept
-        for later partial matches: "auto" where they are expected to be asked for again, "on" wherever possible, "off".
+        (`observation.get["bad_rows"]`, after an action).
+
+        The other choices are left to cost models unless given; none of them changes the rows. `plan` is the tree of
+        joins ("left", "right", "bushy", "inner"), `condense` ("on", "off") whether events with equal values are
+        compared once, `cache` ("on", "off") whether answers of inner sub-patterns are kept for later partial matches.
         """
         if not _is_spark(df):
             raise TypeError(
@@ -66,8 +68,8 @@ class Query:
             raise UnsupportedQuery(
                 "a streaming DataFrame cannot be run yet", hint="run the query on a batch DataFrame."
             )
-        _check_choice("bad_rows", bad_rows, ("fail", "drop"))
-        plan = self._plan(spark.arrow_schema(df), time, type, order, cache, **spark.session_settings(df)).plan
+        _check_policy(bad_rows)
+        plan = self._plan(spark.arrow_schema(df), time, type, order, choices, **spark.session_settings(df)).plan
         return spark.run_batch(df, plan, bad_rows=bad_rows, observation=observation)
 
     def run_local(
@@ -78,7 +80,7 @@ class Query:
         type: str | None = None,
         order: str | None = None,
         bad_rows: BadRowsPolicy = "fail",
-        cache: CacheMode = "auto",
+        **choices: Unpack[physical.ChoiceNames],
     ) -> pa.Table:
         """The result on a pyarrow or pandas table (or anything that exports Arrow), as a pyarrow Table, without Spark.
 
@@ -86,9 +88,9 @@ class Query:
         """
         from streamsift import runtime
 
-        _check_choice("bad_rows", bad_rows, ("fail", "drop"))
+        _check_policy(bad_rows)
         table = _as_table(data)
-        plan = self._plan(table.schema, time, type, order, cache).plan
+        plan = self._plan(table.schema, time, type, order, choices).plan
         return pa.Table.from_batches(runtime.execute(plan, table, bad_rows=bad_rows), runtime.output_schema(plan.query))
 
     def explain(
@@ -98,16 +100,16 @@ class Query:
         time: str,
         type: str | None = None,
         order: str | None = None,
-        cache: CacheMode = "auto",
+        **choices: Unpack[physical.ChoiceNames],
     ) -> str:
         """What will run on this data (a DataFrame, a table or an Arrow schema) and why. Reads no rows."""
         if _is_spark(data):
             from streamsift import spark
 
-            stages = self._plan(spark.arrow_schema(data), time, type, order, cache, **spark.session_settings(data))
+            stages = self._plan(spark.arrow_schema(data), time, type, order, choices, **spark.session_settings(data))
             return stages.explain(spark.placement(stages.plan))
         schema = data if isinstance(data, pa.Schema) else _as_table(data).schema
-        return self._plan(schema, time, type, order, cache).explain()
+        return self._plan(schema, time, type, order, choices).explain()
 
     def check(
         self, data: Any = None, *, time: str | None = None, type: str | None = None, order: str | None = None
@@ -126,15 +128,21 @@ class Query:
         return self.script if self.script.text else parse(self.text)
 
     def _plan(
-        self, schema: pa.Schema, time: str, type: str | None, order: str | None, cache: str, **settings: Any
+        self,
+        schema: pa.Schema,
+        time: str,
+        type: str | None,
+        order: str | None,
+        choices: physical.ChoiceNames,
+        **settings: Any,
     ) -> _Stages:
         _check_names(time=time, type=type, order=order)
-        _check_choice("cache", cache, ("auto", "on", "off"))
+        chosen = physical.choices(**choices)
         bound = logical.bind(self._located, schema, time=time, type=type, order=order, **settings)
         optimised, rules = optimizer.optimize(bound)
         if settings.get("case_sensitive") is False:  # a setting of Spark sessions only
             _check_columns(optimised.schema.names)
-        return _Stages(self._located.text, bound, optimised, rules, physical.plan(optimised, physical.Cache(cache)))
+        return _Stages(self._located.text, bound, optimised, rules, physical.plan(optimised, chosen))
 
     # --- building ---
     def where(self, predicate: str) -> Query:
@@ -261,10 +269,9 @@ def _type_name(data: Any) -> str:
     return f"{type(data).__module__}.{type(data).__qualname__}"
 
 
-def _check_choice(option: str, given: str, choices: tuple[str, ...]) -> None:
-    if given not in choices:
-        known = ", ".join(f'"{choice}"' for choice in choices[:-1])
-        raise QueryError(f"{option}={given!r}", hint=f'it is {known} or "{choices[-1]}".')
+def _check_policy(bad_rows: str) -> None:
+    if bad_rows not in ("fail", "drop"):
+        raise QueryError(f"bad_rows={bad_rows!r}", hint='it is "fail" or "drop".')
 
 
 def _check_names(**names: Any) -> None:

@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which columns play which part, what happens to rows without a usable time, what is cached."""
+    """Which columns play which part, what happens to rows without a usable time, and the caller's choices."""
 
     time: str
     type: str | None
     order: str | None
     bad_rows: Any
-    cache: Any = "auto"
+    choices: dict[str, Any] = field(default_factory=dict)
 
     def binding(self) -> dict[str, Any]:
-        return {"time": self.time, "type": self.type, "order": self.order, "cache": self.cache}
+        return {"time": self.time, "type": self.type, "order": self.order, **self.choices}
 
 
 @dataclass(slots=True)

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import exp, factorial, inf
 
-from streamsift.physical.shapes import Join, Leaf, PlanShape, Tree, forced, is_left_deep, steps_of, units_of
+from streamsift.physical.choices import Cache, PlanShape
+from streamsift.physical.shapes import Join, Leaf, Tree, forced, is_left_deep, steps_of, units_of
 
-OPEN_NS, SCAN_NS, BUILD_NS = 30.0, 4.0, 6.0  # the search in any order: per partial match, entry looked at, row built
+OPEN_NS, SCAN_NS, BUILD_NS = 40.0, 6.0, 8.0  # the search in any order: per partial match, entry looked at, row built
 LEFT_OPEN_NS, LEFT_SCAN_NS = 6.0, 2.0  # the search of plain sequences, whose ranges are known beforehand
-BLOCK_NS = 15.0  # to keep one row of a block
+BLOCK_NS, BLOCK_OPEN_NS = 60.0, 2e6  # to keep one row of a block; to keep a block at all
 MOST_BLOCK_ROWS = 20_000_000
 MOST_ORDERED_STEPS = 10  # up to here every order of an AND is considered
 
@@ -24,12 +25,13 @@ MOST_ORDERED_STEPS = 10  # up to here every order of an AND is considered
 class Statistics:
     """What was measured: `counts` candidates of each step in all, `in_window` of them in one window.
 
-    Selectivities are by pair of steps (i < j): `equal` of the lookups, `other` of all other comparisons.
+    Selectivities are by pair of steps (i < j): `equal` of the equalities, one mapping for each class of values that
+    are all equal, `other` of all other comparisons.
     """
 
     counts: tuple[float, ...]
     in_window: tuple[float, ...]
-    equal: Mapping[tuple[int, int], float]
+    equal: tuple[Mapping[tuple[int, int], float], ...]
     other: Mapping[tuple[int, int], float]
     ordered: bool = True  # a SEQ: of all orders of its events one is right
 
@@ -56,7 +58,11 @@ class CostModel:
             rows *= found.in_window[step]
         if found.ordered:
             rows /= factorial(len(steps) - 1)
-        return rows * self._selectivity(found.equal, steps) * (self._selectivity(found.other, steps) if compared else 1)
+        for of in found.equal:
+            members = [step for step in steps if any(step in pair for pair in of)]
+            for pair in pairwise(members):  # the others follow
+                rows *= of.get(pair, 1.0)
+        return rows * self._selectivity(found.other, steps) if compared else rows
 
     @staticmethod
     def _selectivity(of: Mapping[tuple[int, int], float], steps: Sequence[int]) -> float:
@@ -68,26 +74,28 @@ class CostModel:
     def cost(self, tree: Tree) -> float:
         if is_left_deep(tree) and self.statistics.ordered:
             return self._left_cost(steps_of(tree))
-        total, bound = 0.0, units_of(tree)[0]
-        total += SCAN_NS * self.rows(steps_of(bound)) + self._block_cost(bound)
-        steps = steps_of(bound)
-        for unit in units_of(tree)[1:]:
-            total += self._block_cost(unit) + self.join_cost(steps, steps_of(unit))
+        first, *others = units_of(tree)
+        total, steps = SCAN_NS * self.rows(steps_of(first)), steps_of(first)
+        for unit in others:
+            if isinstance(unit, Join):
+                total += self.cost(unit)
+            total += self.join_cost(steps, steps_of(unit))
             steps = (*steps, *steps_of(unit))
         return total
-
-    def _block_cost(self, unit: Tree) -> float:
-        if isinstance(unit, Leaf):
-            return 0.0
-        rows = self.rows(steps_of(unit))
-        return inf if rows > MOST_BLOCK_ROWS else self.cost(unit) + BLOCK_NS * rows
 
     def join_cost(self, bound: Sequence[int], unit: Sequence[int]) -> float:
         """Of extending every partial match by a unit: to find where it may be, to look at what is there, to build."""
         together = (*bound, *unit)
         inside = self._selectivity(self.statistics.other, bound) * self._selectivity(self.statistics.other, unit)
         looked_at = self.rows(together, compared=False) * inside
-        return OPEN_NS * self.rows(bound) + SCAN_NS * looked_at + BUILD_NS * self.rows(together)
+        total = OPEN_NS * self.rows(bound) + BUILD_NS * self.rows(together)
+        if len(unit) > 1:
+            # Those sub-matches are looked at that start in the window, wherever they end.
+            rows = self.rows(unit)
+            in_window = rows / max(1.0, self.statistics.counts[min(unit)]) * self.statistics.in_window[min(unit)]
+            looked_at = max(looked_at, self.rows(bound) * in_window / len(bound))
+            total += BLOCK_OPEN_NS + BLOCK_NS * rows if rows < MOST_BLOCK_ROWS else inf
+        return total + SCAN_NS * looked_at
 
     def _left_cost(self, steps: Sequence[int]) -> float:
         """The search of plain sequences leaves out what cannot end inside the window, by the order of times alone."""
@@ -103,8 +111,11 @@ class CostModel:
         return total
 
 
-def cheapest(statistics: Statistics) -> Tree:
-    """The cheapest tree over neighbouring parts (SEQ), or the cheapest order (AND), by dynamic programming."""
+def cheapest(statistics: Statistics, cache: Cache = Cache.AUTO) -> Tree:
+    """The cheapest tree over neighbouring parts (SEQ), or the cheapest order (AND), by dynamic programming.
+
+    A block caches the sub-matches of a part: `cache` on asks for one wherever the pattern is long enough, off for none.
+    """
     model = CostModel(statistics)
     count = len(statistics.counts)
     if not statistics.ordered:
@@ -115,10 +126,14 @@ def cheapest(statistics: Statistics) -> Tree:
     for length in range(2, count + 1):
         for first in range(count - length + 1):
             last = first + length - 1
-            splits = ((best[first, middle], best[middle + 1, last]) for middle in range(first, last))
+            middles = sorted({first, last - 1}) if cache is Cache.OFF else range(first, last)
+            if cache is Cache.ON and length == count > 3:
+                middles = range(first + 1, last - 1)
+            splits = ((best[first, middle], best[middle + 1, last]) for middle in middles)
             best[first, last] = min((_joined(model, *split) for split in splits), key=lambda option: option[0])
     found, left = best[0, count - 1], forced(PlanShape.LEFT, range(count))
-    return left if model.cost(left) <= found[0] else found[1]
+    is_asked_for = cache is Cache.ON and count > 3
+    return left if not is_asked_for and model.cost(left) <= found[0] else found[1]
 
 
 def _joined(model: CostModel, left: tuple[float, Tree], right: tuple[float, Tree]) -> tuple[float, Tree]:
@@ -129,8 +144,7 @@ def _joined(model: CostModel, left: tuple[float, Tree], right: tuple[float, Tree
     total = model.join_cost(steps_of(bound), steps_of(unit))
     if isinstance(unit, Leaf):
         return total + (left[0] if unit is right[1] else right[0]), tree
-    rows = model.rows(steps_of(unit))
-    return (inf if rows > MOST_BLOCK_ROWS else total + left[0] + right[0] + BLOCK_NS * rows), tree
+    return total + left[0] + right[0], tree
 
 
 def _cheapest_order(model: CostModel, count: int) -> Tree:

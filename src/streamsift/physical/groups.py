@@ -88,6 +88,7 @@ class Groups:
     orders: tuple[Order, ...]
     keys: tuple[Key, ...]
     negations: tuple[tuple[int, tuple[Negation, ...]], ...]  # by the bit mask of the growing variables that are empty
+    any_event: int  # a variable of the class of all rows, that no predicate names
     filters: tuple[Expr, ...]  # predicates with aggregates over a group: for finished matches
     growth: Growth
     by_end: bool  # groups are found for each possible last event of the match in turn

@@ -64,6 +64,7 @@ class _Planner:
             orders=tuple(self._order(form, singles, growing) for form in self.forms),
             keys=tuple(self._keys(growing, singles)),
             negations=late,
+            any_event=known.any_event,
             filters=tuple(
                 p.expression
                 for p in known.query.predicates

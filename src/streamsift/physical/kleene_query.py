@@ -19,12 +19,16 @@ class KleeneQuery:
     """`extended` is the query with more variables: the elements of every Kleene variable that stand for all of it.
 
     A `[n]` variable has n of them; a `+` or `*` variable its first and its last. Predicates of negated sub-patterns
-    speak of elements there.
+    speak of elements there. The last variable is of the class of all rows, and named by nothing.
     """
 
     query: b.BoundQuery
     extended: b.BoundQuery
     elements: dict[int, tuple[int, ...]]
+
+    @property
+    def any_event(self) -> int:
+        return len(self.extended.variables) - 1
 
     def quantifier(self, variable: int) -> Quantifier | None:
         return self.extended.variables[variable].quantifier
@@ -66,6 +70,9 @@ def kleene_query(query: b.BoundQuery) -> KleeneQuery:
         variables += [
             replace(variable, index=first + number, name=name, quantifier=None) for number, name in enumerate(names)
         ]
+    variables.append(
+        b.Variable(len(variables), "any event", b.EventClass("ANY", b.ClassRule.ANY), None, b.ROOT_SCOPE)
+    )
     known = KleeneQuery(query, replace(query, variables=tuple(variables)), elements)
     predicates = [piece for predicate in query.predicates for piece in _rewritten(known, predicate)]
     return replace(known, extended=replace(known.extended, predicates=tuple(predicates)))

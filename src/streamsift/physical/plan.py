@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum, StrEnum
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from streamsift.logical.bound import BoundQuery, Expr
+from streamsift.physical.choices import Choices
 
 if TYPE_CHECKING:
     from streamsift.physical.groups import Groups
-
-
-class Cache(StrEnum):
-    """Whether answers of inner sub-patterns are kept for later partial matches. The results are the same."""
-
-    AUTO = "auto"  # where the cost model expects that they are asked for again
-    ON = "on"  # wherever it is possible
-    OFF = "off"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +129,7 @@ class DetectPlan:
     alternatives: tuple[Alternative, ...]
     keys: tuple[str, ...]
     reasons: tuple[str, ...]
-    cache: Cache = Cache.AUTO
+    choices: Choices = Choices()
 
 
 Plan = DetectPlan  # one class for each strategy; `streamsift.runtime.execute` has an engine for each

@@ -13,28 +13,30 @@ from streamsift.language.syntax import Repeat
 from streamsift.logical import bound as b
 from streamsift.logical.expressions import variables_of
 from streamsift.optimizer.drop_implied_equalities import Side, column_sides
+from streamsift.physical.choices import Choices
 from streamsift.physical.explain_groups import group_reasons
 from streamsift.physical.kleene import group_alternatives
 from streamsift.physical.kleene_forms import Ordered
 from streamsift.physical.kleene_query import kleene_query
-from streamsift.physical.plan import Alternative, Cache, DetectPlan, Edge, Limit, Negation, Pair, Plan, Step
+from streamsift.physical.plan import Alternative, DetectPlan, Edge, Limit, Negation, Pair, Plan, Step
 
+DEFAULTS = Choices()
 MOST_ALTERNATIVES = 1_000
 MOST_NEGATED_EVENTS = 62  # the search for them keeps a bit for each in one integer
 _MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def plan(query: b.BoundQuery, cache: Cache = Cache.AUTO) -> Plan:
+def plan(query: b.BoundQuery, choices: Choices = DEFAULTS) -> Plan:
     """The strategy for a query."""
-    return detection(query, cache)
+    return detection(query, choices)
 
 
-def detection(query: b.BoundQuery, cache: Cache) -> DetectPlan:
+def detection(query: b.BoundQuery, choices: Choices) -> DetectPlan:
     """Detection, left to right, one alternative for each choice at the ORs."""
     _refuse_what_is_not_evaluated(query)
     alternatives = tuple(a for (node,) in or_free_forms(query.pattern) for a in _alternatives(query, node))
     keys = _shared_columns(query, alternatives)
-    return DetectPlan(query, alternatives, keys, tuple(_reasons(alternatives, keys)), cache)
+    return DetectPlan(query, alternatives, keys, tuple(_reasons(alternatives, keys)), choices)
 
 
 def _refuse_what_is_not_evaluated(query: b.BoundQuery) -> None:

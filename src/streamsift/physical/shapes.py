@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from functools import reduce
 
-
-class PlanShape(Enum):
-    """Which tree of joins detection uses. The value is what users write."""
-
-    AUTO = "auto"  # the cheapest tree for the rates and selectivities at hand, chosen anew as they drift
-    LEFT = "left"  # ((1 2) 3) 4: each event looks ahead
-    RIGHT = "right"  # 1 (2 (3 4)): each event looks back
-    BUSHY = "bushy"  # (1 2) (3 4): two halves, joined
-    INNER = "inner"  # 1 ((2 3) 4): from the middle outwards
+from streamsift.physical.choices import PlanShape
 
 
 @dataclass(frozen=True, slots=True)

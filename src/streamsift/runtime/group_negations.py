@@ -15,30 +15,34 @@ CHUNK_TESTS = 1 << 12
 
 
 class GroupNegations:
-    """Tests negations whose numbering of steps is that of an alternative's groups."""
+    """Tests the negations of an alternative's groups, whose steps they are numbered by."""
 
     def __init__(self, alternative: Alternative, events: Events) -> None:
         assert alternative.groups is not None
-        self.alternative, self.events = alternative, events
-        self.steps = alternative.groups.steps
-        self.negations = tuple(alternative.groups.all_negations())
-        self._searches: dict[int, tuple[NestedSearch, tuple[Step, ...], dict[int, Negation]]] = {}
+        self.alternative, self.events, self.groups = alternative, events, alternative.groups
+        self._searches: dict[tuple[int, int], NestedSearch] = {}
 
-    def occurs(self, negation: Negation, partials: Int32, inner: Int32) -> Bool:
-        """For each match whether the negation occurs; elements `inner` [k, m] (-1 for none) do not forbid either."""
-        search, steps, shifted = self._search(inner.shape[0])
-        events = np.vstack([partials, inner]) if inner.shape[0] else partials
-        bound = np.where(events < 0, partials[0], events)
-        return search._occurs(shifted[id(negation)], steps, bound, partials)
+    def forbidden(self, empty: int, events: Int32, inner: Int32) -> Bool:
+        """Which matches a negation forbids; `empty` is the bit mask of their empty groups.
 
-    def _search(self, more: int) -> tuple[NestedSearch, tuple[Step, ...], dict[int, Negation]]:
-        """The search with room for so many more bound events."""
-        if more not in self._searches:
-            filler = tuple(replace(self.steps[-1]) for _ in range(more))  # the last of a group: nothing refers to it
-            shifted = {id(n): _shifted(n, len(self.steps), more) for n in self.negations}
-            whole = Alternative(self.alternative.query, (*self.steps, *filler), tuple(shifted.values()))
-            self._searches[more] = NestedSearch(whole, self.events, CHUNK_TESTS), whole.steps, shifted
-        return self._searches[more]
+        `events` [steps, m] are the single events and the ends of the groups. Elements `inner` [k, m], in negations'
+        intervals where AND lets groups overlap them, do not forbid either.
+        """
+        return self._search(empty, inner.shape[0]).forbidden(np.vstack([events, inner]))
+
+    def _search(self, empty: int, more: int) -> NestedSearch:
+        """The negations for these empty groups, with room for so many more bound events."""
+        if (empty, more) not in self._searches:
+            groups, any_event = self.groups, Step(self.groups.any_event, (), (), (), (), ())
+            steps = list(groups.steps)
+            for number, growing in enumerate(groups.growing):
+                if empty >> number & 1:
+                    steps[growing.first] = steps[growing.first + 1] = any_event
+            negations = next(found for mask, found in groups.negations if mask == empty)
+            shifted = tuple(_shifted(negation, len(steps), more) for negation in negations)
+            whole = Alternative(self.alternative.query, (*steps, *[any_event] * more), shifted)
+            self._searches[empty, more] = NestedSearch(whole, self.events, CHUNK_TESTS)
+        return self._searches[empty, more]
 
 
 def _shifted(negation: Negation, first: int, more: int) -> Negation:

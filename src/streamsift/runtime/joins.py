@@ -1,7 +1,7 @@
 """Levels of a join order in, the matches out: the search that binds events in any order, compiled once by Numba.
 
-A level binds a *unit*: one event of a step, or a whole sub-match that was built before (a block). A unit is an entry with
-a first and a last place; the entries of a level ascend by first place within each lookup group. Every bound is an
+A level binds a *unit*: one event of a step, or a whole sub-match that was built before (a block). A unit is an entry
+with a first and a last place; the entries of a level ascend by first place within each lookup group. Every bound is an
 interval of places, as in `ranges`, so a level looks only at the entries that order and window leave.
 """
 
@@ -34,10 +34,11 @@ class Levels(NamedTuple):
     places: Int32  # ENTRIES_BASE + entry of a level of single events
     offsets: Int64  # OFFSETS_BASE + group: where the group's entries start; one more for the end
     hints: Int64  # [2, offsets] where the last searches of a group ended: for its first entry inside, its first outside
-    index: Int32  # INDEX_BASE + place - INDEX_LOW: the first entry from that place on, for a level without lookup
-    links: Int32  # LINK_BASE + place of the event of LINK_STEP: its group, -1 for none
+    first_entry: Int32  # INDEX_BASE + place - INDEX_LOW: the first entry from that place on, for a level without lookup
+    links: Int32  # LINK_BASE + place - low of the event of LINK_STEP: its group, -1 for none
     pairs: Int64  # [pairs, PAIR_FIELDS]
-    codes: Int64  # [2 * pairs, places] the two sides of each pair
+    codes: Int64  # [2 * pairs, places from `low` on] the two sides of each pair
+    low: int  # the first place that is packed
 
 
 class Block(NamedTuple):
@@ -61,6 +62,7 @@ class Reach(NamedTuple):
     rows_in_partition: int  # the length of a count window within partitions, else 0
     own_low: int  # the first event of a match lies in [own_low, own_high)
     own_high: int
+    own_end: int  # no event of such a match lies here or later
 
 
 class State(NamedTuple):
@@ -109,7 +111,7 @@ def join(
     One function and no views of rows, because Numba counts references for every array that a call or a view holds.
     """
     table, steps, bounds, pairs, codes = levels.table, levels.steps, levels.bounds, levels.pairs, levels.codes
-    places, offsets, hints, links, index = levels.places, levels.offsets, levels.hints, levels.links, levels.index
+    places, offsets, hints, links, index = levels.places, levels.offsets, levels.hints, levels.links, levels.first_entry
     starts, ends, members = block.starts, block.ends, block.members
     inside_starts, inside, sifts = block.inside_starts, block.inside, block.inside_starts.size > 0
     place_after, place_since, positions = reach.place_after, reach.place_since, reach.positions
@@ -131,7 +133,7 @@ def join(
                 cursor[DONE] = 1
                 break
             for number in range(first):
-                entry = np.int64(partials[number, partial])
+                entry = int(partials[number, partial])
                 at = table[number, ENTRIES_BASE] + entry
                 chosen[number] = entry
                 if table[number, IS_BLOCK] == 1:
@@ -150,16 +152,15 @@ def join(
         is_block = table[level, IS_BLOCK] == 1
         if not opened:
             # After and before its neighbours, and in one window with all that is bound.
-            least, last_high, first_high = 0, np.int64(place_after.size), np.int64(place_after.size)
+            least, last_high, first_high = reach.own_low, reach.own_end, reach.own_end
             if level > 0:
-                least = window_low[span[level - 1, 1]]
-                last_high = window_high[span[level - 1, 0]] + 1
+                least = max(least, window_low[span[level - 1, 1]])
+                last_high = min(last_high, window_high[span[level - 1, 0]] + 1)
             for k in range(table[level, LOWER_START], table[level, LOWER_STOP]):
                 least = max(least, place_after[bound[bounds[k]]])
             for k in range(table[level, UPPER_START], table[level, UPPER_STOP]):
                 last_high = min(last_high, place_since[bound[bounds[k]]])
             if table[level, OWNS] == 1:
-                least = max(least, reach.own_low)
                 first_high = reach.own_high
             first_high = min(first_high, last_high)
             entry = stop = 0
@@ -168,7 +169,7 @@ def join(
                 least = max(least, table[level, INDEX_LOW])
                 outside = min(first_high, table[level, INDEX_HIGH])
                 if least < outside:
-                    entry, stop = np.int64(index[offset + least]), np.int64(index[offset + outside])
+                    entry, stop = int(index[offset + least]), int(index[offset + outside])
                 if level == last and sifts:
                     # The window ends at one place for all matches with one first event: its entries are sifted once.
                     if cursor[SIFTED_FOR] != span[0, 0] + 1:
@@ -185,9 +186,10 @@ def join(
                     entry = first_above(inside_starts, 0, 0, stop, min(cursor[SIFTED_HINT], stop), least - 1)
                     cursor[SIFTED_HINT] = entry
             elif least < first_high:
-                group = links[table[level, LINK_BASE] + bound[table[level, LINK_STEP]]]
+                group = links[table[level, LINK_BASE] + bound[table[level, LINK_STEP]] - levels.low]
                 slot = table[level, OFFSETS_BASE] + group
-                begin, stop = (offsets[slot], offsets[slot + 1]) if group >= 0 else (np.int64(0), np.int64(0))
+                begin, stop = (int(offsets[slot]), int(offsets[slot + 1])) if group >= 0 else (0, 0)
+                entry = begin
                 if begin < stop:
                     order = starts if is_block else places
                     entry = first_above(order, base, begin, stop, hints[0, slot], least - 1)
@@ -255,8 +257,8 @@ def join(
                             fits = fits and bound[steps[other]] != bound[steps[k]]
                 pair = pairs_start
                 while fits and pair < pairs_stop:
-                    left = codes[2 * pair, bound[pairs[pair, LEFT_STEP]]]
-                    right = codes[2 * pair + 1, bound[pairs[pair, RIGHT_STEP]]]
+                    left = codes[2 * pair, bound[pairs[pair, LEFT_STEP]] - levels.low]
+                    right = codes[2 * pair + 1, bound[pairs[pair, RIGHT_STEP]] - levels.low]
                     fits = holds(pairs[pair, OPERATOR], left, right)
                     pair += 1
                 if fits:

@@ -15,7 +15,7 @@ import numpy as np
 
 from streamsift.logical.bound import Column
 from streamsift.physical.groups import Chosen, Groups, Growth, Key, Order
-from streamsift.physical.plan import Alternative, Negation
+from streamsift.physical.plan import Alternative
 from streamsift.runtime import growth, shared
 from streamsift.runtime.codes import codes, group_codes
 from streamsift.runtime.elements import ElementBuffer, Elements, Reach, choose
@@ -218,29 +218,31 @@ class GroupSearch:
     # --- what groups decide ---
     def _valid(self, found: GroupMatches) -> GroupMatches:
         """The assignments that no negation forbids and no larger one contains."""
-        for empty, negations in self.groups.negations:
-            for negation in negations:
-                which = np.flatnonzero(found.empty_groups() == empty)
-                if which.size:
-                    occurs = self._occurs(negation, found.only(which))
-                    found = found.only(np.delete(np.arange(len(found)), which[occurs]))
+        empty_groups = found.empty_groups() if self.groups.negations else np.empty(0, np.int64)
+        forbidden = np.zeros(len(found), np.bool_)
+        for empty in np.unique(empty_groups):
+            which = np.flatnonzero(empty_groups == empty)
+            some = found.only(which)
+            events = np.vstack([some.singles, some.ends()])
+            forbidden[which] = self.negations.forbidden(int(empty), events, self._inner(some, events))
+        found = found.only(~forbidden) if forbidden.any() else found
         if self.groups.compared and len(found):
             found = found.only(self._largest(found))
         return found
 
-    def _occurs(self, negation: Negation, found: GroupMatches) -> Bool:
-        bound = np.vstack([found.singles, found.ends()])
+    def _inner(self, found: GroupMatches, events: Int32) -> Int32:
+        """All elements [most elements, m] of each match's groups, filled up with events of the match."""
         if not self.groups.crowded:
-            return self.negations.occurs(negation, bound, np.empty((0, len(found)), np.int32))
+            return np.empty((0, len(found)), np.int32)
         sizes = found.sizes
-        inner = np.full((int(sizes.sum(axis=0).max()), len(found)), -1, np.int32)
+        inner = np.repeat(events[:1], int(sizes.sum(axis=0).max()), axis=0)
         used = np.zeros(len(found), np.int64)
         for first, size in zip(found.first, sizes, strict=True):
             for number in range(int(size.max())):
                 has = np.flatnonzero(size > number)
                 inner[used[has], has] = found.places[first[has] + number]
                 used[has] += 1
-        return self.negations.occurs(negation, bound, inner)
+        return inner
 
     def _largest(self, found: GroupMatches) -> Bool:
         """Which of the assignments with the same single events, and for EMIT EACH the same end, are the largest."""

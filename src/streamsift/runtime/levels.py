@@ -11,13 +11,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from streamsift.logical.bound import Expr
 from streamsift.physical.plan import Alternative
 from streamsift.physical.shapes import Leaf, Tree, steps_of
 from streamsift.runtime import joins, kernels
 from streamsift.runtime.buffers import OPERATORS, Parts
-from streamsift.runtime.candidates import candidates, stream_rows
+from streamsift.runtime.candidates import stream_rows
 from streamsift.runtime.codes import codes, group_codes
 from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
@@ -100,15 +101,15 @@ class Relations:
 class Packing:
     """The candidates of all steps, and the levels of any order of parts; what orders share is computed once."""
 
-    def __init__(self, alternative: Alternative, events: Events) -> None:
-        self.alternative, self.events = alternative, events
-        self.relations = Relations(alternative)
-        self.places = candidates(Alternative(alternative.query, alternative.steps, ()), events)
+    def __init__(self, alternative: Alternative, events: Events, places: Sequence[Int32], relations: Relations) -> None:
+        self.alternative, self.events, self.places, self.relations = alternative, events, places, relations
         self._columns: dict[Comparison, tuple[Int64, Int64]] = {}
         self._groups: dict[tuple[tuple[Side, Side], ...], tuple[Int32, Int32, int]] = {}
 
-    def levels(self, units: Sequence[Tree], blocks: dict[Tree, Int32], owner: int | None) -> tuple[Levels, list[Int32]]:
-        """The levels of the units, and for each block the order of its entries.
+    def levels(
+        self, units: Sequence[Tree], blocks: dict[Tree, Int32], owner: int | None, low: int, high: int
+    ) -> tuple[Levels, list[Int32]]:
+        """The levels of the units for events at places [low, high), and for each block the order of its entries.
 
         `blocks` has the members [steps, entries] of each unit that is no leaf, by ascending first place. `owner` is
         the step whose level limits where a match may start.
@@ -123,20 +124,18 @@ class Packing:
         for row, unit in zip(table, units, strict=True):
             part = steps_of(unit)
             linked = self.relations.link(bound, part)
-            order = self._lookup(row, linked, blocks.get(unit), part, offsets, links)
+            entries = self._entries(unit, blocks, low, high)
+            order = self._lookup(row, part, linked, entries, (low, high), offsets, links)
             if isinstance(unit, Leaf):
-                own = self.places[unit.step]
                 row[joins.IS_BLOCK] = 0
-                row[joins.ENTRIES_BASE] = places.add(own if order is None else own[order])
+                row[joins.ENTRIES_BASE] = places.add(entries[0] if order is None else entries[0][order])
             else:
-                members = blocks[unit]
                 row[joins.IS_BLOCK] = 1
                 row[joins.ENTRIES_BASE] = block_base
-                block_base += members.shape[1] if order is None else order.size
-                orders.append(np.arange(members.shape[1], dtype=np.int32) if order is None else order)
+                orders.append(np.arange(entries.shape[1], dtype=np.int32) if order is None else order)
+                block_base += orders[-1].size
             if not linked.lookup:
-                starts = self.places[unit.step] if isinstance(unit, Leaf) else members[list(part)].min(axis=0)
-                _index(row, starts, self.events.rank.size, index)
+                _index(row, entries[int(np.argmin(part))], index)
             row[joins.STEPS_START] = steps.add(np.array(part, np.int64))
             row[joins.STEPS_STOP] = steps.size
             row[joins.LOWER_START] = bounds.add(np.array(linked.lower, np.int64))
@@ -146,7 +145,7 @@ class Packing:
             row[joins.PAIRS_START] = len(pairs)
             for comparison in linked.comparisons:
                 pairs.append((comparison[0][0], OPERATORS[comparison[1]], comparison[2][0]))
-                sides += self._coded(comparison)
+                sides += (side[low:high] for side in self.coded(comparison))
             row[joins.PAIRS_STOP] = len(pairs)
             row[joins.OWNS] = int(owner in part)
             bound += part
@@ -158,27 +157,40 @@ class Packing:
             places=places.joined(np.int32),
             offsets=all_offsets,
             hints=np.stack([all_offsets, all_offsets]),
-            index=index.joined(np.int32),
+            first_entry=index.joined(np.int32),
             links=links.joined(np.int32),
             pairs=np.array(pairs, np.int64).reshape(-1, joins.PAIR_FIELDS),
-            codes=np.stack(sides) if sides else np.empty((0, self.events.rank.size), np.int64),
+            codes=np.stack(sides) if sides else np.empty((0, high - low), np.int64),
+            low=low,
         ), orders
 
+    def _entries(self, unit: Tree, blocks: dict[Tree, Int32], low: int, high: int) -> Int32:
+        """The places [steps of the unit, entries] that a level may bind."""
+        if isinstance(unit, Leaf):
+            places = self.places[unit.step]
+            return places[None, slice(*np.searchsorted(places, [low, high]))]
+        return blocks[unit][list(steps_of(unit))]
+
     def _lookup(
-        self, row: Int64, linked: Linked, members: Int32 | None, part: Sequence[int], offsets: Parts, links: Parts
+        self,
+        row: Int64,
+        part: Sequence[int],
+        linked: Linked,
+        entries: Int32,
+        within: tuple[int, int],
+        offsets: Parts,
+        links: Parts,
     ) -> Int32 | None:
         """Groups the entries of a level by its lookup; returns the order that groups them, None if they stay."""
-        count = self.places[part[0]].size if members is None else members.shape[1]
         if not linked.lookup:
-            row[joins.OFFSETS_BASE] = offsets.add(np.array([0, count], np.int64))
+            row[joins.OFFSETS_BASE] = offsets.add(np.array([0, entries.shape[1]], np.int64))
             return None
         of_bound, of_own, groups = self._group(linked.lookup)
-        own_step = linked.lookup[0][1][0]
-        entries = self.places[own_step] if members is None else members[own_step]
-        starts, order = kernels.group_entries(of_own[entries], groups)
+        own = entries[list(part).index(linked.lookup[0][1][0])]
+        starts, order = kernels.group_entries(of_own[own], groups)
         row[joins.OFFSETS_BASE] = offsets.add(starts)
         row[joins.LINK_STEP] = linked.lookup[0][0][0]
-        row[joins.LINK_BASE] = links.add(of_bound)
+        row[joins.LINK_BASE] = links.add(of_bound[slice(*within)])
         return order
 
     def _group(self, lookup: tuple[tuple[Side, Side], ...]) -> tuple[Int32, Int32, int]:
@@ -194,7 +206,7 @@ class Packing:
             self._groups[lookup] = columns[0], columns[1], groups
         return self._groups[lookup]
 
-    def _coded(self, comparison: Comparison) -> tuple[Int64, Int64]:
+    def coded(self, comparison: Comparison) -> tuple[Int64, Int64]:
         """By place, the codes of both sides."""
         if comparison not in self._columns:
             left, op, right = comparison
@@ -207,12 +219,12 @@ class Packing:
             self._columns[comparison] = columns[0], columns[1]
         return self._columns[comparison]
 
-    def _values(self, side: Side):  # type: ignore[no-untyped-def]
+    def _values(self, side: Side) -> pa.Array:
         step, expression = side
         return evaluate(expression, stream_rows(self.alternative, self.events, self.places[step]))
 
 
-def _index(row: Int64, starts: Int32, places: int, index: Parts) -> None:
+def _index(row: Int64, starts: Int32, index: Parts) -> None:
     """The first entry from each place on, between the first entry's place and the one after the last's."""
     low, high = (int(starts[0]), int(starts[-1]) + 1) if starts.size else (0, 0)
     # bincount: how many entries start at each place; summed up, how many start before it.

@@ -97,6 +97,20 @@ class NestedSearch:
                 partials = partials[:, ~self._occurs(negation, self.alternative.steps, partials, partials)]
         return partials
 
+    def allowed(self, matches: Int32) -> Int32:
+        """Those of the matches [steps, m] that no negation forbids."""
+        return matches[:, ~self.forbidden(matches)]
+
+    def forbidden(self, matches: Int32) -> Bool:
+        """Which of the matches [steps, m], found without regard to negations, one forbids."""
+        found = np.zeros(matches.shape[1], np.bool_)
+        for negation in self.alternative.negations:
+            rest = np.flatnonzero(~found)
+            if rest.size:
+                some = np.ascontiguousarray(matches[:, rest])
+                found[rest] = self._occurs(negation, self.alternative.steps, some, some)
+        return found
+
     # --- steps ---
     def _window_of(self, step: Step, partials: Int32) -> Interval:
         """Where a step may bind: after the steps before it, in one window with all that is bound."""

@@ -9,7 +9,7 @@ at its end is built (expansion), what lies before it is forgotten (reduction).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,13 +18,13 @@ import pyarrow as pa
 from streamsift.logical.bound import Expr
 from streamsift.logical.expressions import variables_of
 from streamsift.physical.plan import Alternative
-from streamsift.physical.shapes import Leaf, Tree, steps_of, units_of
+from streamsift.physical.shapes import Join, Leaf, Tree, steps_of, units_of
 from streamsift.runtime import joins
 from streamsift.runtime.evaluate import Rows, mask
 from streamsift.runtime.events import Events
 from streamsift.runtime.joins import Block, Levels, Reach
 from streamsift.runtime.kernels import Bool, Int32, Int64
-from streamsift.runtime.levels import Packing
+from streamsift.runtime.levels import Packing, Relations
 from streamsift.runtime.nested import stream_of
 
 NOTHING, NO_MEMBERS = np.empty(0, np.int32), np.empty((0, 0), np.int32)
@@ -67,9 +67,11 @@ class Ordered:
 class TreeSearch:
     """Finds the matches of one alternative, by any tree of its steps."""
 
-    def __init__(self, alternative: Alternative, events: Events, chunk: int) -> None:
+    def __init__(
+        self, alternative: Alternative, events: Events, places: Sequence[Int32], relations: Relations, chunk: int
+    ) -> None:
         self.alternative, self.events, self.chunk = alternative, events, chunk
-        self.packing = Packing(alternative, events)
+        self.packing = Packing(alternative, events, places, relations)
         stream = stream_of(alternative, events)
         self.reach = Reach(
             stream.place_after,
@@ -80,6 +82,7 @@ class TreeSearch:
             stream.rows_in_partition,
             0,
             stream.places,
+            stream.places,
         )
         self._ordered: dict[Tree, Ordered] = {}
         self._kept: dict[Tree, Kept] = {}
@@ -87,12 +90,8 @@ class TreeSearch:
 
     def matches(self, tree: Tree, low: int, high: int) -> Iterator[Int32]:
         """The matches whose first event lies in [low, high), in chunks [steps, m] of places."""
-        if all(part.size for part in self.packing.places):
-            yield from self._found(tree, low, high)
-
-    def _found(self, tree: Tree, low: int, high: int) -> Iterator[Int32]:
         ordered = self._order(tree, low, high)
-        reach = self.reach._replace(own_low=low, own_high=high)
+        reach = self.reach._replace(own_low=low, own_high=high, own_end=self._end(low, high))
         yield from self._extended(ordered, reach, ordered.stages, np.empty((0, 1), np.int32))
         bound: tuple[int, ...] = ()
         for unit, rows in zip(ordered.units, ordered.rows, strict=True):
@@ -100,18 +99,25 @@ class TreeSearch:
             self.rows[frozenset(bound)] = self.rows.get(frozenset(bound), 0) + int(rows)
         ordered.rows[:] = 0
 
+    def _end(self, low: int, high: int) -> int:
+        """The first place that no match can hold which starts in [low, high)."""
+        return int(self.reach.window_high[high - 1]) + 1 if high > low else low
+
     # --- orders and blocks ---
     def _order(self, tree: Tree, low: int, high: int) -> Ordered:
         units = units_of(tree)
         if tree in self._ordered and all(isinstance(unit, Leaf) for unit in units):
             return self._ordered[tree]
-        reached = int(self.reach.window_high[high - 1]) + 1 if high > low else low
-        blocks = {unit: self._block(unit, low, reached) for unit in units if not isinstance(unit, Leaf)}
+        reached = self._end(low, high)
+        packed = (low, reached) if any(isinstance(unit, Join) for unit in units) else (0, self.reach.place_after.size)
+        blocks = {unit: self._block(unit, low, reached) for unit in units if isinstance(unit, Join)}
         owner = min(steps_of(tree)) if self.alternative.is_sequence else None
-        levels, orders = self.packing.levels(units, {unit: kept.members for unit, kept in blocks.items()}, owner)
+        levels, orders = self.packing.levels(
+            units, {unit: kept.members for unit, kept in blocks.items()}, owner, *packed
+        )
         stages = self._stages(units)
         sifts = owner in steps_of(units[0]) and len(stages) == 1 and self._is_plain_block(levels)
-        block = _packed(list(blocks.values()), orders, sifts=sifts)
+        block = _packed(blocks, orders, sifts=sifts)
         self._ordered[tree] = Ordered(units, levels, block, stages)
         return self._ordered[tree]
 
@@ -133,12 +139,11 @@ class TreeSearch:
         if high > kept.high:
             parts += [_by_start(part, steps_of(tree)) for part in self._sliced(tree, kept.high, high)]
         members = np.concatenate(parts, axis=1)
-        starts = members[list(steps_of(tree))].min(axis=0) if members.shape[1] else np.empty(0, np.int32)
-        self._kept[tree] = Kept(low, max(high, kept.high), starts, members)
+        self._kept[tree] = Kept(low, max(high, kept.high), members[min(steps_of(tree))], members)
         return self._kept[tree]
 
     def _sliced(self, tree: Tree, low: int, high: int) -> Iterator[Int32]:
-        parts = list(self._found(tree, low, high))
+        parts = list(self.matches(tree, low, high))
         if parts:
             yield np.concatenate(parts, axis=1)
 
@@ -161,9 +166,7 @@ class TreeSearch:
         return found
 
     # --- searching ---
-    def _extended(
-        self, ordered: Ordered, reach: Reach, stages: Sequence[Stage], partials: Int32
-    ) -> Iterator[Int32]:
+    def _extended(self, ordered: Ordered, reach: Reach, stages: Sequence[Stage], partials: Int32) -> Iterator[Int32]:
         stage, *later = stages
         steps = len(self.alternative.steps)
         state = joins.new_state(len(ordered.units), steps)
@@ -218,21 +221,18 @@ class TreeSearch:
 
 
 def _by_start(members: Int32, steps: Sequence[int]) -> Int32:
-    starts = members[list(steps)].min(axis=0)
-    return members[:, np.argsort(starts, kind="stable")]
+    """Sub-matches of a sequence by their first event; a search that looks ahead finds them so."""
+    starts = members[min(steps)]
+    return members if (starts[1:] >= starts[:-1]).all() else members[:, np.argsort(starts, kind="stable")]
 
 
-def _packed(blocks: Sequence[Kept], orders: Sequence[Int32], *, sifts: bool) -> Block:
+def _packed(blocks: Mapping[Join, Kept], orders: Sequence[Int32], *, sifts: bool) -> Block:
     """All blocks of an order, end to end, each in the order of its lookup groups."""
     if not blocks:
         return NO_BLOCK
-    members = np.concatenate([kept.members[:, order] for kept, order in zip(blocks, orders, strict=True)], axis=1)
-    starts = np.where(members < 0, np.iinfo(np.int32).max, members).min(axis=0)
-    room = blocks[-1].starts.size if sifts else 0
-    return Block(
-        starts.astype(np.int32),
-        members.max(axis=0),
-        members,
-        np.empty(room + sifts, np.int32),
-        np.empty((members.shape[0], room + sifts), np.int32),
-    )
+    parts = [kept.members[:, order] for kept, order in zip(blocks.values(), orders, strict=True)]
+    starts = np.concatenate([part[min(steps_of(tree))] for tree, part in zip(blocks, parts, strict=True)])
+    ends = np.concatenate([part[max(steps_of(tree))] for tree, part in zip(blocks, parts, strict=True)])
+    members = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+    room = parts[-1].shape[1] + 1 if sifts else 0
+    return Block(starts, ends, members, np.empty(room, np.int32), np.empty((members.shape[0], room), np.int32))
