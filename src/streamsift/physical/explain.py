@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_class, describe_expression, describe_query
 from streamsift.physical.explain_groups import describe_groups
+from streamsift.physical.groups import Groups
 from streamsift.physical.plan import Alternative, DetectPlan, Edge, Limit, Negation, Pair, Step
 
 
@@ -41,10 +42,7 @@ def _physical(plan: DetectPlan) -> Iterator[str]:
         yield from _steps(alternative.query, alternative.steps, alternative.steps, "", 0)
         yield from _negations(alternative.query, alternative.negations, alternative.steps, "")
         if alternative.groups is not None:
-            yield from describe_groups(alternative)
-            for empty, negations in alternative.groups.negations:
-                yield from _when_empty(alternative, empty)
-                yield from _negations(alternative.query, negations, alternative.groups.steps, "")
+            yield from _groups(alternative, alternative.groups, "")
     window = plan.query.window
     if window is not None and window.kind is b.WindowKind.COUNT:
         yield "window by row position: every row counts, so no row can be filtered before its position is known"
@@ -52,12 +50,20 @@ def _physical(plan: DetectPlan) -> Iterator[str]:
             yield "warning: rows of equal time have their input order locally and any order on Spark; bind `order`"
 
 
-def _when_empty(alternative: Alternative, empty: int) -> Iterator[str]:
-    groups = alternative.groups
-    if groups is not None and len(groups.negations) > 1:
-        variables = [group.variable for number, group in enumerate(groups.growing) if empty >> number & 1]
-        names = ", ".join(alternative.query.variables[variable].name for variable in variables)
-        yield f"where {names} {'is' if len(variables) == 1 else 'are'} empty:" if names else "where no group is empty:"
+def _groups(alternative: Alternative, groups: Groups, indent: str) -> Iterator[str]:
+    """How groups are made, then the negations that they decide, for each choice of empty groups."""
+    query = alternative.query
+    for line in describe_groups(alternative, groups):
+        yield indent + line
+    for decided in groups.decided:
+        empty = [query.variables[g.variable].name for n, g in enumerate(groups.growing) if decided.empty >> n & 1]
+        if len(groups.decided) > 1:
+            yield f"{indent}where {', '.join(empty) or 'no group'} {'are' if len(empty) > 1 else 'is'} empty:"
+        yield from _negations(query, decided.negations, groups.steps, indent)
+        for negation in decided.group_negations:
+            limits = (_limit(query, limit, groups.steps) for limit in (negation.lower, negation.upper))
+            yield f"{indent}not, {', '.join(limits)}; its groups are made as those of the pattern"
+            yield from _groups(alternative, negation.groups, indent + "  ")
 
 
 def _steps(

@@ -10,10 +10,8 @@ from streamsift.physical.groups import Chosen, Groups, Growing, Order
 from streamsift.physical.plan import Alternative, Pair, Step
 
 
-def describe_groups(alternative: Alternative) -> Iterator[str]:
+def describe_groups(alternative: Alternative, groups: Groups) -> Iterator[str]:
     """After the lines of the single events: each group, then what decides which groups are matches."""
-    groups = alternative.groups
-    assert groups is not None
     names = _step_names(alternative.query, groups)
     for chosen in groups.chosen:
         yield f"{_name(alternative, chosen)}: every choice of {chosen.size} of {_class(alternative, chosen)}"
@@ -29,8 +27,8 @@ def describe_groups(alternative: Alternative) -> Iterator[str]:
         members = ", ".join(_name(alternative, groups.growing[number]) for number, _ in key.members)
         yield f"groups for each {key.members[0][1].name} of {members}"
     if groups.growing:
-        turn = ", for each last event in turn" if groups.by_end else ""
-        yield f"groups {groups.growth.value}{turn}"
+        turn = ", for each last event in turn" if groups.search.by_end else ""
+        yield f"groups {groups.search.growth.value}{turn}"
     for expression in groups.filters:
         yield f"check   {describe_expression(expression, alternative.query.variables)}, of whole groups"
 
@@ -99,9 +97,9 @@ def group_reasons(alternatives: Sequence[Alternative]) -> Iterator[str]:
     yield "Kleene: single events first, then elements between them, groups last: nothing is grouped that no match has"
     if any(groups.chosen for groups in found):
         yield "[n]: elements are tested one by one before they are combined"
-    if any(groups.by_end for groups in found):
+    if any(groups.search.by_end for groups in found):
         yield "for each last event in turn: the window, EMIT EACH or an AND with `!` depends on where the groups end"
-    if any(groups.compared for groups in found):
+    if any(groups.search.compared for groups in found):
         yield "compared: a longer group may be forbidden where a shorter one is not, so the largest valid ones are kept"
-    if any(groups.growth.name == "ELEMENTS" for groups in found):
+    if any(groups.search.growth.name == "ELEMENTS" for groups in found):
         yield "event by event: nothing orders two groups whose classes may have rows in common"

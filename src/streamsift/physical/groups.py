@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from streamsift.logical.bound import Column, Expr
-from streamsift.physical.plan import Negation, Step
+from streamsift.physical.plan import Limit, Negation, Step
 
 
 class Growth(Enum):
@@ -24,7 +24,10 @@ class Growth(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A `[n]` variable: every choice of `size` elements. They are the steps from `first` on."""
+    """A `[n]` variable: every choice of `size` elements. They are the steps from `first` on.
+
+    The single variables of a negated sub-pattern that is found by groups are choices of one.
+    """
 
     variable: int
     size: int
@@ -41,8 +44,16 @@ class Growing:
 
     variable: int
     may_be_empty: bool
-    step: Step  # one element, given the anchors and the elements of all `[n]` variables
+    step: Step  # one element, given all single steps
     first: int
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """An operand of AND: whether it has a single event, and its growing variables."""
+
+    has_single: bool
+    growing: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +68,6 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """An operand of AND: whether it has a single event, and its growing variables."""
-
-    has_single: bool
-    growing: tuple[int, ...]
-
-    def is_empty(self, empty: set[int]) -> bool:
-        return not self.has_single and empty.issuperset(self.growing)
-
-
-@dataclass(frozen=True, slots=True)
 class Key:
     """`[attr]` where no single event tells its value: the elements of these growing variables share one."""
 
@@ -75,21 +75,9 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
-    """All Kleene variables of an alternative, and what can be decided only once they are bound.
+class Search:
+    """How assignments of the growing variables are searched, and which of them are matches."""
 
-    `steps` are all single steps, then the first and last element of each growing variable: the negations' numbering.
-    """
-
-    variables: frozenset[int]  # of the alternative, as the query numbers them, negated ones too
-    steps: tuple[Step, ...]
-    chosen: tuple[Chosen, ...]
-    growing: tuple[Growing, ...]
-    orders: tuple[Order, ...]
-    keys: tuple[Key, ...]
-    negations: tuple[tuple[int, tuple[Negation, ...]], ...]  # by the bit mask of the growing variables that are empty
-    any_event: int  # a variable of the class of all rows, that no predicate names
-    filters: tuple[Expr, ...]  # predicates with aggregates over a group: for finished matches
     growth: Growth
     by_end: bool  # groups are found for each possible last event of the match in turn
     keeps_end: bool  # what a group could add counts only if the match ends at the same time: EMIT EACH, AND with `!`
@@ -97,21 +85,71 @@ class Groups:
     compared: bool  # valid assignments are compared with each other: the largest are matches
     crowded: bool  # a negation's interval may hold elements of a group, which do not forbid
 
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What the groups decide if just these growing variables (a bit mask) are empty."""
+
+    empty: int
+    negations: tuple[Negation, ...]
+    group_negations: tuple[GroupNegation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """All Kleene variables of a pattern, and what can be decided only once they are bound.
+
+    `steps` are all single steps, then the first and last element of each growing variable: the negations' numbering.
+    """
+
+    variables: frozenset[int]  # of the pattern, as the query numbers them, negated ones too
+    steps: tuple[Step, ...]
+    chosen: tuple[Chosen, ...]
+    growing: tuple[Growing, ...]
+    orders: tuple[Order, ...]
+    keys: tuple[Key, ...]
+    decided: tuple[Decided, ...]  # none if there is nothing to decide
+    any_event: int  # a variable of the class of all rows, that no predicate names
+    filters: tuple[Expr, ...]  # predicates with aggregates over a group: for finished matches
+    search: Search
+
+    @property
+    def count_singles(self) -> int:
+        return len(self.steps) - 2 * len(self.growing)
+
     @property
     def independent(self) -> bool:
         """Whether no group takes elements from another: each has all that its single neighbours leave it."""
+        search = self.search
         is_free = all(not others for order in self.orders for others in order.preceding)
         one_order = len(self.orders) == 1 or not any(growing.may_be_empty for growing in self.growing)
-        return self.growth is Growth.RANGES and is_free and one_order and not self.by_end and not self.keys
+        return search.growth is Growth.RANGES and is_free and one_order and not search.by_end and not self.keys
 
     @property
     def least_events(self) -> int:
         return sum(c.size for c in self.chosen) + sum(not g.may_be_empty for g in self.growing)
 
-    def all_negations(self) -> Iterator[Negation]:
-        for _, negations in self.negations:
-            yield from negations
-
-    def element_steps(self) -> Iterator[Step]:
+    def own_steps(self) -> Iterator[Step]:
+        """One step for each Kleene variable: what its elements must be."""
         yield from (chosen.step for chosen in self.chosen)
         yield from (growing.step for growing in self.growing)
+
+    def negations(self) -> Iterator[Negation]:
+        for decided in self.decided:
+            yield from decided.negations
+
+    def group_negations(self) -> Iterator[GroupNegation]:
+        for decided in self.decided:
+            yield from decided.group_negations
+
+
+@dataclass(frozen=True, slots=True)
+class GroupNegation:
+    """A negated sub-pattern whose groups matter as a whole: its matches are found like those of the query.
+
+    Its steps are numbered on from those of the pattern around it.
+    """
+
+    lower: Limit
+    upper: Limit
+    groups: Groups

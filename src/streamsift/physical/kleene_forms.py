@@ -44,6 +44,21 @@ def negated_nodes(node: b.Node) -> Iterator[b.Negated]:
                 yield from negated_nodes(child)
 
 
+def all_variables(node: b.Node) -> frozenset[int]:
+    """The variables of a pattern, those of its negations at any depth too."""
+    return frozenset(leaves(node)).union(*(all_variables(negated.child) for negated in negated_nodes(node)))
+
+
+def positive_part(node: b.Node) -> b.Node:
+    """The pattern without its negations."""
+    match node:
+        case b.Sequence() | b.Conjunction():
+            kept = (child for child in node.children if not isinstance(child, b.Negated))
+            return replace(node, children=tuple(positive_part(child) for child in kept))
+        case _:
+            return node
+
+
 def has_conjunction(node: b.Node) -> bool:
     match node:
         case b.Conjunction():

@@ -10,6 +10,7 @@ from streamsift.errors import Span, UnsupportedQuery
 from streamsift.language.syntax import Quantifier, Repeat
 from streamsift.logical import bound as b
 from streamsift.logical.expressions import variables_of
+from streamsift.physical.kleene_forms import leaves
 
 _FIRST = 0
 
@@ -50,6 +51,20 @@ class KleeneQuery:
             if all(set(events) <= bound for events in others.values()):
                 yield from _copies(predicate, others)
 
+    def check_whole_groups(self, negated: b.Negated) -> None:
+        """Raises UnsupportedQuery where a group of a negated pattern is compared element by element with another."""
+        own = {v for v in leaves(negated.child) if self.is_growing(v)}
+        for predicate in filter(_is_elementwise, self.query.predicates):
+            growing = own & {*predicate.variables}
+            is_deeper = predicate.scope != negated.scope and not _is_of_a_key(self.query, predicate, [*growing])
+            if len(growing) > 1 or (growing and is_deeper):
+                what = (
+                    "the elements of two groups"
+                    if len(growing) > 1
+                    else "the elements of a group and a negated variable"
+                )
+                raise _refusal(self, f"a predicate between {what}", predicate.span)
+
 
 def kleene_query(query: b.BoundQuery) -> KleeneQuery:
     """Raises UnsupportedQuery where a predicate speaks of a group in a way that is not evaluated."""
@@ -70,9 +85,7 @@ def kleene_query(query: b.BoundQuery) -> KleeneQuery:
         variables += [
             replace(variable, index=first + number, name=name, quantifier=None) for number, name in enumerate(names)
         ]
-    variables.append(
-        b.Variable(len(variables), "any event", b.EventClass("ANY", b.ClassRule.ANY), None, b.ROOT_SCOPE)
-    )
+    variables.append(b.Variable(len(variables), "any event", b.EventClass("ANY", b.ClassRule.ANY), None, b.ROOT_SCOPE))
     known = KleeneQuery(query, replace(query, variables=tuple(variables)), elements)
     predicates = [piece for predicate in query.predicates for piece in _rewritten(known, predicate)]
     return replace(known, extended=replace(known.extended, predicates=tuple(predicates)))
@@ -87,7 +100,7 @@ def _rewritten(known: KleeneQuery, predicate: b.Predicate) -> Iterator[b.Predica
     elif predicate.predicate_class is b.PredicateClass.UNIFORM:
         for one, other in combinations(known.elements[kleene[0]], 2) if predicate.scope != b.ROOT_SCOPE else ():
             yield _equality(predicate, one, other)
-    elif predicate.scope != b.ROOT_SCOPE:
+    elif predicate.scope != b.ROOT_SCOPE and predicate.predicate_class is not b.PredicateClass.GROUP:
         events = {v: known.elements[v] for v in kleene}
         for v in kleene:
             if known.is_growing(v) and known.query.variables[v].positive:
@@ -100,9 +113,7 @@ def _equality(predicate: b.Predicate, one: int, other: int) -> b.Predicate:
     assert isinstance(predicate.expression, b.Column)
     sides = tuple(replace(predicate.expression, variable=element) for element in (one, other))
     expression = b.Operation("=", sides, b.Kind.BOOLEAN, predicate.span)
-    return replace(
-        predicate, expression=expression, variables=(one, other), predicate_class=b.PredicateClass.EQUALITY
-    )
+    return replace(predicate, expression=expression, variables=(one, other), predicate_class=b.PredicateClass.EQUALITY)
 
 
 def _is_elementwise(predicate: b.Predicate) -> bool:
@@ -112,8 +123,8 @@ def _is_elementwise(predicate: b.Predicate) -> bool:
 def _check(known: KleeneQuery, predicate: b.Predicate) -> None:
     kleene = [v for v in predicate.variables if known.quantifier(v) is not None]
     if predicate.predicate_class is b.PredicateClass.GROUP:
-        if predicate.scope != b.ROOT_SCOPE:
-            raise _refusal(known, "an aggregate over a group, together with a negated variable,", predicate.span)
+        if any(known.query.variables[v].scope != predicate.scope for v in kleene):
+            raise _refusal(known, "an aggregate over a group together with a negated variable", predicate.span)
         if len([v for v in _columns(predicate.expression) if v in kleene]) > 1:
             raise _refusal(known, "a predicate between the elements of two groups", predicate.span)
         return
@@ -143,7 +154,7 @@ def _refusal(known: KleeneQuery, what: str, span: Span) -> UnsupportedQuery:
         f"{what} cannot be evaluated",
         known.query.text,
         span,
-        "compare each of them with a single event, or one of them by COUNT, SUM, AVG, MIN, MAX, FIRST or LAST.",
+        "compare each of them with a single event instead.",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -107,18 +107,23 @@ class Alternative:
         return all(step.after == (number - 1,) for number, step in enumerate(self.steps) if number)
 
     def all_steps(self) -> Iterator[Step]:
-        """The steps, then those of all negations at any depth."""
+        """The steps, then those of Kleene variables, then those of all negations at any depth."""
 
-        def inside(negations: tuple[Negation, ...]) -> Iterator[Step]:
+        def inside(negations: Iterable[Negation]) -> Iterator[Step]:
             for negation in negations:
                 yield from negation.steps
                 yield from inside(negation.negations)
 
+        def of_groups(groups: Groups) -> Iterator[Step]:
+            yield from groups.own_steps()
+            yield from inside(groups.negations())
+            for negation in groups.group_negations():
+                yield from of_groups(negation.groups)
+
         yield from self.steps
-        yield from inside(self.negations)
         if self.groups is not None:
-            yield from self.groups.element_steps()
-            yield from inside(tuple(self.groups.all_negations()))
+            yield from of_groups(self.groups)
+        yield from inside(self.negations)
 
 
 @dataclass(frozen=True, slots=True)

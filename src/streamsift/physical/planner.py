@@ -300,8 +300,11 @@ def _joins_all(query: b.BoundQuery, alternative: Alternative, column: str) -> bo
     sides = {(v, column) for v in alternative.variables}
     links = [{v for v, _ in found} for p in query.predicates if (found := {*_same_column(p)} & sides)]
     always = [link - {v for v in link if _may_be_empty(query, v)} for link in links]
-    uniform = [{v for v, _ in found} for p in query.predicates if p.predicate_class is b.PredicateClass.UNIFORM
-               and (found := {*_same_column(p)} & sides)]
+    uniform = [
+        {v for v, _ in found}
+        for p in query.predicates
+        if p.predicate_class is b.PredicateClass.UNIFORM and (found := {*_same_column(p)} & sides)
+    ]
     reached = {min(alternative.variables, key=lambda v: (_may_be_empty(query, v), v))}
     while more := {v for link in (*always, *uniform) if reached & link for v in link} - reached:
         reached |= more

@@ -21,9 +21,10 @@ from streamsift.runtime.buffers import Packed, pack
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.evaluate import Rows, mask
 from streamsift.runtime.events import Events
+from streamsift.runtime.group_matches import GroupMatches
 from streamsift.runtime.group_output import group_batches
 from streamsift.runtime.kernels import Bool, Int32
-from streamsift.runtime.kleene import GroupMatches, GroupSearch
+from streamsift.runtime.kleene import GroupSearch
 from streamsift.runtime.nested import NestedSearch
 from streamsift.runtime.output import known_columns, output_schema, result_batches
 from streamsift.runtime.search import CURSOR_FIELDS, DONE, extend
@@ -58,7 +59,8 @@ def group_matches(
     plan: Alternative, events: Events, choices: Choices = DEFAULTS, chunk: int = CHUNK_MATCHES
 ) -> Iterator[GroupMatches]:
     """The matches of an alternative with Kleene variables, in chunks: single events first, then their groups."""
-    return GroupSearch(plan, events, chunk).matches(_anchors(plan, events, choices, chunk))
+    assert plan.groups is not None
+    return GroupSearch(plan.query, plan.groups, events, chunk).matches(_anchors(plan, events, choices, chunk))
 
 
 def _anchors(plan: Alternative, events: Events, choices: Choices, chunk: int) -> Iterator[Int32]:

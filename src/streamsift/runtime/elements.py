@@ -6,7 +6,9 @@ stands: nothing is copied. Where each element must be tested, those that pass ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -17,15 +19,14 @@ from streamsift.logical.bound import Expr
 from streamsift.physical.plan import Step
 from streamsift.runtime import kernels
 from streamsift.runtime.buffers import OPERATORS
-from streamsift.runtime.candidates import step_rows
 from streamsift.runtime.codes import codes, group_codes
-from streamsift.runtime.evaluate import Rows, mask
-from streamsift.runtime.evaluate import evaluate as value_of
-from streamsift.runtime.group_stream import GroupStream
+from streamsift.runtime.evaluate import Rows, evaluate, mask
+from streamsift.runtime.group_stream import GroupStream, Reach
 from streamsift.runtime.kernels import Bool, Int32, Int64
 from streamsift.runtime.search import holds
 
 EARLIER, OPERATOR, PAIR_FIELDS = range(3)
+CHUNK_ELEMENTS = 1 << 21
 
 
 class Buffer(NamedTuple):
@@ -45,15 +46,6 @@ class Elements(NamedTuple):
     places: Int32
     start: Int64  # [matches]
     stop: Int64  # [matches]
-
-
-class Reach(NamedTuple):
-    """Where the elements of each match may lie: places [low, high), window positions [least, most]. All [matches]."""
-
-    low: Int32
-    high: Int32
-    least: Int32
-    most: Int32
 
 
 class ElementBuffer:
@@ -80,14 +72,13 @@ class ElementBuffer:
         for number, pair in enumerate(step.pairs):
             others = stream.candidates(bound[pair.earlier])
             sides = [self._side(pair.earlier_side, others), self._side(pair.this_side, own)]
-            columns[2 * number, others], columns[2 * number + 1, own] = codes(
-                sides, ordered=pair.op not in ("=", "!=")
-            )
+            columns[2 * number, others], columns[2 * number + 1, own] = codes(sides, ordered=pair.op not in ("=", "!="))
         table = np.array(pairs, np.int64).reshape(-1, PAIR_FIELDS)
         self.buffer = Buffer(own_grouped, offsets, link, link_step, np.ascontiguousarray(table), columns)
 
     def _side(self, expression: Expr, places: Int32) -> pa.Array:
-        return value_of(expression, step_rows(self.stream.alternative, self.stream.events, self.stream.rows(places)))
+        columns, rows = self.stream.events.columns, self.stream.rows(places)
+        return evaluate(expression, Rows(lambda _, name: columns.at(name, rows), rows.size, self.stream.query.text))
 
     def ranges(self, reach: Reach, partials: Int32) -> tuple[Int64, Int64]:
         """The entries that may be elements: their group, inside the reach."""
@@ -97,11 +88,11 @@ class ElementBuffer:
 
     def elements(self, reach: Reach, partials: Int32, start: Int64, stop: Int64, *, apart: bool) -> Elements:
         """The elements themselves. `apart`: no bound event can be among the entries."""
-        if apart and not self.step.pairs and not self.step.filters and not self.stream.rows_in_partition:
+        if apart and not self.step.pairs and not self.step.filters and not self.stream.clock.length:
             return Elements(self.buffer.places, start, stop)
         places = np.empty(int((stop - start).sum()), np.int32)
         counts = np.empty(start.size, np.int64)
-        total = keep_passing(self.buffer, reach, partials, start, stop, self.stream.positions, places, counts)
+        total = keep_passing(self.buffer, reach, partials, start, stop, self.stream.clock.positions, places, counts)
         places = places[:total]
         if self.step.filters and total:
             keep = self._passing(partials, np.repeat(np.arange(counts.size), counts), places)
@@ -121,8 +112,41 @@ class ElementBuffer:
                 gathered[variable, name] = stream.events.columns.at(name, stream.rows(at))
             return gathered[variable, name]
 
-        seen = Rows(column, places.size, stream.alternative.query.text)
+        seen = Rows(column, places.size, stream.query.text)
         return np.logical_and.reduce([mask(predicate, seen) for predicate in self.step.filters])
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Where the elements of a Kleene variable lie for each match so far."""
+
+    buffer: ElementBuffer
+    reach: Reach
+    start: Int64
+    stop: Int64
+    apart: bool  # no bound event can be among them
+
+    def elements(self, bound: Int32) -> Elements:
+        """Those that may be bound beside events [k, m]; the steps come first, others may follow them."""
+        return self.buffer.elements(self.reach, bound, self.start, self.stop, apart=self.apart)
+
+
+def parts(wanted: list[Wanted]) -> Iterator[tuple[int, int, list[Wanted]]]:
+    """The matches so far in parts [begin, end) that have few elements at a time."""
+    part = np.cumsum(sum(each.stop - each.start for each in wanted)) // CHUNK_ELEMENTS
+    borders = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), part.size]
+    for begin, end in pairwise(borders):
+        some = [
+            Wanted(
+                each.buffer,
+                Reach(*(bound[begin:end] for bound in each.reach)),
+                each.start[begin:end],
+                each.stop[begin:end],
+                each.apart,
+            )
+            for each in wanted
+        ]
+        yield begin, end, some
 
 
 @njit(cache=True, nogil=True)

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from streamsift.logical.bound import BoundQuery
+from streamsift.physical.groups import Groups
 from streamsift.physical.plan import Alternative, Limit, Negation, Pair, Step
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Bool, Int32
@@ -17,17 +19,18 @@ CHUNK_TESTS = 1 << 12
 class GroupNegations:
     """Tests the negations of an alternative's groups, whose steps they are numbered by."""
 
-    def __init__(self, alternative: Alternative, events: Events) -> None:
-        assert alternative.groups is not None
-        self.alternative, self.events, self.groups = alternative, events, alternative.groups
+    def __init__(self, query: BoundQuery, groups: Groups, events: Events) -> None:
+        self.query, self.groups, self.events = query, groups, events
         self._searches: dict[tuple[int, int], NestedSearch] = {}
 
     def forbidden(self, empty: int, events: Int32, inner: Int32) -> Bool:
-        """Which matches a negation forbids; `empty` is the bit mask of their empty groups.
+        """Which matches a negation of single events forbids; `empty` is the bit mask of their empty groups.
 
         `events` [steps, m] are the single events and the ends of the groups. Elements `inner` [k, m], in negations'
         intervals where AND lets groups overlap them, do not forbid either.
         """
+        if not next(decided.negations for decided in self.groups.decided if decided.empty == empty):
+            return np.zeros(events.shape[1], np.bool_)
         return self._search(empty, inner.shape[0]).forbidden(np.vstack([events, inner]))
 
     def _search(self, empty: int, more: int) -> NestedSearch:
@@ -38,9 +41,9 @@ class GroupNegations:
             for number, growing in enumerate(groups.growing):
                 if empty >> number & 1:
                     steps[growing.first] = steps[growing.first + 1] = any_event
-            negations = next(found for mask, found in groups.negations if mask == empty)
+            negations = next(decided.negations for decided in groups.decided if decided.empty == empty)
             shifted = tuple(_shifted(negation, len(steps), more) for negation in negations)
-            whole = Alternative(self.alternative.query, (*steps, *[any_event] * more), shifted)
+            whole = Alternative(self.query, (*steps, *[any_event] * more), shifted)
             self._searches[empty, more] = NestedSearch(whole, self.events, CHUNK_TESTS)
         return self._searches[empty, more]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +13,8 @@ from streamsift.physical.plan import Alternative
 from streamsift.runtime.columns import take
 from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
+from streamsift.runtime.group_matches import GroupMatches
 from streamsift.runtime.group_values import GroupValues
-from streamsift.runtime.kleene import GroupMatches
 from streamsift.runtime.output import event_type
 
 BATCH_ELEMENTS = 1 << 20
@@ -22,17 +23,11 @@ BATCH_ELEMENTS = 1 << 20
 def group_batches(
     alternative: Alternative, schema: pa.Schema, events: Events, found: GroupMatches
 ) -> Iterator[pa.RecordBatch]:
-    """The result of the matches that pass the predicates with aggregates, few elements at a time."""
-    assert alternative.groups is not None
+    """The result of the matches, few elements at a time."""
     part = np.cumsum(found.sizes.sum(axis=0)) // BATCH_ELEMENTS
-    borders = np.flatnonzero(np.diff(part)) + 1
-    for begin, end in zip([0, *borders], [*borders, len(found)], strict=True):
-        some = found.only(slice(begin, end))
-        if alternative.groups.filters:
-            keep = GroupValues(alternative, events, some).passing(alternative.groups.filters)
-            some = some.only(keep)
-        if len(some):
-            yield from _batches(alternative, schema, events, some)
+    borders = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(found)]
+    for begin, end in pairwise(borders):
+        yield from _batches(alternative, schema, events, found.only(slice(begin, end)))
 
 
 def _batches(
@@ -50,7 +45,8 @@ def _batches(
 
 
 def _batch(alternative: Alternative, schema: pa.Schema, events: Events, found: GroupMatches) -> pa.RecordBatch:
-    query, values = alternative.query, GroupValues(alternative, events, found)
+    assert alternative.groups is not None
+    query, values = alternative.query, GroupValues(alternative.query, alternative.groups, events, found)
     arrays: list[pa.Array] = []
     for item, field in zip(query.output, schema, strict=False):
         match item:
@@ -64,7 +60,7 @@ def _batch(alternative: Alternative, schema: pa.Schema, events: Events, found: G
                 arrays.append(_cast(evaluate(expression, values.rows()), field.type))
     if query.show_bounds:
         time = TIME if query.binding.time_kind is TimeKind.TEXT else query.binding.time
-        bound = np.vstack([found.singles, found.ends()])
+        bound = found.events()
         for ends in (bound.min(axis=0), bound.max(axis=0)):
             arrays.append(take(events.columns.whole(time), pa.array(events.rows_at(ends))))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

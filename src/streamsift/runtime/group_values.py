@@ -7,25 +7,23 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from streamsift.logical.bound import Column, Expr, GroupAggregate, Operation
-from streamsift.physical.plan import Alternative
+from streamsift.logical.bound import BoundQuery, Column, Expr, GroupAggregate, Operation
+from streamsift.physical.groups import Groups
 from streamsift.runtime.aggregates import aggregate, empty_aggregate
 from streamsift.runtime.columns import take
 from streamsift.runtime.evaluate import Rows, mask
 from streamsift.runtime.events import Events
+from streamsift.runtime.group_matches import GroupMatches
 from streamsift.runtime.kernels import Bool, Int32, Int64
-from streamsift.runtime.kleene import GroupMatches
 
 
 class GroupValues:
     """What a chunk of matches binds. Every attribute is gathered once."""
 
-    def __init__(self, alternative: Alternative, events: Events, found: GroupMatches) -> None:
-        assert alternative.groups is not None
-        groups = alternative.groups
-        self.events, self.found, self.text = events, found, alternative.query.text
-        self.singles = {step.variable: number for number, step in enumerate(alternative.steps)}
-        self.chosen = {group.variable: group for group in groups.chosen}
+    def __init__(self, query: BoundQuery, groups: Groups, events: Events, found: GroupMatches) -> None:
+        self.events, self.found, self.text = events, found, query.text
+        self.singles = {step.variable: number for number, step in enumerate(groups.steps[: groups.count_singles])}
+        self.chosen = {c.variable: c for c in groups.chosen if query.variables[c.variable].quantifier is not None}
         self.growing = {group.variable: number for number, group in enumerate(groups.growing)}
         self._gathered: dict[tuple[int, str], pa.Array] = {}
         self._elements: dict[int, tuple[Int32, Int64]] = {}

@@ -7,12 +7,15 @@ be added to it. That is tested at its ends, without comparing assignments.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
+from streamsift.physical.groups import Groups
 from streamsift.runtime.elements import first_from
+from streamsift.runtime.group_stream import Clock
 from streamsift.runtime.kernels import Bool, Int32, Int64
 
 LEFT_SINGLE, LEFT, RIGHT_SINGLE, RIGHT, SIDE_FIELDS = range(5)
@@ -39,6 +42,31 @@ class Rules(NamedTuple):
     extents: bool  # every extent, whether or not it could be longer
 
 
+def rules_of(groups: Groups) -> Rules:
+    count, orders, search = len(groups.growing), groups.orders, groups.search
+
+    def bits(members: Iterable[int]) -> int:
+        return sum(1 << member for member in members)
+
+    def table(rows: list[list[int]]) -> Int64:
+        return np.array(rows, np.int64).reshape(len(orders), count)
+
+    swapped = np.full((len(orders), max(len(order.swapped) for order in orders), SIDE_FIELDS), -1, np.int64)
+    for number, order in enumerate(orders):
+        for place, (left, right) in enumerate(order.swapped):
+            swapped[number, place] = (left.has_single, bits(left.growing), right.has_single, bits(right.growing))
+    return Rules(
+        table([[bits(others) for others in order.preceding] for order in orders]),
+        table([[bits(g for g in range(count) if n in order.preceding[g]) for n in range(count)] for order in orders]),
+        table([list(order.sequence) for order in orders]),
+        np.array([growing.may_be_empty for growing in groups.growing], np.bool_),
+        swapped,
+        search.by_end,
+        search.keeps_end,
+        search.compared and not search.by_end,
+    )
+
+
 class Fixed(NamedTuple):
     """What is settled already about each match."""
 
@@ -46,17 +74,6 @@ class Fixed(NamedTuple):
     last: Int32  # [matches] of the latest
     closed: Bool  # [growing, matches] groups that must stay empty
     some: Int64  # [keys, matches] sets of groups of which one is not empty; 0 for no such rule
-
-
-class Clock(NamedTuple):
-    """The order of the stream and its windows; all [places]."""
-
-    place_after: Int32
-    place_since: Int32
-    window_low: Int32
-    window_high: Int32
-    positions: Int32
-    length: int  # of a count window within partitions, else 0
 
 
 @njit(cache=True, nogil=True)
@@ -292,9 +309,7 @@ def grown(field: Field, rules: Rules, fixed: Fixed, clock: Clock) -> tuple[Int64
 
 
 @njit(cache=True, nogil=True)
-def next_extent(
-    rules: Rules, order: int, group: int, begin: Int64, last: Int64, first: Int64, stop: Int64
-) -> bool:
+def next_extent(rules: Rules, order: int, group: int, begin: Int64, last: Int64, first: Int64, stop: Int64) -> bool:
     """The next range of the open elements [begin, last); false if there is none left."""
     if begin[group] == last[group]:
         return False

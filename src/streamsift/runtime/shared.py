@@ -10,7 +10,8 @@ import numpy as np
 from numba import njit
 
 from streamsift.runtime.elements import first_from
-from streamsift.runtime.growth import Clock, Field, Fixed, Rules, is_apt, open_range, possible_ends, together
+from streamsift.runtime.group_stream import Clock
+from streamsift.runtime.growth import Field, Fixed, Rules, is_apt, open_range, possible_ends, together
 from streamsift.runtime.kernels import Bool, Int32, Int64
 
 NOBODY = -1
@@ -38,7 +39,15 @@ def fits(clock: Clock, preceding: int, following: int, place: int, first: Int32,
 
 @njit(cache=True, nogil=True)
 def suits(
-    field: Field, rules: Rules, clock: Clock, order: int, match: int, open_: Int32, owner: Int64, first: Int32, last: Int32
+    field: Field,
+    rules: Rules,
+    clock: Clock,
+    order: int,
+    match: int,
+    open_: Int32,
+    owner: Int64,
+    first: Int32,
+    last: Int32,
 ) -> bool:
     """Whether an assignment is one of this order of AND too."""
     for group in range(first.size):
@@ -112,7 +121,11 @@ def shared_out(field: Field, rules: Rules, fixed: Fixed, clock: Clock) -> tuple[
     anywhere = np.full(1, -1, np.int32)
     first, last = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
     capacity, room = 16, 64
-    origins, firsts, stops = np.empty(capacity, np.int64), np.empty((count, capacity), np.int64), np.empty((count, capacity), np.int64)
+    origins, firsts, stops = (
+        np.empty(capacity, np.int64),
+        np.empty((count, capacity), np.int64),
+        np.empty((count, capacity), np.int64),
+    )
     places = np.empty(room, np.int32)
     found, used = 0, 0
     for match in range(matches):
@@ -157,8 +170,10 @@ def shared_out(field: Field, rules: Rules, fixed: Fixed, clock: Clock) -> tuple[
                             first[group] = -1
                         last[group] = before[depth]
                     group += 1
-                    if group == NOBODY and not leaves_out and is_wanted(
-                        field, rules, fixed, clock, order, match, place, first, last
+                    if (
+                        group == NOBODY
+                        and not leaves_out
+                        and is_wanted(field, rules, fixed, clock, order, match, place, first, last)
                     ):
                         group += 1
                     while 0 <= group < count and not may_have(
@@ -181,7 +196,16 @@ def shared_out(field: Field, rules: Rules, fixed: Fixed, clock: Clock) -> tuple[
 
 @njit(cache=True, nogil=True)
 def may_have(
-    field: Field, rules: Rules, fixed: Fixed, clock: Clock, order: int, match: int, group: int, place: int, first: Int32, last: Int32
+    field: Field,
+    rules: Rules,
+    fixed: Fixed,
+    clock: Clock,
+    order: int,
+    match: int,
+    group: int,
+    place: int,
+    first: Int32,
+    last: Int32,
 ) -> bool:
     if fixed.closed[group, match] or not has_element(field, order, match, group, place):
         return False
@@ -190,7 +214,15 @@ def may_have(
 
 @njit(cache=True, nogil=True)
 def is_wanted(
-    field: Field, rules: Rules, fixed: Fixed, clock: Clock, order: int, match: int, place: int, first: Int32, last: Int32
+    field: Field,
+    rules: Rules,
+    fixed: Fixed,
+    clock: Clock,
+    order: int,
+    match: int,
+    place: int,
+    first: Int32,
+    last: Int32,
 ) -> bool:
     for group in range(first.size):
         if may_have(field, rules, fixed, clock, order, match, group, place, first, last):
@@ -226,9 +258,7 @@ def is_complete(
         return False
     if not together(clock, start_place, end_place):
         return False
-    return rules.extents or not can_take(
-        field, rules, clock, match, open_, owner, first, last, start_place, end_place
-    )
+    return rules.extents or not can_take(field, rules, clock, match, open_, owner, first, last, start_place, end_place)
 
 
 @njit(cache=True, nogil=True)
