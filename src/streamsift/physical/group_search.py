@@ -43,7 +43,8 @@ def search_of(
     orders: Sequence[Order],
     growing: list[int],
     decided: Sequence[Decided],
-    scope: int,
+    *,
+    is_root: bool,
 ) -> Search:
     """The cheapest search that finds the largest valid groups.
 
@@ -51,7 +52,6 @@ def search_of(
     the elements forbid nothing. Exceptions: the end of the match bounds a negation (AND), and a negation inside a
     negation looks at the same bounds. A negated pattern is bounded from outside, and has no end of its own.
     """
-    is_root = scope == b.ROOT_SCOPE
     may_end = is_root and any(not steps for order in orders for steps in order.before)
     each = query.emit is Emit.EACH and may_end
     limits = [limit for limits, _ in _negations(decided) for limit in limits]

@@ -1,7 +1,7 @@
-"""The part of a detection plan that binds Kleene variables: what their elements must be, and how groups are made of them.
+"""The part of a detection plan that binds Kleene variables: what their elements must be, how groups are made of them.
 
 The single events of a match, its anchors, are found first. A `[n]` group is n more single events. A `+` or `*` group is
-all valid elements from its first to its last, so those two stand for it wherever order, windows and bounds are at stake.
+all valid elements from its first to its last, so those two stand for it where order, windows and bounds are at stake.
 """
 
 from __future__ import annotations

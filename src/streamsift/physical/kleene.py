@@ -1,4 +1,4 @@
-"""An OR-free pattern with Kleene variables in, its alternatives out: anchors first, then groups, then what they decide."""
+"""An OR-free pattern with Kleene variables in, its alternatives out: anchors, groups, and what groups decide."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamsift.logical import bound as b
 from streamsift.physical import planner
 from streamsift.physical.group_search import order_of, search_of
 from streamsift.physical.group_steps import ElementSteps, Numbers
-from streamsift.physical.groups import Decided, GroupNegation, Groups
+from streamsift.physical.groups import Chosen, Decided, GroupNegation, Groups, Growing
 from streamsift.physical.kleene_forms import (
     all_variables,
     has_conjunction,
@@ -79,7 +79,8 @@ class _Planner:
         chosen = tuple(steps.chosen(v, numbers) for v in rest if not known.is_growing(v))
         singles, growing = dict(numbers), [v for v in rest if known.is_growing(v)]
         grown = tuple(steps.growing(v, singles, numbers) for v in growing)
-        chain = (*bound, *(element for group in (*chosen, *grown) for element in steps.elements_of(group)))
+        made: tuple[Chosen | Growing, ...] = (*chosen, *grown)
+        chain = (*bound, *(element for group in made for element in steps.elements_of(group)))
         orders = tuple(order_of(steps, form, singles, growing) for form in self.forms)
         decided = tuple(self._decided(growing, numbers, chain, early))
         visible = {*self.outer, *leaves(self.node)}
@@ -97,7 +98,7 @@ class _Planner:
                 for p in known.query.predicates
                 if p.predicate_class is b.PredicateClass.GROUP and p.scope == self.scope and visible >= {*p.variables}
             ),
-            search=search_of(known.extended, self.node, orders, growing, decided, self.scope),
+            search=search_of(known.extended, self.node, orders, growing, decided, is_root=self.scope == b.ROOT_SCOPE),
         )
 
     # --- negations ---

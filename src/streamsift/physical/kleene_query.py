@@ -1,4 +1,4 @@
-"""A query with Kleene variables in, one with a variable of its own for each element out, and which predicates go where."""
+"""A query with Kleene variables in, one with variables of their own for elements out, and which predicates go where."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -82,8 +83,8 @@ def _sum(values: pa.Array, offsets: Int64, counts: Int64) -> pa.Array:
     if is_float(values):
         return pa.array(_totals(as_numpy(values), offsets), mask=none, from_pandas=False)
     if is_decimal(values):
-        totals = [None if empty else total for total, empty in zip(_decimal_totals(values, offsets), none, strict=True)]
-        return pa.array(totals, pa.decimal256(76, values.type.scale))
+        sums = zip(_decimal_totals(values, offsets), none, strict=True)
+        return pa.array([None if empty else total for total, empty in sums], pa.decimal256(76, values.type.scale))
     if pa.types.is_null(values.type):
         return pa.nulls(none.size, values.type)
     numbers = as_numpy(pc.cast(values, pa.int64()))
@@ -125,4 +126,4 @@ def _exact_total(numbers: np.ndarray, offsets: Int64, group: int) -> int:
 def _decimal_totals(values: pa.Array, offsets: Int64) -> list[Decimal]:
     """Sums of decimals, by Python's, since Arrow has none that are exact for every number of digits."""
     numbers = [Decimal(0) if number is None else number for number in values.to_pylist()]
-    return [sum(numbers[start:stop], Decimal(0)) for start, stop in zip(offsets[:-1], offsets[1:], strict=True)]
+    return [sum(numbers[start:stop], Decimal(0)) for start, stop in pairwise(offsets.tolist())]

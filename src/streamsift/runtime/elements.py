@@ -208,7 +208,7 @@ def keep_passing(
 def choose(
     places: Int32, start: Int64, stop: Int64, size: int, cursor: Int64, chosen: Int64, origins: Int32, out: Int32
 ) -> int:
-    """Every choice of `size` of the elements of each match, in stream order; returns how many it wrote to out [size, C].
+    """Every choice of `size` elements of each match, in stream order; returns how many it wrote to out [size, C].
 
     The choices of one match differ from each other in as few last elements as possible: the rest of the one before is
     used again ("Optimizing Expressibility and Performance of Kleene Operators on Binary Tree-based Directed Graph in

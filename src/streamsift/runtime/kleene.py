@@ -22,11 +22,12 @@ from streamsift.runtime.elements import ElementBuffer, Elements, Wanted, choose,
 from streamsift.runtime.events import NO_LIMIT, Events
 from streamsift.runtime.group_matches import GroupMatches
 from streamsift.runtime.group_negations import GroupNegations
+from streamsift.runtime.group_rules import Field, Fixed, rules_of
 from streamsift.runtime.group_stream import Clock, GroupStream, Reach
 from streamsift.runtime.group_values import GroupValues
-from streamsift.runtime.growth import Field, Fixed
 from streamsift.runtime.kernels import UNKNOWN, Bool, Int32, Int64
 from streamsift.runtime.keys import Collected, by_key
+from streamsift.runtime.rivals import largest
 
 
 class GroupSearch:
@@ -39,7 +40,7 @@ class GroupSearch:
         self.chosen = [ElementBuffer(stream, groups.steps[: c.first], c.step) for c in groups.chosen]
         singles = groups.steps[: groups.count_singles]
         self.growing = [ElementBuffer(stream, singles, g.step) for g in groups.growing]
-        self.rules = growth.rules_of(groups)
+        self.rules = rules_of(groups)
         self.negations = GroupNegations(query, groups, events)
         self.occurrences = {id(n): Occurrences(query, n, events, chunk) for n in groups.group_negations()}
 
@@ -222,7 +223,7 @@ class GroupSearch:
         ends = np.zeros(len(found), np.int32)
         if self.groups.search.each:
             ends = self.clock.place_after[found.events().max(axis=0)]
-        return shared.largest(np.cumsum(~same), ends, found.places, found.first, found.stop)
+        return largest(np.cumsum(~same), ends, found.places, found.first, found.stop)
 
 
 class Occurrences(GroupSearch):
@@ -235,7 +236,7 @@ class Occurrences(GroupSearch):
         self.interval, self.inner = _anywhere(0, 0), np.empty((0, 0), np.int32)
 
     def occurs(self, events: Int32, edges: Edges, inner: Int32) -> Bool:
-        """For each match around, [steps, m], whether the pattern occurs there; events of `inner` [k, m] do not count."""
+        """For each match around, [steps, m], whether the pattern occurs; events of `inner` [k, m] do not count."""
         self.interval, self.inner = self._interval(events, edges), inner
         found = np.zeros(events.shape[1], np.bool_)
         for matches in self.found(events, np.arange(events.shape[1])):

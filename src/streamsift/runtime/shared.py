@@ -1,4 +1,4 @@
-"""Elements that two groups may want in, the assignments of single elements out; and which assignments are the largest.
+"""Elements that two groups may want in, the assignments of single elements out.
 
 Where nothing orders two `+` or `*` variables and a row may be of both classes, each of its events goes to one of them:
 every way to share them is an assignment of its own.
@@ -10,9 +10,10 @@ import numpy as np
 from numba import njit
 
 from streamsift.runtime.elements import first_from
+from streamsift.runtime.group_rules import Field, Fixed, Rules, is_apt, together
 from streamsift.runtime.group_stream import Clock
-from streamsift.runtime.growth import Field, Fixed, Rules, is_apt, open_range, possible_ends, together
-from streamsift.runtime.kernels import Bool, Int32, Int64
+from streamsift.runtime.growth import open_range, possible_ends
+from streamsift.runtime.kernels import Int32, Int64
 
 NOBODY = -1
 
@@ -121,11 +122,8 @@ def shared_out(field: Field, rules: Rules, fixed: Fixed, clock: Clock) -> tuple[
     anywhere = np.full(1, -1, np.int32)
     first, last = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
     capacity, room = 16, 64
-    origins, firsts, stops = (
-        np.empty(capacity, np.int64),
-        np.empty((count, capacity), np.int64),
-        np.empty((count, capacity), np.int64),
-    )
+    origins = np.empty(capacity, np.int64)
+    firsts, stops = np.empty((count, capacity), np.int64), np.empty((count, capacity), np.int64)
     places = np.empty(room, np.int32)
     found, used = 0, 0
     for match in range(matches):
@@ -134,7 +132,8 @@ def shared_out(field: Field, rules: Rules, fixed: Fixed, clock: Clock) -> tuple[
             ends = anywhere
             if rules.by_end:
                 ends = possible_ends(field, order, match, fixed.last[match])
-            for end in ends:
+            for last_place in ends:
+                end = int(last_place)
                 open_ = open_places(field, rules, clock, order, match, end, none)
                 owner = np.full(open_.size, NOBODY - 1, np.int64)
                 before = np.full(open_.size, -1, np.int32)
@@ -259,40 +258,3 @@ def is_complete(
     if not together(clock, start_place, end_place):
         return False
     return rules.extents or not can_take(field, rules, clock, match, open_, owner, first, last, start_place, end_place)
-
-
-@njit(cache=True, nogil=True)
-def holds_all(places: Int32, first: int, stop: int, other_first: int, other_stop: int) -> bool:
-    """Whether every place of the other range, ascending as this one, is in this one."""
-    if other_stop - other_first > stop - first:
-        return False
-    while other_first < other_stop:
-        while first < stop and places[first] < places[other_first]:
-            first += 1
-        if first == stop or places[first] != places[other_first]:
-            return False
-        other_first += 1
-    return True
-
-
-@njit(cache=True, nogil=True)
-def largest(origins: Int64, ends: Int32, places: Int32, first: Int64, stop: Int64) -> Bool:
-    """Which assignments no other with the same origin and end contains; origins ascend."""
-    kept = np.ones(origins.size, np.bool_)
-    begin = 0
-    for one in range(origins.size):
-        if origins[one] != origins[begin]:
-            begin = one
-        other = begin
-        while kept[one] and other < origins.size and origins[other] == origins[one]:
-            if other != one and ends[other] == ends[one]:
-                contains, larger = True, False
-                for group in range(first.shape[0]):
-                    size, others = stop[group, one] - first[group, one], stop[group, other] - first[group, other]
-                    larger = larger or others > size
-                    contains = contains and holds_all(
-                        places, first[group, other], stop[group, other], first[group, one], stop[group, one]
-                    )
-                kept[one] = not (contains and larger)
-            other += 1
-    return kept
