@@ -92,6 +92,13 @@ def test_check_and_explain(folder: Path) -> None:
     assert "lookup  a.id = b.id" in out
 
 
+@pytest.mark.parametrize(("cache", "said"), [("on", "cached by the start"), ("off", "not cached: cache is off")])
+def test_explain_tells_what_is_cached(folder: Path, cache: str, said: str) -> None:
+    where = ["--input", "e.csv", "--time", "ts", "--type", "kind", "--engine", "local"]
+    out, _ = streamsift(folder, "explain", "SEQ(A a, !C c, B b)", *where, "--cache", cache)
+    assert said in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

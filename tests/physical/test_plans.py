@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pyarrow as pa
 import pytest
 
@@ -36,6 +38,8 @@ EXPLAINED = {
     "kleene_and_negation": "PATTERN SEQ(A a, B* b, !D d, C c) WITHIN 10 min",
     "kleene_alone": "PATTERN A+ a; B+ b PARTITION BY id WITHIN 10 min",
     "kleene_conjunction": "PATTERN A a; B[3] b AND C+ c WITHIN 10 min EMIT EACH",
+    "crossed_negation": "PATTERN SEQ(A a, AND(B b, !SEQ(B x, C c), !SEQ(E e, !F f)), D d) WITHIN 30",
+    "count_window_negation": "PATTERN SEQ(A a, !B b) PARTITION BY name WITHIN 5 EVENTS",
     "two_keys": "PATTERN SEQ(A a, B b) WHERE [id] AND [name] AND a.id > b.price",
 }
 
@@ -44,6 +48,12 @@ EXPLAINED = {
 def test_explain(name: str) -> None:
     type_column = None if name == "no_type_column" else "kind"
     check_golden(f"explain/{name}.txt", ss.query(EXPLAINED[name]).explain(SCHEMA, time="ts", type=type_column))
+
+
+@pytest.mark.parametrize("cache", ["on", "off"])
+def test_explain_says_what_is_cached(cache: Literal["on", "off"]) -> None:
+    explained = ss.query(EXPLAINED["negation"]).explain(SCHEMA, time="ts", type="kind", cache=cache)
+    check_golden(f"explain/cache_{cache}.txt", explained)
 
 
 REFUSED = {

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_class, describe_expression, describe_query
+from streamsift.physical.caching import describe_caching
 from streamsift.physical.explain_groups import describe_groups
 from streamsift.physical.groups import Groups
 from streamsift.physical.plan import Alternative, DetectPlan, Edge, Limit, Negation, Pair, Step
@@ -40,9 +42,9 @@ def _physical(plan: DetectPlan) -> Iterator[str]:
         count = f"{len(alternative.steps)} step{'s' if len(alternative.steps) != 1 else ''}"
         yield f"detect, {count}" if len(plan.alternatives) == 1 else f"alternative {number}: detect, {count}"
         yield from _steps(alternative.query, alternative.steps, alternative.steps, "", 0)
-        yield from _negations(alternative.query, alternative.negations, alternative.steps, "")
+        yield from _negations(plan, alternative.negations, alternative.steps, "")
         if alternative.groups is not None:
-            yield from _groups(alternative, alternative.groups, "")
+            yield from _groups(replace(plan, query=alternative.query), alternative, alternative.groups, "")
     window = plan.query.window
     if window is not None and window.kind is b.WindowKind.COUNT:
         yield "window by row position: every row counts, so no row can be filtered before its position is known"
@@ -50,7 +52,7 @@ def _physical(plan: DetectPlan) -> Iterator[str]:
             yield "warning: rows of equal time have their input order locally and any order on Spark; bind `order`"
 
 
-def _groups(alternative: Alternative, groups: Groups, indent: str) -> Iterator[str]:
+def _groups(plan: DetectPlan, alternative: Alternative, groups: Groups, indent: str) -> Iterator[str]:
     """How groups are made, then the negations that they decide, for each choice of empty groups."""
     query = alternative.query
     for line in describe_groups(alternative, groups):
@@ -59,11 +61,11 @@ def _groups(alternative: Alternative, groups: Groups, indent: str) -> Iterator[s
         empty = [query.variables[g.variable].name for n, g in enumerate(groups.growing) if decided.empty >> n & 1]
         if len(groups.decided) > 1:
             yield f"{indent}where {', '.join(empty) or 'no group'} {'are' if len(empty) > 1 else 'is'} empty:"
-        yield from _negations(query, decided.negations, groups.steps, indent)
+        yield from _negations(plan, decided.negations, groups.steps, indent)
         for negation in decided.group_negations:
             limits = (_limit(query, limit, groups.steps) for limit in (negation.lower, negation.upper))
             yield f"{indent}not, {', '.join(limits)}; its groups are made as those of the pattern"
-            yield from _groups(alternative, negation.groups, indent + "  ")
+            yield from _groups(plan, alternative, negation.groups, indent + "  ")
 
 
 def _steps(
@@ -87,16 +89,19 @@ def _steps(
 
 
 def _negations(
-    query: b.BoundQuery, negations: tuple[Negation, ...], chain: tuple[Step, ...], indent: str
+    plan: DetectPlan, negations: tuple[Negation, ...], chain: tuple[Step, ...], indent: str
 ) -> Iterator[str]:
+    query = plan.query
     for negation in negations:
         inside = (*chain, *negation.steps)
         when = query.variables[chain[negation.ready].variable].name
         interval = f"{_limit(query, negation.lower, chain)}, {_limit(query, negation.upper, chain)}"
-        how = "ends at the first hit" if negation.is_simple else "occurrences are tested in chunks"
-        yield f"{indent}not, {interval}; decided once {when} is bound; {how}"
+        yield f"{indent}not, {interval}; decided once {when} is bound; ends at the first hit"
+        yield f"{indent}  {describe_caching(negation, plan.choices.cache, query.variables)}"
+        if negation.needs_arrow:
+            yield f"{indent}  Arrow checks its candidates: the first of each partial match, then twice as many, …"
         yield from _steps(query, negation.steps, inside, indent + "  ", negation.first)
-        yield from _negations(query, negation.negations, inside, indent + "  ")
+        yield from _negations(plan, negation.negations, inside, indent + "  ")
 
 
 def _limit(query: b.BoundQuery, limit: Limit, chain: tuple[Step, ...]) -> str:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from streamsift.logical import bound as b
 from streamsift.optimizer.drop_implied_equalities import Side, column_sides
-from streamsift.physical import planner
 from streamsift.physical.groups import Chosen, Growing, Key
 from streamsift.physical.kleene_forms import leaves, order_pairs
 from streamsift.physical.kleene_query import KleeneQuery
 from streamsift.physical.plan import Step
+from streamsift.physical.scopes import step_of
 
 Numbers = dict[int, int]  # the number of each variable's step
 
@@ -69,7 +69,7 @@ class ElementSteps:
                     continue
                 tied.add(tie)
             predicates.append(predicate)
-        return planner._step(predicates, variable, {**bound, variable: len(bound)}, ())
+        return step_of(predicates, variable, {**bound, variable: len(bound)}, ())
 
     def _equalities(self, bound: Numbers) -> dict[Side, Side]:
         """For each column of a single event one that equals it, the same for all that are equal."""

@@ -8,7 +8,7 @@ from itertools import combinations
 
 from streamsift.errors import UnsupportedQuery
 from streamsift.logical import bound as b
-from streamsift.physical import planner
+from streamsift.physical.caching import with_caching
 from streamsift.physical.group_search import order_of, search_of
 from streamsift.physical.group_steps import ElementSteps, Numbers
 from streamsift.physical.groups import Chosen, Decided, GroupNegation, Groups, Growing
@@ -25,7 +25,9 @@ from streamsift.physical.kleene_forms import (
 )
 from streamsift.physical.kleene_query import KleeneQuery
 from streamsift.physical.plan import Alternative, Edge, Limit, Negation, Step
+from streamsift.physical.scopes import Scope
 
+MOST_NEGATED_EVENTS = 62  # the search for them keeps a bit for each in one integer
 MOST_STARS = 8  # each choice of empty ones bounds the negations in its own way
 OPEN = Limit(Edge.WINDOW_START), Limit(Edge.WINDOW_END)
 Bounded = tuple[b.Negated, Limit, Limit]
@@ -63,12 +65,14 @@ class _Planner:
     def alternative(self) -> Alternative:
         single = [v for v in leaves(self.node) if self.known.quantifier(v) is None]
         alone = positive_part(with_events(self.forms[0], dict.fromkeys(self.known.elements, ())))
-        anchors = planner._Scope(self.known.extended, b.ROOT_SCOPE, {}, {}).plan(alone, *OPEN)[0] if single else ()
+        anchors = Scope(self.known.extended, b.ROOT_SCOPE, {}, {}).plan(alone, *OPEN)[0] if single else ()
         numbers = {step.variable: number for number, step in enumerate(anchors)}
         early = self._early(len(anchors))
-        decided = planner._Scope(self.known.extended, b.ROOT_SCOPE, {}, {})
-        negations = tuple(self._planned(decided, early, dict(numbers)))
-        return Alternative(self.known.extended, anchors, negations, self._groups(anchors, numbers, early))
+        scope = Scope(self.known.extended, b.ROOT_SCOPE, {}, {})
+        planned = self._planned(scope, early, dict(numbers))
+        negations = tuple(replace(n, ready=scope.ready(n, anchors, 0)) for n in planned)
+        groups = self._groups(anchors, numbers, early)
+        return with_caching(Alternative(self.known.extended, anchors, negations, groups))
 
     def negation(self) -> GroupNegation:
         return GroupNegation(self.lower, self.upper, self._groups(self.around, dict(self.outer), []))
@@ -106,8 +110,8 @@ class _Planner:
         """The negations with the limits that they have if these variables are empty."""
         events = {v: () if v in empty else elements for v, elements in self.known.elements.items()}
         found: list[Bounded] = []
-        scope = planner._Scope(self.known.extended, self.scope, {}, {})
-        scope._walk(with_events(self.forms[0], events), (), self.lower, self.upper, numbers, {}, found)
+        scope = Scope(self.known.extended, self.scope, {}, {})
+        scope.walk(with_events(self.forms[0], events), (), self.lower, self.upper, numbers, {}, found)
         return found
 
     def _early(self, anchors: int) -> list[Bounded]:
@@ -150,23 +154,24 @@ class _Planner:
             # What an empty group has to say is not asked; its steps keep their numbers.
             absent = {element for v in variables for element in self.known.elements[v]}
             present = {-v - 2 if v in absent else v: number for v, number in numbers.items()}
-            scope = planner._Scope(self.known.extended, self.scope, {}, {})
+            scope = Scope(self.known.extended, self.scope, {}, {})
+            negations = tuple(self._planned(scope, [f for f in found if not self._is_grouped(f[0])], present))
             yield Decided(
                 sum(1 << number for number in empty),
-                tuple(self._planned(scope, [f for f in found if not self._is_grouped(f[0])], present)),
+                with_caching(Alternative(self.known.extended, chain, negations)).negations,
                 tuple(self._grouped([f for f in found if self._is_grouped(f[0])], present, chain)),
             )
 
-    def _planned(self, scope: planner._Scope, found: list[Bounded], numbers: Numbers) -> Iterator[Negation]:
+    def _planned(self, scope: Scope, found: list[Bounded], numbers: Numbers) -> Iterator[Negation]:
         for negated, lower, upper in found:
             for form in negated_forms(negated, self.known.quantifier, self.known.elements):
                 self._check_size(form)
-                yield scope._negation(form, lower, upper, numbers, len(numbers) - 1)
+                yield scope.negation(form, lower, upper, numbers)
 
     def _check_size(self, negated: b.Negated) -> None:
-        if len(leaves(negated.child)) > planner.MOST_NEGATED_EVENTS:
+        if len(leaves(negated.child)) > MOST_NEGATED_EVENTS:
             raise UnsupportedQuery(
-                f"a negated sub-pattern of more than {planner.MOST_NEGATED_EVENTS} events cannot be evaluated",
+                f"a negated sub-pattern of more than {MOST_NEGATED_EVENTS} events cannot be evaluated",
                 self.known.query.text,
                 negated.span,
                 "a smaller n in `[n]` would forbid more.",

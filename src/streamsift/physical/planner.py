@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, product
 from math import prod
 
 from streamsift.errors import Span, UnsupportedQuery
 from streamsift.language.syntax import Repeat
 from streamsift.logical import bound as b
-from streamsift.logical.expressions import variables_of
 from streamsift.optimizer.drop_implied_equalities import Side, column_sides
+from streamsift.physical.caching import with_caching
 from streamsift.physical.choices import Choices
 from streamsift.physical.explain_groups import group_reasons
-from streamsift.physical.kleene import group_alternatives
-from streamsift.physical.kleene_forms import Ordered
+from streamsift.physical.kleene import MOST_NEGATED_EVENTS, group_alternatives
+from streamsift.physical.kleene_forms import leaves
 from streamsift.physical.kleene_query import kleene_query
-from streamsift.physical.plan import Alternative, DetectPlan, Edge, Limit, Negation, Pair, Plan, Step
+from streamsift.physical.plan import Alternative, DetectPlan, Edge, Limit, Plan
+from streamsift.physical.scopes import Scope
 
 DEFAULTS = Choices()
 MOST_ALTERNATIVES = 1_000
-MOST_NEGATED_EVENTS = 62  # the search for them keeps a bit for each in one integer
-_MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def plan(query: b.BoundQuery, choices: Choices = DEFAULTS) -> Plan:
@@ -59,7 +57,7 @@ def _refuse_what_is_not_evaluated(query: b.BoundQuery) -> None:
                 for child in node.children:
                     visit(child)
             case b.Negated():
-                if len(_leaves(node.child)) > MOST_NEGATED_EVENTS:
+                if len(leaves(node.child)) > MOST_NEGATED_EVENTS:
                     raise refuse(f"a negated sub-pattern of more than {MOST_NEGATED_EVENTS} events", node.span)
                 visit(node.child)
             case b.SubPattern():
@@ -117,158 +115,8 @@ def _alternatives(query: b.BoundQuery, node: b.Node) -> Iterator[Alternative]:
 def _alternative(query: b.BoundQuery, node: b.Node) -> Alternative:
     is_outermost_and = isinstance(node, b.Conjunction)
     upper = Limit(Edge.MATCH_END if is_outermost_and else Edge.WINDOW_END)
-    steps, negations = _Scope(query, b.ROOT_SCOPE, {}, {}).plan(node, Limit(Edge.WINDOW_START), upper)
-    alternative = Alternative(query, steps, negations)
-    last = len(steps) - 1
-    if not alternative.is_sequence:
-        # An event of the match may lie inside a negation's interval, and does not forbid itself: all must be bound.
-        return replace(alternative, negations=tuple(replace(n, ready=last) for n in negations))
-    return alternative
-
-
-@dataclass(slots=True)
-class _Scope:
-    """Plans the positive part of a pattern, or of a negated sub-pattern, and the negations inside it."""
-
-    query: b.BoundQuery
-    scope: int
-    outer: dict[int, int]  # steps of the patterns around, by variable
-    equal: dict[Side, Side]  # a union-find forest: what the patterns around make equal
-
-    def plan(self, node: b.Node, lower: Limit, upper: Limit) -> tuple[tuple[Step, ...], tuple[Negation, ...]]:
-        first = len(self.outer)
-        place = dict(self.outer)
-        for variable in _leaves(node):
-            place[variable] = len(place)
-        after: dict[int, tuple[int, ...]] = {}
-        found: list[tuple[b.Negated, Limit, Limit]] = []
-        self._walk(node, (), lower, upper, place, after, found)
-        predicates = self._predicates(place)
-        steps = tuple(_step(predicates, v, place, after[v]) for v, p in place.items() if p >= first)
-        last = len(place) - 1
-        negations = tuple(self._negation(negated, low, high, place, last) for negated, low, high in found)
-        return steps, negations
-
-    def _predicates(self, place: dict[int, int]) -> list[b.Predicate]:
-        """The scope's own predicates, without equalities that others imply.
-
-        A piece applies only where all its variables are bound: not in the other branch of an OR.
-        """
-        own = [p for p in self.query.predicates if p.scope == self.scope and place.keys() >= set(p.variables)]
-        needed = []
-        for predicate in sorted(own, key=lambda p: max((place[v] for v in p.variables), default=0)):
-            sides = column_sides(predicate)
-            if sides is not None:
-                left, right = self._representative(sides[0]), self._representative(sides[1])
-                if left == right:
-                    continue
-                self.equal[right] = left
-            needed.append(predicate)
-        return needed
-
-    def _representative(self, side: Side) -> Side:
-        while side in self.equal:
-            side = self.equal[side]
-        return side
-
-    def _walk(
-        self,
-        node: b.Node,
-        preceding: tuple[int, ...],
-        lower: Limit,
-        upper: Limit,
-        place: dict[int, int],
-        after: dict[int, tuple[int, ...]],
-        found: list[tuple[b.Negated, Limit, Limit]],
-    ) -> None:
-        """Hands order and bounds down: a component of a SEQ is bounded by its positive neighbours, or inherits."""
-        match node:
-            case b.Leaf():
-                after[node.variable] = preceding
-            case b.Negated():
-                found.append((node, lower, upper))
-            case b.Conjunction() if not isinstance(node, Ordered):
-                for child in node.children:
-                    self._walk(child, preceding, lower, upper, place, after, found)
-            case b.Sequence() | Ordered():
-                parts = [tuple(place[v] for v in _leaves(child)) for child in node.children]
-                for number, child in enumerate(node.children):
-                    before = next((p for p in reversed(parts[:number]) if p), ())
-                    behind = next((p for p in parts[number + 1 :] if p), ())
-                    bounds = isinstance(node, b.Sequence)  # AND hands its own on, whatever the order
-                    low = Limit(Edge.AFTER, before) if before and bounds else lower
-                    high = Limit(Edge.BEFORE, behind) if behind and bounds else upper
-                    self._walk(child, before or preceding, low, high, place, after, found)
-
-    def _negation(self, negated: b.Negated, lower: Limit, upper: Limit, place: dict[int, int], last: int) -> Negation:
-        inner = _Scope(self.query, negated.scope, place, dict(self.equal))
-        steps, negations = inner.plan(negated.child, lower, upper)
-        at_an_edge = not (lower.steps and upper.steps)
-        used = {*lower.steps, *upper.steps} | {step for step in _steps_used(steps, negations) if step <= last}
-        return Negation(len(place), lower, upper, steps, negations, last if at_an_edge else max(used))
-
-
-def _leaves(node: b.Node) -> list[int]:
-    """The positive variables of a pattern, in order of appearance."""
-    match node:
-        case b.Leaf():
-            return [node.variable]
-        case b.Sequence() | b.Conjunction() | b.Disjunction():
-            return [variable for child in node.children for variable in _leaves(child)]
-        case _:
-            return []
-
-
-def _steps_used(steps: tuple[Step, ...], negations: tuple[Negation, ...]) -> set[int]:
-    """The steps that predicates and bounds of a sub-pattern refer to."""
-    used: set[int] = set()
-    for step in steps:
-        used |= {pair.earlier for pair in (*step.lookup, *step.pairs)} | set(step.reads)
-    for negation in negations:
-        used |= {*negation.lower.steps, *negation.upper.steps}
-        used |= _steps_used(negation.steps, negation.negations)
-    return used
-
-
-# --- steps -------------------------------------------------------------------------------------------------------
-
-
-def _step(predicates: list[b.Predicate], variable: int, place: dict[int, int], after: tuple[int, ...]) -> Step:
-    """The step that binds a variable, with every predicate of its scope that is complete once it is bound."""
-    number = place[variable]
-    local: list[b.Expr] = []
-    equalities: list[Pair] = []
-    pairs: list[Pair] = []
-    filters: list[b.Expr] = []
-    reads: set[int] = set()
-    for predicate in predicates:
-        if max((place[v] for v in predicate.variables), default=0) != number:
-            continue
-        match predicate.predicate_class:
-            case b.PredicateClass.LOCAL | b.PredicateClass.CONSTANT:
-                local.append(predicate.expression)
-            case b.PredicateClass.EQUALITY:
-                equalities.append(_pair(predicate.expression, place))
-            case b.PredicateClass.PAIRWISE:
-                pairs.append(_pair(predicate.expression, place))
-            case _:
-                filters.append(predicate.expression)
-                reads |= {place[v] for v in predicate.variables}
-    # The candidates are looked up by the equalities with one earlier step: the one that has most of them.
-    shared = Counter(pair.earlier for pair in equalities).most_common(1)
-    lookup = tuple(p for p in equalities if shared and p.earlier == shared[0][0])
-    rest = tuple(p for p in equalities if p not in lookup)
-    reads.discard(number)
-    return Step(variable, after, tuple(local), lookup, (*rest, *pairs), tuple(filters), tuple(sorted(reads)))
-
-
-def _pair(expression: b.Expr, place: dict[int, int]) -> Pair:
-    assert isinstance(expression, b.Operation)
-    left, right = expression.operands
-    (left_variable,), (right_variable,) = variables_of(left), variables_of(right)
-    if place[left_variable] < place[right_variable]:
-        return Pair(place[left_variable], expression.op, left, right)
-    return Pair(place[right_variable], _MIRRORED[expression.op], right, left)
+    steps, negations = Scope(query, b.ROOT_SCOPE, {}, {}).plan(node, Limit(Edge.WINDOW_START), upper)
+    return with_caching(Alternative(query, steps, negations))
 
 
 # --- keys --------------------------------------------------------------------------------------------------------

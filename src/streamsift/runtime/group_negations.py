@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from streamsift.logical.bound import BoundQuery
+from streamsift.physical.caching import with_caching
+from streamsift.physical.choices import Cache
 from streamsift.physical.groups import Groups
 from streamsift.physical.plan import Alternative, Limit, Negation, Pair, Step
 from streamsift.runtime.events import Events
@@ -19,8 +21,8 @@ CHUNK_TESTS = 1 << 12
 class GroupNegations:
     """Tests the negations of an alternative's groups, whose steps they are numbered by."""
 
-    def __init__(self, query: BoundQuery, groups: Groups, events: Events) -> None:
-        self.query, self.groups, self.events = query, groups, events
+    def __init__(self, query: BoundQuery, groups: Groups, events: Events, cache: Cache) -> None:
+        self.query, self.groups, self.events, self.cache = query, groups, events, cache
         self._searches: dict[tuple[int, int], NestedSearch] = {}
 
     def forbidden(self, empty: int, events: Int32, inner: Int32) -> Bool:
@@ -43,8 +45,8 @@ class GroupNegations:
                     steps[growing.first] = steps[growing.first + 1] = any_event
             negations = next(decided.negations for decided in groups.decided if decided.empty == empty)
             shifted = tuple(_shifted(negation, len(steps), more) for negation in negations)
-            whole = Alternative(self.query, (*steps, *[any_event] * more), shifted)
-            self._searches[empty, more] = NestedSearch(whole, self.events, CHUNK_TESTS)
+            whole = with_caching(Alternative(self.query, (*steps, *[any_event] * more), shifted))
+            self._searches[empty, more] = NestedSearch(whole, self.events, CHUNK_TESTS, self.cache)
         return self._searches[empty, more]
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from streamsift.logical.bound import BoundQuery, Column
+from streamsift.physical.choices import Cache
 from streamsift.physical.groups import Chosen, GroupNegation, Groups, Growth, Key, Order
 from streamsift.physical.plan import Edge
 from streamsift.runtime import growth, shared
@@ -33,7 +34,7 @@ from streamsift.runtime.rivals import largest
 class GroupSearch:
     """Adds the Kleene variables to matches of single events, and decides which are matches of the pattern."""
 
-    def __init__(self, query: BoundQuery, groups: Groups, events: Events, chunk: int) -> None:
+    def __init__(self, query: BoundQuery, groups: Groups, events: Events, chunk: int, cache: Cache) -> None:
         self.query, self.groups, self.events, self.chunk = query, groups, events, chunk
         self.stream = stream = GroupStream(query, events, (*groups.steps, *groups.own_steps()))
         self.clock: Clock = stream.clock
@@ -41,8 +42,8 @@ class GroupSearch:
         singles = groups.steps[: groups.count_singles]
         self.growing = [ElementBuffer(stream, singles, g.step) for g in groups.growing]
         self.rules = rules_of(groups)
-        self.negations = GroupNegations(query, groups, events)
-        self.occurrences = {id(n): Occurrences(query, n, events, chunk) for n in groups.group_negations()}
+        self.negations = GroupNegations(query, groups, events, cache)
+        self.occurrences = {id(n): Occurrences(query, n, events, chunk, cache) for n in groups.group_negations()}
 
     def matches(self, anchors: Iterable[Int32]) -> Iterator[GroupMatches]:
         """Chunks of matches; `anchors` are chunks [steps, m] of places."""
@@ -229,8 +230,8 @@ class GroupSearch:
 class Occurrences(GroupSearch):
     """Finds whether a negated pattern occurs between the events around it: its matches, up to the first."""
 
-    def __init__(self, query: BoundQuery, negation: GroupNegation, events: Events, chunk: int) -> None:
-        super().__init__(query, negation.groups, events, chunk)
+    def __init__(self, query: BoundQuery, negation: GroupNegation, events: Events, chunk: int, cache: Cache) -> None:
+        super().__init__(query, negation.groups, events, chunk, cache)
         self.negation = negation
         self.clock = self.stream.unlimited
         self.interval, self.inner = _anywhere(0, 0), np.empty((0, 0), np.int32)

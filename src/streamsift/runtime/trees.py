@@ -25,7 +25,7 @@ from streamsift.runtime.events import Events
 from streamsift.runtime.joins import Block, Levels, Reach
 from streamsift.runtime.kernels import Bool, Int32, Int64
 from streamsift.runtime.levels import Packing, Relations
-from streamsift.runtime.nested import stream_of
+from streamsift.runtime.stream_limits import stream_of
 
 NOTHING, NO_MEMBERS = np.empty(0, np.int32), np.empty((0, 0), np.int32)
 NO_BLOCK = Block(NOTHING, NOTHING, NO_MEMBERS, NOTHING, NO_MEMBERS)
@@ -81,8 +81,8 @@ class TreeSearch:
             stream.positions,
             stream.rows_in_partition,
             0,
-            stream.places,
-            stream.places,
+            stream.positions.size,
+            stream.positions.size,
         )
         self._ordered: dict[Tree, Ordered] = {}
         self._kept: dict[Tree, Kept] = {}
