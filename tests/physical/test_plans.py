@@ -40,6 +40,8 @@ EXPLAINED = {
     "kleene_conjunction": "PATTERN A a; B[3] b AND C+ c WITHIN 10 min EMIT EACH",
     "crossed_negation": "PATTERN SEQ(A a, AND(B b, !SEQ(B x, C c), !SEQ(E e, !F f)), D d) WITHIN 30",
     "count_window_negation": "PATTERN SEQ(A a, !B b) PARTITION BY name WITHIN 5 EVENTS",
+    "kleene_in_negation": "PATTERN SEQ(A a, !SEQ(B+ b, C c), !D[2] d, E e)\nWHERE SUM(b.price) > 10 AND d.id = a.id",
+    "kleene_and_kleene": "PATTERN SEQ(A a, ANY+ b) & SEQ(C c, ANY+ d) & !E e WITHIN 10 min",
     "two_keys": "PATTERN SEQ(A a, B b) WHERE [id] AND [name] AND a.id > b.price",
 }
 

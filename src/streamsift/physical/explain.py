@@ -42,9 +42,10 @@ def _physical(plan: DetectPlan) -> Iterator[str]:
         count = f"{len(alternative.steps)} step{'s' if len(alternative.steps) != 1 else ''}"
         yield f"detect, {count}" if len(plan.alternatives) == 1 else f"alternative {number}: detect, {count}"
         yield from _steps(alternative.query, alternative.steps, alternative.steps, "", 0)
-        yield from _negations(plan, alternative.negations, alternative.steps, "")
+        own = replace(plan, query=alternative.query)  # with variables for the elements of groups
+        yield from _negations(own, alternative.negations, alternative.steps, "")
         if alternative.groups is not None:
-            yield from _groups(replace(plan, query=alternative.query), alternative, alternative.groups, "")
+            yield from _groups(own, alternative, alternative.groups, "")
     window = plan.query.window
     if window is not None and window.kind is b.WindowKind.COUNT:
         yield "window by row position: every row counts, so no row can be filtered before its position is known"
@@ -61,7 +62,7 @@ def _groups(plan: DetectPlan, alternative: Alternative, groups: Groups, indent: 
         empty = [query.variables[g.variable].name for n, g in enumerate(groups.growing) if decided.empty >> n & 1]
         if len(groups.decided) > 1:
             yield f"{indent}where {', '.join(empty) or 'no group'} {'are' if len(empty) > 1 else 'is'} empty:"
-        yield from _negations(plan, decided.negations, groups.steps, indent)
+        yield from _negations(plan, decided.negations, groups.steps, indent, "all groups are made")
         for negation in decided.group_negations:
             limits = (_limit(query, limit, groups.steps) for limit in (negation.lower, negation.upper))
             yield f"{indent}not, {', '.join(limits)}; its groups are made as those of the pattern"
@@ -89,14 +90,14 @@ def _steps(
 
 
 def _negations(
-    plan: DetectPlan, negations: tuple[Negation, ...], chain: tuple[Step, ...], indent: str
+    plan: DetectPlan, negations: tuple[Negation, ...], chain: tuple[Step, ...], indent: str, decided: str = ""
 ) -> Iterator[str]:
     query = plan.query
     for negation in negations:
         inside = (*chain, *negation.steps)
-        when = query.variables[chain[negation.ready].variable].name
+        when = decided or f"{query.variables[chain[negation.ready].variable].name} is bound"
         interval = f"{_limit(query, negation.lower, chain)}, {_limit(query, negation.upper, chain)}"
-        yield f"{indent}not, {interval}; decided once {when} is bound; ends at the first hit"
+        yield f"{indent}not, {interval}; decided once {when}; ends at the first hit"
         yield f"{indent}  {describe_caching(negation, plan.choices.cache, query.variables)}"
         if negation.needs_arrow:
             yield f"{indent}  Arrow checks its candidates: the first of each partial match, then twice as many, …"
@@ -105,7 +106,8 @@ def _negations(
 
 
 def _limit(query: b.BoundQuery, limit: Limit, chain: tuple[Step, ...]) -> str:
-    names = ", ".join(query.variables[chain[step].variable].name for step in limit.steps)
+    # All elements that stand for a group have its name.
+    names = ", ".join(dict.fromkeys(query.variables[chain[step].variable].name for step in limit.steps))
     if limit.edge is Edge.WINDOW_START and query.window is None:
         return "from the beginning"
     return f"{limit.edge.value} {names}".rstrip()

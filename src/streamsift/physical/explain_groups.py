@@ -12,7 +12,7 @@ from streamsift.physical.plan import Alternative, Pair, Step
 
 def describe_groups(alternative: Alternative, groups: Groups) -> Iterator[str]:
     """After the lines of the single events: each group, then what decides which groups are matches."""
-    names = _step_names(alternative.query, groups)
+    names = [alternative.query.variables[step.variable].name for step in groups.steps]
     for chosen in groups.chosen:
         yield f"{_name(alternative, chosen)}: every choice of {chosen.size} of {_class(alternative, chosen)}"
         yield from _between(names, chosen.after, chosen.before)
@@ -40,14 +40,6 @@ def _name(alternative: Alternative, group: Chosen | Growing) -> str:
 def _class(alternative: Alternative, group: Chosen | Growing) -> str:
     event_class = alternative.query.variables[group.variable].event_class
     return describe_class(event_class, alternative.query.binding).replace("every row", "all rows")
-
-
-def _step_names(query: b.BoundQuery, groups: Groups) -> list[str]:
-    """By number of the step; all elements of a `[n]` variable have its name."""
-    names = [query.variables[step.variable].name for step in groups.steps]
-    for chosen in groups.chosen:
-        names[chosen.first : chosen.first + chosen.size] = [query.variables[chosen.variable].name] * chosen.size
-    return names
 
 
 def _place(alternative: Alternative, names: list[str], groups: Groups, order: Order, number: int) -> Iterator[str]:

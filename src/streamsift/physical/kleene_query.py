@@ -74,17 +74,9 @@ def kleene_query(query: b.BoundQuery) -> KleeneQuery:
         quantifier = variable.quantifier
         if quantifier is None:
             continue
-        is_exact = quantifier.repeat is Repeat.EXACTLY
-        names = (
-            [f"{variable.name}[{number}]" for number in range(1, (quantifier.count or 1) + 1)]
-            if is_exact
-            else [f"first of {variable.name}", f"last of {variable.name}"]
-        )
-        first = len(variables)
-        elements[variable.index] = tuple(range(first, first + len(names)))
-        variables += [
-            replace(variable, index=first + number, name=name, quantifier=None) for number, name in enumerate(names)
-        ]
+        count = (quantifier.count or 1) if quantifier.repeat is Repeat.EXACTLY else 2
+        elements[variable.index] = tuple(range(len(variables), len(variables) + count))
+        variables += [replace(variable, index=number, quantifier=None) for number in elements[variable.index]]
     variables.append(b.Variable(len(variables), "any event", b.EventClass("ANY", b.ClassRule.ANY), None, b.ROOT_SCOPE))
     known = KleeneQuery(query, replace(query, variables=tuple(variables)), elements)
     predicates = [piece for predicate in query.predicates for piece in _rewritten(known, predicate)]
