@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import naive
+from strategies import COLUMNS
 from streamsift.language import Script, parse
 from streamsift.language import syntax as s
 
@@ -11,6 +13,20 @@ def is_evaluated(script: Script | str) -> bool:
     script = parse(script) if isinstance(script, str) else script
     statement = script.statement
     return not (script.definitions or statement.aggregates or statement.preference)
+
+
+def may_be_refused(script: Script | str) -> bool:
+    """Whether a predicate stands between elements of two Kleene variables, or of one and a negated variable."""
+    script = parse(script) if isinstance(script, str) else script
+    query = naive.Query(script, naive.Stream.of([], list(COLUMNS), "t", "kind", None))
+    every = list(naive.leaves(query.pattern, negated=True))
+    kleene = {leaf.variable for leaf in every if leaf.quantifier}
+    negated = {leaf.variable for leaf in every if query.enclosing[leaf.variable] != (naive.MATCH,)}
+    return any(
+        len(piece.variables & (kleene | negated)) > 1
+        for piece in query.pieces
+        if not kleene.isdisjoint(piece.variables)
+    )
 
 
 def pattern_depth(pattern: s.Pattern) -> int:
