@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from datetime import timedelta
 from pathlib import Path
 
@@ -151,3 +152,8 @@ def test_cells() -> None:
     assert cell_text(timedelta(minutes=10, milliseconds=55623)) == "0:10:55.623"
     assert cell_text(timedelta(days=10)) == "10 days, 0:00:00"
     assert cell_text(timedelta(microseconds=1)) == "0:00:00.000001"
+
+
+def test_version_is_that_of_the_project(tmp_path: Path) -> None:
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert streamsift(tmp_path, "--version")[0] == f"streamsift {project['version']}\n"

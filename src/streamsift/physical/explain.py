@@ -7,10 +7,12 @@ from dataclasses import replace
 
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_class, describe_expression, describe_query
+from streamsift.physical.algebra import describe_algebra
 from streamsift.physical.caching import describe_caching
+from streamsift.physical.describe import describe_limit, describe_pair
 from streamsift.physical.explain_groups import describe_groups
 from streamsift.physical.groups import Groups
-from streamsift.physical.plan import Alternative, DetectPlan, Edge, Limit, Negation, Pair, Step
+from streamsift.physical.plan import Alternative, DetectPlan, Negation, Step
 
 
 def explain(
@@ -26,6 +28,7 @@ def explain(
         ("Query", text.strip().splitlines()),
         ("Logical", list(describe_query(bound))),
         ("Optimised", _optimised(optimised, rules)),
+        ("Algebra", _algebra(bound, plan)),
         ("Physical", list(_physical(plan))),
         ("Why", list(plan.reasons)),
         ("Where", list(where)),
@@ -35,6 +38,12 @@ def explain(
 
 def _optimised(optimised: b.BoundQuery, rules: tuple[str, ...]) -> list[str]:
     return [f"by {', '.join(rules)}:", *describe_query(optimised)] if rules else ["unchanged"]
+
+
+def _algebra(bound: b.BoundQuery, plan: DetectPlan) -> list[str]:
+    """The algebra knows single events only: with groups the plan itself tells all."""
+    has_groups = any(alternative.groups is not None for alternative in plan.alternatives)
+    return [] if has_groups else list(describe_algebra(bound.pattern, plan))
 
 
 def _physical(plan: DetectPlan) -> Iterator[str]:
@@ -64,7 +73,7 @@ def _groups(plan: DetectPlan, alternative: Alternative, groups: Groups, indent: 
             yield f"{indent}where {', '.join(empty) or 'no group'} {'are' if len(empty) > 1 else 'is'} empty:"
         yield from _negations(plan, decided.negations, groups.steps, indent, "all groups are made")
         for negation in decided.group_negations:
-            limits = (_limit(query, limit, groups.steps) for limit in (negation.lower, negation.upper))
+            limits = (describe_limit(query, limit, groups.steps) for limit in (negation.lower, negation.upper))
             yield f"{indent}not, {', '.join(limits)}; its groups are made as those of the pattern"
             yield from _groups(plan, alternative, negation.groups, indent + "  ")
 
@@ -82,9 +91,9 @@ def _steps(
         for expression in step.local:
             yield f"{indent}   filter  {describe_expression(expression, variables)}"
         for pair in step.lookup:
-            yield f"{indent}   lookup  {_pair(pair, variables)}"
+            yield f"{indent}   lookup  {describe_pair(pair, variables)}"
         for pair in step.pairs:
-            yield f"{indent}   compare {_pair(pair, variables)}"
+            yield f"{indent}   compare {describe_pair(pair, variables)}"
         for expression in step.filters:
             yield f"{indent}   check   {describe_expression(expression, variables)}"
 
@@ -96,23 +105,10 @@ def _negations(
     for negation in negations:
         inside = (*chain, *negation.steps)
         when = decided or f"{query.variables[chain[negation.ready].variable].name} is bound"
-        interval = f"{_limit(query, negation.lower, chain)}, {_limit(query, negation.upper, chain)}"
+        interval = f"{describe_limit(query, negation.lower, chain)}, {describe_limit(query, negation.upper, chain)}"
         yield f"{indent}not, {interval}; decided once {when}; ends at the first hit"
         yield f"{indent}  {describe_caching(negation, plan.choices.cache, query.variables)}"
         if negation.needs_arrow:
             yield f"{indent}  Arrow checks its candidates: the first of each partial match, then twice as many, …"
         yield from _steps(query, negation.steps, inside, indent + "  ", negation.first)
         yield from _negations(plan, negation.negations, inside, indent + "  ")
-
-
-def _limit(query: b.BoundQuery, limit: Limit, chain: tuple[Step, ...]) -> str:
-    # All elements that stand for a group have its name.
-    names = ", ".join(dict.fromkeys(query.variables[chain[step].variable].name for step in limit.steps))
-    if limit.edge is Edge.WINDOW_START and query.window is None:
-        return "from the beginning"
-    return f"{limit.edge.value} {names}".rstrip()
-
-
-def _pair(pair: Pair, variables: tuple[b.Variable, ...]) -> str:
-    earlier, this = (describe_expression(side, variables) for side in (pair.earlier_side, pair.this_side))
-    return f"{earlier} {pair.op} {this}"

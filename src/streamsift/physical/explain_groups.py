@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_class, describe_expression
+from streamsift.physical.describe import describe_pair
 from streamsift.physical.groups import Chosen, Groups, Growing, Order
-from streamsift.physical.plan import Alternative, Pair, Step
+from streamsift.physical.plan import Alternative, Step
 
 
 def describe_groups(alternative: Alternative, groups: Groups) -> Iterator[str]:
@@ -71,14 +72,9 @@ def _predicates(query: b.BoundQuery, step: Step) -> Iterator[str]:
         yield f"   filter  {describe_expression(expression, variables)}"
     for word, pairs in (("lookup ", step.lookup), ("compare", step.pairs)):
         for pair in pairs:
-            yield f"   {word} {_pair(pair, variables)}"
+            yield f"   {word} {describe_pair(pair, variables)}"
     for expression in step.filters:
         yield f"   check   {describe_expression(expression, variables)}"
-
-
-def _pair(pair: Pair, variables: tuple[b.Variable, ...]) -> str:
-    earlier, this = (describe_expression(side, variables) for side in (pair.earlier_side, pair.this_side))
-    return f"{earlier} {pair.op} {this}"
 
 
 def group_reasons(alternatives: Sequence[Alternative]) -> Iterator[str]:

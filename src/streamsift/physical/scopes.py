@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from streamsift.logical import bound as b
+from streamsift.logical.columns import kind_of
 from streamsift.logical.expressions import variables_of
 from streamsift.optimizer.drop_implied_equalities import Side, column_sides
 from streamsift.physical.kleene_forms import Ordered, leaves
@@ -59,7 +60,21 @@ class Scope:
                     continue
                 self.equal[right] = left
             needed.append(predicate)
-        return needed
+        constants = self._implied_constants(own)
+        fixed = {_fixed_column(p) for p in (*own, *constants)} - {None}
+        return [*(p for p in needed if not fixed.issuperset(column_sides(p) or (None,))), *constants]
+
+    def _implied_constants(self, own: list[b.Predicate]) -> list[b.Predicate]:
+        """`a.x = 1` for every `a.x` that equals a `b.x` of which that is asked: fewer candidates, before any join."""
+        found: list[b.Predicate] = []
+        columns = {side for predicate in own for side in column_sides(predicate) or ()}
+        for predicate in own:
+            fixed = _fixed_column(predicate)
+            if fixed is not None:
+                for variable, name in sorted(columns - {fixed}):
+                    if self._representative((variable, name)) == self._representative(fixed):
+                        found += _about(predicate, variable, name, self.query)
+        return found
 
     def _representative(self, side: Side) -> Side:
         while side in self.equal:
@@ -99,6 +114,25 @@ class Scope:
         inner = Scope(self.query, negated.scope, place, dict(self.equal))
         steps, negations = inner.plan(negated.child, lower, upper)
         return Negation(len(place), lower, upper, steps, negations, ready=len(place) - 1)
+
+
+def _fixed_column(predicate: b.Predicate) -> Side | None:
+    """The column of a predicate `column = constant`."""
+    match predicate.expression:
+        case b.Operation(op="=", operands=(b.Column() as column, b.Constant())):
+            return column.variable, column.name
+    return None
+
+
+def _about(predicate: b.Predicate, variable: int, name: str, query: b.BoundQuery) -> list[b.Predicate]:
+    """A predicate `column = constant`, made one on another column that equals it, if that is of the same kind."""
+    assert isinstance(predicate.expression, b.Operation)
+    column, constant = predicate.expression.operands
+    assert isinstance(column, b.Column)
+    if name == b.TIME or kind_of(query.schema.field(name).type) is not column.kind:
+        return []
+    operands = (replace(column, variable=variable, name=name), constant)
+    return [replace(predicate, expression=replace(predicate.expression, operands=operands), variables=(variable,))]
 
 
 def step_of(predicates: list[b.Predicate], variable: int, place: dict[int, int], after: tuple[int, ...]) -> Step:
