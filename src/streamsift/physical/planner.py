@@ -13,6 +13,7 @@ from streamsift.logical import bound as b
 from streamsift.optimizer.drop_implied_equalities import Side, column_sides
 from streamsift.physical.caching import with_caching
 from streamsift.physical.choices import Choices
+from streamsift.physical.equalities import Equalities
 from streamsift.physical.explain_groups import group_reasons
 from streamsift.physical.kleene import MOST_NEGATED_EVENTS, group_alternatives
 from streamsift.physical.kleene_forms import leaves
@@ -115,7 +116,7 @@ def _alternatives(query: b.BoundQuery, node: b.Node) -> Iterator[Alternative]:
 def _alternative(query: b.BoundQuery, node: b.Node) -> Alternative:
     is_outermost_and = isinstance(node, b.Conjunction)
     upper = Limit(Edge.MATCH_END if is_outermost_and else Edge.WINDOW_END)
-    steps, negations = Scope(query, b.ROOT_SCOPE, {}, {}).plan(node, Limit(Edge.WINDOW_START), upper)
+    steps, negations = Scope(query, b.ROOT_SCOPE, {}, Equalities()).plan(node, Limit(Edge.WINDOW_START), upper)
     return with_caching(Alternative(query, steps, negations))
 
 
@@ -167,7 +168,6 @@ def _may_be_empty(query: b.BoundQuery, variable: int) -> bool:
 
 def _reasons(alternatives: tuple[Alternative, ...], keys: tuple[str, ...]) -> list[str]:
     reasons = ["detect: the query asks for matches, so they are built, last and as row numbers"]
-    longest = max(len(alternative.steps) for alternative in alternatives)
     if len(alternatives) > 1:
         reasons.append(f"OR: its {len(alternatives)} choices are found one after the other")
     if any(alternative.negations for alternative in alternatives):
