@@ -140,7 +140,8 @@ def cheapest(statistics: Statistics, cache: Cache = Cache.AUTO) -> Tree:
 
 def _joined(model: CostModel, left: tuple[float, Tree], right: tuple[float, Tree]) -> tuple[float, Tree]:
     """Two parts as one: a leaf extends the other part, a join on the right is a block first."""
-    tree = Join(left[1], right[1])
+    both_leaves = isinstance(left[1], Leaf) and isinstance(right[1], Leaf)
+    tree = Join(left[1], right[1], both_leaves and right[0] < left[0])
     unit = units_of(tree)[-1]
     bound = left[1] if unit is right[1] else right[1]
     total = model.join_cost(steps_of(bound), steps_of(unit))

@@ -10,6 +10,7 @@ from streamsift.logical.describe import describe_class, describe_expression, des
 from streamsift.physical.algebra import describe_algebra
 from streamsift.physical.caching import describe_caching
 from streamsift.physical.describe import describe_limit, describe_pair
+from streamsift.physical.describe_joins import describe_joins
 from streamsift.physical.explain_groups import describe_groups
 from streamsift.physical.groups import Groups
 from streamsift.physical.plan import Alternative, DetectPlan, Negation, Step
@@ -22,8 +23,9 @@ def explain(
     rules: tuple[str, ...],
     plan: DetectPlan,
     where: Iterable[str] = (),
+    analysed: Iterable[str] = (),
 ) -> str:
-    """All stages; `where` says how the work is spread, which only the caller's engine knows."""
+    """All stages; `where` says how the work is spread and `analysed` what a run built, which only an engine knows."""
     sections = [
         ("Query", text.strip().splitlines()),
         ("Logical", list(describe_query(bound))),
@@ -32,6 +34,7 @@ def explain(
         ("Physical", list(_physical(plan))),
         ("Why", list(plan.reasons)),
         ("Where", list(where)),
+        ("Analysed", list(analysed)),
     ]
     return "\n".join("\n".join([title, *(f"  {line}" for line in lines)]) for title, lines in sections if lines)
 
@@ -51,6 +54,7 @@ def _physical(plan: DetectPlan) -> Iterator[str]:
         count = f"{len(alternative.steps)} step{'s' if len(alternative.steps) != 1 else ''}"
         yield f"detect, {count}" if len(plan.alternatives) == 1 else f"alternative {number}: detect, {count}"
         yield from _steps(alternative.query, alternative.steps, alternative.steps, "", 0)
+        yield from describe_joins(alternative, plan.choices)
         own = replace(plan, query=alternative.query)  # with variables for the elements of groups
         yield from _negations(own, alternative.negations, alternative.steps, "")
         if alternative.groups is not None:

@@ -170,8 +170,6 @@ def _reasons(alternatives: tuple[Alternative, ...], keys: tuple[str, ...]) -> li
     longest = max(len(alternative.steps) for alternative in alternatives)
     if len(alternatives) > 1:
         reasons.append(f"OR: its {len(alternatives)} choices are found one after the other")
-    if longest > 1:
-        reasons.append("left to right: each step looks ahead from the event before it, within the window of the first")
     if any(alternative.negations for alternative in alternatives):
         reasons.append("negations: outer events first, then a search inside the interval that ends at the first hit")
     reasons += group_reasons(alternatives)

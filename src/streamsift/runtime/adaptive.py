@@ -30,13 +30,13 @@ CONDENSE_EVENT_NS, CONDENSE_ENTRY_NS = 250.0, 3.0  # to group an event; to look 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Which tree found the matches that start in [low, high), and what was expected of it."""
+    """Which tree found the matches that start in a part of a slice, what was expected of it, and what it built."""
 
-    low: int
-    high: int
     tree: Tree
-    statistics: Statistics
-    condensed: bool = False
+    condensed: bool
+    statistics: Statistics  # of the slice
+    share: float  # of the slice
+    rows: dict[frozenset[int], int]  # by the steps of a node; empty for the search of plain sequences
 
 
 class AdaptiveSearch:
@@ -73,9 +73,10 @@ class AdaptiveSearch:
             statistics = self.measure.slice(low, high)
             tree = self._tree(statistics, tree)
             for start, stop in self._parts(tree, low, high):
-                condensed = self._condense(tree, statistics, (start, stop), (stop - start) / (high - low))
-                self.log.append(Chosen(start, stop, tree, statistics, condensed))
+                share = (stop - start) / (high - low)
+                condensed = self._condense(tree, statistics, (start, stop), share)
                 yield from self._found(tree, start, stop, condensed)
+                self.log.append(Chosen(tree, condensed, statistics, share, self._rows_built()))
 
     def _found(self, tree: Tree, low: int, high: int, condensed: bool) -> Iterator[Int32]:
         if self.left is not None and is_left_deep(tree) and not condensed:
@@ -83,6 +84,13 @@ class AdaptiveSearch:
             return
         for places in self.search.matches(tree, low, high, condensed=condensed):
             yield self.events.rows_at(places if self.allowed is None else self.allowed(places))
+
+    def _rows_built(self) -> dict[frozenset[int], int]:
+        """What the search built since it was asked last."""
+        built = dict(self.search.rows) if "search" in self.__dict__ else {}
+        if built:
+            self.search.rows.clear()
+        return built
 
     def _tree(self, statistics: Statistics, current: Tree | None) -> Tree:
         count = len(statistics.counts)
