@@ -167,7 +167,6 @@ def _may_be_empty(query: b.BoundQuery, variable: int) -> bool:
 
 def _reasons(alternatives: tuple[Alternative, ...], keys: tuple[str, ...]) -> list[str]:
     reasons = ["detect: the query asks for matches, so they are built, last and as row numbers"]
-    longest = max(len(alternative.steps) for alternative in alternatives)
     if len(alternatives) > 1:
         reasons.append(f"OR: its {len(alternatives)} choices are found one after the other")
     if any(alternative.negations for alternative in alternatives):
