@@ -213,6 +213,18 @@ def _handle_bad_rows(
         warnings.warn(f"Dropped: {found}", BadRowsWarning, stacklevel=5)
 
 
+def ticks_of(times: pa.Array, binding: Binding) -> Ticks:
+    """Times as numbers that compare and subtract as those of any other call do."""
+    if binding.time_kind is TimeKind.TEXT and not pa.types.is_timestamp(times.type):
+        times = parse_text_times(times)
+    if times.null_count:
+        raise BadInputError(f"{times.null_count:,} rows have no usable time in `{binding.time}`")
+    ticks, kind = _ticks(plain(times), binding)
+    if kind != plain(times).type:
+        raise BadInputError(f"`{binding.time}` is a {times.type}: cast it to fewer digits to take events bit by bit")
+    return ticks
+
+
 def _ticks(time: pa.Array, binding: Binding) -> tuple[Ticks, pa.DataType]:
     """Times as numbers, and the type that tells what they count."""
     if pa.types.is_floating(time.type):
