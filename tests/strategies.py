@@ -104,6 +104,12 @@ def queries(draw: st.DrawFn, /, **features: Any) -> s.Script:
 
 
 @st.composite
+def aggregations(draw: st.DrawFn, /, **features: Any) -> s.Script:
+    """Scripts with AGG; keyword arguments are those of Features."""
+    return _Writer(draw, Features(**features)).script("aggregate")
+
+
+@st.composite
 def flat_queries(draw: st.DrawFn, max_variables: int = 5) -> s.Script:
     """Detection of a flat sequence (SEQ groups inside it allowed), with all that predicates and clauses offer."""
     return _Writer(draw, replace(FLAT, max_variables=max_variables)).script()
@@ -272,14 +278,14 @@ class _Writer:
             slot.name = name if slot.named else slot.class_name
 
     # --- the script ---
-    def script(self) -> s.Script:
+    def script(self, form: str | None = None) -> s.Script:
         root = self.pattern(self.features.max_depth, ())
         if root.slot is None and self.features.definitions and self.chance(40):
             self.split_off_definitions(root)
         self.name_variables(root)
         slots = list(root.slots())
         self.classes = {c: self.row_predicate() for c in _WITH_CLASSES if any(slot.class_name == c for slot in slots)}
-        form = self.one(
+        form = form or self.one(
             ["detect", "detect", *["aggregate"] * self.features.aggregates, *["rank"] * self.features.ranking]
         )
         is_ranking = form == "rank" and any(not slot.negations for slot in slots)

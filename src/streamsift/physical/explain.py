@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_class, describe_expression, describe_query
-from streamsift.physical.plan import DetectPlan, Edge, Limit, Negation, Pair, Step
+from streamsift.physical.plan import AggregatePlan, DetectPlan, Edge, Limit, Negation, Pair, Plan, Step
 
 
 def explain(
@@ -14,7 +14,7 @@ def explain(
     bound: b.BoundQuery,
     optimised: b.BoundQuery,
     rules: tuple[str, ...],
-    plan: DetectPlan,
+    plan: Plan,
     where: Iterable[str] = (),
 ) -> str:
     """All stages; `where` says how the work is spread, which only the caller's engine knows."""
@@ -33,10 +33,11 @@ def _optimised(optimised: b.BoundQuery, rules: tuple[str, ...]) -> list[str]:
     return [f"by {', '.join(rules)}:", *describe_query(optimised)] if rules else ["unchanged"]
 
 
-def _physical(plan: DetectPlan) -> Iterator[str]:
+def _physical(plan: Plan) -> Iterator[str]:
     for number, alternative in enumerate(plan.alternatives, start=1):
         count = f"{len(alternative.steps)} step{'s' if len(alternative.steps) > 1 else ''}"
-        yield f"detect, {count}" if len(plan.alternatives) == 1 else f"alternative {number}: detect, {count}"
+        how = f"aggregate by {plan.branches[number - 1].strategy.value}" if isinstance(plan, AggregatePlan) else "detect"
+        yield f"{how}, {count}" if len(plan.alternatives) == 1 else f"alternative {number}: {how}, {count}"
         yield from _steps(alternative.query, alternative.steps, alternative.steps, "", 0)
         yield from _negations(alternative.query, alternative.negations, alternative.steps, "")
     window = plan.query.window

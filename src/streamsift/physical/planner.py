@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from itertools import chain, product
 from math import prod
 
-from streamsift.errors import Span, UnsupportedQuery
+from streamsift.errors import QueryError, Span, UnsupportedQuery
 from streamsift.logical import bound as b
 from streamsift.logical.expressions import variables_of
 from streamsift.optimizer.drop_implied_equalities import Side, column_sides
+from streamsift.physical.aggregation import aggregation
 from streamsift.physical.plan import Alternative, DetectPlan, Edge, Limit, Negation, Pair, Plan, Step
 
 MOST_ALTERNATIVES = 1_000
@@ -18,9 +19,14 @@ MOST_NEGATED_EVENTS = 62  # the search for them keeps a bit for each in one inte
 _MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def plan(query: b.BoundQuery) -> Plan:
-    """The strategy for a query."""
-    return detection(query)
+def plan(query: b.BoundQuery, strategy: str = "auto") -> Plan:
+    """The plan for a query; `strategy` is how an aggregation counts."""
+    found = detection(query)
+    if query.aggregates:
+        return aggregation(found, strategy)
+    if strategy != "auto":
+        raise QueryError(f"strategy={strategy!r}", hint="only a query with AGG has a choice of strategies.")
+    return found
 
 
 def detection(query: b.BoundQuery) -> DetectPlan:
@@ -40,8 +46,6 @@ def _refuse_what_is_not_evaluated(query: b.BoundQuery) -> None:
             "this version finds patterns of single events with SEQ, AND, OR and `!`.",
         )
 
-    if query.aggregates:
-        raise refuse("aggregation (AGG)", query.aggregates[0].span)
     if query.ranking:
         raise refuse("ranking (PREF)", query.ranking.objectives[0].span)
 

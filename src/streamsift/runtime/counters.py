@@ -1,0 +1,225 @@
+"""Operations on prefix counters in, counts over time out: the kernels for COUNT alone, where 64 bits are enough.
+
+Prefix counting, start event marking (SEM) and their lemmas are those of "Complex Event Analytics: Online Aggregation of
+Stream Sequence Patterns", section 3. The two-stack queue is the one of "General Incremental Sliding-Window Aggregation"
+(Tangwongsan, Hirzel, Schneider, Wu, 2015), here over products of linear maps: an operation is such a map on the vector
+of prefix counts, so what a window does to it is their product.
+
+Each kernel writes records (key, stamp, whether a match ends there, count) and returns how many. Its output arrays have
+room for one record at every seal and, with `with_leaving`, one at every start that leaves.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from streamsift.runtime.clock import NEVER
+from streamsift.runtime.kernels import Bool, Int32, Int64
+from streamsift.runtime.operations import NO_SEAL, Operations
+
+
+class Counts(NamedTuple):
+    """Records of one count for each key, in the order of keys and stamps."""
+
+    key: Int32
+    stamp: Int64
+    ends: Bool
+    count: Int64
+
+
+@njit(cache=True, nogil=True, inline="always")
+def record(out: Counts, at: int, key: int, stamp: int, ends: bool, count: int) -> int:
+    out.key[at] = key
+    out.stamp[at] = stamp
+    out.ends[at] = ends
+    out.count[at] = count
+    return at + 1
+
+
+@njit(cache=True, nogil=True)
+def count_prefixes(operations: Operations, levels: int, out: Counts) -> int:
+    """Dynamic prefix counting: count[p] += count[p - 1]. Nothing leaves; starts that may not begin a match never count."""
+    written = 0
+    count = np.zeros(levels + 1, np.int64)
+    count[0] = 1
+    for key in range(operations.offsets.size - 1):
+        count[1:] = 0
+        ended = False
+        start = operations.first_start[key]
+        for i in range(operations.offsets[key], operations.offsets[key + 1]):
+            level = operations.level[i]
+            if level < 0:
+                count[-level] = 0
+            elif level == 1:
+                if operations.since[start] != NEVER:
+                    count[1] += 1
+                    ended |= levels == 1
+                start += 1
+            else:
+                count[level] += count[level - 1]
+                ended |= level == levels and count[level - 1] > 0
+            if operations.seal[i] != NO_SEAL and ended:
+                written = record(out, written, key, operations.seal[i], True, count[levels])
+                ended = False
+    return written
+
+
+@njit(cache=True, nogil=True)
+def mark_starts(operations: Operations, levels: int, with_leaving: bool, out: Counts) -> int:
+    """Start event marking: counts [levels, starts] of the prefixes that begin with each start in the window."""
+    written = 0
+    most = 0
+    for key in range(operations.offsets.size - 1):
+        most = max(most, operations.first_start[key + 1] - operations.first_start[key])
+    counts = np.zeros((levels + 1, most), np.int64)
+    for key in range(operations.offsets.size - 1):
+        base = operations.first_start[key]
+        leaving = operations.leaving[base : operations.first_start[key + 1]]
+        since = operations.since[base : operations.first_start[key + 1]]
+        first, after, total, ended = 0, 0, 0, False
+        begin, end = operations.offsets[key], operations.offsets[key + 1]
+        # One round more than there are operations, for what leaves after the last.
+        for i in range(begin, end + with_leaving):
+            for sealing in range(2):
+                if i == end:
+                    stamp = NEVER - 1
+                elif sealing == 0:
+                    stamp = operations.stamp[i]
+                else:
+                    stamp = operations.seal[i]
+                while first < after and leaving[first] <= stamp:
+                    total -= counts[levels, first]
+                    first += 1
+                    if with_leaving and (first == after or leaving[first] != leaving[first - 1]):
+                        written = record(out, written, key, leaving[first - 1], False, total)
+                if sealing == 0 and i < end:
+                    level = operations.level[i]
+                    if level < 0:
+                        for start in range(first, after):
+                            counts[-level, start] = 0
+                    elif level == 1:
+                        for p in range(1, levels + 1):
+                            counts[p, after] = 0
+                        counts[1, after] = 1
+                        if levels == 1:
+                            if since[after] <= operations.place[i]:
+                                ended = True
+                                total += 1
+                            else:
+                                counts[1, after] = 0
+                        after += 1
+                    elif level < levels:
+                        for start in range(first, after):
+                            counts[level, start] += counts[level - 1, start]
+                    else:
+                        added = 0
+                        for start in range(first, after):
+                            if since[start] > operations.place[i]:
+                                break
+                            counts[level, start] += counts[level - 1, start]
+                            added += counts[level - 1, start]
+                        total += added
+                        ended |= added > 0
+            if i < end and operations.seal[i] != NO_SEAL and ended:
+                written = record(out, written, key, operations.seal[i], True, total)
+                ended = False
+    return written
+
+
+@njit(cache=True, nogil=True, inline="always")
+def through(front: Int64, back: Int64, level: int) -> int:
+    """Paths to a level: those that the front brought to each level and the back led on, and those that the back began."""
+    total = back[level, 0]
+    for p in range(1, level + 1):
+        total += front[p] * back[level, p]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def fill_front(
+    operations: Operations, begin: int, end: int, starts: int, levels: int, suffix: Int64, front: Int64
+) -> None:
+    """front[s, p] for the starts among operations [begin, end): paths to level p that begin with start s or a later one.
+
+    Backwards, suffix[i, p] being the paths from level i to p through the operations so far: row p - 1 += row p.
+    """
+    suffix[:] = 0
+    for p in range(levels + 1):
+        suffix[p, p] = 1
+    for i in range(end - 1, begin - 1, -1):
+        level = operations.level[i]
+        if level < 0:
+            for p in range(-level, levels + 1):
+                suffix[-level, p] = 0
+        else:
+            for p in range(level, levels + 1):
+                suffix[level - 1, p] += suffix[level, p]
+            if level == 1:
+                starts -= 1
+                for p in range(1, levels + 1):
+                    front[starts, p] = suffix[0, p]
+
+
+@njit(cache=True, nogil=True)
+def multiply_windows(operations: Operations, levels: int, with_leaving: bool, out: Counts) -> int:
+    """Two stacks: `back` is the product of the operations since the last turn, front[s] what start s and later ones
+    among the operations before it bring to each level. When the front runs out, the back is turned into it."""
+    written = 0
+    back = np.zeros((levels + 1, levels + 1), np.int64)  # [to, from]
+    suffix = np.zeros((levels + 1, levels + 1), np.int64)
+    front = np.zeros((1024, levels + 1), np.int64)
+    for key in range(operations.offsets.size - 1):
+        base = operations.first_start[key]
+        leaving = operations.leaving[base : operations.first_start[key + 1]]
+        begin, end = operations.offsets[key], operations.offsets[key + 1]
+        # Starts [first, middle) are in front, from row first - origin on; [middle, after) are in the back.
+        first, middle, after, origin, turned = 0, 0, 0, 0, begin
+        here = np.zeros(levels + 1, np.int64)
+        back[:] = 0
+        for p in range(levels + 1):
+            back[p, p] = 1
+        ended, positive = False, False
+        for i in range(begin, end + with_leaving):
+            last_stamp = NEVER - 1
+            if i < end:
+                last_stamp = operations.stamp[i]
+            for sealing in range(2):
+                while first < after and leaving[first] <= last_stamp:
+                    if first == middle:
+                        if after - first > front.shape[0]:
+                            front = np.zeros((2 * (after - first), levels + 1), np.int64)
+                        done = i + (sealing == 1)
+                        fill_front(operations, turned, min(done, end), after - first, levels, suffix, front)
+                        origin, middle, turned = first, after, min(done, end)
+                        back[:] = 0
+                        for p in range(levels + 1):
+                            back[p, p] = 1
+                    first += 1
+                    for p in range(1, levels + 1):
+                        here[p] = front[first - origin, p] if first < middle else 0
+                    if with_leaving and positive and (first == after or leaving[first] != leaving[first - 1]):
+                        total = through(here, back, levels)
+                        positive = total > 0
+                        written = record(out, written, key, leaving[first - 1], False, total)
+                if sealing == 1 or i == end:
+                    break
+                level = operations.level[i]
+                if level < 0:
+                    for p in range(-level + 1):
+                        back[-level, p] = 0
+                else:
+                    if level == levels and (levels == 1 or through(here, back, levels - 1) > 0):
+                        ended = True
+                    for p in range(level):
+                        back[level, p] += back[level - 1, p]
+                    after += level == 1
+                last_stamp = operations.seal[i]
+                if last_stamp == NO_SEAL:
+                    break
+            if i < end and ended and operations.seal[i] != NO_SEAL:
+                written = record(out, written, key, operations.seal[i], True, through(here, back, levels))
+                ended, positive = False, True
+    return written
