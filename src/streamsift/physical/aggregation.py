@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from streamsift.errors import QueryError, UnsupportedQuery
@@ -83,6 +84,18 @@ def is_at_edge(negation: Negation) -> bool:
     return negation.lower.edge is Edge.WINDOW_START or negation.upper.edge is Edge.WINDOW_END
 
 
+def _is_between_neighbours(negation: Negation, steps: int) -> bool:
+    """Whether the interval lies between two neighbouring steps, before the first or after the last."""
+    match negation.lower.edge, negation.upper.edge:
+        case Edge.AFTER, Edge.BEFORE:
+            return negation.upper.steps == (max(negation.lower.steps) + 1,)
+        case Edge.WINDOW_START, Edge.BEFORE:
+            return negation.upper.steps == (0,)
+        case Edge.AFTER, Edge.WINDOW_END:
+            return negation.lower.steps == (steps - 1,)
+    return False
+
+
 def _pairs(alternative: Alternative) -> Iterator[tuple[int, Pair]]:
     """All comparisons between events, with the number of the later step; those of negations have their numbers."""
     numbered = [*enumerate(alternative.steps)]
@@ -126,6 +139,8 @@ def _obstacle(query: b.BoundQuery, alternative: Alternative, keys: tuple[str, ..
         return "AND leaves the order of its events open"
     if (composite := next((n for n in alternative.negations if len(n.steps) > 1 or n.negations), None)) is not None:
         return f"the negated `{query.variables[composite.steps[0].variable].name}` is part of a composite pattern"
+    if any(not _is_between_neighbours(n, len(alternative.steps)) for n in alternative.negations):
+        return "the interval of a negation spans events of the match"
     filters = [f for step in alternative.all_steps() for f in step.filters]
     if filters:
         return f"`{describe_expression(filters[0], query.variables)}` needs the whole match"
@@ -135,11 +150,11 @@ def _obstacle(query: b.BoundQuery, alternative: Alternative, keys: tuple[str, ..
         return f"`{_written(query, far)}` is not between neighbours"
     match strategy:
         case Strategy.PAIRS:
-            return "not built"
             if not rest:
                 return "there is no predicate between neighbours"
-            if alternative.negations:
-                return "there is a negation beside a predicate between neighbours"
+            twice = Counter(number for number, pair in rest if pair.op != "=").most_common(1)
+            if twice and twice[0][1] > 1:
+                return "several comparisons between the same neighbours are no range of one order"
         case _ if rest:
             return f"`{_written(query, rest[0][1])}` compares neighbours"
         case Strategy.PREFIX if query.window is not None:

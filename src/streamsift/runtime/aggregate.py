@@ -6,7 +6,7 @@ those are the totals of the group already; else they are painted on a canvas, wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -17,11 +17,13 @@ from streamsift.runtime.aggregate_output import Groups, Timeline, aggregate_sche
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.canvas import Canvas, Leaves
 from streamsift.runtime.clock import Clock, clock_of
-from streamsift.runtime.counting import count_branch
+from streamsift.runtime.counting import count_branch, loads_of
 from streamsift.runtime.detect import match_rows
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Int32, Int64
-from streamsift.runtime.measures import Measures, Totals, measures_of
+from streamsift.runtime.measures import Measures, measures_of
+from streamsift.runtime.operations import lay_out
+from streamsift.runtime.pairs import index_of, paint_pairs
 
 
 def aggregate(plan: AggregatePlan, events: Events) -> Iterator[pa.RecordBatch]:
@@ -39,19 +41,23 @@ def aggregate(plan: AggregatePlan, events: Events) -> Iterator[pa.RecordBatch]:
 
 
 def _timeline(plan: AggregatePlan, events: Events, clock: Clock, groups: Groups, measures: Measures) -> Timeline:
-    counted = [b for b in plan.branches if b.strategy is not Strategy.DETECT]
-    if len(plan.branches) == 1 and counted and set(counted[0].keys) == set(plan.query.group_by):
+    only = plan.branches[0]
+    if len(plan.branches) == 1 and only.strategy in _BY_KEY and set(only.keys) == set(plan.query.group_by):
         with_leaving = clock.is_ticking or _shows_changes(plan.query)
-        return count_branch(counted[0], events, clock, groups, measures, with_leaving).by_group()
+        return count_branch(only, events, clock, groups, measures, with_leaving).by_group()
     canvas = Canvas(_leaves(plan, events, clock, groups), measures.of_matches(plan.alternatives[0], _NO_PLACES))
     for branch in plan.branches:
-        if branch.strategy is Strategy.DETECT:
-            _paint_matches(canvas, branch.alternative, events, clock, groups, measures)
-        else:
-            _paint_keys(canvas, branch, events, clock, groups, measures)
+        match branch.strategy:
+            case Strategy.DETECT:
+                _paint_matches(canvas, branch.alternative, events, clock, groups, measures)
+            case Strategy.PAIRS:
+                _paint_pairs(canvas, branch, events, clock, groups, measures)
+            case _:
+                _paint_keys(canvas, branch, events, clock, groups, measures)
     return Timeline(canvas.leaves.group, canvas.leaves.stamp, canvas.ends[: canvas.leaves.group.size], canvas.finished())
 
 
+_BY_KEY = (Strategy.PREFIX, Strategy.SEM, Strategy.TWO_STACK)  # they give the totals of each key
 _NO_PLACES = np.empty((64, 0), np.int32)
 
 
@@ -75,9 +81,7 @@ def _paint_matches(
 ) -> None:
     """Detects, then aggregates: a chunk of matches at a time."""
     place_of_row = _places_of_rows(events)
-    everywhere = np.arange(events.rank.size, dtype=np.int32)
-    enter = canvas.leaves.index(groups.of_place, clock.shown)
-    leave = canvas.leaves.index(groups.of_place, clock.leaves(everywhere))
+    enter, leave = _leaves_of_places(canvas, events, clock, groups)
     for rows in match_rows(alternative, events):
         places = rows if place_of_row is None else place_of_row[rows]
         first, last = places.min(axis=0), places.max(axis=0)
@@ -87,6 +91,22 @@ def _paint_matches(
         if not keep.all():
             places, first, last = places[:, keep], first[keep], last[keep]
         canvas.paint(enter[last], leave[first], measures.of_matches(alternative, places), np.ones(last.size, np.bool_))
+
+
+def _paint_pairs(
+    canvas: Canvas, branch: Branch, events: Events, clock: Clock, groups: Groups, measures: Measures
+) -> None:
+    layout = lay_out(branch, events, clock, groups)
+    enter, leave = _leaves_of_places(canvas, events, clock, groups)
+    index = index_of(branch, layout, events)
+    paint_pairs(canvas, layout, index, loads_of(branch, measures), enter, leave)
+
+
+def _leaves_of_places(canvas: Canvas, events: Events, clock: Clock, groups: Groups) -> tuple[Int64, Int64]:
+    """For each place the leaf that first counts a match that ends there, and the first not to count one begun there."""
+    everywhere = np.arange(events.rank.size, dtype=np.int32)
+    enter = canvas.leaves.index(groups.of_place, clock.shown)
+    return enter, canvas.leaves.index(groups.of_place, clock.leaves(everywhere))
 
 
 def _places_of_rows(events: Events) -> Int32 | None:

@@ -130,96 +130,97 @@ def mark_starts(operations: Operations, levels: int, with_leaving: bool, out: Co
 
 
 @njit(cache=True, nogil=True, inline="always")
-def through(front: Int64, back: Int64, level: int) -> int:
-    """Paths to a level: those that the front brought to each level and the back led on, and those that the back began."""
-    total = back[level, 0]
-    for p in range(1, level + 1):
-        total += front[p] * back[level, p]
+def through(here: Int64, back: Int64, level: int) -> int:
+    """Paths to a level: those that the front brought to each level and the back led on; level 0 is where paths begin."""
+    total = 0
+    for p in range(here.size):
+        total += here[p] * back[level, p]
     return total
 
 
-@njit(cache=True, nogil=True)
-def fill_front(
-    operations: Operations, begin: int, end: int, starts: int, levels: int, suffix: Int64, front: Int64
-) -> None:
-    """front[s, p] for the starts among operations [begin, end): paths to level p that begin with start s or a later one.
+@njit(cache=True, nogil=True, inline="always")
+def reset(matrix: Int64) -> None:
+    for row in range(matrix.shape[0]):
+        for column in range(matrix.shape[1]):
+            matrix[row, column] = row == column
 
-    Backwards, suffix[i, p] being the paths from level i to p through the operations so far: row p - 1 += row p.
+
+@njit(cache=True, nogil=True)
+def turn(operations: Operations, begin: int, end: int, starts: int, suffix: Int64, front: Int64) -> None:
+    """front[s + 1, p] for the `starts` starts of operations [begin, end): paths to level p from start s or a later one.
+
+    Backwards, suffix[i, p] being the paths from level i to p through the operations so far: row p - 1 += row p. Whole
+    rows are added, and the front's next row is written at every operation: branches on random levels would cost more.
     """
-    suffix[:] = 0
-    for p in range(levels + 1):
-        suffix[p, p] = 1
+    reset(suffix)
+    width = suffix.shape[1]
     for i in range(end - 1, begin - 1, -1):
         level = operations.level[i]
         if level < 0:
-            for p in range(-level, levels + 1):
-                suffix[-level, p] = 0
-        else:
-            for p in range(level, levels + 1):
-                suffix[level - 1, p] += suffix[level, p]
-            if level == 1:
-                starts -= 1
-                for p in range(1, levels + 1):
-                    front[starts, p] = suffix[0, p]
+            suffix[-level, :] = 0
+            continue
+        for p in range(width):
+            suffix[level - 1, p] += suffix[level, p]
+        for p in range(width):
+            front[starts, p] = suffix[0, p]
+        starts -= level == 1
 
 
 @njit(cache=True, nogil=True)
 def multiply_windows(operations: Operations, levels: int, with_leaving: bool, out: Counts) -> int:
-    """Two stacks: `back` is the product of the operations since the last turn, front[s] what start s and later ones
-    among the operations before it bring to each level. When the front runs out, the back is turned into it."""
+    """Two stacks: `back` [to, from] is the product of the operations since the last turn, the front has for each start
+    before that what it and later ones bring to each level. When the front runs out, the back is turned into it."""
     written = 0
-    back = np.zeros((levels + 1, levels + 1), np.int64)  # [to, from]
-    suffix = np.zeros((levels + 1, levels + 1), np.int64)
+    back, suffix = np.zeros((levels + 1, levels + 1), np.int64), np.zeros((levels + 1, levels + 1), np.int64)
     front = np.zeros((1024, levels + 1), np.int64)
+    here = np.zeros(levels + 1, np.int64)  # the front's row of the first start in the window, and 1 for level 0
+    here[0] = 1
     for key in range(operations.offsets.size - 1):
-        base = operations.first_start[key]
-        leaving = operations.leaving[base : operations.first_start[key + 1]]
-        begin, end = operations.offsets[key], operations.offsets[key + 1]
-        # Starts [first, middle) are in front, from row first - origin on; [middle, after) are in the back.
-        first, middle, after, origin, turned = 0, 0, 0, 0, begin
-        here = np.zeros(levels + 1, np.int64)
-        back[:] = 0
-        for p in range(levels + 1):
-            back[p, p] = 1
+        # Starts [first, middle) are in front, the first of them in row first - origin + 1; [middle, after) in the back.
+        first = operations.first_start[key]
+        middle, after, origin = first, first, first
+        end, turned = operations.offsets[key + 1], operations.offsets[key]
+        here[1:] = 0
+        reset(back)
         ended, positive = False, False
-        for i in range(begin, end + with_leaving):
-            last_stamp = NEVER - 1
-            if i < end:
-                last_stamp = operations.stamp[i]
-            for sealing in range(2):
-                while first < after and leaving[first] <= last_stamp:
+        i = turned
+        while i < end + with_leaving:
+            # Before an operation, then before its seal, and once more at the end: what leaves by then.
+            sealing = False
+            stamp = operations.stamp[i] if i < end else NEVER - 1
+            while True:
+                while first < after and operations.leaving[first] <= stamp:
                     if first == middle:
-                        if after - first > front.shape[0]:
+                        if after - first >= front.shape[0]:
                             front = np.zeros((2 * (after - first), levels + 1), np.int64)
-                        done = i + (sealing == 1)
-                        fill_front(operations, turned, min(done, end), after - first, levels, suffix, front)
-                        origin, middle, turned = first, after, min(done, end)
-                        back[:] = 0
-                        for p in range(levels + 1):
-                            back[p, p] = 1
+                        done = min(i + sealing, end)
+                        turn(operations, turned, done, after - first, suffix, front)
+                        origin, middle, turned = first, after, done
+                        reset(back)
                     first += 1
                     for p in range(1, levels + 1):
-                        here[p] = front[first - origin, p] if first < middle else 0
-                    if with_leaving and positive and (first == after or leaving[first] != leaving[first - 1]):
+                        here[p] = front[first - origin + 1, p] if first < middle else 0
+                    gone = operations.leaving[first - 1]
+                    if with_leaving and positive and (first == after or operations.leaving[first] != gone):
                         total = through(here, back, levels)
                         positive = total > 0
-                        written = record(out, written, key, leaving[first - 1], False, total)
-                if sealing == 1 or i == end:
+                        written = record(out, written, key, gone, False, total)
+                if sealing or i == end:
                     break
                 level = operations.level[i]
                 if level < 0:
-                    for p in range(-level + 1):
-                        back[-level, p] = 0
+                    back[-level, :] = 0
                 else:
-                    if level == levels and (levels == 1 or through(here, back, levels - 1) > 0):
-                        ended = True
-                    for p in range(level):
+                    if level == levels:
+                        ended |= through(here, back, levels - 1) > 0
+                    for p in range(levels + 1):
                         back[level, p] += back[level - 1, p]
                     after += level == 1
-                last_stamp = operations.seal[i]
-                if last_stamp == NO_SEAL:
+                if operations.seal[i] == NO_SEAL:
                     break
-            if i < end and ended and operations.seal[i] != NO_SEAL:
-                written = record(out, written, key, operations.seal[i], True, through(here, back, levels))
+                sealing, stamp = True, operations.seal[i]
+            if sealing and ended:
+                written = record(out, written, key, stamp, True, through(here, back, levels))
                 ended, positive = False, True
+            i += 1
     return written

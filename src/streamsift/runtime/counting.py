@@ -55,7 +55,7 @@ def count_branch(
 
 
 def _accumulated(branch: Branch, layout: Layout, with_leaving: bool, room: int, measures: Measures) -> Records:
-    loads = _loads(branch, measures)
+    loads = loads_of(branch, measures)
     out = Records(
         np.empty(room, np.int32),
         np.empty(room, np.int64),
@@ -78,7 +78,7 @@ def _accumulated(branch: Branch, layout: Layout, with_leaving: bool, room: int, 
     return found
 
 
-def _loads(branch: Branch, measures: Measures) -> Loads:
+def loads_of(branch: Branch, measures: Measures) -> Loads:
     """The measures by level instead of by variable; level 0 is never reached."""
     level_of = {step.variable: number for number, step in enumerate(branch.alternative.steps, start=1)}
 
