@@ -110,6 +110,20 @@ def aggregations(draw: st.DrawFn, /, **features: Any) -> s.Script:
 
 
 @st.composite
+def neighbour_aggregations(draw: st.DrawFn) -> s.Script:
+    """Aggregations of a sequence with predicates between its neighbours."""
+    writer = _Writer(draw, replace(FLAT, max_variables=4, negation=True, aggregates=True))
+    script = writer.script("aggregate")
+    events = [operand for operand in getattr(script.statement.pattern, "operands", ()) if isinstance(operand, s.Event)]
+    names = [event.variable or event.class_name for event in events]
+    pieces = [writer.pair([(one,), (other,)]) for one, other in pairwise(names) if writer.chance(80)]
+    if not pieces:
+        return script
+    where = pieces[0] if len(pieces) == 1 else s.AllOf(tuple(pieces))
+    return replace(script, statement=replace(script.statement, where=where))
+
+
+@st.composite
 def flat_queries(draw: st.DrawFn, max_variables: int = 5) -> s.Script:
     """Detection of a flat sequence (SEQ groups inside it allowed), with all that predicates and clauses offer."""
     return _Writer(draw, replace(FLAT, max_variables=max_variables)).script()

@@ -8,10 +8,10 @@ from streamsift.logical.scopes import events_of
 
 
 def is_evaluated(script: Script | str) -> bool:
-    """Detection of single events by SEQ, AND, OR and negation; no Kleene, no definitions, no AGG, no PREF."""
+    """Detection and aggregation of single events by SEQ, AND, OR and negation; no Kleene, no definitions, no PREF."""
     script = parse(script) if isinstance(script, str) else script
     statement = script.statement
-    plain = not (script.definitions or statement.aggregates or statement.preference)
+    plain = not (script.definitions or statement.preference)
     return plain and not any(event.quantifier for event in events_of(statement.pattern))
 
 

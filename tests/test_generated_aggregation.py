@@ -10,7 +10,7 @@ from hypothesis import event, given, note, settings
 
 import naive
 import streamsift as ss
-from strategies import aggregations, bindings, streams
+from strategies import aggregations, bindings, neighbour_aggregations, streams
 from streamsift.language import Script, print_script
 from streamsift.physical.plan import Strategy
 from test_generated import SCHEMA, assert_equal
@@ -49,4 +49,10 @@ def test_flat_aggregations(script: Script, rows: Rows, binding: dict[str, str]) 
 @settings(max_examples=EXAMPLES or (10_000 if LARGE else 1_000))
 @given(aggregations(**DETECTED), streams(), bindings())
 def test_nested_aggregations(script: Script, rows: Rows, binding: dict[str, str]) -> None:
+    check_aggregation(script, rows, binding)
+
+
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 1_000))
+@given(neighbour_aggregations(), streams(), bindings())
+def test_aggregations_of_neighbours(script: Script, rows: Rows, binding: dict[str, str]) -> None:
     check_aggregation(script, rows, binding)

@@ -8,7 +8,12 @@ import sys
 from pathlib import Path
 
 TESTS = Path(__file__).parent
-SELECTED = ["test_cases.py", "test_generated.py::test_flat_queries", "test_generated.py::test_nested_queries"]
+SELECTED = [
+    "test_cases.py",
+    "test_generated.py::test_flat_queries",
+    "test_generated.py::test_nested_queries",
+    "test_generated_aggregation.py",
+]
 
 
 def test_cases_and_generated_queries_without_jit() -> None:

@@ -52,8 +52,8 @@ class Query:
 
         `time`, `type` and `order` name the columns that play these parts. Rows without a usable time (or order) make
         the job fail, or are left out with `bad_rows="drop"`; a pyspark `Observation` then tells how many
-        (`observation.get["bad_rows"]`, after an action). `strategy` is how an aggregation counts, "auto" by cost; `explain`
-        tells which there are.
+        (`observation.get["bad_rows"]`, after an action). `strategy` is how an aggregation counts: "auto"
+        takes the cheapest, and `explain` tells which it is and why not another.
         """
         if not _is_spark(df):
             raise TypeError(

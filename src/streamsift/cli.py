@@ -63,6 +63,9 @@ GivenFormat = Annotated[
 EngineOption = Annotated[
     Engine, typer.Option("--engine", help="Spark (local mode or --master), or the same engine in this process.")
 ]
+StrategyOption = Annotated[
+    str, typer.Option("--strategy", help="How AGG counts: auto, prefix, sem, two-stack, pairs or detect.")
+]
 Master = Annotated[
     str | None, typer.Option("--master", help="A Spark master URL; all cores of this machine if not given.")
 ]
@@ -88,6 +91,7 @@ def run(
     input_format: GivenFormat = None,
     engine: EngineOption = Engine.SPARK,
     master: Master = None,
+    strategy: StrategyOption = "auto",
 ) -> None:
     """Run a query on files and show or write its result."""
     parsed = _read_query(query_file)
@@ -96,7 +100,7 @@ def run(
         raise SetupError(f"{output} is there already; remove it or choose another name")
     if output is not None and not output.parent.is_dir():
         raise SetupError(f"no such directory: {output.parent}")
-    columns = Columns(time, type, order, bad_rows.value)
+    columns = Columns(time, type, order, bad_rows.value, strategy)
     job = _job(engine, parsed, input, input_format, columns, master)
     with job:
         if output is not None:
@@ -118,10 +122,12 @@ def explain(
     input_format: GivenFormat = None,
     engine: EngineOption = Engine.SPARK,
     master: Master = None,
+    strategy: StrategyOption = "auto",
 ) -> None:
     """Show what would run, stage by stage, and why. Reads no more than the input's schema."""
     parsed = _read_query(query_file)
-    with _job(engine, parsed, input, input_format, Columns(time, type, order, "fail"), master) as job:
+    columns = Columns(time, type, order, "fail", strategy)
+    with _job(engine, parsed, input, input_format, columns, master) as job:
         print(job.explain())
 
 

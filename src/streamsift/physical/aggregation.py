@@ -48,7 +48,7 @@ def aggregation(detection: DetectPlan, strategy: str = "auto") -> AggregatePlan:
                 f"strategy {chosen.value!r} cannot count this: {obstacle}",
                 query.text,
                 query.pattern.span,
-                f'it can be counted by {", ".join(repr(s.value) for s, why in obstacles.items() if why is None)}.',
+                f"it can be counted by {', '.join(repr(s.value) for s, why in obstacles.items() if why is None)}.",
             )
         branches.append(Branch(alternative, chosen, keys))
         prefix = f"alternative {number}: " if len(detection.alternatives) > 1 else ""
@@ -201,12 +201,11 @@ def _reasons(
     obstacles: dict[Strategy, str | None],
 ) -> Iterator[str]:
     yield f"{chosen.value}: {MEANING[chosen]}" + (", as asked" if asked else "")
-    for strategy, obstacle in obstacles.items():
-        if strategy is chosen or strategy is Strategy.DETECT:
-            continue
-        if obstacle is not None:
-            yield f"not {strategy.value}: {obstacle}"
-        elif {strategy, chosen} == {Strategy.SEM, Strategy.TWO_STACK}:
+    for obstacle in dict.fromkeys(why for why in obstacles.values() if why is not None):
+        names = ", ".join(strategy.value for strategy, why in obstacles.items() if why == obstacle)
+        yield f"not {names}: {obstacle}"
+    for strategy in (Strategy.SEM, Strategy.TWO_STACK):
+        if obstacles[strategy] is None and {strategy, chosen} == {Strategy.SEM, Strategy.TWO_STACK}:
             sem, stack = _sem_cost(query), _two_stack_cost(alternative)
             known = f"{sem:.0f} ns" if sem < float("inf") else "1 ns for each start event in the window"
             yield f"not {strategy.value}: sem costs about {known} for an event, two-stack about {stack:.0f} ns"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_class, describe_expression, describe_query
-from streamsift.physical.plan import AggregatePlan, DetectPlan, Edge, Limit, Negation, Pair, Plan, Step
+from streamsift.physical.plan import AggregatePlan, Edge, Limit, Negation, Pair, Plan, Step
 
 
 def explain(
@@ -36,7 +36,9 @@ def _optimised(optimised: b.BoundQuery, rules: tuple[str, ...]) -> list[str]:
 def _physical(plan: Plan) -> Iterator[str]:
     for number, alternative in enumerate(plan.alternatives, start=1):
         count = f"{len(alternative.steps)} step{'s' if len(alternative.steps) > 1 else ''}"
-        how = f"aggregate by {plan.branches[number - 1].strategy.value}" if isinstance(plan, AggregatePlan) else "detect"
+        how = (
+            f"aggregate by {plan.branches[number - 1].strategy.value}" if isinstance(plan, AggregatePlan) else "detect"
+        )
         yield f"{how}, {count}" if len(plan.alternatives) == 1 else f"alternative {number}: {how}, {count}"
         yield from _steps(alternative.query, alternative.steps, alternative.steps, "", 0)
         yield from _negations(alternative.query, alternative.negations, alternative.steps, "")

@@ -54,7 +54,9 @@ def _timeline(plan: AggregatePlan, events: Events, clock: Clock, groups: Groups,
                 _paint_pairs(canvas, branch, events, clock, groups, measures)
             case _:
                 _paint_keys(canvas, branch, events, clock, groups, measures)
-    return Timeline(canvas.leaves.group, canvas.leaves.stamp, canvas.ends[: canvas.leaves.group.size], canvas.finished())
+    return Timeline(
+        canvas.leaves.group, canvas.leaves.stamp, canvas.ends[: canvas.leaves.group.size], canvas.finished()
+    )
 
 
 _BY_KEY = (Strategy.PREFIX, Strategy.SEM, Strategy.TWO_STACK)  # they give the totals of each key

@@ -104,7 +104,7 @@ def add_ranges(
     reals: Float64,
     least: Int64,
 ) -> None:
-    """Adds set i to the nodes that cover leaves first[i] to after[i] - 1. Leaf k is node size + k; node n has 2n, 2n + 1."""
+    """Adds set i to the nodes that cover leaves first[i] to after[i] - 1. Leaf k is node size + k, above 2n is n."""
     size = node_integers.shape[0] // 2
     more = (integers, reals, least)
     for i in range(first.size):

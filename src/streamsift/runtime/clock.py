@@ -178,7 +178,7 @@ def _by_row_ticks(query: BoundQuery, events: Events) -> Clock:
     """A tick after every n-th row of a partition; ticks are numbered on from one partition to the next."""
     assert query.update is not None
     assert query.window is not None
-    step, width = int(query.update.length), int(min(query.window.length, events.rank.size + 1))
+    step, width = int(query.update.length), min(int(query.window.length), events.rank.size + 1)
     partitions, count = _partitions(query, events)
     offsets, order = group_entries(partitions, count)
     own, last, ticks = row_ticks(offsets, order, events.rank.size, step, width, NEVER)

@@ -27,21 +27,21 @@ class Counts(NamedTuple):
     key: Int32
     stamp: Int64
     ends: Bool
-    count: Int64
+    total: Int64
 
 
 @njit(cache=True, nogil=True, inline="always")
-def record(out: Counts, at: int, key: int, stamp: int, ends: bool, count: int) -> int:
+def record(out: Counts, at: int, key: int, stamp: int, ends: bool, total: int) -> int:
     out.key[at] = key
     out.stamp[at] = stamp
     out.ends[at] = ends
-    out.count[at] = count
+    out.total[at] = total
     return at + 1
 
 
 @njit(cache=True, nogil=True)
 def count_prefixes(operations: Operations, levels: int, out: Counts) -> int:
-    """Dynamic prefix counting: count[p] += count[p - 1]. Nothing leaves; starts that may not begin a match never count."""
+    """Dynamic prefix counting: count[p] += count[p - 1]. Nothing leaves; a start that begins no match is passed."""
     written = 0
     count = np.zeros(levels + 1, np.int64)
     count[0] = 1
@@ -131,7 +131,7 @@ def mark_starts(operations: Operations, levels: int, with_leaving: bool, out: Co
 
 @njit(cache=True, nogil=True, inline="always")
 def through(here: Int64, back: Int64, level: int) -> int:
-    """Paths to a level: those that the front brought to each level and the back led on; level 0 is where paths begin."""
+    """Paths to a level: those that the front brought to each level and the back led on; at level 0 they begin."""
     total = 0
     for p in range(here.size):
         total += here[p] * back[level, p]

@@ -9,7 +9,7 @@ from numba import njit
 
 from streamsift.physical.plan import Branch, Strategy
 from streamsift.runtime import accumulators, counters
-from streamsift.runtime.accumulators import Loads, Records
+from streamsift.runtime.accumulators import Records
 from streamsift.runtime.aggregate_output import Groups, Timeline
 from streamsift.runtime.clock import NEVER, Clock
 from streamsift.runtime.counters import Counts
@@ -17,6 +17,7 @@ from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Bool, Int32, Int64
 from streamsift.runtime.measures import NOTHING, Measures, Totals
 from streamsift.runtime.operations import NO_SEAL, Layout, Operations, lay_out
+from streamsift.runtime.paths import Loads
 
 LARGEST_COUNT = 2.0**62
 
@@ -46,7 +47,7 @@ def count_branch(
         room += int((layout.operations.leaving != NEVER).sum())
     if measures.is_count_alone and most_in_window(layout.operations, layout.levels) < LARGEST_COUNT:
         found = _counted(branch.strategy, layout, with_leaving, room)
-        count = found.count[:, None]
+        count = found.total[:, None]
         totals = Totals(count, count.astype(np.float64), np.empty((count.size, 0), np.int64))
         return KeyTotals(found.key, layout.group[found.key], found.stamp, found.ends, totals)
     records = _accumulated(branch, layout, with_leaving, room, measures)
@@ -72,7 +73,14 @@ def _accumulated(branch: Branch, layout: Layout, with_leaving: bool, room: int, 
             written = accumulators.accumulate_starts(operations, levels, with_leaving, loads, out)
         case _:
             written = accumulators.accumulate_windows(operations, levels, with_leaving, loads, out)
-    found = Records(*(column[:written] for column in out))
+    found = Records(
+        out.key[:written],
+        out.stamp[:written],
+        out.ends[:written],
+        out.integers[:written],
+        out.reals[:written],
+        out.least[:written],
+    )
     # A variable of another branch of an OR has no value; paths that never reach it have no code.
     found.least[:, loads.least_levels == 0] = NOTHING
     return found
@@ -99,9 +107,7 @@ def loads_of(branch: Branch, measures: Measures) -> Loads:
 
 
 def _counted(strategy: Strategy, layout: Layout, with_leaving: bool, room: int) -> Counts:
-    out = Counts(
-        np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.bool_), np.empty(room, np.int64)
-    )
+    out = Counts(np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.bool_), np.empty(room, np.int64))
     match strategy:
         case Strategy.PREFIX:
             written = counters.count_prefixes(layout.operations, layout.levels, out)
@@ -109,7 +115,7 @@ def _counted(strategy: Strategy, layout: Layout, with_leaving: bool, room: int) 
             written = counters.mark_starts(layout.operations, layout.levels, with_leaving, out)
         case _:
             written = counters.multiply_windows(layout.operations, layout.levels, with_leaving, out)
-    return Counts(*(column[:written] for column in out))
+    return Counts(out.key[:written], out.stamp[:written], out.ends[:written], out.total[:written])
 
 
 @njit(cache=True, nogil=True)

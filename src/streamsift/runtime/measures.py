@@ -1,13 +1,13 @@
 """The AGG clause and the events in, what each event adds to a match out; and sums over matches back into Arrow columns.
 
-A match's measures are three blocks. Integers: 1 for the match itself, then the exact addends of sums. Reals: the size of
-each integer as a double, by which an overflow of 64 bits is told, then the addends of real sums. Least: codes of which
-the least counts, for MIN and (negated) for MAX.
+A match's measures are three blocks. Integers: 1 for the match itself, then the exact addends of sums. Reals: the
+size of each integer as a double, by which an overflow of 64 bits is told, then the addends of real sums. Least: codes
+of which the least counts, for MIN, and for MAX by ranks from above.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -95,7 +95,7 @@ class Measures:
         step_of = {step.variable: number for number, step in enumerate(alternative.steps)}
         count = places.shape[1]
 
-        def gathered(variables: list[int], values: list, absent: int, dtype: type) -> list[np.ndarray]:
+        def gathered(variables: list[int], values: Sequence[np.ndarray], absent: int, dtype: type) -> list[np.ndarray]:
             return [
                 value[places[step_of[v]]] if v in step_of else np.full(count, absent, dtype)
                 for v, value in zip(variables, values, strict=True)
@@ -118,7 +118,9 @@ def _columns(parts: list[Int64], count: int) -> Int64:
 Decoder = Callable[[Totals], pa.Array]
 
 
-def measures_of(query: BoundQuery, alternatives: tuple[Alternative, ...], events: Events) -> tuple[Measures, list]:
+def measures_of(
+    query: BoundQuery, alternatives: tuple[Alternative, ...], events: Events
+) -> tuple[Measures, list[Decoder]]:
     """The measures that the query's aggregates need, and for each aggregate how its column is made from totals."""
     bound = [{step.variable for step in alternative.steps} for alternative in alternatives]
     measures = Measures(events, query, frozenset(set.intersection(*bound)))
@@ -162,7 +164,6 @@ def _decoder(measures: Measures, aggregate: AggregateOutput) -> Decoder:
         total = _integer_sum(measures, aggregate.variable, column, name)
 
     def decode(totals: Totals) -> pa.Array:
-        counts = totals.integers[:, known]
         nothing = totals.reals[:, known] == 0
         found = total(totals)
         if aggregate.function == "AVG":
@@ -265,7 +266,7 @@ def _decimal_sum(measures: Measures, variable: int, column: pa.Array, name: str)
 
 
 def _extreme(measures: Measures, aggregate: AggregateOutput, column: pa.Array) -> Decoder:
-    """Ranks of the values, of which the least (for MAX: the least negated) is found; the rank tells a row that has it."""
+    """Ranks of the values, of which the least (for MAX: the least from above) is found; a rank tells a row."""
     (found,) = codes([column])
     missing = nulls(column)
     known = np.ones(len(column), np.bool_) if missing is None else ~missing

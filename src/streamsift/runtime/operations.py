@@ -96,7 +96,7 @@ def _beyond(keys: Int32) -> int:
 
 
 def _order(rank: Int32, level: np.ndarray, key: Int32, levels: int) -> Int64:
-    """By key, time, then longer prefixes first, and emptying first; places ascend. Operations without a key are gone."""
+    """By key, time, then longer prefixes and emptying first; places ascend. Operations without a key are left out."""
     # Steps have their places in order, so this is a merge of few sorted runs.
     within = 2 * (levels - np.abs(level)).astype(np.int64) + (level > 0)
     order = np.argsort(rank * np.int64(2 * levels + 2) + within, kind="stable")
@@ -107,9 +107,7 @@ def _order(rank: Int32, level: np.ndarray, key: Int32, levels: int) -> Int64:
     return order
 
 
-def _seals(
-    events: Events, clock: Clock, places: Int32, level: np.ndarray, key: Int32, levels: int
-) -> Int64:
+def _seals(events: Events, clock: Clock, places: Int32, level: np.ndarray, key: Int32, levels: int) -> Int64:
     seal = np.full(places.size, NO_SEAL, np.int64)
     if not places.size:
         return seal
@@ -189,9 +187,7 @@ def last_before(rank: Int32, keys: Int32, starts: Int32, negated: Int32, offsets
 
 
 @njit(cache=True, nogil=True)
-def last_within(
-    position: Int32, keys: Int32, starts: Int32, limits: Int32, negated: Int32, offsets: Int64
-) -> Int32:
+def last_within(position: Int32, keys: Int32, starts: Int32, limits: Int32, negated: Int32, offsets: Int64) -> Int32:
     """For each start the last negated place of its key whose position is no greater than the start's limit."""
     found = np.full(starts.size, -1, np.int32)
     for i in range(starts.size):

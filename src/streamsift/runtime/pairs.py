@@ -11,20 +11,21 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numba import njit
 
 from streamsift.physical.aggregation import adjacent_pairs
 from streamsift.physical.plan import Branch, Pair
-from streamsift.runtime.accumulators import BEFORE, Loads
 from streamsift.runtime.candidates import step_rows
 from streamsift.runtime.canvas import Canvas, add_to
 from streamsift.runtime.clock import NEVER
 from streamsift.runtime.codes import codes, group_codes
 from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import UNKNOWN, Bool, Float64, Int32, Int64
-from streamsift.runtime.measures import NOTHING
+from streamsift.runtime.kernels import UNKNOWN, Bool, Int32, Int64
+from streamsift.runtime.measures import NOTHING, Totals
 from streamsift.runtime.operations import Layout, Operations
+from streamsift.runtime.paths import BEFORE, Loads
 
 
 class Index(NamedTuple):
@@ -60,7 +61,7 @@ def _ranges(
     """(Place of each earlier event in the order, low [.., 2], high [.., 2] of each later one, length of the order)."""
     sides = [events.rows_at(earlier), events.rows_at(this)]
 
-    def evaluated(pair: Pair) -> list:
+    def evaluated(pair: Pair) -> list[pa.Array]:
         both = zip((pair.earlier_side, pair.this_side), sides, strict=True)
         return [evaluate(side, step_rows(branch.alternative, events, rows)) for side, rows in both]
 
@@ -96,12 +97,7 @@ def _ranges(
     return at, low, high, max(1, order.size)
 
 
-class Tree(NamedTuple):
-    """The trees of all levels side by side: that of a level with n leaves has nodes [2 base, 2 base + 2 n)."""
-
-    integers: Int64
-    reals: Float64
-    least: Int64
+Tree = Totals  # the trees of all levels side by side: that of a level with n leaves has rows [2 base, 2 base + 2 n)
 
 
 def paint_pairs(canvas: Canvas, layout: Layout, index: Index, loads: Loads, enter: Int64, leave: Int64) -> None:

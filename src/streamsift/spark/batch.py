@@ -15,8 +15,9 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 
+from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
-from streamsift.physical import Plan
+from streamsift.physical import AggregatePlan, Plan
 from streamsift.runtime import BadRows, execute
 from streamsift.spark.filters import can_matter, column, is_bad
 from streamsift.spark.schemas import result_schema
@@ -61,7 +62,8 @@ def _pruned(events: DataFrame, plan: Plan) -> DataFrame:
 
 def _needs_key(plan: Plan) -> bool:
     """Whether a row without key can be in no match: it must equal another there, or be in a partition."""
-    return bool(plan.query.partition_by) or all(len(a.steps) > 1 for a in plan.alternatives)
+    grouped = plan.query.partition_by or plan.query.group_by
+    return bool(grouped) or all(len(a.steps) > 1 for a in plan.alternatives)
 
 
 def _shuffled(events: DataFrame, plan: Plan) -> DataFrame:
@@ -84,6 +86,8 @@ def placement(plan: Plan) -> list[str]:
     keys = shuffle_keys(plan)
     if keys:
         lines = [f"Spark: shuffled by {', '.join(keys)}, one Python call per partition"]
+    elif isinstance(plan, AggregatePlan):
+        lines = [f"Spark: one task: {_why_one_task(plan.query)}"]
     elif plan.keys:
         lines = ["Spark: one task: a count window counts the rows of all keys; PARTITION BY would count per key"]
     else:
@@ -100,6 +104,28 @@ def placement(plan: Plan) -> list[str]:
 def shuffle_keys(plan: Plan) -> tuple[str, ...]:
     """Columns to split the work by. Positions of a count window are counted over a whole stream or partition."""
     query = plan.query
+    if isinstance(plan, AggregatePlan):
+        return _aggregate_keys(query)
     if query.window is not None and query.window.kind is b.WindowKind.COUNT:
         return query.partition_by
     return query.partition_by or plan.keys
+
+
+def _aggregate_keys(query: b.BoundQuery) -> tuple[str, ...]:
+    """A group's rows are made where all of the group is; with EMIT CHANGES, where all events are."""
+    assert query.window is not None or query.update is None
+    if query.update is not None and query.update.kind is b.WindowKind.COUNT:
+        return query.partition_by  # each partition has its own ticks
+    if query.emit is Emit.CHANGES:
+        return ()
+    if query.window is not None and query.window.kind is b.WindowKind.COUNT:
+        return query.partition_by if set(query.partition_by) <= set(query.group_by) else ()
+    return query.group_by
+
+
+def _why_one_task(query: b.BoundQuery) -> str:
+    if query.emit is Emit.CHANGES:
+        return "with EMIT CHANGES an event of any group can show that another changed"
+    if query.window is not None and query.window.kind is b.WindowKind.COUNT:
+        return "a count window counts the rows of all groups; PARTITION BY their columns would count per group"
+    return "without GROUP BY the values are over all events"
