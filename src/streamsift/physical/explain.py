@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_class, describe_expression, describe_query
-from streamsift.physical.plan import AggregatePlan, Edge, Limit, Negation, Pair, Plan, Step
+from streamsift.physical.aggregation import adjacent_pairs, is_at_edge
+from streamsift.physical.plan import AggregatePlan, Branch, Edge, Limit, Negation, Pair, Plan, Step, Strategy
 
 
 def explain(
@@ -40,13 +41,38 @@ def _physical(plan: Plan) -> Iterator[str]:
             f"aggregate by {plan.branches[number - 1].strategy.value}" if isinstance(plan, AggregatePlan) else "detect"
         )
         yield f"{how}, {count}" if len(plan.alternatives) == 1 else f"alternative {number}: {how}, {count}"
-        yield from _steps(alternative.query, alternative.steps, alternative.steps, "", 0)
-        yield from _negations(alternative.query, alternative.negations, alternative.steps, "")
+        if isinstance(plan, AggregatePlan) and plan.branches[number - 1].strategy is not Strategy.DETECT:
+            yield from _counted(plan.branches[number - 1])
+        else:
+            yield from _steps(alternative.query, alternative.steps, alternative.steps, "", 0)
+            yield from _negations(alternative.query, alternative.negations, alternative.steps, "")
     window = plan.query.window
     if window is not None and window.kind is b.WindowKind.COUNT:
         yield "window by row position: every row counts, so no row can be filtered before its position is known"
         if plan.query.binding.order is None:
             yield "warning: rows of equal time have their input order locally and any order on Spark; bind `order`"
+
+
+def _counted(branch: Branch) -> Iterator[str]:
+    """The counters of a branch: prefix n counts what the first n variables can be."""
+    alternative, query = branch.alternative, branch.alternative.query
+    if branch.keys:
+        yield f"counters for each {', '.join(branch.keys)}"
+    for number, step in enumerate(alternative.steps, start=1):
+        variable = query.variables[step.variable]
+        yield f"{number}. {variable.name}: {describe_class(variable.event_class, query.binding)}"
+        for expression in step.local:
+            yield f"   filter  {describe_expression(expression, query.variables)}"
+        for later, pair in adjacent_pairs(alternative, branch.keys):
+            if later == number - 1:
+                yield f"   accept  {_pair(pair, query.variables)}"
+    for negation in alternative.negations:
+        (step,) = negation.steps
+        variable = query.variables[step.variable]
+        what = "ties ends to starts" if is_at_edge(negation) else f"empties prefix {negation.lower.steps[0] + 1}"
+        yield f"not {variable.name}: {describe_class(variable.event_class, query.binding)}; {what}"
+        for expression in step.local:
+            yield f"   filter  {describe_expression(expression, query.variables)}"
 
 
 def _steps(
