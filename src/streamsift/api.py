@@ -55,7 +55,7 @@ class Query:
         (`observation.get["bad_rows"]`, after an action). `strategy` is how an aggregation counts: "auto"
         takes the cheapest, and `explain` tells which it is and why not another.
         """
-        if not _is_spark(df):
+        if not is_spark(df):
             raise TypeError(
                 f"run() takes a Spark DataFrame, not {_type_name(df)}; run_local() takes Arrow and pandas tables"
             )
@@ -65,7 +65,7 @@ class Query:
             raise UnsupportedQuery(
                 "a streaming DataFrame cannot be run yet", hint="run the query on a batch DataFrame."
             )
-        _check_policy(bad_rows)
+        check_policy(bad_rows)
         settings = spark.session_settings(df)
         plan = self._plan(spark.arrow_schema(df), time, type, order, strategy, **settings).plan
         return spark.run_batch(df, plan, bad_rows=bad_rows, observation=observation)
@@ -86,8 +86,8 @@ class Query:
         """
         from streamsift import runtime
 
-        _check_policy(bad_rows)
-        table = _as_table(data)
+        check_policy(bad_rows)
+        table = as_table(data)
         plan = self._plan(table.schema, time, type, order, strategy).plan
         return pa.Table.from_batches(runtime.execute(plan, table, bad_rows=bad_rows), runtime.output_schema(plan.query))
 
@@ -95,13 +95,13 @@ class Query:
         self, data: Any, *, time: str, type: str | None = None, order: str | None = None, strategy: str = "auto"
     ) -> str:
         """What will run on this data (a DataFrame, a table or an Arrow schema) and why. Reads no rows."""
-        if _is_spark(data):
+        if is_spark(data):
             from streamsift import spark
 
             settings = spark.session_settings(data)
             stages = self._plan(spark.arrow_schema(data), time, type, order, strategy, **settings)
             return stages.explain(spark.placement(stages.plan))
-        schema = data if isinstance(data, pa.Schema) else _as_table(data).schema
+        schema = data if isinstance(data, pa.Schema) else as_table(data).schema
         return self._plan(schema, time, type, order, strategy).explain()
 
     def check(
@@ -119,6 +119,10 @@ class Query:
     def _located(self) -> Script:
         """The script with source spans: a query made by Python calls is located in its printed text."""
         return self.script if self.script.text else parse(self.text)
+
+    def plan(self, schema: pa.Schema, time: str, type: str | None, order: str | None, **settings: Any) -> physical.Plan:
+        """The physical plan on events of a schema: what `run_many` shares."""
+        return self._plan(schema, time, type, order, "auto", **settings).plan
 
     def _plan(
         self, schema: pa.Schema, time: str, type: str | None, order: str | None, strategy: str, **settings: Any
@@ -247,7 +251,7 @@ def _patterns(operands: tuple[Query | str, ...]) -> tuple[syntax.Pattern | str, 
     return tuple(o if isinstance(o, str) else builder.only_pattern(o.script) for o in operands)
 
 
-def _is_spark(data: Any) -> bool:
+def is_spark(data: Any) -> bool:
     return type(data).__module__.startswith("pyspark.sql")
 
 
@@ -255,7 +259,7 @@ def _type_name(data: Any) -> str:
     return f"{type(data).__module__}.{type(data).__qualname__}"
 
 
-def _check_policy(bad_rows: str) -> None:
+def check_policy(bad_rows: str) -> None:
     if bad_rows not in ("fail", "drop"):
         raise QueryError(f"bad_rows={bad_rows!r}", hint='it is "fail" or "drop".')
 
@@ -274,7 +278,7 @@ def _check_columns(names: list[str]) -> None:
         raise QueryError(f"Spark cannot tell these columns apart: {twice}", hint="rename or drop all but one.")
 
 
-def _as_table(data: Any) -> pa.Table:
+def as_table(data: Any) -> pa.Table:
     match data:
         case pa.Table():
             return data
@@ -284,7 +288,7 @@ def _as_table(data: Any) -> pa.Table:
             return data.read_all()
     if type(data).__module__.startswith("pandas."):
         return pa.Table.from_pandas(data, preserve_index=False)
-    if hasattr(data, "__arrow_c_stream__") and not _is_spark(data):
+    if hasattr(data, "__arrow_c_stream__") and not is_spark(data):
         return pa.table(data)
     raise TypeError(
         f"run_local() takes a pyarrow or pandas table, not {_type_name(data)}; run() takes a Spark DataFrame"

@@ -41,7 +41,7 @@ def run_batch(df: DataFrame, plan: Plan, *, bad_rows: str, observation: Observat
     events = df.select(*(column(name) for name in schema.names)).withColumn(BAD, is_bad(plan.query))
     if observation is not None:
         events = events.observe(observation, F.count(F.lit(1)).alias("rows"), F.count_if(BAD).alias("bad_rows"))
-    shuffled = _shuffled(_pruned(events, plan), plan).drop(BAD)
+    shuffled = shuffled_by(_pruned(events, plan), shuffle_keys(plan), plan.query).drop(BAD)
     # By position: mapInArrow cannot name columns with dots or backticks.
     numbered = shuffled.toDF(*(f"c{i}" for i in range(len(schema))))
     return numbered.mapInArrow(find, result_schema(df, plan.query))
@@ -53,11 +53,17 @@ def _say_nothing(_: BadRows) -> None:
 
 def _pruned(events: DataFrame, plan: Plan) -> DataFrame:
     """Rows that can be in a match, and the bad ones, which must be seen."""
+    condition = can_matter_with_keys(plan)
+    return events if condition is None else events.where(condition | F.col(BAD))
+
+
+def can_matter_with_keys(plan: Plan) -> SparkColumn | None:
+    """Rows that some step could bind and that have the keys which a match needs; None when no row can be left out."""
     conditions = [column(key).isNotNull() for key in shuffle_keys(plan)] if _needs_key(plan) else []
     matters = can_matter(plan)
     if matters is not None:
         conditions.append(matters)
-    return events.where(reduce(and_, conditions) | F.col(BAD)) if conditions else events
+    return reduce(and_, conditions) if conditions else None
 
 
 def _needs_key(plan: Plan) -> bool:
@@ -66,18 +72,18 @@ def _needs_key(plan: Plan) -> bool:
     return bool(grouped) or all(len(a.steps) > 1 for a in plan.alternatives)
 
 
-def _shuffled(events: DataFrame, plan: Plan) -> DataFrame:
-    keys = shuffle_keys(plan)
+def shuffled_by(events: DataFrame, keys: tuple[str, ...], query: b.BoundQuery) -> DataFrame:
+    """All rows of a key in one partition; without keys, all rows."""
     return (
-        events.repartition(*(F.when(~F.col(BAD), _normal(key, plan)) for key in keys))
+        events.repartition(*(F.when(~F.col(BAD), _normal(key, query)) for key in keys))
         if keys
         else events.repartition(1)
     )
 
 
-def _normal(key: str, plan: Plan) -> SparkColumn:
+def _normal(key: str, query: b.BoundQuery) -> SparkColumn:
     """The key such that equal values hash alike: -0.0 is 0.0."""
-    is_float = pa.types.is_floating(plan.query.schema.field(key).type)
+    is_float = pa.types.is_floating(query.schema.field(key).type)
     return column(key) + F.lit(0.0) if is_float else column(key)
 
 
