@@ -12,11 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.physical.plan import Alternative, Strategy
+from streamsift.logical.expressions import anonymous
+from streamsift.physical.plan import Alternative, Step, Strategy
 from streamsift.physical.sharing import SharedTree
 from streamsift.runtime.aggregate_output import Groups
 from streamsift.runtime.candidates import candidates
-from streamsift.runtime.clock import NEVER, Clock
+from streamsift.runtime.clock import Clock
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Bool, Int32, Int64, group_entries
 
@@ -24,27 +25,29 @@ LARGEST_COUNT = 2.0**62
 
 
 class Shape(NamedTuple):
-    """The tree; number 0 is the empty prefix."""
+    """The tree; number 0 is the empty prefix. A letter is what an event can be, for any step of any query."""
 
     parent: Int64  # [nodes]
     depth: Int64
     size: Int64
     ends: Bool  # a query's pattern ends there
     path: Int64  # [nodes, depths] the prefix of each length
+    first: Int64  # [letters + 1] where the list of each letter begins
+    adds: Int64  # the prefixes that a letter adds to, longest first; negative: those that it empties, before adding
+    room: Int64  # [nodes + 1] where the counts of each prefix at which a query ends are written
 
 
 class Steps(NamedTuple):
-    """What events do, in order; those of a group side by side."""
+    """Events that are a letter, in order; those of a group side by side."""
 
     offsets: Int64  # [groups + 1]
-    node: Int32  # the prefix that an event adds to; negative: the one that it empties
+    letter: Int32
     stamp: Int64
-    seal: Bool  # the last of its time, at which matches may end
-    leaving: Int64  # where an event is a start: the stamp at which it leaves
+    last: Bool  # of its time
+    leaving: Int64  # where an event can be the first step: the stamp at which it leaves; else -1
 
 
 class Found(NamedTuple):
-    node: Int32
     group: Int32
     stamp: Int64
     total: Int64
@@ -52,132 +55,196 @@ class Found(NamedTuple):
 
 def count_tree(tree: SharedTree, events: Events, clock: Clock, groups: Groups) -> dict[int, Found] | None:
     """The counts of every prefix at which a query ends; None if 64 bits may not hold one of them."""
-    shape = _shape(tree)
-    steps, group_codes = _steps(tree, shape, events, clock, groups)
+    letters, lists = _letters(tree)
+    found = candidates(Alternative(tree.query, letters, ()), events)
+    shape = _shape(tree, lists, [part.size for part in found])
+    steps, used = _steps(found, lists, events, clock, groups)
     if most_in_window(shape, steps) >= LARGEST_COUNT:
         return None
-    room = int(shape.ends[np.maximum(steps.node, 0)].sum())
-    out = Found(np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.int64))
-    if tree.strategy is Strategy.PREFIX:
-        written = count_prefixes(shape, steps, out)
-    else:
-        written = multiply_windows(shape, steps, out)
-    node = out.node[:written]
-    offsets, order = group_entries(node, shape.parent.size)
-    found = {}
-    for number in np.flatnonzero(shape.ends):
-        own = order[offsets[number] : offsets[number + 1]]
-        found[int(number)] = Found(node[own], group_codes[out.group[own]], out.stamp[own], out.total[own])
-    return found
+    room = int(shape.room[-1])
+    out = Found(np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.int64))
+    filled = shape.room[:-1].copy()
+    (count_prefixes if tree.strategy is Strategy.PREFIX else multiply_windows)(shape, steps, out, filled)
+    parts = {}
+    for node in np.flatnonzero(shape.ends):
+        own = slice(shape.room[node], filled[node])
+        parts[int(node)] = Found(used[out.group[own]], out.stamp[own], out.total[own])
+    return parts
 
 
-def _shape(tree: SharedTree) -> Shape:
+def _letters(tree: SharedTree) -> tuple[tuple[Step, ...], list[list[int]]]:
+    """A step for each letter, and the prefixes that it adds to (or, negative, empties), longest first."""
+    letters: dict[object, Step] = {}
+    lists: dict[object, list[int]] = {}
+    for number, node in enumerate(tree.nodes, start=1):
+        for step, entry in ((node.step, number), *((step, -number) for step in node.negated)):
+            event_class = tree.query.variables[step.variable].event_class
+            key = (event_class, tuple(anonymous(predicate) for predicate in step.local))
+            letters.setdefault(key, step)
+            lists.setdefault(key, []).append(entry)
+
+    def order(entry: int) -> tuple[int, bool]:
+        return -tree.nodes[abs(entry) - 1].depth, entry > 0
+
+    return tuple(letters.values()), [sorted(entries, key=order) for entries in lists.values()]
+
+
+def _shape(tree: SharedTree, lists: list[list[int]], candidates: list[int]) -> Shape:
     nodes = tree.nodes
-    depths = max(node.depth for node in nodes) + 1
-    path = np.zeros((len(nodes) + 1, depths), np.int64)
+    path = np.zeros((len(nodes) + 1, max(node.depth for node in nodes) + 1), np.int64)
     for number, node in enumerate(nodes, start=1):
         path[number] = path[node.parent]
         path[number, node.depth :] = number
     ends = np.zeros(len(nodes) + 1, np.bool_)
     ends[list(tree.terminals.values())] = True
+    most = np.zeros(len(nodes) + 1, np.int64)
+    for entries, count in zip(lists, candidates, strict=True):
+        most[[entry for entry in entries if entry > 0]] = count
     return Shape(
         np.array([0, *(node.parent for node in nodes)]),
         np.array([0, *(node.depth for node in nodes)]),
         np.array([len(nodes) + 1, *(node.size for node in nodes)]),
         ends,
         path,
+        np.cumsum([0, *map(len, lists)]),
+        np.array([entry for entries in lists for entry in entries]),
+        np.append(0, np.cumsum(np.where(ends, most, 0))),
     )
 
 
-def _steps(tree: SharedTree, shape: Shape, events: Events, clock: Clock, groups: Groups) -> tuple[Steps, Int32]:
-    positive = tuple(node.step for node in tree.nodes)
-    negated = [(number, step) for number, node in enumerate(tree.nodes, start=1) for step in node.negated]
-    found = candidates(Alternative(tree.query, (*positive, *(step for _, step in negated)), ()), events)
-    numbers = [*range(1, len(positive) + 1), *(-number for number, _ in negated)]
+def _steps(
+    found: list[Int32], lists: list[list[int]], events: Events, clock: Clock, groups: Groups
+) -> tuple[Steps, Int32]:
+    """All events in order, and the groups that have any."""
     places = np.concatenate(found)
-    node = np.concatenate([np.full(part.size, n, np.int32) for part, n in zip(found, numbers, strict=True)])
-    group = groups.of_place[places]
-    deepest = int(shape.depth.max())
-    within = 2 * (deepest - shape.depth[np.abs(node)]) + (node > 0)
-    order = np.argsort(events.rank[places] * np.int64(2 * deepest + 2) + within, kind="stable")
-    starts, by_group = group_entries(group[order], groups.first_place.size)
-    order = order[by_group]
-    places, node, group = places[order], node[order], group[order]
+    letter = np.repeat(np.arange(len(found), dtype=np.int32), [part.size for part in found])
+    leaving = np.full(places.size, -1, np.int64)
+    begin = 0
+    for part, entries in zip(found, lists, strict=True):
+        if any(entry == 1 for entry in entries):  # node 1 is a first step, as is every other of depth 1
+            leaving[begin : begin + part.size] = clock.leaves(part)
+        begin += part.size
+    order = np.argsort(places, kind="stable")  # a merge: each letter's places ascend
+    starts, by_group = group_entries(groups.of_place[places[order]], groups.first_place.size)
+    order = order[by_group] if groups.first_place.size > 1 or by_group.size < order.size else order
+    places = places[order]
+    rank, group = events.rank[places], groups.of_place[places]
     last = np.ones(places.size, np.bool_)
-    last[:-1] = (np.diff(events.rank[places]) != 0) | (np.diff(group) != 0)
-    first = np.unique(np.concatenate([part for part, n in zip(found, tree.nodes, strict=False) if n.depth == 1]))
-    leaving = np.full(events.rank.size, NEVER)
-    leaving[first] = clock.leaves(first)
+    last[:-1] = (np.diff(rank) != 0) | (np.diff(group) != 0)
     used = np.flatnonzero(np.diff(starts) > 0)
     offsets = np.append(starts[used], places.size)
-    return Steps(offsets, node, clock.shown[places], last, leaving[places]), used.astype(np.int32)
+    return Steps(offsets, letter[order], clock.shown[places], last, leaving[order]), used.astype(np.int32)
 
 
 @njit(cache=True, nogil=True)
 def most_in_window(shape: Shape, steps: Steps) -> float:
     """A bound for every count: the product, along a path, of the most events of each prefix in one window."""
-    held, most = np.zeros(shape.parent.size, np.int64), np.zeros(shape.parent.size, np.int64)
+    letters = shape.first.size - 1
+    held, most = np.zeros(letters, np.int64), np.zeros(letters, np.int64)
     product = np.ones(shape.parent.size, np.float64)
     bound = 0.0
     for group in range(steps.offsets.size - 1):
         held[:] = 0
         most[:] = 0
-        begin = steps.offsets[group]
-        tail, ahead = begin, begin
-        for i in range(begin, steps.offsets[group + 1]):
+        tail, ahead = steps.offsets[group], steps.offsets[group]
+        for i in range(steps.offsets[group], steps.offsets[group + 1]):
             # What lies before the first start in the window is in no match of it.
-            while ahead < i and (
-                steps.node[ahead] < 0 or shape.depth[steps.node[ahead]] != 1 or steps.leaving[ahead] <= steps.stamp[i]
-            ):
+            while ahead < i and steps.leaving[ahead] <= steps.stamp[i]:
                 ahead += 1
             while tail < ahead:
-                held[max(steps.node[tail], 0)] -= 1
+                held[steps.letter[tail]] -= 1
                 tail += 1
-            node = max(steps.node[i], 0)
-            held[node] += 1
-            most[node] = max(most[node], held[node])
-        for node in range(1, most.size):
-            product[node] = product[shape.parent[node]] * most[node]
+            letter = steps.letter[i]
+            held[letter] += 1
+            most[letter] = max(most[letter], held[letter])
+        for letter in range(letters):
+            for k in range(shape.first[letter], shape.first[letter + 1]):
+                if shape.adds[k] > 0:
+                    product[shape.adds[k]] = most[letter]
+        for node in range(1, product.size):
+            product[node] *= product[shape.parent[node]]
             bound = max(bound, product[node])
     return bound
 
 
 @njit(cache=True, nogil=True)
-def count_prefixes(shape: Shape, steps: Steps, out: Found) -> int:
-    """Dynamic prefix counting on a tree, without a window."""
-    written = 0
-    count = np.zeros(shape.parent.size, np.int64)
-    touched = np.zeros(shape.parent.size, np.bool_)
-    pending = np.empty(shape.parent.size, np.int64)
-    for group in range(steps.offsets.size - 1):
-        count[:] = 0
-        count[0] = 1
-        waiting = 0
-        for i in range(steps.offsets[group], steps.offsets[group + 1]):
-            node = steps.node[i]
-            if node < 0:
-                count[-node] = 0
-            else:
-                more = count[shape.parent[node]]
-                count[node] += more
-                if more > 0 and shape.ends[node] and not touched[node]:
-                    touched[node] = True
-                    pending[waiting] = node
-                    waiting += 1
-            if steps.seal[i]:
-                for k in range(waiting):
-                    node = pending[k]
-                    touched[node] = False
-                    out.node[written] = node
-                    out.group[written] = group
-                    out.stamp[written] = steps.stamp[i]
-                    out.total[written] = count[node]
-                    written += 1
-                waiting = 0
-    return written
+def entries_of(shape: Shape, steps: Steps, begin: int, end: int, entries: Int64) -> int:
+    """What the events [begin, end) of one time do, in order; returns how many entries that are.
+
+    Those of one event lie in order already. Of several events, all longer prefixes come before all shorter ones, and
+    emptying a prefix before adding to it: they do not extend each other.
+    """
+    count = 0
+    if end == begin + 1:
+        for k in range(shape.first[steps.letter[begin]], shape.first[steps.letter[begin] + 1]):
+            entries[count] = shape.adds[k]
+            count += 1
+        return count
+    for depth in range(shape.path.shape[1] - 1, 0, -1):
+        for adding in range(2):
+            for i in range(begin, end):
+                for k in range(shape.first[steps.letter[i]], shape.first[steps.letter[i] + 1]):
+                    if shape.depth[abs(shape.adds[k])] == depth and (shape.adds[k] > 0) == (adding == 1):
+                        entries[count] = shape.adds[k]
+                        count += 1
+    return count
 
 
 @njit(cache=True, nogil=True)
+def end_of_time(steps: Steps, begin: int) -> int:
+    while not steps.last[begin]:
+        begin += 1
+    return begin + 1
+
+
+@njit(cache=True, nogil=True)
+def most_entries(shape: Shape, steps: Steps) -> int:
+    """The most entries of one time."""
+    most, here = 0, 0
+    for i in range(steps.letter.size):
+        here += shape.first[steps.letter[i] + 1] - shape.first[steps.letter[i]]
+        most = max(most, here)
+        if steps.last[i]:
+            here = 0
+    return most
+
+
+@njit(cache=True, nogil=True)
+def count_prefixes(shape: Shape, steps: Steps, out: Found, filled: Int64) -> None:
+    """Dynamic prefix counting on a tree, without a window."""
+    count = np.zeros(shape.parent.size, np.int64)
+    entries = np.empty(most_entries(shape, steps), np.int64)
+    for group in range(steps.offsets.size - 1):
+        count[:] = 0
+        count[0] = 1
+        begin = steps.offsets[group]
+        while begin < steps.offsets[group + 1]:
+            end = end_of_time(steps, begin)
+            for k in range(entries_of(shape, steps, begin, end, entries)):
+                node = entries[k]
+                if node < 0:
+                    count[-node] = 0
+                    continue
+                more = count[shape.parent[node]]
+                count[node] += more
+                if more > 0 and shape.ends[node]:
+                    write(out, filled, shape, node, group, steps.stamp[begin], count[node])
+            begin = end
+
+
+@njit(cache=True, nogil=True, inline="always")
+def write(out: Found, filled: Int64, shape: Shape, node: int, group: int, stamp: int, total: int) -> None:
+    """Writes a count, over the one of the same time if there is one: the later has counted more events."""
+    at = filled[node]
+    if at > shape.room[node] and out.stamp[at - 1] == stamp and out.group[at - 1] == group:
+        at -= 1
+    out.group[at] = group
+    out.stamp[at] = stamp
+    out.total[at] = total
+    filled[node] = at + 1
+
+
+@njit(cache=True, nogil=True, inline="always")
 def through(shape: Shape, front: Int64, row: int, back: Int64, node: int) -> int:
     """Paths to a node: those that the back began, and those that the front's row brought to a prefix of it."""
     total = back[node, 0]
@@ -188,83 +255,84 @@ def through(shape: Shape, front: Int64, row: int, back: Int64, node: int) -> int
 
 
 @njit(cache=True, nogil=True)
-def reset(shape: Shape, matrix: Int64) -> None:
-    matrix[:] = 0
+def reset(shape: Shape, back: Int64) -> None:
+    back[:] = 0
     for node in range(shape.parent.size):
-        matrix[node, shape.depth[node]] = 1
+        back[node, shape.depth[node]] = 1
 
 
 @njit(cache=True, nogil=True)
-def turn(shape: Shape, steps: Steps, begin: int, end: int, starts: int, suffix: Int64, front: Int64) -> None:
-    """Row s + 1 of the front: the paths to each node that begin with start s of steps [begin, end) or a later one."""
+def turn(
+    shape: Shape, steps: Steps, begin: int, end: int, rows: int, suffix: Int64, front: Int64, entries: Int64
+) -> None:
+    """Row s of the front: the paths to each node from the s-th time with starts in steps [begin, end) or a later one."""
     suffix[:] = 0
     for node in range(shape.parent.size):
         suffix[shape.depth[node], node] = 1
-    for i in range(end - 1, begin - 1, -1):
-        node = steps.node[i]
-        if node < 0:
-            depth = shape.depth[-node]
-            suffix[depth, -node : -node + shape.size[-node]] = 0
-            continue
-        depth = shape.depth[node]
-        for k in range(node, node + shape.size[node]):
-            suffix[depth - 1, k] += suffix[depth, k]
-        if depth == 1:
-            front[starts] = suffix[0]
-            starts -= 1
+    while end > begin:
+        first = end - 1
+        starts = steps.leaving[first] >= 0
+        while first > begin and not steps.last[first - 1]:
+            first -= 1
+            starts |= steps.leaving[first] >= 0
+        for k in range(entries_of(shape, steps, first, end, entries) - 1, -1, -1):
+            node = entries[k]
+            if node < 0:
+                suffix[shape.depth[-node], -node : -node + shape.size[-node]] = 0
+            else:
+                depth = shape.depth[node]
+                for other in range(node, node + shape.size[node]):
+                    suffix[depth - 1, other] += suffix[depth, other]
+        if starts:
+            front[rows] = suffix[0]
+            rows -= 1
+        end = first
 
 
 @njit(cache=True, nogil=True)
-def multiply_windows(shape: Shape, steps: Steps, out: Found) -> int:
-    """The two-stack product on a tree; see `counters.multiply_windows`. All queries begin with the same step."""
-    written = 0
+def multiply_windows(shape: Shape, steps: Steps, out: Found, filled: Int64) -> None:
+    """The two-stack product on a tree; see `counters.multiply_windows`. All queries begin with the same step, and the
+    starts of one time leave together."""
     nodes, depths = shape.path.shape
     back, suffix = np.zeros((nodes, depths), np.int64), np.zeros((depths, nodes), np.int64)
     front = np.zeros((256, nodes), np.int64)
-    touched = np.zeros(nodes, np.bool_)
-    pending = np.empty(nodes, np.int64)
+    entries = np.empty(most_entries(shape, steps), np.int64)
     for group in range(steps.offsets.size - 1):
-        begin, end = steps.offsets[group], steps.offsets[group + 1]
-        # Starts are told by their steps: first is the step of the first start in the window, ahead of `turned` the
-        # front's starts, of which `left` are in the window.
-        first, turned, left, rows, active, waiting = begin, begin, 0, 0, 0, 0
+        begin = steps.offsets[group]
+        # Of the `active` times with starts in the window the earliest `left` are in front; the next one is at `oldest`.
+        oldest, turned, left, rows, active = begin, begin, 0, 0, 0
         reset(shape, back)
-        for i in range(begin, end):
+        while begin < steps.offsets[group + 1]:
+            end = end_of_time(steps, begin)
+            stamp = steps.stamp[begin]
             while active > 0:
-                while steps.node[first] < 0 or shape.depth[steps.node[first]] != 1:
-                    first += 1
-                if steps.leaving[first] > steps.stamp[i]:
+                while steps.leaving[oldest] < 0:
+                    oldest += 1
+                if steps.leaving[oldest] > stamp:
                     break
                 if left == 0:
                     if active >= front.shape[0]:
                         front = np.zeros((2 * active, nodes), np.int64)
-                    turn(shape, steps, turned, i, active, suffix, front)
-                    turned, left, rows = i, active, active
+                    turn(shape, steps, turned, begin, active, suffix, front, entries)
+                    turned, left, rows = begin, active, active
                     reset(shape, back)
                 left -= 1
                 active -= 1
-                first += 1
+                oldest = end_of_time(steps, oldest)
             row = rows - left + 1 if left > 0 else 0
-            node = steps.node[i]
-            if node < 0:
-                back[-node] = 0
-            else:
-                parent, depth = shape.parent[node], shape.depth[node]
-                if shape.ends[node] and not touched[node] and through(shape, front, row, back, parent) > 0:
-                    touched[node] = True
-                    pending[waiting] = node
-                    waiting += 1
-                for p in range(depth):
-                    back[node, p] += back[parent, p]
-                active += depth == 1
-            if steps.seal[i]:
-                for k in range(waiting):
-                    node = pending[k]
-                    touched[node] = False
-                    out.node[written] = node
-                    out.group[written] = group
-                    out.stamp[written] = steps.stamp[i]
-                    out.total[written] = through(shape, front, row, back, node)
-                    written += 1
-                waiting = 0
-    return written
+            for k in range(entries_of(shape, steps, begin, end, entries)):
+                node = entries[k]
+                if node < 0:
+                    back[-node] = 0
+                    continue
+                parent = shape.parent[node]
+                reached = shape.ends[node] and through(shape, front, row, back, parent) > 0
+                for depth in range(shape.depth[node]):
+                    back[node, depth] += back[parent, depth]
+                if reached:
+                    write(out, filled, shape, node, group, stamp, through(shape, front, row, back, node))
+            for i in range(begin, end):
+                if steps.leaving[i] >= 0:
+                    active += 1
+                    break
+            begin = end
