@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -17,6 +17,7 @@ from rich.text import Text
 from streamsift.api import Query, query
 from streamsift.errors import QueryError, SetupError, StreamsiftError
 from streamsift.jobs import Columns, LocalJob, SparkJob
+from streamsift.physical.choices import Cache, Condense, CountBy, PlanShape
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help="Find patterns in event streams."
@@ -71,12 +72,21 @@ GivenFormat = Annotated[
 EngineOption = Annotated[
     Engine, typer.Option("--engine", help="Spark (local mode or --master), or the same engine in this process.")
 ]
-StrategyOption = Annotated[
-    str, typer.Option("--strategy", help="How AGG counts: auto, prefix, sem, two-stack, pairs or detect.")
+PlanOption = Annotated[PlanShape, typer.Option("--plan", help="The tree of joins: the cheapest, or a shape.")]
+CondenseOption = Annotated[
+    Condense, typer.Option("--condense", help="Compare events of equal values once: where it pays, always, or never.")
 ]
+CacheOption = Annotated[
+    Cache, typer.Option("--cache", help="Keep answers of inner sub-patterns: where it pays, always, or never.")
+]
+StrategyOption = Annotated[CountBy, typer.Option("--strategy", help="How AGG counts: the cheapest way, or this one.")]
 Master = Annotated[
     str | None, typer.Option("--master", help="A Spark master URL; all cores of this machine if not given.")
 ]
+
+
+def _choices(plan: PlanShape, condense: Condense, cache: Cache, strategy: CountBy) -> dict[str, Any]:
+    return {"plan": plan.value, "condense": condense.value, "cache": cache.value, "strategy": strategy.value}
 
 
 @app.command()
@@ -96,10 +106,13 @@ def run(
     bad_rows: Annotated[
         BadRows, typer.Option("--bad-rows", help="Rows without a usable time: fail, or drop and count them.")
     ] = BadRows.FAIL,
+    plan: PlanOption = PlanShape.AUTO,
+    condense: CondenseOption = Condense.AUTO,
+    cache: CacheOption = Cache.AUTO,
+    strategy: StrategyOption = CountBy.AUTO,
     input_format: GivenFormat = None,
     engine: EngineOption = Engine.SPARK,
     master: Master = None,
-    strategy: StrategyOption = "auto",
 ) -> None:
     """Run a query on files and show or write its result. Several queries share one pass; --output is a directory."""
     queries = _read_queries(query_files)
@@ -109,7 +122,7 @@ def run(
         raise SetupError(f"{output} is there already; remove it or choose another name")
     if output is not None and not output.parent.is_dir():
         raise SetupError(f"no such directory: {output.parent}")
-    columns = Columns(time, type, order, bad_rows.value, strategy)
+    columns = Columns(time, type, order, bad_rows.value, _choices(plan, condense, cache, strategy))
     job = _job(engine, parsed, input, input_format, columns, master)
     with job:
         if len(queries) > 1:
@@ -125,21 +138,25 @@ def run(
 
 @app.command()
 def explain(
-    query_file: QueryFile,
+    query_files: QueryFiles,
     input: Input,
     time: Time,
     type: Type = None,
     order: Order = None,
+    plan: PlanOption = PlanShape.AUTO,
+    condense: CondenseOption = Condense.AUTO,
+    cache: CacheOption = Cache.AUTO,
+    strategy: StrategyOption = CountBy.AUTO,
     input_format: GivenFormat = None,
     engine: EngineOption = Engine.SPARK,
     master: Master = None,
-    strategy: StrategyOption = "auto",
 ) -> None:
-    """Show what would run, stage by stage, and why. Reads no more than the input's schema."""
-    parsed = _read_query(query_file)
-    columns = Columns(time, type, order, "fail", strategy)
+    """Show what would run, stage by stage, and why; of several queries, what they share. Reads only the schema."""
+    queries = _read_queries(query_files)
+    parsed = next(iter(queries.values()))
+    columns = Columns(time, type, order, "fail", _choices(plan, condense, cache, strategy))
     with _job(engine, parsed, input, input_format, columns, master) as job:
-        print(job.explain())
+        print(job.explain() if len(queries) == 1 else job.explain_many(queries))
 
 
 @app.command()

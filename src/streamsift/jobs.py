@@ -17,7 +17,7 @@ from rich.console import Console
 
 from streamsift.api import Query
 from streamsift.errors import BadRowsWarning
-from streamsift.many import run_many
+from streamsift.many import explain_many, run_many
 from streamsift.runtime.sources import file_format, read_schema, read_table
 from streamsift.view.lines import flat_table, json_lines
 from streamsift.view.progress import progress
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which columns play which part, what happens to rows without a usable time, and how an aggregation counts."""
+    """Which columns play which part, what happens to rows without a usable time, and the caller's choices."""
 
     time: str
     type: str | None
     order: str | None
     bad_rows: Any
-    strategy: str = "auto"
+    choices: dict[str, Any] = field(default_factory=dict)
 
     def parts(self) -> dict[str, Any]:
         return {"time": self.time, "type": self.type, "order": self.order}
 
     def binding(self) -> dict[str, Any]:
-        return {**self.parts(), "strategy": self.strategy}
+        return {**self.parts(), **self.choices}
 
 
 @dataclass(slots=True)
@@ -70,6 +70,9 @@ class LocalJob:
 
     def explain(self) -> str:
         return self.query.explain(read_schema(self.path, self.given_format), **self.columns.binding())
+
+    def explain_many(self, queries: Mapping[str, Query]) -> str:
+        return explain_many(queries, read_schema(self.path, self.given_format), **self.columns.parts())
 
     def show(self, limit: int) -> None:
         result = self._result()
@@ -152,6 +155,9 @@ class SparkJob:
 
     def explain(self) -> str:
         return self.query.explain(self._events(), **self.columns.binding())
+
+    def explain_many(self, queries: Mapping[str, Query]) -> str:
+        return explain_many(queries, self._events(), **self.columns.parts())
 
     def show(self, limit: int) -> None:
         result, report = self._result()

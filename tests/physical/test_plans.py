@@ -64,8 +64,11 @@ def test_a_strategy_that_cannot_count_a_query(strategy: str) -> None:
     query = ss.query("PATTERN SEQ(A a, B b, !C c) AGG COUNT WITHIN 30")
     with pytest.raises((ss.UnsupportedQuery, ss.QueryError), match="strategy"):
         query.explain(SCHEMA, time="ts", type="kind", strategy=strategy)
+
+
+def test_a_strategy_is_for_aggregations() -> None:
     with pytest.raises(ss.QueryError, match="AGG"):
-        ss.query("PATTERN SEQ(A a, B b)").explain(SCHEMA, time="ts", type="kind", strategy=strategy)
+        ss.query("PATTERN SEQ(A a, B b)").explain(SCHEMA, time="ts", type="kind", strategy="sem")
 
 
 def test_refusals() -> None:

@@ -1,7 +1,8 @@
 """Bound query to physical plan, and the explanation of both."""
 
+from streamsift.physical.choices import ChoiceNames, Choices, choices
 from streamsift.physical.explain import explain
 from streamsift.physical.plan import AggregatePlan, DetectPlan, Plan
 from streamsift.physical.planner import plan
 
-__all__ = ["AggregatePlan", "DetectPlan", "Plan", "explain", "plan"]
+__all__ = ["AggregatePlan", "ChoiceNames", "Choices", "DetectPlan", "Plan", "choices", "explain", "plan"]

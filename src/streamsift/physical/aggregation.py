@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from streamsift.errors import QueryError, UnsupportedQuery
+from streamsift.errors import UnsupportedQuery
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_expression
+from streamsift.physical.choices import CountBy
 from streamsift.physical.plan import (
     AggregatePlan,
     Alternative,
@@ -33,10 +34,10 @@ MEANING = {
 }
 
 
-def aggregation(detection: DetectPlan, strategy: str = "auto") -> AggregatePlan:
-    """The plan of a query with AGG. `strategy` is "auto" or the name of one that every alternative must allow."""
-    query = detection.query
-    asked = None if strategy == "auto" else _asked(strategy)
+def aggregation(detection: DetectPlan) -> AggregatePlan:
+    """The plan of a query with AGG. A strategy that the caller chose must be possible for every alternative."""
+    query, chosen_by_caller = detection.query, detection.choices.strategy
+    asked = None if chosen_by_caller is CountBy.AUTO else Strategy(chosen_by_caller.value)
     branches: list[Branch] = []
     reasons: list[str] = []
     for number, alternative in enumerate(detection.alternatives, start=1):
@@ -54,14 +55,6 @@ def aggregation(detection: DetectPlan, strategy: str = "auto") -> AggregatePlan:
         prefix = f"alternative {number}: " if len(detection.alternatives) > 1 else ""
         reasons += [prefix + line for line in _reasons(query, alternative, chosen, asked, obstacles)]
     return AggregatePlan(query, tuple(branches), detection, (*reasons, *_key_reasons(query, branches)))
-
-
-def _asked(strategy: str) -> Strategy:
-    try:
-        return Strategy(strategy)
-    except ValueError:
-        known = ", ".join(repr(s.value) for s in Strategy)
-        raise QueryError(f"strategy={strategy!r}", hint=f"it is 'auto', {known}.") from None
 
 
 # --- what each strategy can do -----------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from streamsift.logical.bound import BoundQuery, Expr
+from streamsift.physical.choices import Choices
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,7 @@ class DetectPlan:
     alternatives: tuple[Alternative, ...]
     keys: tuple[str, ...]
     reasons: tuple[str, ...]
+    choices: Choices = Choices()
 
 
 class Strategy(Enum):

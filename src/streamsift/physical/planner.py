@@ -12,29 +12,32 @@ from streamsift.logical import bound as b
 from streamsift.logical.expressions import variables_of
 from streamsift.optimizer.drop_implied_equalities import Side, column_sides
 from streamsift.physical.aggregation import aggregation
+from streamsift.physical.choices import Choices, CountBy
 from streamsift.physical.plan import Alternative, DetectPlan, Edge, Limit, Negation, Pair, Plan, Step
 
+DEFAULTS = Choices()
 MOST_ALTERNATIVES = 1_000
 MOST_NEGATED_EVENTS = 62  # the search for them keeps a bit for each in one integer
 _MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def plan(query: b.BoundQuery, strategy: str = "auto") -> Plan:
-    """The plan for a query; `strategy` is how an aggregation counts."""
-    found = detection(query)
+def plan(query: b.BoundQuery, choices: Choices = DEFAULTS) -> Plan:
+    """The plan for a query."""
+    found = detection(query, choices)
     if query.aggregates:
-        return aggregation(found, strategy)
-    if strategy != "auto":
-        raise QueryError(f"strategy={strategy!r}", hint="only a query with AGG has a choice of strategies.")
+        return aggregation(found)
+    if choices.strategy is not CountBy.AUTO:
+        hint = "only a query with AGG has a choice of strategies."
+        raise QueryError(f'strategy="{choices.strategy.value}"', hint=hint)
     return found
 
 
-def detection(query: b.BoundQuery) -> DetectPlan:
+def detection(query: b.BoundQuery, choices: Choices) -> DetectPlan:
     """Detection, left to right, one alternative for each choice at the ORs."""
     _refuse_what_is_not_evaluated(query)
     alternatives = tuple(_alternative(query, node) for (node,) in or_free_forms(query.pattern))
     keys = _shared_columns(query, alternatives)
-    return DetectPlan(query, alternatives, keys, tuple(_reasons(alternatives, keys)))
+    return DetectPlan(query, alternatives, keys, tuple(_reasons(alternatives, keys)), choices)
 
 
 def _refuse_what_is_not_evaluated(query: b.BoundQuery) -> None:

@@ -49,7 +49,7 @@ def _timeline(plan: AggregatePlan, events: Events, clock: Clock, groups: Groups,
     for branch in plan.branches:
         match branch.strategy:
             case Strategy.DETECT:
-                _paint_matches(canvas, branch.alternative, events, clock, groups, measures)
+                _paint_matches(canvas, plan, branch.alternative, events, clock, groups, measures)
             case Strategy.PAIRS:
                 _paint_pairs(canvas, branch, events, clock, groups, measures)
             case _:
@@ -79,12 +79,18 @@ def _shows_changes(query: BoundQuery) -> bool:
 
 
 def _paint_matches(
-    canvas: Canvas, alternative: Alternative, events: Events, clock: Clock, groups: Groups, measures: Measures
+    canvas: Canvas,
+    plan: AggregatePlan,
+    alternative: Alternative,
+    events: Events,
+    clock: Clock,
+    groups: Groups,
+    measures: Measures,
 ) -> None:
     """Detects, then aggregates: a chunk of matches at a time."""
     place_of_row = _places_of_rows(events)
     enter, leave = _leaves_of_places(canvas, events, clock, groups)
-    for rows in match_rows(alternative, events):
+    for rows in match_rows(alternative, events, plan.detection.choices):
         places = rows if place_of_row is None else place_of_row[rows]
         first, last = places.min(axis=0), places.max(axis=0)
         keep = groups.of_place[first] >= 0

@@ -265,7 +265,7 @@ def reset(shape: Shape, back: Int64) -> None:
 def turn(
     shape: Shape, steps: Steps, begin: int, end: int, rows: int, suffix: Int64, front: Int64, entries: Int64
 ) -> None:
-    """Row s of the front: the paths to each node from the s-th time with starts in steps [begin, end) or a later one."""
+    """Row s of the front: the paths to each node from the s-th time with starts in [begin, end) or a later one."""
     suffix[:] = 0
     for node in range(shape.parent.size):
         suffix[shape.depth[node], node] = 1
