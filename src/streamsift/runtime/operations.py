@@ -20,7 +20,7 @@ from streamsift.runtime.candidates import candidates
 from streamsift.runtime.clock import NEVER, Clock, leaving_of
 from streamsift.runtime.codes import group_codes
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Int32, Int64, group_entries
+from streamsift.runtime.kernels import Int8, Int32, Int64, group_entries
 
 NO_SEAL = -1 << 62
 
@@ -29,7 +29,7 @@ class Operations(NamedTuple):
     """Operations [m], those of a key side by side; starts are those that add to prefix 1, in the same order."""
 
     offsets: Int64  # [keys + 1] the operations of each key
-    level: np.ndarray  # int8: p adds to prefix p, -p empties it
+    level: Int8  # p adds to prefix p, -p empties it
     place: Int32
     stamp: Int64  # before it, what leaves up to here is gone
     seal: Int64  # after the last operation of a time at which matches may end: the stamp of its row; else NO_SEAL
@@ -71,12 +71,13 @@ def lay_out(branch: Branch, events: Events, clock: Clock, groups: Groups) -> Lay
     leaving[positive[0]] = clock.leaves(positive[0])
     since = _since(alternative, events, keys, positive[0], at_edge)
     offsets = np.append(np.flatnonzero(np.diff(key, prepend=-1)), key.size)
+    stamp, seal = stamps_and_seals(places, level, key, events.rank, clock.own, clock.shown, levels)
     operations = Operations(
         offsets=offsets,
         level=level,
         place=places,
-        stamp=np.where(level == levels, clock.own[places], clock.shown[places]),
-        seal=_seals(events, clock, places, level, key, levels),
+        stamp=stamp,
+        seal=seal,
         first_start=np.searchsorted(starts, offsets),
         leaving=leaving[places[starts]],
         since=since[places[starts]],
@@ -95,7 +96,7 @@ def _beyond(keys: Int32) -> int:
     return int(keys.max(initial=-1)) + 1
 
 
-def _order(rank: Int32, level: np.ndarray, key: Int32, levels: int) -> Int64:
+def _order(rank: Int32, level: Int8, key: Int32, levels: int) -> Int64:
     """By key, time, then longer prefixes and emptying first; places ascend. Operations without a key are left out."""
     # Steps have their places in order, so this is a merge of few sorted runs.
     within = 2 * (levels - np.abs(level)).astype(np.int64) + (level > 0)
@@ -107,18 +108,23 @@ def _order(rank: Int32, level: np.ndarray, key: Int32, levels: int) -> Int64:
     return order
 
 
-def _seals(events: Events, clock: Clock, places: Int32, level: np.ndarray, key: Int32, levels: int) -> Int64:
-    seal = np.full(places.size, NO_SEAL, np.int64)
-    if not places.size:
-        return seal
-    rank = events.rank[places]
-    new = np.ones(places.size, np.bool_)
-    new[1:] = (rank[1:] != rank[:-1]) | (key[1:] != key[:-1])
-    first = np.flatnonzero(new)
-    last = np.append(first[1:] - 1, places.size - 1)
-    ends = level[first] == levels
-    seal[last[ends]] = clock.shown[places[last[ends]]]
-    return seal
+@njit(cache=True, nogil=True)
+def stamps_and_seals(
+    places: Int32, level: Int8, key: Int32, rank: Int32, own: Int64, shown: Int64, levels: int
+) -> tuple[Int64, Int64]:
+    """Operations.stamp and Operations.seal. Of the operations of one time those that end matches come first."""
+    stamp, seal = np.empty(places.size, np.int64), np.empty(places.size, np.int64)
+    ends = False
+    is_first = True
+    for i in range(places.size):
+        if is_first:
+            ends = level[i] == levels
+        is_first = (
+            i + 1 == places.size or key[i + 1] != key[i] or rank[places[i + 1]] != rank[places[i]]
+        )  # of the next time
+        stamp[i] = own[places[i]] if level[i] == levels else shown[places[i]]
+        seal[i] = shown[places[i]] if ends and is_first else NO_SEAL
+    return stamp, seal
 
 
 # --- negations at the edges of the window --------------------------------------------------------------------------
