@@ -85,6 +85,23 @@ Master = Annotated[
 ]
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        from streamsift import __version__
+
+        print(f"streamsift {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version, and end.")
+    ] = False,
+) -> None:
+    """What stands before a command."""
+
+
 def _choices(plan: PlanShape, condense: Condense, cache: Cache, strategy: CountBy) -> dict[str, Any]:
     return {"plan": plan.value, "condense": condense.value, "cache": cache.value, "strategy": strategy.value}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pyarrow as pa
 import pytest
 
@@ -40,6 +42,8 @@ EXPLAINED = {
     "aggregate_pairs": "PATTERN SEQ(A a, B b, C c) WHERE a.price < b.price AND b.name = c.name AGG COUNT WITHIN 30",
     "aggregate_detect": "PATTERN SEQ(A a, B b, C c) WHERE a.price < c.price AGG COUNT WITHIN 30 EMIT CHANGES",
     "aggregate_alternatives": "PATTERN SEQ(A a, B b) | AND(C c, D d) AGG COUNT, SUM(a.price) WITHIN 30",
+    "crossed_negation": "PATTERN SEQ(A a, AND(B b, !SEQ(B x, C c), !SEQ(E e, !F f)), D d) WITHIN 30",
+    "count_window_negation": "PATTERN SEQ(A a, !B b) PARTITION BY name WITHIN 5 EVENTS",
     "two_keys": "PATTERN SEQ(A a, B b) WHERE [id] AND [name] AND a.id > b.price",
 }
 
@@ -48,6 +52,12 @@ EXPLAINED = {
 def test_explain(name: str) -> None:
     type_column = None if name == "no_type_column" else "kind"
     check_golden(f"explain/{name}.txt", ss.query(EXPLAINED[name]).explain(SCHEMA, time="ts", type=type_column))
+
+
+@pytest.mark.parametrize("cache", ["on", "off"])
+def test_explain_says_what_is_cached(cache: Literal["on", "off"]) -> None:
+    explained = ss.query(EXPLAINED["negation"]).explain(SCHEMA, time="ts", type="kind", cache=cache)
+    check_golden(f"explain/cache_{cache}.txt", explained)
 
 
 REFUSED = {

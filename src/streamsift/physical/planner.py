@@ -9,9 +9,11 @@ from math import prod
 
 from streamsift.errors import QueryError, Span, UnsupportedQuery
 from streamsift.logical import bound as b
+from streamsift.logical.columns import kind_of
 from streamsift.logical.expressions import variables_of
 from streamsift.optimizer.drop_implied_equalities import Side, column_sides
 from streamsift.physical.aggregation import aggregation
+from streamsift.physical.caching import with_caching
 from streamsift.physical.choices import Choices, CountBy
 from streamsift.physical.plan import Alternative, DetectPlan, Edge, Limit, Negation, Pair, Plan, Step
 
@@ -112,12 +114,7 @@ def _alternative(query: b.BoundQuery, node: b.Node) -> Alternative:
     is_outermost_and = isinstance(node, b.Conjunction)
     upper = Limit(Edge.MATCH_END if is_outermost_and else Edge.WINDOW_END)
     steps, negations = _Scope(query, b.ROOT_SCOPE, {}, {}).plan(node, Limit(Edge.WINDOW_START), upper)
-    alternative = Alternative(query, steps, negations)
-    last = len(steps) - 1
-    if not alternative.is_sequence:
-        # An event of the match may lie inside a negation's interval, and does not forbid itself: all must be bound.
-        return replace(alternative, negations=tuple(replace(n, ready=last) for n in negations))
-    return alternative
+    return with_caching(Alternative(query, steps, negations))
 
 
 @dataclass(slots=True)
@@ -139,9 +136,16 @@ class _Scope:
         self._walk(node, (), lower, upper, place, after, found)
         predicates = self._predicates(place)
         steps = tuple(_step(predicates, v, place, after[v]) for v, p in place.items() if p >= first)
-        last = len(place) - 1
-        negations = tuple(self._negation(negated, low, high, place, last) for negated, low, high in found)
-        return steps, negations
+        negations = [self._negation(negated, low, high, place) for negated, low, high in found]
+        return steps, tuple(replace(n, ready=self._ready(n, steps, first)) for n in negations)
+
+    def _ready(self, negation: Negation, around: tuple[Step, ...], first: int) -> int:
+        """The step after which all is bound that a negation refers to, or that does not count in its interval."""
+        last = first + len(around) - 1
+        if self.scope == b.ROOT_SCOPE and not (negation.lower.steps and negation.upper.steps):
+            return last  # an edge of the window follows from the whole match
+        used = {*negation.steps_used(), *negation.crossed(around, first)}
+        return max(first, *(step for step in used if step <= last))
 
     def _predicates(self, place: dict[int, int]) -> list[b.Predicate]:
         """The scope's own predicates, without equalities that others imply.
@@ -158,7 +162,21 @@ class _Scope:
                     continue
                 self.equal[right] = left
             needed.append(predicate)
-        return needed
+        constants = self._implied_constants(own)
+        fixed = {_fixed_column(p) for p in (*own, *constants)} - {None}
+        return [*(p for p in needed if not fixed.issuperset(column_sides(p) or (None,))), *constants]
+
+    def _implied_constants(self, own: list[b.Predicate]) -> list[b.Predicate]:
+        """`a.x = 1` for every `a.x` that equals a `b.x` of which that is asked: fewer candidates, before any join."""
+        found: list[b.Predicate] = []
+        columns = {side for predicate in own for side in column_sides(predicate) or ()}
+        for predicate in own:
+            fixed = _fixed_column(predicate)
+            if fixed is not None:
+                for variable, name in sorted(columns - {fixed}):
+                    if self._representative((variable, name)) == self._representative(fixed):
+                        found += _about(predicate, variable, name, self.query)
+        return found
 
     def _representative(self, side: Side) -> Side:
         while side in self.equal:
@@ -193,12 +211,10 @@ class _Scope:
                     high = Limit(Edge.BEFORE, behind) if behind else upper
                     self._walk(child, before or preceding, low, high, place, after, found)
 
-    def _negation(self, negated: b.Negated, lower: Limit, upper: Limit, place: dict[int, int], last: int) -> Negation:
+    def _negation(self, negated: b.Negated, lower: Limit, upper: Limit, place: dict[int, int]) -> Negation:
         inner = _Scope(self.query, negated.scope, place, dict(self.equal))
         steps, negations = inner.plan(negated.child, lower, upper)
-        at_an_edge = not (lower.steps and upper.steps)
-        used = {*lower.steps, *upper.steps} | {step for step in _steps_used(steps, negations) if step <= last}
-        return Negation(len(place), lower, upper, steps, negations, last if at_an_edge else max(used))
+        return Negation(len(place), lower, upper, steps, negations, ready=len(place) - 1)
 
 
 def _leaves(node: b.Node) -> list[int]:
@@ -212,15 +228,23 @@ def _leaves(node: b.Node) -> list[int]:
             return []
 
 
-def _steps_used(steps: tuple[Step, ...], negations: tuple[Negation, ...]) -> set[int]:
-    """The steps that predicates and bounds of a sub-pattern refer to."""
-    used: set[int] = set()
-    for step in steps:
-        used |= {pair.earlier for pair in (*step.lookup, *step.pairs)} | set(step.reads)
-    for negation in negations:
-        used |= {*negation.lower.steps, *negation.upper.steps}
-        used |= _steps_used(negation.steps, negation.negations)
-    return used
+def _fixed_column(predicate: b.Predicate) -> Side | None:
+    """The column of a predicate `column = constant`."""
+    match predicate.expression:
+        case b.Operation(op="=", operands=(b.Column() as column, b.Constant())):
+            return column.variable, column.name
+    return None
+
+
+def _about(predicate: b.Predicate, variable: int, name: str, query: b.BoundQuery) -> list[b.Predicate]:
+    """A predicate `column = constant`, made one on another column that equals it, if that is of the same kind."""
+    assert isinstance(predicate.expression, b.Operation)
+    column, constant = predicate.expression.operands
+    assert isinstance(column, b.Column)
+    if name == b.TIME or kind_of(query.schema.field(name).type) is not column.kind:
+        return []
+    operands = (replace(column, variable=variable, name=name), constant)
+    return [replace(predicate, expression=replace(predicate.expression, operands=operands), variables=(variable,))]
 
 
 # --- steps -------------------------------------------------------------------------------------------------------
@@ -295,8 +319,6 @@ def _reasons(alternatives: tuple[Alternative, ...], keys: tuple[str, ...]) -> li
     longest = max(len(alternative.steps) for alternative in alternatives)
     if len(alternatives) > 1:
         reasons.append(f"OR: its {len(alternatives)} choices are found one after the other")
-    if longest > 1:
-        reasons.append("left to right: each step looks ahead from the event before it, within the window of the first")
     if any(alternative.negations for alternative in alternatives):
         reasons.append("negations: outer events first, then a search inside the interval that ends at the first hit")
     if keys:

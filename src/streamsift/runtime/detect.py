@@ -69,14 +69,14 @@ def _chunks(plan: Alternative, events: Events, choices: Choices, chunk: int) -> 
     The tree that looks ahead from the first event has a search of its own, for plain sequences.
     """
     if plan.negations and choices.plan in (PlanShape.AUTO, PlanShape.LEFT):
-        for found in NestedSearch(plan, events, chunk).matches():
+        for found in NestedSearch(plan, events, chunk, choices.cache).matches():
             yield events.rows[found]
         return
     places = candidates(Alternative(plan.query, plan.steps, ()), events)
     if events.width < 0 or not all(part.size for part in places):
         return
     if plan.negations:
-        nested = NestedSearch(plan, events, chunk)
+        nested = NestedSearch(plan, events, chunk, choices.cache)
         yield from AdaptiveSearch(plan, events, places, choices, chunk, allowed=nested.allowed).matches()
     elif not plan.is_sequence:
         yield from AdaptiveSearch(plan, events, places, choices, chunk).matches()

@@ -50,8 +50,10 @@ def _nullable(data_type: pa.DataType) -> pa.DataType:
 def session_settings(df: DataFrame) -> dict[str, Any]:
     """How this session reads names and timestamps, as `bind` takes it."""
     conf = df.sparkSession.conf
+    case_sensitive = conf.get("spark.sql.caseSensitive") == "true"
     return {
-        "case_sensitive": conf.get("spark.sql.caseSensitive") == "true",
+        "case_sensitive": case_sensitive,
+        "distinct_case": case_sensitive,
         "zone": _zone(conf.get("spark.sql.session.timeZone") or "UTC"),
     }
 

@@ -1,0 +1,23 @@
+"""Parts of a plan in, words for people out: all sections of explain use the same ones."""
+
+from __future__ import annotations
+
+from streamsift.logical import bound as b
+from streamsift.logical.describe import describe_expression
+from streamsift.physical.plan import Edge, Limit, Negation, Pair, Step
+
+
+def describe_limit(query: b.BoundQuery, limit: Limit, chain: tuple[Step, ...]) -> str:
+    names = ", ".join(query.variables[chain[step].variable].name for step in limit.steps)
+    if limit.edge is Edge.WINDOW_START and query.window is None:
+        return "from the beginning"
+    return f"{limit.edge.value} {names}".rstrip()
+
+
+def describe_pair(pair: Pair, variables: tuple[b.Variable, ...]) -> str:
+    earlier, this = (describe_expression(side, variables) for side in (pair.earlier_side, pair.this_side))
+    return f"{earlier} {pair.op} {this}"
+
+
+def describe_test(negation: Negation) -> str:
+    return "ends at the first hit" + (", Arrow checks its candidates" if negation.needs_arrow else "")
