@@ -61,9 +61,10 @@ def lay_out(branch: Branch, events: Events, clock: Clock, groups: Groups) -> Lay
     places = np.concatenate([part for part, _ in parts])
     level = np.concatenate([np.full(part.size, number, np.int8) for part, number in parts])
     key = keys[places]
-    if levels == 1 and not branch.alternative.query.group_by:
-        # A single event without a key is a match; no negated event equals it.
-        key = np.where((key < 0) & (level > 0), _beyond(keys) + np.arange(key.size), key).astype(np.int32)
+    if levels == 1:
+        # A single event without a key is a match, if it has a group; no negated event equals it.
+        unequalled = (key < 0) & (level > 0) & (groups.of_place[places] >= 0)
+        key = np.where(unequalled, _beyond(keys) + np.arange(key.size), key).astype(np.int32)
     order = _order(events.rank[places], level, key, levels)
     places, level, key = places[order], level[order], key[order]
     starts = np.flatnonzero(level == 1)
