@@ -107,7 +107,7 @@ def _paint_pairs(
     layout = lay_out(branch, events, clock, groups)
     enter, leave = _leaves_of_places(canvas, events, clock, groups)
     index = index_of(branch, layout, events)
-    paint_pairs(canvas, layout, index, loads_of(branch, measures), enter, leave)
+    paint_pairs(canvas, layout, index, loads_of(branch, measures), events.window is not None, enter, leave)
 
 
 def _leaves_of_places(canvas: Canvas, events: Events, clock: Clock, groups: Groups) -> tuple[Int64, Int64]:

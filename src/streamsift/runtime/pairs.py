@@ -100,7 +100,9 @@ def _ranges(
 Tree = Totals  # the trees of all levels side by side: that of a level with n leaves has rows [2 base, 2 base + 2 n)
 
 
-def paint_pairs(canvas: Canvas, layout: Layout, index: Index, loads: Loads, enter: Int64, leave: Int64) -> None:
+def paint_pairs(
+    canvas: Canvas, layout: Layout, index: Index, loads: Loads, has_window: bool, enter: Int64, leave: Int64
+) -> None:
     """`enter` [places] and `leave` [places] are the leaves of the canvas where a match that ends or begins there is
     first and no longer counted."""
     nodes = 2 * int(index.base[-1])
@@ -109,7 +111,6 @@ def paint_pairs(canvas: Canvas, layout: Layout, index: Index, loads: Loads, ente
         np.zeros((nodes, loads.real_levels.size), np.float64),
         np.full((nodes, loads.least_levels.size), NOTHING, np.int64),
     )
-    has_window = bool((layout.operations.leaving != NEVER).any())
     operations = layout.operations
     run_keys(operations, layout.levels, index, loads, has_window, tree, enter, leave, canvas.nodes, canvas.ends)
 

@@ -256,9 +256,9 @@ def through(shape: Shape, front: Int64, row: int, back: Int64, node: int) -> int
 
 @njit(cache=True, nogil=True)
 def reset(shape: Shape, back: Int64) -> None:
-    back[:] = 0
     for node in range(shape.parent.size):
-        back[node, shape.depth[node]] = 1
+        for depth in range(back.shape[1]):
+            back[node, depth] = depth == shape.depth[node]
 
 
 @njit(cache=True, nogil=True)
@@ -266,9 +266,9 @@ def turn(
     shape: Shape, steps: Steps, begin: int, end: int, rows: int, suffix: Int64, front: Int64, entries: Int64
 ) -> None:
     """Row s of the front: the paths to each node from the s-th time with starts in [begin, end) or a later one."""
-    suffix[:] = 0
     for node in range(shape.parent.size):
-        suffix[shape.depth[node], node] = 1
+        for depth in range(suffix.shape[0]):
+            suffix[depth, node] = depth == shape.depth[node]
     while end > begin:
         first = end - 1
         starts = steps.leaving[first] >= 0
@@ -284,7 +284,8 @@ def turn(
                 for other in range(node, node + shape.size[node]):
                     suffix[depth - 1, other] += suffix[depth, other]
         if starts:
-            front[rows] = suffix[0]
+            for node in range(shape.parent.size):
+                front[rows, node] = suffix[0, node]
             rows -= 1
         end = first
 
