@@ -167,7 +167,7 @@ def most_in_window(shape: Shape, steps: Steps) -> float:
     return bound
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def entries_of(shape: Shape, steps: Steps, begin: int, end: int, entries: Int64) -> int:
     """What the events [begin, end) of one time do, in order; returns how many entries that are.
 
@@ -190,7 +190,7 @@ def entries_of(shape: Shape, steps: Steps, begin: int, end: int, entries: Int64)
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def end_of_time(steps: Steps, begin: int) -> int:
     while not steps.last[begin]:
         begin += 1
@@ -254,7 +254,7 @@ def through(shape: Shape, front: Int64, row: int, back: Int64, node: int) -> int
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def reset(shape: Shape, back: Int64) -> None:
     for node in range(shape.parent.size):
         for depth in range(back.shape[1]):
