@@ -34,7 +34,8 @@ def aggregate(plan: AggregatePlan, events: Events) -> Iterator[pa.RecordBatch]:
     clock = clock_of(query, events)
     groups = groups_of(query, events, clock)
     measures, decoders = measures_of(query, plan.alternatives, events)
-    timeline = _timeline(plan, events, clock, groups, measures)
+    with np.errstate(over="ignore", invalid="ignore"):  # integers may wrap: the doubles beside them tell
+        timeline = _timeline(plan, events, clock, groups, measures)
     rows = result_rows(query, clock, timeline, decoders, lambda: _relevant_stamps(plan, events, clock))
     if rows.stamp.size:
         yield result_batch(query, aggregate_schema(query), events, clock, groups, rows, decoders)

@@ -16,7 +16,7 @@ from streamsift.runtime.clock import clock_of
 from streamsift.runtime.events import BadRows, prepare
 from streamsift.runtime.execute import execute
 from streamsift.runtime.measures import Totals, measures_of
-from streamsift.runtime.shared import Found, count_tree
+from streamsift.runtime.prefix_tree import Found, count_tree
 
 Report = Callable[[BadRows], None]
 
