@@ -494,7 +494,7 @@ class _Writer:
     def piece(self, slots: list[_Slot], definition: str | None) -> s.Expression:
         """A predicate that is no bare `[attr]`, over variables that see each other."""
         slots = self.visible(slots)
-        groups = [slot for slot in slots if slot.is_group and not slot.negations]
+        groups = [slot for slot in slots if slot.is_group]
         if groups and self.chance(30):
             return self.group_predicate(self.one(groups), definition)
         single = [slot.path(definition) for slot in slots]

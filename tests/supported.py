@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import naive
+from strategies import COLUMNS
 from streamsift.language import Script, parse
 from streamsift.language import syntax as s
-from streamsift.logical.scopes import events_of
 
 
 def is_evaluated(script: Script | str) -> bool:
-    """Detection and aggregation of single events by SEQ, AND, OR and negation; no Kleene, no definitions, no PREF."""
+    """Detection and aggregation by SEQ, AND, OR, negation and Kleene; no definitions, no PREF."""
     script = parse(script) if isinstance(script, str) else script
     statement = script.statement
-    plain = not (script.definitions or statement.preference)
-    return plain and not any(event.quantifier for event in events_of(statement.pattern))
+    return not (script.definitions or statement.preference)
+
+
+def may_be_refused(script: Script | str) -> bool:
+    """Whether a predicate stands between elements of two Kleene variables, or of one and a negated variable."""
+    script = parse(script) if isinstance(script, str) else script
+    query = naive.Query(script, naive.Stream.of([], list(COLUMNS), "t", "kind", None))
+    every = list(naive.leaves(query.pattern, negated=True))
+    kleene = {leaf.variable for leaf in every if leaf.quantifier}
+    negated = {leaf.variable for leaf in every if query.enclosing[leaf.variable] != (naive.MATCH,)}
+    return any(
+        len(piece.variables & (kleene | negated)) > 1
+        for piece in query.pieces
+        if not kleene.isdisjoint(piece.variables)
+    )
 
 
 def pattern_depth(pattern: s.Pattern) -> int:

@@ -42,8 +42,14 @@ EXPLAINED = {
     "aggregate_pairs": "PATTERN SEQ(A a, B b, C c) WHERE a.price < b.price AND b.name = c.name AGG COUNT WITHIN 30",
     "aggregate_detect": "PATTERN SEQ(A a, B b, C c) WHERE a.price < c.price AGG COUNT WITHIN 30 EMIT CHANGES",
     "aggregate_alternatives": "PATTERN SEQ(A a, B b) | AND(C c, D d) AGG COUNT, SUM(a.price) WITHIN 30",
+    "kleene": "PATTERN SEQ(A a, B+ b, C c) WHERE [id] AND b.price > a.price AND COUNT(b) > 2 WITHIN 10 min",
+    "kleene_and_negation": "PATTERN SEQ(A a, B* b, !D d, C c) WITHIN 10 min",
+    "kleene_alone": "PATTERN A+ a; B+ b PARTITION BY id WITHIN 10 min",
+    "kleene_conjunction": "PATTERN A a; B[3] b AND C+ c WITHIN 10 min EMIT EACH",
     "crossed_negation": "PATTERN SEQ(A a, AND(B b, !SEQ(B x, C c), !SEQ(E e, !F f)), D d) WITHIN 30",
     "count_window_negation": "PATTERN SEQ(A a, !B b) PARTITION BY name WITHIN 5 EVENTS",
+    "kleene_in_negation": "PATTERN SEQ(A a, !SEQ(B+ b, C c), !D[2] d, E e)\nWHERE SUM(b.price) > 10 AND d.id = a.id",
+    "kleene_and_kleene": "PATTERN SEQ(A a, ANY+ b) & SEQ(C c, ANY+ d) & !E e WITHIN 10 min",
     "two_keys": "PATTERN SEQ(A a, B b) WHERE [id] AND [name] AND a.id > b.price",
 }
 
@@ -61,7 +67,9 @@ def test_explain_says_what_is_cached(cache: Literal["on", "off"]) -> None:
 
 
 REFUSED = {
-    "kleene": "PATTERN SEQ(A a, B b+)",
+    "groups_between": "PATTERN A+ a; B+ b WHERE a.price < b.price",
+    "group_and_negation": "PATTERN SEQ(A+ a, !B b, C c) WHERE a.price < b.price",
+    "aggregate_and_negation": "PATTERN SEQ(A+ a, !B b, C c) WHERE AVG(a.price) < b.price",
     "alternatives": "PATTERN " + "; ".join(f"(A a{i} | B b{i} | C c{i})" for i in range(8)),
     "long_negation": f"PATTERN SEQ(A a, !SEQ({', '.join(f'ANY n{i}' for i in range(63))}), B b)",
     "definition": "SEQ S1 = A;B WITHIN 5\nPATTERN S1; C",

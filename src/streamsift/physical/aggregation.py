@@ -62,6 +62,8 @@ def aggregation(detection: DetectPlan) -> AggregatePlan:
 
 def key_columns(query: b.BoundQuery, alternative: Alternative) -> tuple[str, ...]:
     """The columns that all variables of a match share: events with different values never meet."""
+    if alternative.groups is not None:
+        return ()
     columns = [*query.group_by, *query.partition_by]
     columns += [column for _, pair in _pairs(alternative) if (column := _same_column(pair)) is not None]
     return tuple(c for c in dict.fromkeys(columns) if _joins_all(alternative, c))
@@ -128,6 +130,8 @@ def _obstacle(query: b.BoundQuery, alternative: Alternative, keys: tuple[str, ..
         return None
     if query.update is not None and query.update.kind is b.WindowKind.COUNT:
         return "UPDATE counts rows, and a tick may fall between rows of equal time"
+    if alternative.groups is not None:
+        return "a Kleene variable binds a group of events"
     if not alternative.is_sequence:
         return "AND leaves the order of its events open"
     if (composite := next((n for n in alternative.negations if len(n.steps) > 1 or n.negations), None)) is not None:

@@ -8,7 +8,8 @@ from streamsift.physical.plan import Edge, Limit, Negation, Pair, Step
 
 
 def describe_limit(query: b.BoundQuery, limit: Limit, chain: tuple[Step, ...]) -> str:
-    names = ", ".join(query.variables[chain[step].variable].name for step in limit.steps)
+    # All elements that stand for a group have its name.
+    names = ", ".join(dict.fromkeys(query.variables[chain[step].variable].name for step in limit.steps))
     if limit.edge is Edge.WINDOW_START and query.window is None:
         return "from the beginning"
     return f"{limit.edge.value} {names}".rstrip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_class, describe_expression, describe_query
@@ -11,7 +12,9 @@ from streamsift.physical.caching import describe_caching
 from streamsift.physical.describe import describe_limit, describe_pair
 from streamsift.physical.describe_counting import describe_counting
 from streamsift.physical.describe_joins import describe_joins
-from streamsift.physical.plan import AggregatePlan, DetectPlan, Negation, Plan, Step, Strategy
+from streamsift.physical.explain_groups import describe_groups
+from streamsift.physical.groups import Groups
+from streamsift.physical.plan import AggregatePlan, Alternative, DetectPlan, Negation, Plan, Step, Strategy
 
 
 def explain(
@@ -42,16 +45,17 @@ def _optimised(optimised: b.BoundQuery, rules: tuple[str, ...]) -> list[str]:
 
 
 def _algebra(bound: b.BoundQuery, plan: Plan) -> list[str]:
-    """Of the matches, where any are built."""
-    if not isinstance(plan, AggregatePlan):
-        return list(describe_algebra(bound.pattern, plan))
-    is_found = any(branch.strategy is Strategy.DETECT for branch in plan.branches)
-    return list(describe_algebra(bound.pattern, plan.detection)) if is_found else []
+    """Of the matches, where any are built. It knows single events only: with groups the plan itself tells all."""
+    if isinstance(plan, AggregatePlan):
+        is_found = any(branch.strategy is Strategy.DETECT for branch in plan.branches)
+        return _algebra(bound, plan.detection) if is_found else []
+    has_groups = any(alternative.groups is not None for alternative in plan.alternatives)
+    return [] if has_groups else list(describe_algebra(bound.pattern, plan))
 
 
 def _physical(plan: Plan) -> Iterator[str]:
     for number, alternative in enumerate(plan.alternatives, start=1):
-        count = f"{len(alternative.steps)} step{'s' if len(alternative.steps) > 1 else ''}"
+        count = f"{len(alternative.steps)} step{'s' if len(alternative.steps) != 1 else ''}"
         branch = plan.branches[number - 1] if isinstance(plan, AggregatePlan) else None
         how = f"aggregate by {branch.strategy.value}" if branch is not None else "detect"
         yield f"{how}, {count}" if len(plan.alternatives) == 1 else f"alternative {number}: {how}, {count}"
@@ -61,12 +65,31 @@ def _physical(plan: Plan) -> Iterator[str]:
         found = plan.detection if isinstance(plan, AggregatePlan) else plan
         yield from _steps(alternative.query, alternative.steps, alternative.steps, "", 0)
         yield from describe_joins(alternative, found.choices)
-        yield from _negations(found, alternative.negations, alternative.steps, "")
+        own = replace(found, query=alternative.query)  # with variables for the elements of groups
+        yield from _negations(own, alternative.negations, alternative.steps, "")
+        if alternative.groups is not None:
+            yield from _groups(own, alternative, alternative.groups, "")
     window = plan.query.window
     if window is not None and window.kind is b.WindowKind.COUNT:
         yield "window by row position: every row counts, so no row can be filtered before its position is known"
         if plan.query.binding.order is None:
             yield "warning: rows of equal time have their input order locally and any order on Spark; bind `order`"
+
+
+def _groups(plan: DetectPlan, alternative: Alternative, groups: Groups, indent: str) -> Iterator[str]:
+    """How groups are made, then the negations that they decide, for each choice of empty groups."""
+    query = alternative.query
+    for line in describe_groups(alternative, groups):
+        yield indent + line
+    for decided in groups.decided:
+        empty = [query.variables[g.variable].name for n, g in enumerate(groups.growing) if decided.empty >> n & 1]
+        if len(groups.decided) > 1:
+            yield f"{indent}where {', '.join(empty) or 'no group'} {'are' if len(empty) > 1 else 'is'} empty:"
+        yield from _negations(plan, decided.negations, groups.steps, indent, "all groups are made")
+        for negation in decided.group_negations:
+            limits = (describe_limit(query, limit, groups.steps) for limit in (negation.lower, negation.upper))
+            yield f"{indent}not, {', '.join(limits)}; its groups are made as those of the pattern"
+            yield from _groups(plan, alternative, negation.groups, indent + "  ")
 
 
 def _steps(
@@ -90,14 +113,14 @@ def _steps(
 
 
 def _negations(
-    plan: DetectPlan, negations: tuple[Negation, ...], chain: tuple[Step, ...], indent: str
+    plan: DetectPlan, negations: tuple[Negation, ...], chain: tuple[Step, ...], indent: str, decided: str = ""
 ) -> Iterator[str]:
     query = plan.query
     for negation in negations:
         inside = (*chain, *negation.steps)
-        when = query.variables[chain[negation.ready].variable].name
+        when = decided or f"{query.variables[chain[negation.ready].variable].name} is bound"
         interval = f"{describe_limit(query, negation.lower, chain)}, {describe_limit(query, negation.upper, chain)}"
-        yield f"{indent}not, {interval}; decided once {when} is bound; ends at the first hit"
+        yield f"{indent}not, {interval}; decided once {when}; ends at the first hit"
         yield f"{indent}  {describe_caching(negation, plan.choices.cache, query.variables)}"
         if negation.needs_arrow:
             yield f"{indent}  Arrow checks its candidates: the first of each partial match, then twice as many, …"

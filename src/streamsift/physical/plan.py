@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from streamsift.logical.bound import BoundQuery, Expr
 from streamsift.physical.choices import Choices
+
+if TYPE_CHECKING:
+    from streamsift.physical.groups import Groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,19 +120,43 @@ class Negation:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """One way to match: a choice at every OR. Its steps stand in the order of appearance."""
+    """One way to match: a choice at every OR. Its steps stand in the order of appearance.
+
+    With Kleene variables (`groups`), steps and negations are those of the single events, which are found first.
+    """
 
     query: BoundQuery
     steps: tuple[Step, ...]
     negations: tuple[Negation, ...]
+    groups: Groups | None = None
+
+    @property
+    def variables(self) -> frozenset[int]:
+        """The variables of the query that it binds, negated ones too."""
+        return self.groups.variables if self.groups else frozenset(step.variable for step in self.all_steps())
+
+    @property
+    def least_events(self) -> int:
+        """How many events a match has at least."""
+        return len(self.steps) + (self.groups.least_events if self.groups else 0)
 
     @property
     def is_sequence(self) -> bool:
         return is_sequence(self.steps, 0)
 
     def all_steps(self) -> Iterator[Step]:
-        """The steps, then those of all negations at any depth."""
+        """The steps, then those of Kleene variables, then those of all negations at any depth."""
+
+        def of_groups(groups: Groups) -> Iterator[Step]:
+            yield from groups.own_steps()
+            for negation in groups.negations():
+                yield from negation.all_steps()
+            for grouped in groups.group_negations():
+                yield from of_groups(grouped.groups)
+
         yield from self.steps
+        if self.groups is not None:
+            yield from of_groups(self.groups)
         for negation in self.negations:
             yield from negation.all_steps()
 

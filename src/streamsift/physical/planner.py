@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain, product
 from math import prod
 
 from streamsift.errors import QueryError, Span, UnsupportedQuery
+from streamsift.language.syntax import Repeat
 from streamsift.logical import bound as b
-from streamsift.logical.columns import kind_of
-from streamsift.logical.expressions import variables_of
 from streamsift.optimizer.drop_implied_equalities import Side, column_sides
 from streamsift.physical.aggregation import aggregation
 from streamsift.physical.caching import with_caching
 from streamsift.physical.choices import Choices, CountBy
-from streamsift.physical.plan import Alternative, DetectPlan, Edge, Limit, Negation, Pair, Plan, Step
+from streamsift.physical.explain_groups import group_reasons
+from streamsift.physical.kleene import MOST_NEGATED_EVENTS, group_alternatives
+from streamsift.physical.kleene_forms import leaves
+from streamsift.physical.kleene_query import kleene_query
+from streamsift.physical.plan import Alternative, DetectPlan, Edge, Limit, Plan
+from streamsift.physical.scopes import Scope
 
 DEFAULTS = Choices()
 MOST_ALTERNATIVES = 1_000
-MOST_NEGATED_EVENTS = 62  # the search for them keeps a bit for each in one integer
-_MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def plan(query: b.BoundQuery, choices: Choices = DEFAULTS) -> Plan:
@@ -37,7 +39,7 @@ def plan(query: b.BoundQuery, choices: Choices = DEFAULTS) -> Plan:
 def detection(query: b.BoundQuery, choices: Choices) -> DetectPlan:
     """Detection, left to right, one alternative for each choice at the ORs."""
     _refuse_what_is_not_evaluated(query)
-    alternatives = tuple(_alternative(query, node) for (node,) in or_free_forms(query.pattern))
+    alternatives = tuple(a for (node,) in or_free_forms(query.pattern) for a in _alternatives(query, node))
     keys = _shared_columns(query, alternatives)
     return DetectPlan(query, alternatives, keys, tuple(_reasons(alternatives, keys)), choices)
 
@@ -56,15 +58,11 @@ def _refuse_what_is_not_evaluated(query: b.BoundQuery) -> None:
 
     def visit(node: b.Node) -> None:
         match node:
-            case b.Leaf():
-                quantifier = query.variables[node.variable].quantifier
-                if quantifier is not None:
-                    raise refuse("a Kleene class (`+`, `*`, `[n]`)", quantifier.span)
             case b.Sequence() | b.Conjunction() | b.Disjunction():
                 for child in node.children:
                     visit(child)
             case b.Negated():
-                if len(_leaves(node.child)) > MOST_NEGATED_EVENTS:
+                if len(leaves(node.child)) > MOST_NEGATED_EVENTS:
                     raise refuse(f"a negated sub-pattern of more than {MOST_NEGATED_EVENTS} events", node.span)
                 visit(node.child)
             case b.SubPattern():
@@ -100,7 +98,9 @@ def or_free_forms(node: b.Node) -> list[tuple[b.Node, ...]]:
     """The pattern without OR, once for each choice. A form is a tuple: !(x | y) is !x and !y, side by side."""
     match node:
         case b.Disjunction():
-            return [form for child in node.children for form in or_free_forms(child)]
+            # A Kleene class inside an OR is no direct operand of the AND around it.
+            kept = (b.Sequence((c,), c.span) if isinstance(c, b.Leaf) else c for c in node.children)
+            return [form for child in kept for form in or_free_forms(child)]
         case b.Negated():
             return [tuple(replace(node, child=inner) for (inner,) in or_free_forms(node.child))]
         case b.Sequence() | b.Conjunction():
@@ -110,182 +110,18 @@ def or_free_forms(node: b.Node) -> list[tuple[b.Node, ...]]:
             return [(node,)]
 
 
+def _alternatives(query: b.BoundQuery, node: b.Node) -> Iterator[Alternative]:
+    if any(variable.quantifier is not None for variable in query.variables):
+        yield from group_alternatives(kleene_query(query), node)
+    else:
+        yield _alternative(query, node)
+
+
 def _alternative(query: b.BoundQuery, node: b.Node) -> Alternative:
     is_outermost_and = isinstance(node, b.Conjunction)
     upper = Limit(Edge.MATCH_END if is_outermost_and else Edge.WINDOW_END)
-    steps, negations = _Scope(query, b.ROOT_SCOPE, {}, {}).plan(node, Limit(Edge.WINDOW_START), upper)
+    steps, negations = Scope(query, b.ROOT_SCOPE, {}, {}).plan(node, Limit(Edge.WINDOW_START), upper)
     return with_caching(Alternative(query, steps, negations))
-
-
-@dataclass(slots=True)
-class _Scope:
-    """Plans the positive part of a pattern, or of a negated sub-pattern, and the negations inside it."""
-
-    query: b.BoundQuery
-    scope: int
-    outer: dict[int, int]  # steps of the patterns around, by variable
-    equal: dict[Side, Side]  # a union-find forest: what the patterns around make equal
-
-    def plan(self, node: b.Node, lower: Limit, upper: Limit) -> tuple[tuple[Step, ...], tuple[Negation, ...]]:
-        first = len(self.outer)
-        place = dict(self.outer)
-        for variable in _leaves(node):
-            place[variable] = len(place)
-        after: dict[int, tuple[int, ...]] = {}
-        found: list[tuple[b.Negated, Limit, Limit]] = []
-        self._walk(node, (), lower, upper, place, after, found)
-        predicates = self._predicates(place)
-        steps = tuple(_step(predicates, v, place, after[v]) for v, p in place.items() if p >= first)
-        negations = [self._negation(negated, low, high, place) for negated, low, high in found]
-        return steps, tuple(replace(n, ready=self._ready(n, steps, first)) for n in negations)
-
-    def _ready(self, negation: Negation, around: tuple[Step, ...], first: int) -> int:
-        """The step after which all is bound that a negation refers to, or that does not count in its interval."""
-        last = first + len(around) - 1
-        if self.scope == b.ROOT_SCOPE and not (negation.lower.steps and negation.upper.steps):
-            return last  # an edge of the window follows from the whole match
-        used = {*negation.steps_used(), *negation.crossed(around, first)}
-        return max(first, *(step for step in used if step <= last))
-
-    def _predicates(self, place: dict[int, int]) -> list[b.Predicate]:
-        """The scope's own predicates, without equalities that others imply.
-
-        A piece applies only where all its variables are bound: not in the other branch of an OR.
-        """
-        own = [p for p in self.query.predicates if p.scope == self.scope and place.keys() >= set(p.variables)]
-        needed = []
-        for predicate in sorted(own, key=lambda p: max((place[v] for v in p.variables), default=0)):
-            sides = column_sides(predicate)
-            if sides is not None:
-                left, right = self._representative(sides[0]), self._representative(sides[1])
-                if left == right:
-                    continue
-                self.equal[right] = left
-            needed.append(predicate)
-        constants = self._implied_constants(own)
-        fixed = {_fixed_column(p) for p in (*own, *constants)} - {None}
-        return [*(p for p in needed if not fixed.issuperset(column_sides(p) or (None,))), *constants]
-
-    def _implied_constants(self, own: list[b.Predicate]) -> list[b.Predicate]:
-        """`a.x = 1` for every `a.x` that equals a `b.x` of which that is asked: fewer candidates, before any join."""
-        found: list[b.Predicate] = []
-        columns = {side for predicate in own for side in column_sides(predicate) or ()}
-        for predicate in own:
-            fixed = _fixed_column(predicate)
-            if fixed is not None:
-                for variable, name in sorted(columns - {fixed}):
-                    if self._representative((variable, name)) == self._representative(fixed):
-                        found += _about(predicate, variable, name, self.query)
-        return found
-
-    def _representative(self, side: Side) -> Side:
-        while side in self.equal:
-            side = self.equal[side]
-        return side
-
-    def _walk(
-        self,
-        node: b.Node,
-        preceding: tuple[int, ...],
-        lower: Limit,
-        upper: Limit,
-        place: dict[int, int],
-        after: dict[int, tuple[int, ...]],
-        found: list[tuple[b.Negated, Limit, Limit]],
-    ) -> None:
-        """Hands order and bounds down: a component of a SEQ is bounded by its positive neighbours, or inherits."""
-        match node:
-            case b.Leaf():
-                after[node.variable] = preceding
-            case b.Negated():
-                found.append((node, lower, upper))
-            case b.Conjunction():
-                for child in node.children:
-                    self._walk(child, preceding, lower, upper, place, after, found)
-            case b.Sequence():
-                parts = [tuple(place[v] for v in _leaves(child)) for child in node.children]
-                for number, child in enumerate(node.children):
-                    before = next((p for p in reversed(parts[:number]) if p), ())
-                    behind = next((p for p in parts[number + 1 :] if p), ())
-                    low = Limit(Edge.AFTER, before) if before else lower
-                    high = Limit(Edge.BEFORE, behind) if behind else upper
-                    self._walk(child, before or preceding, low, high, place, after, found)
-
-    def _negation(self, negated: b.Negated, lower: Limit, upper: Limit, place: dict[int, int]) -> Negation:
-        inner = _Scope(self.query, negated.scope, place, dict(self.equal))
-        steps, negations = inner.plan(negated.child, lower, upper)
-        return Negation(len(place), lower, upper, steps, negations, ready=len(place) - 1)
-
-
-def _leaves(node: b.Node) -> list[int]:
-    """The positive variables of a pattern, in order of appearance."""
-    match node:
-        case b.Leaf():
-            return [node.variable]
-        case b.Sequence() | b.Conjunction() | b.Disjunction():
-            return [variable for child in node.children for variable in _leaves(child)]
-        case _:
-            return []
-
-
-def _fixed_column(predicate: b.Predicate) -> Side | None:
-    """The column of a predicate `column = constant`."""
-    match predicate.expression:
-        case b.Operation(op="=", operands=(b.Column() as column, b.Constant())):
-            return column.variable, column.name
-    return None
-
-
-def _about(predicate: b.Predicate, variable: int, name: str, query: b.BoundQuery) -> list[b.Predicate]:
-    """A predicate `column = constant`, made one on another column that equals it, if that is of the same kind."""
-    assert isinstance(predicate.expression, b.Operation)
-    column, constant = predicate.expression.operands
-    assert isinstance(column, b.Column)
-    if name == b.TIME or kind_of(query.schema.field(name).type) is not column.kind:
-        return []
-    operands = (replace(column, variable=variable, name=name), constant)
-    return [replace(predicate, expression=replace(predicate.expression, operands=operands), variables=(variable,))]
-
-
-# --- steps -------------------------------------------------------------------------------------------------------
-
-
-def _step(predicates: list[b.Predicate], variable: int, place: dict[int, int], after: tuple[int, ...]) -> Step:
-    """The step that binds a variable, with every predicate of its scope that is complete once it is bound."""
-    number = place[variable]
-    local: list[b.Expr] = []
-    equalities: list[Pair] = []
-    pairs: list[Pair] = []
-    filters: list[b.Expr] = []
-    reads: set[int] = set()
-    for predicate in predicates:
-        if max((place[v] for v in predicate.variables), default=0) != number:
-            continue
-        match predicate.predicate_class:
-            case b.PredicateClass.LOCAL | b.PredicateClass.CONSTANT:
-                local.append(predicate.expression)
-            case b.PredicateClass.EQUALITY:
-                equalities.append(_pair(predicate.expression, place))
-            case b.PredicateClass.PAIRWISE:
-                pairs.append(_pair(predicate.expression, place))
-            case _:
-                filters.append(predicate.expression)
-                reads |= {place[v] for v in predicate.variables}
-    # The candidates are looked up by the equalities with one earlier step: the one that has most of them.
-    shared = Counter(pair.earlier for pair in equalities).most_common(1)
-    lookup = tuple(p for p in equalities if shared and p.earlier == shared[0][0])
-    rest = tuple(p for p in equalities if p not in lookup)
-    reads.discard(number)
-    return Step(variable, after, tuple(local), lookup, (*rest, *pairs), tuple(filters), tuple(sorted(reads)))
-
-
-def _pair(expression: b.Expr, place: dict[int, int]) -> Pair:
-    assert isinstance(expression, b.Operation)
-    left, right = expression.operands
-    (left_variable,), (right_variable,) = variables_of(left), variables_of(right)
-    if place[left_variable] < place[right_variable]:
-        return Pair(place[left_variable], expression.op, left, right)
-    return Pair(place[right_variable], _MIRRORED[expression.op], right, left)
 
 
 # --- keys --------------------------------------------------------------------------------------------------------
@@ -295,34 +131,54 @@ def _shared_columns(query: b.BoundQuery, alternatives: tuple[Alternative, ...]) 
     """The columns whose equality joins all variables of every alternative: work can be split by them."""
     columns: list[str] = []
     for predicate in query.predicates:
-        sides = column_sides(predicate)
-        if sides is not None and sides[0][1] == sides[1][1] != b.TIME and sides[0][1] not in columns:
-            columns.append(sides[0][1])
+        for _, column in _same_column(predicate):
+            if column != b.TIME and column not in columns:
+                columns.append(column)
     return tuple(c for c in columns if all(_joins_all(query, alternative, c) for alternative in alternatives))
 
 
+def _same_column(predicate: b.Predicate) -> list[Side]:
+    """The variables that a predicate holds equal in a column of one name, with that column."""
+    sides = column_sides(predicate)
+    if sides is not None:
+        return list(sides) if sides[0][1] == sides[1][1] else []
+    match predicate:
+        case b.Predicate(predicate_class=b.PredicateClass.UNIFORM, expression=b.Column(name=name), variables=members):
+            return [(member, name) for member in members]
+    return []
+
+
 def _joins_all(query: b.BoundQuery, alternative: Alternative, column: str) -> bool:
-    variables = {step.variable for step in alternative.all_steps()}
-    links = []
-    for predicate in query.predicates:
-        sides = column_sides(predicate)
-        if sides is not None and {sides[0], sides[1]} <= {(v, column) for v in variables}:
-            links.append({sides[0][0], sides[1][0]})
-    reached = {alternative.steps[0].variable}
-    while more := {v for link in links if reached & link for v in link} - reached:
+    """What equals an event of a `*` variable says nothing where that is empty: only a key of all groups goes on."""
+    sides = {(v, column) for v in alternative.variables}
+    links = [{v for v, _ in found} for p in query.predicates if (found := {*_same_column(p)} & sides)]
+    always = [link - {v for v in link if _may_be_empty(query, v)} for link in links]
+    uniform = [
+        {v for v, _ in found}
+        for p in query.predicates
+        if p.predicate_class is b.PredicateClass.UNIFORM and (found := {*_same_column(p)} & sides)
+    ]
+    reached = {min(alternative.variables, key=lambda v: (_may_be_empty(query, v), v))}
+    while more := {v for link in (*always, *uniform) if reached & link for v in link} - reached:
         reached |= more
-    return reached == variables
+    reached |= {v for link in links if reached & link for v in link}
+    return reached == alternative.variables
+
+
+def _may_be_empty(query: b.BoundQuery, variable: int) -> bool:
+    quantifier = query.variables[variable].quantifier
+    return quantifier is not None and quantifier.repeat is Repeat.ANY_NUMBER
 
 
 def _reasons(alternatives: tuple[Alternative, ...], keys: tuple[str, ...]) -> list[str]:
     reasons = ["detect: the query asks for matches, so they are built, last and as row numbers"]
-    longest = max(len(alternative.steps) for alternative in alternatives)
     if len(alternatives) > 1:
         reasons.append(f"OR: its {len(alternatives)} choices are found one after the other")
     if any(alternative.negations for alternative in alternatives):
         reasons.append("negations: outer events first, then a search inside the interval that ends at the first hit")
+    reasons += group_reasons(alternatives)
     if keys:
         reasons.append(f"keyed by {', '.join(keys)}: every variable of a match shares it")
-    elif longest > 1 or any(alternative.negations for alternative in alternatives):
+    elif any(len(alternative.variables) > 1 for alternative in alternatives):
         reasons.append("no key: no column is equal in all variables")
     return reasons

@@ -18,8 +18,10 @@ from streamsift.runtime.candidates import candidates
 from streamsift.runtime.canvas import Canvas, Leaves
 from streamsift.runtime.clock import Clock, clock_of
 from streamsift.runtime.counting import count_branch, loads_of
-from streamsift.runtime.detect import match_rows
+from streamsift.runtime.detect import group_matches, match_rows
 from streamsift.runtime.events import Events
+from streamsift.runtime.group_measures import totals_of_groups
+from streamsift.runtime.group_values import GroupValues
 from streamsift.runtime.kernels import Int32, Int64
 from streamsift.runtime.measures import Measures, measures_of
 from streamsift.runtime.operations import lay_out
@@ -49,6 +51,8 @@ def _timeline(plan: AggregatePlan, events: Events, clock: Clock, groups: Groups,
     canvas = Canvas(_leaves(plan, events, clock, groups), measures.of_matches(plan.alternatives[0], _NO_PLACES))
     for branch in plan.branches:
         match branch.strategy:
+            case Strategy.DETECT if branch.alternative.groups is not None:
+                _paint_groups(canvas, plan, branch.alternative, events, clock, groups, measures)
             case Strategy.DETECT:
                 _paint_matches(canvas, plan, branch.alternative, events, clock, groups, measures)
             case Strategy.PAIRS:
@@ -66,7 +70,10 @@ _NO_PLACES = np.empty((64, 0), np.int32)
 
 def _leaves(plan: AggregatePlan, events: Events, clock: Clock, groups: Groups) -> Leaves:
     """Where totals may change: at the events that can be in a match, and when they leave if that can be seen."""
-    found = [places for branch in plan.branches for places in candidates(branch.alternative, events)]
+    found: list[Int32] = []
+    for alternative in plan.alternatives:
+        own = alternative.groups.own_steps() if alternative.groups is not None else ()
+        found += candidates(Alternative(alternative.query, (*alternative.steps, *own), ()), events)
     places = np.unique(np.concatenate(found))
     at, stamps = [groups.of_place[places]], [clock.shown[places]]
     if clock.is_ticking or _shows_changes(plan.query):
@@ -100,6 +107,31 @@ def _paint_matches(
         if not keep.all():
             places, first, last = places[:, keep], first[keep], last[keep]
         canvas.paint(enter[last], leave[first], measures.of_matches(alternative, places), np.ones(last.size, np.bool_))
+
+
+def _paint_groups(
+    canvas: Canvas,
+    plan: AggregatePlan,
+    alternative: Alternative,
+    events: Events,
+    clock: Clock,
+    groups: Groups,
+    measures: Measures,
+) -> None:
+    """The same for matches with groups: a group counts with all its elements."""
+    assert alternative.groups is not None
+    place_of_row = _places_of_rows(events)
+    enter, leave = _leaves_of_places(canvas, events, clock, groups)
+    for found in group_matches(alternative, events, plan.detection.choices):
+        bound = found.events()
+        first, last = bound.min(axis=0), bound.max(axis=0)
+        keep = groups.of_place[first] >= 0
+        if clock.unit_of is not None:
+            keep &= clock.shown[last] < clock.leaves(last)
+        values = GroupValues(alternative.query, alternative.groups, events, found.only(keep))
+        first, last = first[keep], last[keep]
+        totals = totals_of_groups(measures, values, place_of_row)
+        canvas.paint(enter[last], leave[first], totals, np.ones(last.size, np.bool_))
 
 
 def _paint_pairs(
@@ -142,5 +174,5 @@ def _relevant_stamps(plan: AggregatePlan, events: Events, clock: Clock) -> Int64
     """When rows of EMIT CHANGES may come: at every row of a class of the pattern that passes its local predicates."""
     found: list[Int32] = []
     for alternative in plan.alternatives:
-        found += candidates(Alternative(plan.query, tuple(alternative.all_steps()), ()), events)
+        found += candidates(Alternative(alternative.query, tuple(alternative.all_steps()), ()), events)
     return np.unique(clock.shown[np.concatenate(found)])

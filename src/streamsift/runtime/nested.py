@@ -43,11 +43,17 @@ class NestedSearch:
 
     def allowed(self, matches: Int32) -> Int32:
         """Those of the matches [steps, m], found without regard to negations, that none forbids."""
+        return matches[:, ~self.forbidden(matches)]
+
+    def forbidden(self, matches: Int32) -> Bool:
+        """Which of the matches [steps, m], found without regard to negations, one forbids."""
         assert self.packed is not None, "there is a match, so every step has a candidate"
+        found = np.zeros(matches.shape[1], np.bool_)
         for node in range(1, 1 + len(self.alternative.negations)):
-            if matches.shape[1]:
-                matches = matches[:, ~self._occurs(self.packed, node, matches)]
-        return matches
+            rest = np.flatnonzero(~found)
+            if rest.size:
+                found[rest] = self._occurs(self.packed, node, matches[:, rest])
+        return found
 
     def _extended(self, packed: Packed, partials: Int32) -> Iterator[Int32]:
         """The matches that begin with partial matches [k, P]."""

@@ -69,7 +69,7 @@ def can_matter_with_keys(plan: Plan) -> SparkColumn | None:
 def _needs_key(plan: Plan) -> bool:
     """Whether a row without key can be in no match: it must equal another there, or be in a partition."""
     grouped = plan.query.partition_by or plan.query.group_by
-    return bool(grouped) or all(len(a.steps) > 1 for a in plan.alternatives)
+    return bool(grouped) or all(a.least_events > 1 for a in plan.alternatives)
 
 
 def shuffled_by(events: DataFrame, keys: tuple[str, ...], query: b.BoundQuery) -> DataFrame:

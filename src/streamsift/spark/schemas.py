@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
-from pyspark.sql.types import DataType, StructField, StructType, TimestampType
+from pyspark.sql.types import ArrayType, DataType, StructField, StructType, TimestampType
 
 from streamsift.errors import UnsupportedQuery
 from streamsift.logical import BoundQuery
@@ -93,8 +93,9 @@ def result_schema(df: DataFrame, query: BoundQuery) -> StructType:
     types = []
     for item, field in zip(query.output, arrow, strict=False):
         match item:
-            case WholeEvent():
-                types.append(event_type)
+            case WholeEvent(variable=variable):
+                is_group = query.variables[variable].quantifier is not None
+                types.append(ArrayType(event_type) if is_group else event_type)
             case Computed(expression=Column(name=name)) if name in spark_types:
                 types.append(spark_types[name])
             case _:
