@@ -14,6 +14,7 @@ from streamsift.optimizer.drop_implied_equalities import Side, column_sides
 from streamsift.physical.aggregation import aggregation
 from streamsift.physical.caching import with_caching
 from streamsift.physical.choices import Choices, CountBy
+from streamsift.physical.equalities import Equalities
 from streamsift.physical.explain_groups import group_reasons
 from streamsift.physical.kleene import MOST_NEGATED_EVENTS, group_alternatives
 from streamsift.physical.kleene_forms import leaves
@@ -120,7 +121,7 @@ def _alternatives(query: b.BoundQuery, node: b.Node) -> Iterator[Alternative]:
 def _alternative(query: b.BoundQuery, node: b.Node) -> Alternative:
     is_outermost_and = isinstance(node, b.Conjunction)
     upper = Limit(Edge.MATCH_END if is_outermost_and else Edge.WINDOW_END)
-    steps, negations = Scope(query, b.ROOT_SCOPE, {}, {}).plan(node, Limit(Edge.WINDOW_START), upper)
+    steps, negations = Scope(query, b.ROOT_SCOPE, {}, Equalities()).plan(node, Limit(Edge.WINDOW_START), upper)
     return with_caching(Alternative(query, steps, negations))
 
 

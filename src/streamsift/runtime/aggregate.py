@@ -7,11 +7,12 @@ those are the totals of the group already; else they are painted on a canvas, wh
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
-from streamsift.logical.bound import BoundQuery
+from streamsift.logical.bound import BoundQuery, Column, Expr, Operation
 from streamsift.physical.plan import AggregatePlan, Alternative, Branch, Strategy
 from streamsift.runtime.aggregate_output import Groups, Timeline, aggregate_schema, groups_of, result_batch, result_rows
 from streamsift.runtime.candidates import candidates
@@ -171,8 +172,25 @@ def _paint_keys(
 
 
 def _relevant_stamps(plan: AggregatePlan, events: Events, clock: Clock) -> Int64:
-    """When rows of EMIT CHANGES may come: at every row of a class of the pattern that passes its local predicates."""
+    """When rows of EMIT CHANGES may come: at every row of a class of the pattern that passes its local predicates.
+
+    A row without a key is in no match, but it shows that time has passed.
+    """
     found: list[Int32] = []
     for alternative in plan.alternatives:
-        found += candidates(Alternative(alternative.query, tuple(alternative.all_steps()), ()), events)
+        steps = tuple(
+            replace(step, local=tuple(p for p in step.local if not _asks_for_key(p)))
+            for step in alternative.all_steps()
+        )
+        found += candidates(Alternative(replace(alternative.query, partition_by=()), steps, ()), events)
     return np.unique(clock.shown[np.concatenate(found)])
+
+
+def _asks_for_key(predicate: Expr) -> bool:
+    """Whether it is what GROUP BY or PARTITION BY ask of a single variable: it stands where the column is named."""
+    match predicate:
+        case Operation(op="not", operands=(Operation(op="is_null", operands=(Column() as key,)),)):
+            return key.span == predicate.span
+        case Operation(op="=", operands=(Column() as key, Column())):
+            return key.span == predicate.span
+    return False
