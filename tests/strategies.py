@@ -105,6 +105,26 @@ def queries(draw: st.DrawFn, /, **features: Any) -> s.Script:
 
 
 @st.composite
+def aggregations(draw: st.DrawFn, /, **features: Any) -> s.Script:
+    """Scripts with AGG; keyword arguments are those of Features."""
+    return _Writer(draw, Features(**features)).script("aggregate")
+
+
+@st.composite
+def neighbour_aggregations(draw: st.DrawFn) -> s.Script:
+    """Aggregations of a sequence with predicates between its neighbours."""
+    writer = _Writer(draw, replace(FLAT, max_variables=4, negation=True, aggregates=True))
+    script = writer.script("aggregate")
+    events = [operand for operand in getattr(script.statement.pattern, "operands", ()) if isinstance(operand, s.Event)]
+    names = [event.variable or event.class_name for event in events]
+    pieces = [writer.pair([(one,), (other,)]) for one, other in pairwise(names) if writer.chance(80)]
+    if not pieces:
+        return script
+    where = pieces[0] if len(pieces) == 1 else s.AllOf(tuple(pieces))
+    return replace(script, statement=replace(script.statement, where=where))
+
+
+@st.composite
 def flat_queries(draw: st.DrawFn, max_variables: int = 5) -> s.Script:
     """Detection of a flat sequence (SEQ groups inside it allowed), with all that predicates and clauses offer."""
     return _Writer(draw, replace(FLAT, max_variables=max_variables)).script()
@@ -286,14 +306,14 @@ class _Writer:
             slot.name = name if slot.named else slot.class_name
 
     # --- the script ---
-    def script(self) -> s.Script:
+    def script(self, form: str | None = None) -> s.Script:
         root = self.pattern(self.features.max_depth, ())
         if root.slot is None and self.features.definitions and self.chance(40):
             self.split_off_definitions(root)
         self.name_variables(root)
         slots = list(root.slots())
         self.classes = {c: self.row_predicate() for c in _WITH_CLASSES if any(slot.class_name == c for slot in slots)}
-        form = self.one(
+        form = form or self.one(
             ["detect", "detect", *["aggregate"] * self.features.aggregates, *["rank"] * self.features.ranking]
         )
         is_ranking = form == "rank" and any(not slot.negations for slot in slots)

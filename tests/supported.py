@@ -9,10 +9,10 @@ from streamsift.language import syntax as s
 
 
 def is_evaluated(script: Script | str) -> bool:
-    """Detection by SEQ, AND, OR, negation and Kleene; no definitions, no AGG, no PREF."""
+    """Detection and aggregation by SEQ, AND, OR, negation and Kleene; no definitions, no PREF."""
     script = parse(script) if isinstance(script, str) else script
     statement = script.statement
-    return not (script.definitions or statement.aggregates or statement.preference)
+    return not (script.definitions or statement.preference)
 
 
 def may_be_refused(script: Script | str) -> bool:

@@ -74,6 +74,19 @@ def test_table_csv_and_files(folder: Path) -> None:
     assert "is there already" in error
 
 
+def test_several_queries(folder: Path) -> None:
+    for name, steps in (("two", "A, B"), ("three", "A, B, A x")):
+        (folder / f"{name}.txt").write_text(f"PATTERN SEQ({steps.replace('A,', 'A a,')}) AGG COUNT", encoding="utf-8")
+    options = ["--input", "e.csv", "--time", "ts", "--type", "kind", "--engine", "local"]
+    shown, _ = streamsift(folder, "run", "two.txt", "three.txt", *options)
+    assert shown.index("two") < shown.index("three")
+    streamsift(folder, "run", "two.txt", "three.txt", *options, "--output", "out", "--format", "csv")
+    assert (folder / "out" / "two.csv").read_text() == '"time","count"\n2,1\n4,3\n'
+    assert (folder / "out" / "three.csv").read_text() == '"time","count"\n3,1\n'
+    _, told = streamsift(folder, "run", "two.txt", "three.txt", *options, "--format", "json", code=2)
+    assert "--output DIRECTORY" in told
+
+
 def test_empty_input_and_bad_rows(folder: Path) -> None:
     out, _ = run(folder, "--input", "headers.csv")
     assert "0 matches" in out

@@ -10,6 +10,7 @@ from streamsift.errors import (
     StreamsiftError,
     UnsupportedQuery,
 )
+from streamsift.many import explain_many, run_many
 
 __version__ = "0.1.0"
 __all__ = [
@@ -24,6 +25,8 @@ __all__ = [
     "all_of",
     "any_of",
     "event",
+    "explain_many",
     "query",
+    "run_many",
     "seq",
 ]

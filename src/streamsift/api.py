@@ -57,9 +57,10 @@ class Query:
 
         The other choices are left to cost models unless given; none of them changes the rows. `plan` is the tree of
         joins ("left", "right", "bushy", "inner"), `condense` ("on", "off") whether events with equal values are
-        compared once, `cache` ("on", "off") whether answers of inner sub-patterns are kept for later partial matches.
+        compared once, `cache` ("on", "off") whether answers of inner sub-patterns are kept for later partial matches,
+        `strategy` ("prefix", "sem", "two-stack", "pairs", "detect") how an aggregation counts.
         """
-        if not _is_spark(df):
+        if not is_spark(df):
             raise TypeError(
                 f"run() takes a Spark DataFrame, not {_type_name(df)}; run_local() takes Arrow and pandas tables"
             )
@@ -69,7 +70,7 @@ class Query:
             raise UnsupportedQuery(
                 "a streaming DataFrame cannot be run yet", hint="run the query on a batch DataFrame."
             )
-        _check_policy(bad_rows)
+        check_policy(bad_rows)
         plan = self._plan(spark.arrow_schema(df), time, type, order, choices, **spark.session_settings(df)).plan
         return spark.run_batch(df, plan, bad_rows=bad_rows, observation=observation)
 
@@ -89,8 +90,8 @@ class Query:
         """
         from streamsift import runtime
 
-        _check_policy(bad_rows)
-        table = _as_table(data)
+        check_policy(bad_rows)
+        table = as_table(data)
         plan = self._plan(table.schema, time, type, order, choices).plan
         return pa.Table.from_batches(runtime.execute(plan, table, bad_rows=bad_rows), runtime.output_schema(plan.query))
 
@@ -111,23 +112,27 @@ class Query:
         """
         if analyze:
             return self._analyzed(data, time, type, order, choices)
-        if _is_spark(data):
+        if is_spark(data):
             from streamsift import spark
 
             stages = self._plan(spark.arrow_schema(data), time, type, order, choices, **spark.session_settings(data))
             return stages.explain(spark.placement(stages.plan))
-        schema = data if isinstance(data, pa.Schema) else _as_table(data).schema
+        schema = data if isinstance(data, pa.Schema) else as_table(data).schema
         return self._plan(schema, time, type, order, choices).explain()
 
     def _analyzed(
         self, data: Any, time: str, type: str | None, order: str | None, choices: physical.ChoiceNames
     ) -> str:
-        if _is_spark(data) or isinstance(data, pa.Schema):
+        if is_spark(data) or isinstance(data, pa.Schema):
             raise TypeError("explain(analyze=True) runs in this process: it takes an Arrow or pandas table")
         from streamsift import runtime
 
-        table = _as_table(data)
+        table = as_table(data)
         stages = self._plan(table.schema, time, type, order, choices)
+        if not isinstance(stages.plan, physical.DetectPlan):
+            raise QueryError(
+                "explain(analyze=True) of an aggregation", hint="it tells what the joins of detection build."
+            )
         return stages.explain(analysed=list(runtime.analyze(stages.plan, runtime.prepare(stages.plan.query, table))))
 
     def check(
@@ -145,6 +150,10 @@ class Query:
     def _located(self) -> Script:
         """The script with source spans: a query made by Python calls is located in its printed text."""
         return self.script if self.script.text else parse(self.text)
+
+    def plan(self, schema: pa.Schema, time: str, type: str | None, order: str | None, **settings: Any) -> physical.Plan:
+        """The physical plan on events of a schema: what `run_many` shares."""
+        return self._plan(schema, time, type, order, {}, **settings).plan
 
     def _plan(
         self,
@@ -280,7 +289,7 @@ def _patterns(operands: tuple[Query | str, ...]) -> tuple[syntax.Pattern | str, 
     return tuple(o if isinstance(o, str) else builder.only_pattern(o.script) for o in operands)
 
 
-def _is_spark(data: Any) -> bool:
+def is_spark(data: Any) -> bool:
     return type(data).__module__.startswith("pyspark.sql")
 
 
@@ -288,7 +297,7 @@ def _type_name(data: Any) -> str:
     return f"{type(data).__module__}.{type(data).__qualname__}"
 
 
-def _check_policy(bad_rows: str) -> None:
+def check_policy(bad_rows: str) -> None:
     if bad_rows not in ("fail", "drop"):
         raise QueryError(f"bad_rows={bad_rows!r}", hint='it is "fail" or "drop".')
 
@@ -307,7 +316,7 @@ def _check_columns(names: list[str]) -> None:
         raise QueryError(f"Spark cannot tell these columns apart: {twice}", hint="rename or drop all but one.")
 
 
-def _as_table(data: Any) -> pa.Table:
+def as_table(data: Any) -> pa.Table:
     match data:
         case pa.Table():
             return data
@@ -317,7 +326,7 @@ def _as_table(data: Any) -> pa.Table:
             return data.read_all()
     if type(data).__module__.startswith("pandas."):
         return pa.Table.from_pandas(data, preserve_index=False)
-    if hasattr(data, "__arrow_c_stream__") and not _is_spark(data):
+    if hasattr(data, "__arrow_c_stream__") and not is_spark(data):
         return pa.table(data)
     raise TypeError(
         f"run_local() takes a pyarrow or pandas table, not {_type_name(data)}; run() takes a Spark DataFrame"

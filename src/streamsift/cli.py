@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -16,7 +17,7 @@ from rich.text import Text
 from streamsift.api import Query, query
 from streamsift.errors import QueryError, SetupError, StreamsiftError
 from streamsift.jobs import Columns, LocalJob, SparkJob
-from streamsift.physical.choices import Cache, Condense, PlanShape
+from streamsift.physical.choices import Cache, Condense, CountBy, PlanShape
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help="Find patterns in event streams."
@@ -52,6 +53,13 @@ class BadRows(StrEnum):
 QueryFile = Annotated[
     str, typer.Argument(metavar="QUERY_FILE", help="A file with a query, `-` for standard input, or the query itself.")
 ]
+QueryFiles = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="QUERY_FILE…",
+        help="A file with a query, `-` for standard input, the query itself, or several files.",
+    ),
+]
 Input = Annotated[
     Path, typer.Option("--input", "-i", help="Events: a CSV, JSON lines or Parquet file, or a directory of them.")
 ]
@@ -71,6 +79,7 @@ CondenseOption = Annotated[
 CacheOption = Annotated[
     Cache, typer.Option("--cache", help="Keep answers of inner sub-patterns: where it pays, always, or never.")
 ]
+StrategyOption = Annotated[CountBy, typer.Option("--strategy", help="How AGG counts: the cheapest way, or this one.")]
 Master = Annotated[
     str | None, typer.Option("--master", help="A Spark master URL; all cores of this machine if not given.")
 ]
@@ -93,13 +102,13 @@ def options(
     """What stands before a command."""
 
 
-def _choices(plan: PlanShape, condense: Condense, cache: Cache) -> dict[str, Any]:
-    return {"plan": plan.value, "condense": condense.value, "cache": cache.value}
+def _choices(plan: PlanShape, condense: Condense, cache: Cache, strategy: CountBy) -> dict[str, Any]:
+    return {"plan": plan.value, "condense": condense.value, "cache": cache.value, "strategy": strategy.value}
 
 
 @app.command()
 def run(
-    query_file: QueryFile,
+    query_files: QueryFiles,
     input: Input,
     time: Time,
     type: Type = None,
@@ -117,21 +126,25 @@ def run(
     plan: PlanOption = PlanShape.AUTO,
     condense: CondenseOption = Condense.AUTO,
     cache: CacheOption = Cache.AUTO,
+    strategy: StrategyOption = CountBy.AUTO,
     input_format: GivenFormat = None,
     engine: EngineOption = Engine.SPARK,
     master: Master = None,
 ) -> None:
-    """Run a query on files and show or write its result."""
-    parsed = _read_query(query_file)
-    chosen = _output_format(output, format)
+    """Run a query on files and show or write its result. Several queries share one pass; --output is a directory."""
+    queries = _read_queries(query_files)
+    parsed = next(iter(queries.values()))
+    chosen = _output_format(output, format) if len(queries) == 1 else OutputFormat.TABLE
     if output is not None and output.exists():
         raise SetupError(f"{output} is there already; remove it or choose another name")
     if output is not None and not output.parent.is_dir():
         raise SetupError(f"no such directory: {output.parent}")
-    columns = Columns(time, type, order, bad_rows.value, _choices(plan, condense, cache))
+    columns = Columns(time, type, order, bad_rows.value, _choices(plan, condense, cache, strategy))
     job = _job(engine, parsed, input, input_format, columns, master)
     with job:
-        if output is not None:
+        if len(queries) > 1:
+            _show_many(job.many(queries), output, format, limit)
+        elif output is not None:
             job.write(output, chosen.value)
             stderr.print(f"wrote {output}", highlight=False)
         elif chosen is OutputFormat.TABLE:
@@ -142,7 +155,7 @@ def run(
 
 @app.command()
 def explain(
-    query_file: QueryFile,
+    query_files: QueryFiles,
     input: Input,
     time: Time,
     type: Type = None,
@@ -150,15 +163,17 @@ def explain(
     plan: PlanOption = PlanShape.AUTO,
     condense: CondenseOption = Condense.AUTO,
     cache: CacheOption = Cache.AUTO,
+    strategy: StrategyOption = CountBy.AUTO,
     input_format: GivenFormat = None,
     engine: EngineOption = Engine.SPARK,
     master: Master = None,
 ) -> None:
-    """Show what would run, stage by stage, and why. Reads no more than the input's schema."""
-    parsed = _read_query(query_file)
-    columns = Columns(time, type, order, "fail", _choices(plan, condense, cache))
+    """Show what would run, stage by stage, and why; of several queries, what they share. Reads only the schema."""
+    queries = _read_queries(query_files)
+    parsed = next(iter(queries.values()))
+    columns = Columns(time, type, order, "fail", _choices(plan, condense, cache, strategy))
     with _job(engine, parsed, input, input_format, columns, master) as job:
-        print(job.explain())
+        print(job.explain() if len(queries) == 1 else job.explain_many(queries))
 
 
 @app.command()
@@ -248,6 +263,32 @@ def _read_query(source: str) -> Query:
         return query(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
         raise QueryError(f"{source} is not UTF-8 text: {error}") from error
+
+
+def _read_queries(sources: list[str]) -> dict[str, Query]:
+    """Queries by name: that of the file without its ending."""
+    names = [Path(source).stem if Path(source).is_file() else f"query {n}" for n, source in enumerate(sources, start=1)]
+    if len(set(names)) < len(names):
+        raise SetupError("two query files have the same name; results are called by it")
+    return {name: _read_query(source) for name, source in zip(names, sources, strict=True)}
+
+
+def _show_many(
+    jobs: Mapping[str, LocalJob] | Mapping[str, SparkJob], output: Path | None, format: OutputFormat | None, limit: int
+) -> None:
+    """Tables one after the other, or a file for each query in a directory."""
+    if output is None and format not in (None, OutputFormat.TABLE):
+        raise SetupError("the results of several queries go to files: add --output DIRECTORY")
+    if output is not None:
+        chosen = format or OutputFormat.JSON
+        output.mkdir()
+        for name, job in jobs.items():
+            job.write(output / f"{name}.{chosen.value}", chosen.value)
+        stderr.print(f"wrote {output}", highlight=False)
+        return
+    for name, job in jobs.items():
+        print(name, flush=True)
+        job.show(limit)
 
 
 def _output_format(output: Path | None, given: OutputFormat | None) -> OutputFormat:

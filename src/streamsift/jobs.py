@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
@@ -16,6 +17,7 @@ from rich.console import Console
 
 from streamsift.api import Query
 from streamsift.errors import BadRowsWarning
+from streamsift.many import explain_many, run_many
 from streamsift.runtime.sources import file_format, read_schema, read_table
 from streamsift.view.lines import flat_table, json_lines
 from streamsift.view.progress import progress
@@ -35,8 +37,11 @@ class Columns:
     bad_rows: Any
     choices: dict[str, Any] = field(default_factory=dict)
 
+    def parts(self) -> dict[str, Any]:
+        return {"time": self.time, "type": self.type, "order": self.order}
+
     def binding(self) -> dict[str, Any]:
-        return {"time": self.time, "type": self.type, "order": self.order, **self.choices}
+        return {**self.parts(), **self.choices}
 
 
 @dataclass(slots=True)
@@ -54,8 +59,20 @@ class LocalJob:
     def __exit__(self, *_: object) -> None:
         pass
 
+    def many(self, queries: Mapping[str, Query]) -> dict[str, LocalJob]:
+        """The results of several queries from one pass, each a job that has its result."""
+        events = read_table(self.path, self.given_format)
+        results = run_many(queries, events, bad_rows=self.columns.bad_rows, **self.columns.parts())
+        return {
+            name: GivenTable(queries[name], self.path, self.given_format, self.columns, result)
+            for name, result in results.items()
+        }
+
     def explain(self) -> str:
         return self.query.explain(read_schema(self.path, self.given_format), **self.columns.binding())
+
+    def explain_many(self, queries: Mapping[str, Query]) -> str:
+        return explain_many(queries, read_schema(self.path, self.given_format), **self.columns.parts())
 
     def show(self, limit: int) -> None:
         result = self._result()
@@ -94,6 +111,16 @@ class LocalJob:
 
 
 @dataclass(slots=True)
+class GivenTable(LocalJob):
+    """A job whose result is there already."""
+
+    result: pa.Table
+
+    def _result(self) -> pa.Table:
+        return self.result
+
+
+@dataclass(slots=True)
 class SparkJob:
     """On Spark: local mode by default, a cluster by its master URL."""
 
@@ -116,8 +143,21 @@ class SparkJob:
     def __exit__(self, *_: object) -> None:
         self.spark.stop()
 
+    def many(self, queries: Mapping[str, Query]) -> dict[str, SparkJob]:
+        """The results of several queries from one pass, each a job that has its result."""
+        results = run_many(queries, self._events(), bad_rows=self.columns.bad_rows, **self.columns.parts())
+        jobs: dict[str, SparkJob] = {}
+        for name, result in results.items():
+            job = GivenFrame(queries[name], self.path, self.given_format, self.columns, self.master, self.console)
+            job.spark, job.result = self.spark, result
+            jobs[name] = job
+        return jobs
+
     def explain(self) -> str:
         return self.query.explain(self._events(), **self.columns.binding())
+
+    def explain_many(self, queries: Mapping[str, Query]) -> str:
+        return explain_many(queries, self._events(), **self.columns.parts())
 
     def show(self, limit: int) -> None:
         result, report = self._result()
@@ -181,6 +221,16 @@ class SparkJob:
         from streamsift.spark.jobs import task_counter
 
         return progress(self.console, title, task_counter(self.spark))
+
+
+@dataclass(slots=True)
+class GivenFrame(SparkJob):
+    """A job whose result is there already, as a lazy DataFrame."""
+
+    result: Any = field(default=None, init=False)
+
+    def _result(self) -> tuple[DataFrame, Any]:
+        return self.result, lambda: None
 
 
 def _to_lines(batches: Any) -> Any:

@@ -34,6 +34,14 @@ EXPLAINED = {
     "conjunction": "PATTERN SEQ(A a, AND(B b, SEQ(C c, !D d)), E e) WITHIN 30",
     "outermost_conjunction": "PATTERN AND(A a, !B b, C c) WHERE a.id = c.id",
     "disjunction": "PATTERN SEQ(A a, OR(B b, SEQ(C c, D d)), !OR(E e, F f)) WHERE [id] AND b.price > a.price WITHIN 30",
+    "aggregate_two_stack": "PATTERN SEQ(A a, !B b, C c) WHERE [id] AND a.price > 1\n"
+    "GROUP BY id AGG COUNT, AVG(c.price) WITHIN 10 min",
+    "aggregate_prefix": "PATTERN SEQ(A a, B b) WHERE [id] AGG COUNT",
+    "aggregate_few_rows": "PATTERN SEQ(A a, B b, C c) AGG COUNT WITHIN 8 EVENTS",
+    "aggregate_edge": "PATTERN SEQ(A a, B b, !C c) AGG MAX(b.price) WITHIN 30 UPDATE 10",
+    "aggregate_pairs": "PATTERN SEQ(A a, B b, C c) WHERE a.price < b.price AND b.name = c.name AGG COUNT WITHIN 30",
+    "aggregate_detect": "PATTERN SEQ(A a, B b, C c) WHERE a.price < c.price AGG COUNT WITHIN 30 EMIT CHANGES",
+    "aggregate_alternatives": "PATTERN SEQ(A a, B b) | AND(C c, D d) AGG COUNT, SUM(a.price) WITHIN 30",
     "kleene": "PATTERN SEQ(A a, B+ b, C c) WHERE [id] AND b.price > a.price AND COUNT(b) > 2 WITHIN 10 min",
     "kleene_and_negation": "PATTERN SEQ(A a, B* b, !D d, C c) WITHIN 10 min",
     "kleene_alone": "PATTERN A+ a; B+ b PARTITION BY id WITHIN 10 min",
@@ -65,9 +73,20 @@ REFUSED = {
     "alternatives": "PATTERN " + "; ".join(f"(A a{i} | B b{i} | C c{i})" for i in range(8)),
     "long_negation": f"PATTERN SEQ(A a, !SEQ({', '.join(f'ANY n{i}' for i in range(63))}), B b)",
     "definition": "SEQ S1 = A;B WITHIN 5\nPATTERN S1; C",
-    "aggregation": "PATTERN SEQ(A a, B b)\nAGG COUNT, SUM(b.price) WITHIN 10 s",
     "ranking": "PATTERN SEQ(A a, B b)\nPREF MAX[a.price + b.price] RETURN 5",
 }
+
+
+@pytest.mark.parametrize("strategy", ["prefix", "two-stack", "pairs", "guess"])
+def test_a_strategy_that_cannot_count_a_query(strategy: str) -> None:
+    query = ss.query("PATTERN SEQ(A a, B b, !C c) AGG COUNT WITHIN 30")
+    with pytest.raises((ss.UnsupportedQuery, ss.QueryError), match="strategy"):
+        query.explain(SCHEMA, time="ts", type="kind", strategy=strategy)
+
+
+def test_a_strategy_is_for_aggregations() -> None:
+    with pytest.raises(ss.QueryError, match="AGG"):
+        ss.query("PATTERN SEQ(A a, B b)").explain(SCHEMA, time="ts", type="kind", strategy="sem")
 
 
 def test_refusals() -> None:

@@ -247,3 +247,19 @@ def test_other_frames_are_refused(spark: SparkSession) -> None:
         PAIR.run_local(events(spark, []), time="t")
     with pytest.raises(TypeError, match=r"`time` is the name of a column, not .*Column"):
         PAIR.run(events(spark, []), time=F.col("t"))  # type: ignore[arg-type]
+
+
+def test_many_queries_share_one_shuffle(spark: SparkSession) -> None:
+    table = pa.table({"t": range(60), "kind": list("ABC") * 20, "id": [i % 4 for i in range(60)]})
+    queries = {
+        "two": "PATTERN SEQ(A, B) GROUP BY id AGG COUNT WITHIN 9",
+        "three": "PATTERN SEQ(A, B, C) GROUP BY id AGG COUNT WITHIN 9",
+        "sum": "PATTERN SEQ(A, B b) GROUP BY id AGG SUM(b.t) WITHIN 9",
+        "all": "PATTERN SEQ(A, B) AGG COUNT",
+        "matches": "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 9 RETURN a.t, b.t",
+    }
+    results = ss.run_many(queries, spark.createDataFrame(table).repartition(2), time="t", type="kind")
+    for name, text in queries.items():
+        expected = ss.query(text).run_local(table, time="t", type="kind").to_pylist()
+        found = results[name].toArrow().to_pylist()
+        assert sorted(map(repr, found)) == sorted(map(repr, expected)), name

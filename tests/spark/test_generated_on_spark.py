@@ -11,10 +11,11 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
 import streamsift as ss
-from strategies import flat_queries, queries, streams
+from strategies import aggregations, flat_queries, queries, streams
 from streamsift.language import Script, print_script
 from supported import may_be_refused
 from test_generated import DETECTION, SCHEMA, Rows, assert_same
+from test_generated_aggregation import DETECTED
 
 LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
 
@@ -45,3 +46,14 @@ def check_on_spark(spark: SparkSession, script: Script, rows: Rows) -> None:
         assume("64 bits" not in str(failure))
         raise
     assert_same(script, rows, binding, actual)
+
+
+@settings(max_examples=500 if LARGE else 30, suppress_health_check=list(HealthCheck))
+@given(script=aggregations(**DETECTED), rows=streams())
+def test_aggregations(spark: SparkSession, script: Script, rows: Rows) -> None:
+    for place, row in enumerate(rows):
+        row["seq"] = place
+    note(print_script(script))
+    binding = {"time": "t", "type": "kind", "order": "seq"}
+    df = spark.createDataFrame(pa.Table.from_pylist(rows, SCHEMA)).repartition(2)
+    assert_same(script, rows, binding, ss.query(print_script(script)).run(df, **binding).toArrow().to_pylist())

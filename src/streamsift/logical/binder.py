@@ -96,6 +96,7 @@ class _Binder:
             window=window,
             partition_by=partition_by,
             group_by=group_by,
+            group_names=tuple(name.parts[-1] for name in statement.group_by),
             aggregates=aggregates,
             ranking=ranking,
             update=update,
@@ -510,7 +511,7 @@ class _Binder:
         written = [
             *(
                 (k, n.span, "rename the column first.")
-                for k, n in zip(query.group_by, self._group_names(), strict=True)
+                for k, n in zip(query.group_names, self._group_names(), strict=True)
             ),
             *((o.name, o.span, "give it another name in the brackets: MAX[name = …].") for o in objectives),
             *((a.name, a.span, "give it another name with AS.") for a in query.aggregates),

@@ -303,6 +303,7 @@ class BoundQuery:
 
     `output` are the columns of a match; `show_bounds` adds match_start and match_end (there is no RETURN).
     `partition_by` and `group_by` are columns; the equalities they imply are already among `predicates`.
+    `group_names` are the GROUP BY columns as they are written, which is how the result calls them.
     """
 
     pattern: Node
@@ -320,3 +321,4 @@ class BoundQuery:
     binding: Binding
     schema: pa.Schema
     text: str = field(compare=False, repr=False)
+    group_names: tuple[str, ...] = ()

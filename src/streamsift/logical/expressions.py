@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from streamsift.errors import QueryError, Span, with_article
 from streamsift.language import syntax as s
-from streamsift.logical.bound import NUMERIC, Column, Constant, Expr, GroupAggregate, Kind, Operation
+from streamsift.logical.bound import NUMERIC, THIS_ROW, Column, Constant, Expr, GroupAggregate, Kind, Operation
 from streamsift.logical.columns import Columns
 
 SECONDS_PER_UNIT = {
@@ -316,6 +316,15 @@ def variables_of(expression: Expr) -> frozenset[int]:
             return frozenset().union(*(variables_of(o) for o in expression.operands))
         case _:
             return frozenset()
+
+
+def anonymous(expression: Expr) -> Expr:
+    """The expression with its variable forgotten: `a.key` and `b.key` become the same."""
+    if isinstance(expression, Column):
+        return replace(expression, variable=THIS_ROW)
+    if isinstance(expression, Operation):
+        return replace(expression, operands=tuple(anonymous(operand) for operand in expression.operands))
+    return expression
 
 
 def has_group(expression: Expr) -> bool:

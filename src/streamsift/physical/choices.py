@@ -35,11 +35,23 @@ class Condense(StrEnum):
     OFF = "off"
 
 
+class CountBy(StrEnum):
+    """How an aggregation counts; `plan.Strategy` says what each does."""
+
+    AUTO = "auto"  # the cheapest that the pattern allows
+    PREFIX = "prefix"
+    SEM = "sem"
+    TWO_STACK = "two-stack"
+    PAIRS = "pairs"
+    DETECT = "detect"
+
+
 @dataclass(frozen=True, slots=True)
 class Choices:
     cache: Cache = Cache.AUTO
     plan: PlanShape = PlanShape.AUTO
     condense: Condense = Condense.AUTO
+    strategy: CountBy = CountBy.AUTO
 
 
 class ChoiceNames(TypedDict, total=False):
@@ -48,9 +60,10 @@ class ChoiceNames(TypedDict, total=False):
     cache: Literal["auto", "on", "off"]
     plan: Literal["auto", "left", "right", "bushy", "inner"]
     condense: Literal["auto", "on", "off"]
+    strategy: Literal["auto", "prefix", "sem", "two-stack", "pairs", "detect"]
 
 
-_KINDS: dict[str, type[StrEnum]] = {"cache": Cache, "plan": PlanShape, "condense": Condense}
+_KINDS: dict[str, type[StrEnum]] = {"cache": Cache, "plan": PlanShape, "condense": Condense, "strategy": CountBy}
 
 
 def choices(**given: str) -> Choices:

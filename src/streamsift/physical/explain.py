@@ -10,10 +10,11 @@ from streamsift.logical.describe import describe_class, describe_expression, des
 from streamsift.physical.algebra import describe_algebra
 from streamsift.physical.caching import describe_caching
 from streamsift.physical.describe import describe_limit, describe_pair
+from streamsift.physical.describe_counting import describe_counting
 from streamsift.physical.describe_joins import describe_joins
 from streamsift.physical.explain_groups import describe_groups
 from streamsift.physical.groups import Groups
-from streamsift.physical.plan import Alternative, DetectPlan, Negation, Step
+from streamsift.physical.plan import AggregatePlan, Alternative, DetectPlan, Negation, Plan, Step, Strategy
 
 
 def explain(
@@ -21,7 +22,7 @@ def explain(
     bound: b.BoundQuery,
     optimised: b.BoundQuery,
     rules: tuple[str, ...],
-    plan: DetectPlan,
+    plan: Plan,
     where: Iterable[str] = (),
     analysed: Iterable[str] = (),
 ) -> str:
@@ -43,19 +44,28 @@ def _optimised(optimised: b.BoundQuery, rules: tuple[str, ...]) -> list[str]:
     return [f"by {', '.join(rules)}:", *describe_query(optimised)] if rules else ["unchanged"]
 
 
-def _algebra(bound: b.BoundQuery, plan: DetectPlan) -> list[str]:
-    """The algebra knows single events only: with groups the plan itself tells all."""
+def _algebra(bound: b.BoundQuery, plan: Plan) -> list[str]:
+    """Of the matches, where any are built. It knows single events only: with groups the plan itself tells all."""
+    if isinstance(plan, AggregatePlan):
+        is_found = any(branch.strategy is Strategy.DETECT for branch in plan.branches)
+        return _algebra(bound, plan.detection) if is_found else []
     has_groups = any(alternative.groups is not None for alternative in plan.alternatives)
     return [] if has_groups else list(describe_algebra(bound.pattern, plan))
 
 
-def _physical(plan: DetectPlan) -> Iterator[str]:
+def _physical(plan: Plan) -> Iterator[str]:
     for number, alternative in enumerate(plan.alternatives, start=1):
         count = f"{len(alternative.steps)} step{'s' if len(alternative.steps) != 1 else ''}"
-        yield f"detect, {count}" if len(plan.alternatives) == 1 else f"alternative {number}: detect, {count}"
+        branch = plan.branches[number - 1] if isinstance(plan, AggregatePlan) else None
+        how = f"aggregate by {branch.strategy.value}" if branch is not None else "detect"
+        yield f"{how}, {count}" if len(plan.alternatives) == 1 else f"alternative {number}: {how}, {count}"
+        if branch is not None and branch.strategy is not Strategy.DETECT:
+            yield from describe_counting(branch)
+            continue
+        found = plan.detection if isinstance(plan, AggregatePlan) else plan
         yield from _steps(alternative.query, alternative.steps, alternative.steps, "", 0)
-        yield from describe_joins(alternative, plan.choices)
-        own = replace(plan, query=alternative.query)  # with variables for the elements of groups
+        yield from describe_joins(alternative, found.choices)
+        own = replace(found, query=alternative.query)  # with variables for the elements of groups
         yield from _negations(own, alternative.negations, alternative.steps, "")
         if alternative.groups is not None:
             yield from _groups(own, alternative, alternative.groups, "")

@@ -1,4 +1,4 @@
-"""The physical plan of detection: how the engine will find the matches of a pattern, step by step."""
+"""The physical plans: how the engine will find the matches of a pattern, step by step, and how it aggregates them."""
 
 from __future__ import annotations
 
@@ -172,4 +172,41 @@ class DetectPlan:
     choices: Choices = Choices()
 
 
-Plan = DetectPlan  # one class for each strategy; `streamsift.runtime.execute` has an engine for each
+class Strategy(Enum):
+    """How the matches of one alternative are aggregated. The value is what users write."""
+
+    PREFIX = "prefix"  # one counter for each prefix of the pattern: nothing ever leaves, there is no window
+    SEM = "sem"  # start event marking: counters for each start event in the window
+    TWO_STACK = "two-stack"  # the window as a product of linear maps in a two-stack queue
+    PAIRS = "pairs"  # predicates between neighbours: dynamic programming over pairs of events
+    DETECT = "detect"  # find the matches, then aggregate them
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One alternative and how it is aggregated; `keys` are the columns by which its events are counted apart."""
+
+    alternative: Alternative
+    strategy: Strategy
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AggregatePlan:
+    """Aggregates over the matches of all branches; `detection` is the plan that would find them."""
+
+    query: BoundQuery
+    branches: tuple[Branch, ...]
+    detection: DetectPlan
+    reasons: tuple[str, ...]
+
+    @property
+    def alternatives(self) -> tuple[Alternative, ...]:
+        return self.detection.alternatives
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return self.detection.keys
+
+
+Plan = DetectPlan | AggregatePlan  # one class for each strategy; `streamsift.runtime.execute` has an engine for each

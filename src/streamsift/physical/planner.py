@@ -7,12 +7,13 @@ from dataclasses import replace
 from itertools import chain, product
 from math import prod
 
-from streamsift.errors import Span, UnsupportedQuery
+from streamsift.errors import QueryError, Span, UnsupportedQuery
 from streamsift.language.syntax import Repeat
 from streamsift.logical import bound as b
 from streamsift.optimizer.drop_implied_equalities import Side, column_sides
+from streamsift.physical.aggregation import aggregation
 from streamsift.physical.caching import with_caching
-from streamsift.physical.choices import Choices
+from streamsift.physical.choices import Choices, CountBy
 from streamsift.physical.equalities import Equalities
 from streamsift.physical.explain_groups import group_reasons
 from streamsift.physical.kleene import MOST_NEGATED_EVENTS, group_alternatives
@@ -26,8 +27,14 @@ MOST_ALTERNATIVES = 1_000
 
 
 def plan(query: b.BoundQuery, choices: Choices = DEFAULTS) -> Plan:
-    """The strategy for a query."""
-    return detection(query, choices)
+    """The plan for a query."""
+    found = detection(query, choices)
+    if query.aggregates:
+        return aggregation(found)
+    if choices.strategy is not CountBy.AUTO:
+        hint = "only a query with AGG has a choice of strategies."
+        raise QueryError(f'strategy="{choices.strategy.value}"', hint=hint)
+    return found
 
 
 def detection(query: b.BoundQuery, choices: Choices) -> DetectPlan:
@@ -47,8 +54,6 @@ def _refuse_what_is_not_evaluated(query: b.BoundQuery) -> None:
             "this version finds patterns of single events with SEQ, AND, OR and `!`.",
         )
 
-    if query.aggregates:
-        raise refuse("aggregation (AGG)", query.aggregates[0].span)
     if query.ranking:
         raise refuse("ranking (PREF)", query.ranking.objectives[0].span)
 

@@ -4,6 +4,7 @@ from streamsift.runtime.analyze import analyze
 from streamsift.runtime.detect import match_rows
 from streamsift.runtime.events import BadRows, Events, prepare
 from streamsift.runtime.execute import execute
-from streamsift.runtime.output import output_schema
+from streamsift.runtime.execute_many import execute_many
+from streamsift.runtime.schemas import output_schema
 
-__all__ = ["BadRows", "Events", "analyze", "execute", "match_rows", "output_schema", "prepare"]
+__all__ = ["BadRows", "Events", "analyze", "execute", "execute_many", "match_rows", "output_schema", "prepare"]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from streamsift.logical.bound import THIS_ROW, Column, Expr, Operation, WindowKind
+from streamsift.logical.bound import Expr, WindowKind
+from streamsift.logical.expressions import anonymous
 from streamsift.physical.plan import Alternative, Pair, Step
 from streamsift.runtime import kernels, search
 from streamsift.runtime.candidates import step_rows, stream_rows
@@ -72,15 +73,6 @@ def pack(plan: Alternative, events: Events, places: Sequence[Int32]) -> Packed:
 
 
 # --- lookups -------------------------------------------------------------------------------------------------------
-
-
-def anonymous(expression: Expr) -> Expr:
-    """The expression with its variable forgotten: `a.key` and `b.key` become the same."""
-    if isinstance(expression, Column):
-        return replace(expression, variable=THIS_ROW)
-    if isinstance(expression, Operation):
-        return replace(expression, operands=tuple(anonymous(operand) for operand in expression.operands))
-    return expression
 
 
 def find_lookups(plan: Alternative, events: Events, places: Sequence[Int32]) -> list[Lookup]:

@@ -26,7 +26,7 @@ from streamsift.runtime.group_output import group_batches
 from streamsift.runtime.kernels import Bool, Int32
 from streamsift.runtime.kleene import GroupSearch
 from streamsift.runtime.nested import NestedSearch
-from streamsift.runtime.output import known_columns, output_schema, result_batches
+from streamsift.runtime.output import known_columns, match_schema, result_batches
 from streamsift.runtime.search import CURSOR_FIELDS, DONE, extend
 
 CHUNK_MATCHES = 1 << 17
@@ -44,7 +44,7 @@ class Stage:
 
 def detect(plan: DetectPlan, events: Events) -> Iterator[pa.RecordBatch]:
     """The matches as result rows, in batches."""
-    schema = output_schema(plan.query)
+    schema = match_schema(plan.query)
     for alternative in plan.alternatives:
         if alternative.groups is not None:
             for found in group_matches(alternative, events, plan.choices):

@@ -66,6 +66,7 @@ class Events:
     window: Window | None
     width: int | float  # of a time window in the units of `ticks`; of a count window in rows
     in_input_order: bool  # rows[i] == i for all i
+    unit: pa.DataType  # what the ticks count
 
     def rows_at(self, places: Int32) -> Int32:
         """The table rows of these places."""
@@ -133,6 +134,7 @@ def _ordered(
         window=window,
         width=width,
         in_input_order=keep is None,
+        unit=unit,
     )
 
 
@@ -251,14 +253,17 @@ def _width(window: Window, time: pa.DataType, real: bool) -> int | float:
         return min(int(window.length), NO_LIMIT)
     if real:
         return _largest_double(window.length, window.exclusive)
-    length = window.length
-    if pa.types.is_date32(time):
-        length = length / 86_400
-    elif (per_second := units_per_second(time)) is not None:
-        length = length * per_second
-    elif pa.types.is_decimal(time):
-        length = length * 10**time.scale
+    length = in_units(window.length, time)
     return math.ceil(length) - 1 if window.exclusive else math.floor(length)
+
+
+def in_units(length: Fraction, time: pa.DataType) -> Fraction:
+    """Seconds, or a number in the column's own units, as a number of ticks."""
+    if pa.types.is_date32(time):
+        return length / 86_400
+    if (per_second := units_per_second(time)) is not None:
+        return length * per_second
+    return length * 10**time.scale if pa.types.is_decimal(time) else length
 
 
 def _largest_double(length: Fraction, exclusive: bool) -> float:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from streamsift.physical.plan import DetectPlan, Plan
+from streamsift.physical.plan import AggregatePlan, DetectPlan, Plan
+from streamsift.runtime.aggregate import aggregate
 from streamsift.runtime.detect import detect
 from streamsift.runtime.events import BadRows, prepare
 
@@ -23,3 +24,5 @@ def execute(
     match plan:
         case DetectPlan():
             return detect(plan, events)
+        case AggregatePlan():
+            return aggregate(plan, events)

@@ -11,6 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 UInt8 = NDArray[np.uint8]
+Int8 = NDArray[np.int8]
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]

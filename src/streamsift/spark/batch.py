@@ -15,8 +15,9 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 
+from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
-from streamsift.physical import Plan
+from streamsift.physical import AggregatePlan, Plan
 from streamsift.runtime import BadRows, execute
 from streamsift.spark.filters import can_matter, column, is_bad
 from streamsift.spark.schemas import result_schema
@@ -40,7 +41,7 @@ def run_batch(df: DataFrame, plan: Plan, *, bad_rows: str, observation: Observat
     events = df.select(*(column(name) for name in schema.names)).withColumn(BAD, is_bad(plan.query))
     if observation is not None:
         events = events.observe(observation, F.count(F.lit(1)).alias("rows"), F.count_if(BAD).alias("bad_rows"))
-    shuffled = _shuffled(_pruned(events, plan), plan).drop(BAD)
+    shuffled = shuffled_by(_pruned(events, plan), shuffle_keys(plan), plan.query).drop(BAD)
     # By position: mapInArrow cannot name columns with dots or backticks.
     numbered = shuffled.toDF(*(f"c{i}" for i in range(len(schema))))
     return numbered.mapInArrow(find, result_schema(df, plan.query))
@@ -52,30 +53,37 @@ def _say_nothing(_: BadRows) -> None:
 
 def _pruned(events: DataFrame, plan: Plan) -> DataFrame:
     """Rows that can be in a match, and the bad ones, which must be seen."""
+    condition = can_matter_with_keys(plan)
+    return events if condition is None else events.where(condition | F.col(BAD))
+
+
+def can_matter_with_keys(plan: Plan) -> SparkColumn | None:
+    """Rows that some step could bind and that have the keys which a match needs; None when no row can be left out."""
     conditions = [column(key).isNotNull() for key in shuffle_keys(plan)] if _needs_key(plan) else []
     matters = can_matter(plan)
     if matters is not None:
         conditions.append(matters)
-    return events.where(reduce(and_, conditions) | F.col(BAD)) if conditions else events
+    return reduce(and_, conditions) if conditions else None
 
 
 def _needs_key(plan: Plan) -> bool:
     """Whether a row without key can be in no match: it must equal another there, or be in a partition."""
-    return bool(plan.query.partition_by) or all(a.least_events > 1 for a in plan.alternatives)
+    grouped = plan.query.partition_by or plan.query.group_by
+    return bool(grouped) or all(a.least_events > 1 for a in plan.alternatives)
 
 
-def _shuffled(events: DataFrame, plan: Plan) -> DataFrame:
-    keys = shuffle_keys(plan)
+def shuffled_by(events: DataFrame, keys: tuple[str, ...], query: b.BoundQuery) -> DataFrame:
+    """All rows of a key in one partition; without keys, all rows."""
     return (
-        events.repartition(*(F.when(~F.col(BAD), _normal(key, plan)) for key in keys))
+        events.repartition(*(F.when(~F.col(BAD), _normal(key, query)) for key in keys))
         if keys
         else events.repartition(1)
     )
 
 
-def _normal(key: str, plan: Plan) -> SparkColumn:
+def _normal(key: str, query: b.BoundQuery) -> SparkColumn:
     """The key such that equal values hash alike: -0.0 is 0.0."""
-    is_float = pa.types.is_floating(plan.query.schema.field(key).type)
+    is_float = pa.types.is_floating(query.schema.field(key).type)
     return column(key) + F.lit(0.0) if is_float else column(key)
 
 
@@ -84,6 +92,8 @@ def placement(plan: Plan) -> list[str]:
     keys = shuffle_keys(plan)
     if keys:
         lines = [f"Spark: shuffled by {', '.join(keys)}, one Python call per partition"]
+    elif isinstance(plan, AggregatePlan):
+        lines = [f"Spark: one task: {_why_one_task(plan.query)}"]
     elif plan.keys:
         lines = ["Spark: one task: a count window counts the rows of all keys; PARTITION BY would count per key"]
     else:
@@ -100,6 +110,28 @@ def placement(plan: Plan) -> list[str]:
 def shuffle_keys(plan: Plan) -> tuple[str, ...]:
     """Columns to split the work by. Positions of a count window are counted over a whole stream or partition."""
     query = plan.query
+    if isinstance(plan, AggregatePlan):
+        return _aggregate_keys(query)
     if query.window is not None and query.window.kind is b.WindowKind.COUNT:
         return query.partition_by
     return query.partition_by or plan.keys
+
+
+def _aggregate_keys(query: b.BoundQuery) -> tuple[str, ...]:
+    """A group's rows are made where all of the group is; with EMIT CHANGES, where all events are."""
+    assert query.window is not None or query.update is None
+    if query.update is not None and query.update.kind is b.WindowKind.COUNT:
+        return query.partition_by  # each partition has its own ticks
+    if query.emit is Emit.CHANGES:
+        return ()
+    if query.window is not None and query.window.kind is b.WindowKind.COUNT:
+        return query.partition_by if set(query.partition_by) <= set(query.group_by) else ()
+    return query.group_by
+
+
+def _why_one_task(query: b.BoundQuery) -> str:
+    if query.emit is Emit.CHANGES:
+        return "with EMIT CHANGES an event of any group can show that another changed"
+    if query.window is not None and query.window.kind is b.WindowKind.COUNT:
+        return "a count window counts the rows of all groups; PARTITION BY their columns would count per group"
+    return "without GROUP BY the values are over all events"

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark 
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import BooleanType, DecimalType
 
+from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
 from streamsift.physical import Plan
 from streamsift.physical.plan import Step
@@ -70,8 +71,8 @@ def can_matter(plan: Plan) -> SparkColumn | None:
     """Rows that some step could bind, or None when no row can be left out."""
     query = plan.query
     positions_count = query.window is not None and query.window.kind is b.WindowKind.COUNT
-    if positions_count:
-        return None
+    if positions_count or query.emit is Emit.CHANGES:
+        return None  # with EMIT CHANGES rows without a key show changes too
     types: list[str] = []
     conditions: list[SparkColumn] = []
     for alternative in plan.alternatives:

@@ -17,6 +17,7 @@ from streamsift.errors import UnsupportedQuery
 from streamsift.logical import BoundQuery
 from streamsift.logical.bound import Column, Computed, TimeKind, WholeEvent
 from streamsift.runtime import output_schema
+from streamsift.runtime.output import time_type as time_type_of
 
 
 def arrow_schema(df: DataFrame) -> pa.Schema:
@@ -82,7 +83,14 @@ def result_schema(df: DataFrame, query: BoundQuery) -> StructType:
     time_type: DataType = (
         TimestampType() if query.binding.time_kind is TimeKind.TEXT else df.schema[query.binding.time].dataType
     )
-    types: list[DataType] = []
+    types: list[DataType]
+    if query.aggregates:
+        own = dict(zip(query.group_names, query.group_by, strict=True))
+        known = {"time": time_type} if arrow.field("time").type == time_type_of(query) else {}
+        known |= {name: spark_types[column] for name, column in own.items()}
+        types = [known.get(field.name) or from_arrow_type(field.type) for field in arrow]
+        return _nullable_columns(arrow.names, types)
+    types = []
     for item, field in zip(query.output, arrow, strict=False):
         match item:
             case WholeEvent(variable=variable):
@@ -93,4 +101,8 @@ def result_schema(df: DataFrame, query: BoundQuery) -> StructType:
             case _:
                 types.append(from_arrow_type(field.type))
     types += [time_type, time_type] if query.show_bounds else []
-    return StructType([StructField(name, data_type, True) for name, data_type in zip(arrow.names, types, strict=True)])
+    return _nullable_columns(arrow.names, types)
+
+
+def _nullable_columns(names: list[str], types: list[DataType]) -> StructType:
+    return StructType([StructField(name, data_type, True) for name, data_type in zip(names, types, strict=True)])

@@ -1,0 +1,199 @@
+"""Counting without matching: the A-Seq paper's experiments on generated trades, flatness, a shared workload."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+
+import streamsift as ss
+from benchmarks.report import Measurement
+from streamsift.physical.plan import AggregatePlan
+from streamsift.runtime import counters
+from streamsift.runtime.aggregate_output import groups_of
+from streamsift.runtime.clock import clock_of
+from streamsift.runtime.counters import Counts
+from streamsift.runtime.events import prepare
+from streamsift.runtime.operations import NO_SEAL, Layout, lay_out
+
+SYMBOLS = ["DELL", "IPIX", "AMAT", "QQQ", "INTC", "MSFT", "ORCL", "CSCO", "AAPL", "SUNW", "YHOO", "EBAY"]
+BINDING = {"time": "ts", "type": "symbol"}
+TRADES = 120_000  # as many as the paper's trace has
+ROUNDS = 3
+
+
+def make_trades(trades: int, *, per_ms: float = 1.0, shares: list[float] | None = None, seed: int = 3) -> pa.Table:
+    """Trades in order of time, on average `per_ms` in a millisecond; symbols by their shares, else alike."""
+    random = np.random.default_rng(seed)
+    symbols = pa.array(SYMBOLS if shares is None else SYMBOLS[: len(shares)])
+    drawn = random.choice(len(symbols), trades, p=shares)
+    ticks = np.sort(random.integers(0, int(trades * 1000 / per_ms), trades))
+    return pa.table(
+        {
+            "ts": pa.array(ticks, pa.timestamp("us")),
+            "symbol": symbols.take(pa.array(drawn)),
+            "price": random.integers(1, 200, trades) / 4,
+        }
+    )
+
+
+def pattern(symbols: list[str], window_ms: float, aggregates: str = "COUNT") -> str:
+    steps = ", ".join(f"{symbol} v{number}" for number, symbol in enumerate(symbols))
+    return f"PATTERN SEQ({steps}) AGG {aggregates} WITHIN {window_ms:g} ms"
+
+
+def seconds(run: Callable[[], object], rounds: int = ROUNDS) -> float:
+    best = np.inf
+    for _ in range(rounds):
+        start = time.perf_counter()
+        run()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def compare(workload: str, text: str, table: pa.Table, strategies: list[str]) -> Measurement:
+    """The strategies on one query; the first is ours. Equal results first."""
+    query = ss.query(text)
+    expected = query.run_local(table, **BINDING, strategy=strategies[0])
+    taken: dict[str, float] = {}
+    for strategy in strategies:
+        result = query.run_local(table, **BINDING, strategy=strategy)
+        assert result.equals(expected), f"{strategy} counts otherwise"
+        taken[strategy] = seconds(partial(query.run_local, table, **BINDING, strategy=strategy))
+    report(workload, expected.num_rows, taken)
+    return Measurement(workload, expected.num_rows, taken, 1.0)
+
+
+def report(workload: str, rows: int, taken: dict[str, float]) -> None:
+    ours = next(iter(taken.values()))
+    times = "  ".join(f"{name} {value * 1000:.1f} ms ({value / ours:.1f}x)" for name, value in taken.items())
+    print(f"  {workload:46} {rows:>8,} rows  {times}")
+
+
+# --- figures 12 to 14: one query -------------------------------------------------------------------------------------
+
+
+def single_queries() -> list[Measurement]:
+    table = make_trades(TRADES)
+    found = []
+    print("figure 12: pattern length, window 100 ms")
+    for length in range(2, 6):
+        ways = ["two-stack", "sem", *["detect"] * (length <= 4)]
+        found.append(compare(f"figure 12: length {length}", pattern(SYMBOLS[:length], 100), table, ways))
+    print("figure 13: window, length 3")
+    for window in (100, 200, 500, 1000):
+        ways = ["two-stack", "sem", *["detect"] * (window <= 500)]
+        found.append(compare(f"figure 13: window {window} ms", pattern(SYMBOLS[:3], window), table, ways))
+    print("figure 14: where building matches no longer ends, window 2,000 ms")
+    for length in range(6, 11):
+        query = pattern(SYMBOLS[:length], 2000)
+        found.append(compare(f"figure 14a: length {length}", query, table, ["two-stack", "sem"]))
+    print("figure 14: negation")
+    for symbols in (["DELL", "IPIX", "AMAT"], ["DELL", "IPIX", "!QQQ", "AMAT"]):
+        ways = ["two-stack", "sem", "detect"]
+        found.append(compare(f"figure 14b: {', '.join(symbols)}", pattern(symbols, 200), table, ways))
+    return found
+
+
+# --- figures 15 and 16, and 100 queries: sharing -------------------------------------------------------------------
+
+
+def share(workload: str, texts: list[str], table: pa.Table) -> Measurement:
+    queries = {f"q{number}": ss.query(text) for number, text in enumerate(texts)}
+    assert "tree 1" in ss.explain_many(queries, table, **BINDING), "nothing is shared"
+
+    def one_by_one() -> dict[str, pa.Table]:
+        return {name: query.run_local(table, **BINDING) for name, query in queries.items()}
+
+    expected, shared = one_by_one(), ss.run_many(queries, table, **BINDING)
+    assert all(shared[name].equals(expected[name]) for name in queries), "sharing changes counts"
+    rows = sum(result.num_rows for result in expected.values())
+    taken = {
+        "run_many": seconds(lambda: ss.run_many(queries, table, **BINDING)),
+        "one by one": seconds(one_by_one, 1 if len(texts) > 20 else ROUNDS),
+    }
+    report(workload, rows, taken)
+    return Measurement(workload, rows, taken, 1.0)
+
+
+def shared_queries() -> list[Measurement]:
+    table = make_trades(1_000_000)
+    found = []
+    print("figure 16: three queries, by the length of their common prefix (window 100 ms)")
+    for length in range(2, 7):
+        texts = [pattern([*SYMBOLS[:length], SYMBOLS[length + tail]], 100) for tail in range(3)]
+        found.append(share(f"figure 16b: common prefix of {length}", texts, table))
+    print("figure 16: queries with a common prefix of 3")
+    for count in range(2, 7):
+        texts = [pattern([*SYMBOLS[:3], SYMBOLS[3 + tail]], 100) for tail in range(count)]
+        found.append(share(f"figure 16a: {count} queries", texts, table))
+    print("a workload of 100 queries with common prefixes of length 3")
+    tails = [[one, other] for one, other in product(SYMBOLS[4:], SYMBOLS[4:]) if one != other][:50]
+    texts = [pattern([*prefix, *tail], 200) for prefix in (SYMBOLS[:3], SYMBOLS[1:4]) for tail in tails]
+    found.append(share("100 queries, 2 prefixes of length 3", texts, table))
+    return found
+
+
+# --- flatness: the kernels alone -----------------------------------------------------------------------------------
+
+
+def layout_of(table: pa.Table, text: str) -> Layout:
+    plan = ss.query(text).plan(table.schema, "ts", "symbol", None)
+    assert isinstance(plan, AggregatePlan)
+    events = prepare(plan.query, table)
+    clock = clock_of(plan.query, events)
+    return lay_out(plan.branches[0], events, clock, groups_of(plan.query, events, clock))
+
+
+def kernel(layout: Layout, name: str, rounds: int) -> tuple[float, np.ndarray]:
+    """The best time of a kernel, and the counts it writes."""
+    room = int((layout.operations.seal != NO_SEAL).sum())
+    out = Counts(np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.bool_), np.empty(room, np.int64))
+    run = counters.multiply_windows if name == "two-stack" else counters.mark_starts
+    written = run(layout.operations, layout.levels, False, out)
+    taken = seconds(lambda: run(layout.operations, layout.levels, False, out), rounds)
+    return taken, out.total[:written].copy()
+
+
+def flatness(events: int = 4_000_000, sem_events: int = 400_000) -> list[Measurement]:
+    """A window of w events is w microseconds long: there is a trade in each, on average. In five steps 64 bits hold the
+    counts of such a window only if most classes are rare."""
+    found = []
+    mixes = {3: [1 / 3] * 3, 5: [0.9932, *[0.0017] * 4]}
+    for length, shares in mixes.items():
+        table = make_trades(events, per_ms=1000, shares=shares)
+        first = 0.0
+        for window in (100, 10_000, 100_000, 1_000_000):
+            layout = layout_of(table, pattern(SYMBOLS[:length], window / 1000))
+            taken, _ = kernel(layout, "two-stack", 5)
+            first = first or taken
+            rate = events / taken / 1e6
+            print(f"  length {length}, {window:>9,} active events: {rate:5.1f} M events/s, {first / taken:.2f} of 100")
+            found.append(
+                Measurement(
+                    f"length {length}, window {window}", events, {"two-stack": taken, "window of 100": first}, 1.0
+                )
+            )
+        few = table.slice(0, sem_events)
+        layout = layout_of(few, pattern(SYMBOLS[:length], 100))
+        (ours, counts), (sem, others) = kernel(layout, "two-stack", 3), kernel(layout, "sem", 1)
+        assert np.array_equal(counts, others), "SEM counts otherwise"
+        print(f"  length {length}, 100,000 active events: SEM takes {sem / ours:.0f} times as long")
+        found.append(Measurement(f"length {length}, SEM", len(counts), {"two-stack": ours, "sem": sem}, 1.0))
+    return found
+
+
+def main() -> list[Measurement]:
+    """Prints all; keeps for the picture what the targets are about."""
+    print("flatness: two-stack kernel on one core")
+    found = flatness()
+    single_queries()
+    return [*found, shared_queries()[-1]]
+
+
+if __name__ == "__main__":
+    main()

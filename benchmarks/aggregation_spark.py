@@ -1,0 +1,81 @@
+"""Counting on Spark end to end, against the same read, shuffle, sort and Arrow transfer without counting matches."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+from pyspark.sql import DataFrame, SparkSession
+
+import streamsift as ss
+from benchmarks.report import Measurement
+
+EVENTS = 10_000_000
+KEYS = 10_000
+QUERY = "PATTERN SEQ(A, B, C) GROUP BY key AGG COUNT WITHIN 1 s"
+ROUNDS = 2
+
+
+def write_events(path: Path, events: int) -> None:
+    """Events in order of time, ten thousand in a millisecond's thousandth, with a class and a key at random."""
+    random = np.random.default_rng(5)
+    classes = pa.array(["A", "B", "C"])
+    table = pa.table(
+        {
+            "ts": pa.array(np.sort(random.integers(0, events * 10, events)), pa.timestamp("us", "UTC")),
+            "kind": classes.take(pa.array(random.integers(0, 3, events))),
+            "key": random.integers(0, KEYS, events),
+        }
+    )
+    pa.parquet.write_table(table, path, row_group_size=events // 16)
+
+
+def count_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield pa.RecordBatch.from_pydict({"rows": [sum(batch.num_rows for batch in batches)]})
+
+
+def transport(df: DataFrame) -> DataFrame:
+    return df.repartition("key").sortWithinPartitions("key", "ts").mapInArrow(count_rows, "rows long")
+
+
+def seconds(df: DataFrame) -> float:
+    start = time.perf_counter()
+    df.write.format("noop").mode("overwrite").save()
+    return time.perf_counter() - start
+
+
+def main(events: int = EVENTS) -> list[Measurement]:
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.memory", "4g")
+        .config("spark.sql.shuffle.partitions", "8")
+        .config("spark.log.level", "ERROR")
+        .getOrCreate()
+    )
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "events.parquet"
+        write_events(path, events)
+        df = spark.read.parquet(str(path))
+        counted = ss.query(QUERY).run(df, time="ts", type="kind")
+        total = transport(df).toArrow()["rows"].to_numpy().sum()
+        assert total == events, "rows were lost"
+        taken = {"count": np.inf, "transport": np.inf}
+        for _ in range(ROUNDS):
+            taken["transport"] = min(taken["transport"], seconds(transport(df)))
+            taken["count"] = min(taken["count"], seconds(counted))
+    ratio = taken["count"] / taken["transport"]
+    times = f"{taken['count']:.1f} s, transport {taken['transport']:.1f} s"
+    print(f"  {events:,} events, {KEYS:,} keys: {times}: {ratio:.2f}x")
+    spark.stop()
+    return [Measurement("Spark end to end", events, {name: float(value) for name, value in taken.items()}, 1.0)]
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else EVENTS)

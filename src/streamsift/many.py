@@ -1,0 +1,80 @@
+"""Many queries and one stream in, the result of each out: one scan, one shuffle, and what they share counted once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from streamsift import physical
+from streamsift.api import BadRowsPolicy, Query, as_table, check_policy, is_spark, query
+from streamsift.errors import QueryError
+from streamsift.physical.sharing import SharingPlan, describe_sharing, share
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def run_many(
+    queries: Mapping[str, Query | str],
+    data: Any,
+    *,
+    time: str,
+    type: str | None = None,
+    order: str | None = None,
+    bad_rows: BadRowsPolicy = "fail",
+) -> dict[str, DataFrame] | dict[str, pa.Table]:
+    """The result of each query, by its name: DataFrames for a Spark DataFrame, else Arrow tables.
+
+    Each equals what the query gives alone. On Spark the results are lazy and come from one persisted pass over the
+    events, which is made when the first of them is used.
+    """
+    check_policy(bad_rows)
+    if is_spark(data):
+        from streamsift import spark
+
+        plan = _shared(queries, spark.arrow_schema(data), time, type, order, **spark.session_settings(data))
+        return spark.run_batch_many(data, plan, bad_rows=bad_rows)
+    from streamsift import runtime
+
+    table = as_table(data)
+    plan = _shared(queries, table.schema, time, type, order)
+    found: dict[str, list[pa.RecordBatch]] = {name: [] for name in queries}
+    for name, batch in runtime.execute_many(plan, table, bad_rows=bad_rows):
+        found[name].append(batch)
+    return {
+        name: pa.Table.from_batches(batches, runtime.output_schema(plan.plans[name].query))
+        for name, batches in found.items()
+    }
+
+
+def explain_many(
+    queries: Mapping[str, Query | str], data: Any, *, time: str, type: str | None = None, order: str | None = None
+) -> str:
+    """What the queries share on this data (a DataFrame, a table or an Arrow schema), and why the rest does not."""
+    settings = {}
+    if is_spark(data):
+        from streamsift import spark
+
+        settings, schema = spark.session_settings(data), spark.arrow_schema(data)
+    else:
+        schema = data if isinstance(data, pa.Schema) else as_table(data).schema
+    return "\n".join(describe_sharing(_shared(queries, schema, time, type, order, **settings)))
+
+
+def _shared(
+    queries: Mapping[str, Query | str],
+    schema: pa.Schema,
+    time: str,
+    type: str | None,
+    order: str | None,
+    **settings: Any,
+) -> SharingPlan:
+    if not queries:
+        raise QueryError("no queries", hint='run_many takes names and queries: {"q1": "PATTERN …"}.')
+    plans: dict[str, physical.Plan] = {}
+    for name, written in queries.items():
+        one = query(written) if isinstance(written, str) else written
+        plans[name] = one.plan(schema, time, type, order, **settings)
+    return share(plans)

@@ -1,0 +1,153 @@
+"""A branch that is counted without matching and its events in, the totals of each key over time out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from streamsift.physical.plan import Branch, Strategy
+from streamsift.runtime import accumulators, counters
+from streamsift.runtime.accumulators import Records
+from streamsift.runtime.aggregate_output import Groups, Timeline
+from streamsift.runtime.clock import NEVER, Clock
+from streamsift.runtime.counters import Counts
+from streamsift.runtime.events import Events
+from streamsift.runtime.kernels import Bool, Int32, Int64
+from streamsift.runtime.measures import NOTHING, Measures, Totals
+from streamsift.runtime.operations import NO_SEAL, Layout, Operations, lay_out
+from streamsift.runtime.paths import Loads
+
+LARGEST_COUNT = 2.0**62
+
+
+@dataclass(frozen=True, slots=True)
+class KeyTotals:
+    """The totals of each key from a stamp until its next; ordered by (key, stamp)."""
+
+    key: Int32
+    group: Int32
+    stamp: Int64
+    ends: Bool
+    totals: Totals
+
+    def by_group(self) -> Timeline:
+        """The same, where every group has one key and they are numbered alike."""
+        return Timeline(self.group, self.stamp, self.ends, self.totals)
+
+
+def count_branch(
+    branch: Branch, events: Events, clock: Clock, groups: Groups, measures: Measures, with_leaving: bool = False
+) -> KeyTotals:
+    """`with_leaving`: also a record where totals fall because a start leaves the window."""
+    layout = lay_out(branch, events, clock, groups)
+    room = int((layout.operations.seal != NO_SEAL).sum())
+    if with_leaving:
+        room += int((layout.operations.leaving != NEVER).sum())
+    if measures.is_count_alone and most_in_window(layout.operations, layout.levels) < LARGEST_COUNT:
+        found = _counted(branch.strategy, layout, with_leaving, room)
+        count = found.total[:, None]
+        totals = Totals(count, count.astype(np.float64), np.empty((count.size, 0), np.int64))
+        return KeyTotals(found.key, layout.group[found.key], found.stamp, found.ends, totals)
+    records = _accumulated(branch, layout, with_leaving, room, measures)
+    totals = Totals(records.integers, records.reals, records.least)
+    return KeyTotals(records.key, layout.group[records.key], records.stamp, records.ends, totals)
+
+
+def _accumulated(branch: Branch, layout: Layout, with_leaving: bool, room: int, measures: Measures) -> Records:
+    loads = loads_of(branch, measures)
+    out = Records(
+        np.empty(room, np.int32),
+        np.empty(room, np.int64),
+        np.empty(room, np.bool_),
+        np.empty((room, loads.integer_levels.size), np.int64),
+        np.empty((room, loads.real_levels.size), np.float64),
+        np.empty((room, loads.least_levels.size), np.int64),
+    )
+    operations, levels = layout.operations, layout.levels
+    match branch.strategy:
+        case Strategy.PREFIX:
+            written = accumulators.accumulate_prefixes(operations, levels, loads, out)
+        case Strategy.SEM:
+            written = accumulators.accumulate_starts(operations, levels, with_leaving, loads, out)
+        case _:
+            written = accumulators.accumulate_windows(operations, levels, with_leaving, loads, out)
+    found = Records(
+        out.key[:written],
+        out.stamp[:written],
+        out.ends[:written],
+        out.integers[:written],
+        out.reals[:written],
+        out.least[:written],
+    )
+    # A variable of another branch of an OR has no value; paths that never reach it have no code.
+    found.least[:, loads.least_levels == 0] = NOTHING
+    return found
+
+
+def loads_of(branch: Branch, measures: Measures) -> Loads:
+    """The measures by level instead of by variable; level 0 is never reached."""
+    level_of = {step.variable: number for number, step in enumerate(branch.alternative.steps, start=1)}
+
+    def levels(*variables: int) -> Int64:
+        return np.array([level_of.get(variable, 0) for variable in variables], np.int64)
+
+    places = measures.events.rank.size
+    integers, reals, least = measures.integer_values, measures.real_values, measures.least_values
+    counted = np.zeros((1, places))  # paths count themselves: no event adds to their number
+    return Loads(
+        np.append(0, levels(*measures.integer_variables)),
+        np.vstack([counted.astype(np.int64), *integers]),
+        np.append(0, levels(*measures.integer_variables, *measures.real_variables)),
+        np.vstack([counted, *(np.abs(values.astype(np.float64)) for values in integers), *reals]),
+        levels(*measures.least_variables),
+        np.vstack(least) if least else np.empty((0, places), np.int64),
+    )
+
+
+def _counted(strategy: Strategy, layout: Layout, with_leaving: bool, room: int) -> Counts:
+    out = Counts(np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.bool_), np.empty(room, np.int64))
+    match strategy:
+        case Strategy.PREFIX:
+            written = counters.count_prefixes(layout.operations, layout.levels, out)
+        case Strategy.SEM:
+            written = counters.mark_starts(layout.operations, layout.levels, with_leaving, out)
+        case _:
+            written = counters.multiply_windows(layout.operations, layout.levels, with_leaving, out)
+    return Counts(out.key[:written], out.stamp[:written], out.ends[:written], out.total[:written])
+
+
+@njit(cache=True, nogil=True)
+def most_in_window(operations: Operations, levels: int) -> float:
+    """A bound for every count: the product of the most events of each level that are in the window together."""
+    bound = 0.0
+    most = np.zeros(levels + 1, np.int64)
+    held = np.zeros(levels + 1, np.int64)
+    for key in range(operations.offsets.size - 1):
+        base = operations.first_start[key]
+        first, after, tail = base, base, operations.offsets[key]
+        held[:] = 0
+        most[:] = 0
+        for i in range(operations.offsets[key], operations.offsets[key + 1]):
+            while first < after and operations.leaving[first] <= operations.stamp[i]:
+                first += 1
+                # Operations before the first start in the window are in no match of it.
+                while tail < i and operations.level[tail] != 1:
+                    held[max(operations.level[tail], 0)] -= 1
+                    tail += 1
+                if tail < i:
+                    held[1] -= 1
+                    tail += 1
+            level = operations.level[i]
+            if level > 0:
+                held[level] += 1
+                most[level] = max(most[level], held[level])
+                after += level == 1
+            else:
+                held[0] += 1
+        product = 1.0
+        for level in range(1, levels + 1):
+            product *= most[level]
+        bound = max(bound, product)
+    return bound

@@ -1,0 +1,76 @@
+"""A sharing plan and a table in, the record batches of every query out: trees together, the others one by one."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from streamsift.errors import BadRowsWarning
+from streamsift.physical.plan import AggregatePlan
+from streamsift.physical.sharing import SharedTree, SharingPlan
+from streamsift.runtime.aggregate_output import Timeline, aggregate_schema, groups_of, result_batch, result_rows
+from streamsift.runtime.clock import clock_of
+from streamsift.runtime.events import BadRows, prepare
+from streamsift.runtime.execute import execute
+from streamsift.runtime.measures import Totals, measures_of
+from streamsift.runtime.prefix_tree import Found, count_tree
+
+Report = Callable[[BadRows], None]
+
+
+def execute_many(
+    plan: SharingPlan, table: pa.Table, *, bad_rows: str = "fail", report: Report | None = None
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Batches with the name of their query. Bad rows are reported once, however many queries see them."""
+    told: list[BadRows] = []
+
+    def once(found: BadRows) -> None:
+        if not told:
+            told.append(found)
+            if report is not None:
+                report(found)
+            else:
+                warnings.warn(f"Dropped: {found}", BadRowsWarning, stacklevel=3)
+
+    alone = list(plan.alone)
+    for tree in plan.trees:
+        answers = _of_tree(plan, tree, table, bad_rows, once)
+        if answers is None:
+            alone += tree.terminals  # a count may pass 64 bits, which only the query that has it must tell
+        else:
+            yield from answers
+    for name in alone:
+        for batch in execute(plan.plans[name], table, bad_rows=bad_rows, report=once):
+            yield name, batch
+
+
+def _of_tree(
+    plan: SharingPlan, tree: SharedTree, table: pa.Table, bad_rows: str, report: Report
+) -> list[tuple[str, pa.RecordBatch]] | None:
+    events = prepare(tree.query, table, bad_rows, report)
+    if events.rank.size == 0 or events.width < 0:
+        return []
+    clock = clock_of(tree.query, events)
+    groups = groups_of(tree.query, events, clock)
+    found = count_tree(tree, events, clock, groups)
+    if found is None:
+        return None
+    answers = []
+    for name, node in tree.terminals.items():
+        own = plan.plans[name]
+        assert isinstance(own, AggregatePlan)
+        _, decoders = measures_of(own.query, own.alternatives, events)
+        rows = result_rows(own.query, clock, _timeline(found[node]), decoders, lambda: np.empty(0, np.int64))
+        if rows.stamp.size:
+            schema = aggregate_schema(own.query)
+            answers.append((name, result_batch(own.query, schema, events, clock, groups, rows, decoders)))
+    return answers
+
+
+def _timeline(found: Found) -> Timeline:
+    counts = found.total[:, None]
+    totals = Totals(counts, counts.astype(np.float64), np.empty((counts.size, 0), np.int64))
+    return Timeline(found.group, found.stamp, np.ones(counts.size, np.bool_), totals)

@@ -1,0 +1,13 @@
+"""A bound query in, the Arrow schema of its result out, the same for every input, empty ones too."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from streamsift.logical.bound import BoundQuery
+from streamsift.runtime.aggregate_output import aggregate_schema
+from streamsift.runtime.output import match_schema
+
+
+def output_schema(query: BoundQuery) -> pa.Schema:
+    return aggregate_schema(query) if query.aggregates else match_schema(query)

@@ -1,0 +1,65 @@
+"""Generated aggregations on generated streams: every strategy that can count a query says what the oracle says."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import event, given, note, settings
+
+import naive
+import streamsift as ss
+from strategies import aggregations, bindings, neighbour_aggregations, streams
+from streamsift.language import Script, print_script
+from streamsift.physical.plan import Strategy
+from supported import may_be_refused
+from test_generated import SCHEMA, assert_equal
+
+EXAMPLES = int(os.environ.get("STREAMSIFT_EXAMPLES", "0"))
+LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
+
+DETECTED = {"kleene": False, "ranking": False, "definitions": False}
+FLAT = {**DETECTED, "max_depth": 1, "conjunction": False, "disjunction": False}
+
+Rows = list[dict[str, Any]]
+
+
+def check_aggregation(script: Script, rows: Rows, binding: dict[str, str]) -> None:
+    """By every strategy that does not refuse; detection never does."""
+    note(print_script(script))
+    query, table = ss.query(print_script(script)), pa.Table.from_pylist(rows, SCHEMA)
+    expected = naive.run(script, rows, **binding, columns=SCHEMA.names)
+    for strategy in Strategy:
+        note(strategy.value)
+        try:
+            actual = query.run_local(table, **binding, strategy=strategy.value).to_pylist()
+        except ss.UnsupportedQuery as refusal:
+            assert strategy is not Strategy.DETECT or may_be_refused(script), refusal
+            continue
+        event(f"{strategy.value}: {'rows' if actual else 'no row'}")
+        assert_equal(expected, actual)
+
+
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 2_000))
+@given(aggregations(**FLAT), streams(), bindings())
+def test_flat_aggregations(script: Script, rows: Rows, binding: dict[str, str]) -> None:
+    check_aggregation(script, rows, binding)
+
+
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 1_000))
+@given(aggregations(**DETECTED), streams(), bindings())
+def test_nested_aggregations(script: Script, rows: Rows, binding: dict[str, str]) -> None:
+    check_aggregation(script, rows, binding)
+
+
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 1_000))
+@given(neighbour_aggregations(), streams(), bindings())
+def test_aggregations_of_neighbours(script: Script, rows: Rows, binding: dict[str, str]) -> None:
+    check_aggregation(script, rows, binding)
+
+
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 300))
+@given(aggregations(ranking=False, definitions=False), streams(max_size=7), bindings())
+def test_aggregations_of_groups(script: Script, rows: Rows, binding: dict[str, str]) -> None:
+    check_aggregation(script, rows, binding)

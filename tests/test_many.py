@@ -1,0 +1,101 @@
+"""Many queries at once: each result is what the query gives alone, and what the oracle says."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import event, given, note, settings
+from hypothesis import strategies as st
+
+import naive
+import streamsift as ss
+from golden import check_golden
+from strategies import COLUMNS, Event, streams
+from test_generated import SCHEMA, assert_equal
+
+EXAMPLES = int(os.environ.get("STREAMSIFT_EXAMPLES", "0"))
+LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
+
+STEPS = ["A", "A", "B", "B", "C", "ANY", "Big"]
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> dict[str, str]:
+    """Two to eight queries that often begin alike: few classes, few windows, few groups."""
+    window = draw(st.sampled_from(["", " WITHIN 4", " WITHIN 3 EXCLUSIVE", " WITHIN 4 EVENTS"]))
+    group = draw(st.sampled_from(["", "", " GROUP BY id", " GROUP BY s"]))
+    common = draw(st.lists(st.sampled_from(STEPS), min_size=1, max_size=2))
+    queries: dict[str, str] = {}
+    for number in range(draw(st.integers(2, 8))):
+        steps = [*common, *draw(st.lists(st.sampled_from(STEPS), max_size=2))]
+        parts = [f"{step} v{place}" for place, step in enumerate(steps)]
+        if len(parts) > 1 and draw(st.integers(0, 3)) == 0:
+            parts.insert(draw(st.integers(1, len(parts) - 1)), f"!{draw(st.sampled_from(STEPS))} w")
+        condition = draw(st.sampled_from(["", "", "", " WHERE v0.x > 0", " WHERE [n]"]))
+        aggregates = draw(st.sampled_from(["COUNT", "COUNT", "COUNT", "COUNT, SUM(v0.n)"]))
+        emit = draw(st.sampled_from(["", "", "", "", " EMIT CHANGES"]))
+        classes = " WITH Big = (n > 1)" if any("Big" in part for part in parts) else ""
+        queries[f"q{number}"] = (
+            f"PATTERN SEQ({', '.join(parts)}){classes}{condition}{group} AGG {aggregates}{window}{emit}"
+        )
+    return queries
+
+
+@settings(max_examples=EXAMPLES or (5_000 if LARGE else 500))
+@given(workloads(), streams())
+def test_workloads(queries: dict[str, str], rows: list[Event]) -> None:
+    for text in queries.values():
+        note(text)
+    table, binding = pa.Table.from_pylist(rows, SCHEMA), {"time": "t", "type": "kind"}
+    results = ss.run_many(queries, table, **binding)
+    event(f"{ss.explain_many(queries, table, **binding).count('tree')} trees")
+    for name, text in queries.items():
+        assert_equal(naive.run(text, rows, **binding, columns=list(COLUMNS)), results[name].to_pylist())
+
+
+KINDLE = {
+    "q1": "PATTERN SEQ(VKindle, BKindle, VCase, BCase) AGG COUNT WITHIN 1 hour",
+    "q2": "PATTERN SEQ(VKindle, BKindle, VStylus) AGG COUNT WITHIN 1 hour",
+    "q3": "PATTERN SEQ(VKindle, BKindle, VCase, BCase, VLight) AGG COUNT WITHIN 1 hour",
+    "q4": "PATTERN SEQ(VKindle, BKindle, !BCase, VCase) AGG COUNT WITHIN 1 hour",
+    "q5": "PATTERN SEQ(ViPad, VKindle, BKindle) AGG COUNT WITHIN 1 hour",
+    "q6": "PATTERN SEQ(VKindle, BKindle) AGG AVG(BKindle.price) WITHIN 1 hour",
+    "q7": "PATTERN SEQ(VKindle, BKindle) WITHIN 1 hour",
+}
+SHOP = pa.schema([("at", pa.timestamp("us")), ("kind", pa.string()), ("price", pa.float64())])
+
+
+def test_explain_many() -> None:
+    check_golden("explain_many/kindle.txt", ss.explain_many(KINDLE, SHOP, time="at", type="kind"))
+
+
+def test_no_queries() -> None:
+    with pytest.raises(ss.QueryError, match="no queries"):
+        ss.run_many({}, SHOP.empty_table(), time="at")
+
+
+def test_empty_input_has_every_schema() -> None:
+    results: dict[str, Any] = ss.run_many(KINDLE, SHOP.empty_table(), time="at", type="kind")
+    assert {name: result.num_rows for name, result in results.items()} == dict.fromkeys(KINDLE, 0)
+    assert results["q6"].column_names == ["time", "avg_BKindle_price"]
+
+
+def test_bad_rows_are_reported_once() -> None:
+    table = pa.table(
+        {"at": pa.array([None, 1], pa.timestamp("us")), "kind": ["VKindle", "BKindle"], "price": [1.0, 2.0]}
+    )
+    with pytest.warns(ss.BadRowsWarning) as caught:
+        ss.run_many(KINDLE, table, time="at", type="kind", bad_rows="drop")
+    assert len(caught) == 1
+
+
+def test_a_count_past_64_bits_is_told_by_its_query_only() -> None:
+    table = pa.table({"t": range(130), "kind": ["A"] * 130})
+    long = "PATTERN SEQ(" + ", ".join(f"A a{i}" for i in range(65)) + ") AGG COUNT"
+    with pytest.raises(ss.BadInputError, match="COUNT passes 64 bits"):
+        ss.run_many({"long": long, "longer": long.replace(")", ", A z)")}, table, time="t", type="kind")
+    short = ss.query("PATTERN SEQ(A a, A b) AGG COUNT").run_local(table, time="t", type="kind")
+    assert short["count"][-1].as_py() == 130 * 129 // 2
