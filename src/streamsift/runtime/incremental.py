@@ -23,7 +23,7 @@ from streamsift.physical.plan import Alternative, DetectPlan, Edge
 from streamsift.runtime.detect import detect
 from streamsift.runtime.events import Events, prepare, ticks_of
 from streamsift.runtime.kernels import Bool
-from streamsift.runtime.output import output_schema
+from streamsift.runtime.output import match_schema
 
 FORMAT = 1  # of saved states
 BOUNDS = ("match_start", "match_end")
@@ -52,7 +52,7 @@ class DetectionEngine:
         kind = self.plan.query.schema.field(self.plan.query.binding.time).type
         (now,) = self._ticks(pa.array([time], kind)).tolist()
         if self._passed is not None and now <= self._passed:
-            return output_schema(self.plan.query).empty_table()
+            return match_schema(self.plan.query).empty_table()
         decided = self._decided(now)
         self._passed = now
         self._forget(now)
@@ -88,7 +88,7 @@ class DetectionEngine:
     def _decided(self, now: int | float | None) -> pa.Table:
         """The rows of matches that are decided after what has passed and up to now; None: whenever."""
         query = self.plan.query
-        schema = output_schema(query)
+        schema = match_schema(query)
         arrived = self._events
         if now is not None and arrived.num_rows:
             arrived = arrived.filter(pa.array(self._ticks(arrived.column(query.binding.time).combine_chunks()) <= now))
