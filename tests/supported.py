@@ -8,11 +8,12 @@ from streamsift.logical.scopes import events_of
 
 
 def is_evaluated(script: Script | str) -> bool:
-    """Detection of single events by SEQ, AND, OR and negation; no Kleene, no definitions, no AGG, no PREF."""
+    """Detection of single events by SEQ, AND, OR and negation, with definitions; no Kleene, no AGG, no PREF."""
     script = parse(script) if isinstance(script, str) else script
     statement = script.statement
-    plain = not (script.definitions or statement.aggregates or statement.preference)
-    return plain and not any(event.quantifier for event in events_of(statement.pattern))
+    statements = [statement, *(definition.statement for definition in script.definitions)]
+    plain = not (statement.aggregates or any(each.preference for each in statements))
+    return plain and not any(event.quantifier for each in statements for event in events_of(each.pattern))
 
 
 def pattern_depth(pattern: s.Pattern) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_class, describe_expression, describe_query
+from streamsift.physical.definitions import describe_window_pair
 from streamsift.physical.plan import DetectPlan, Edge, Limit, Negation, Pair, Step
 
 
@@ -59,9 +60,9 @@ def _steps(
         for expression in step.local:
             yield f"{indent}   filter  {describe_expression(expression, variables)}"
         for pair in step.lookup:
-            yield f"{indent}   lookup  {_pair(pair, variables)}"
-        for pair in step.pairs:
-            yield f"{indent}   compare {_pair(pair, variables)}"
+            yield f"{indent}   lookup  {_pair(pair, query)}"
+        for compared in dict.fromkeys(_pair(pair, query) for pair in step.pairs):
+            yield f"{indent}   compare {compared}"
         for expression in step.filters:
             yield f"{indent}   check   {describe_expression(expression, variables)}"
 
@@ -81,11 +82,14 @@ def _negations(
 
 def _limit(query: b.BoundQuery, limit: Limit, chain: tuple[Step, ...]) -> str:
     names = ", ".join(query.variables[chain[step].variable].name for step in limit.steps)
+    if limit.definition is not None:
+        return f"{limit.edge.value} of {limit.definition}"
     if limit.edge is Edge.WINDOW_START and query.window is None:
         return "from the beginning"
     return f"{limit.edge.value} {names}".rstrip()
 
 
-def _pair(pair: Pair, variables: tuple[b.Variable, ...]) -> str:
-    earlier, this = (describe_expression(side, variables) for side in (pair.earlier_side, pair.this_side))
-    return f"{earlier} {pair.op} {this}"
+def _pair(pair: Pair, query: b.BoundQuery) -> str:
+    window = describe_window_pair(pair, query.variables, query.pattern)
+    earlier, this = (describe_expression(side, query.variables) for side in (pair.earlier_side, pair.this_side))
+    return window or f"{earlier} {pair.op} {this}"

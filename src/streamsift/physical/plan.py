@@ -51,7 +51,8 @@ class Edge(Enum):
 @dataclass(frozen=True, slots=True)
 class Limit:
     edge: Edge
-    steps: tuple[int, ...] = ()  # for AFTER and BEFORE
+    steps: tuple[int, ...] = ()  # for AFTER and BEFORE, and those of a definition
+    definition: str | None = None  # whose own window the edge is of; None: the statement's
 
 
 @dataclass(frozen=True, slots=True)

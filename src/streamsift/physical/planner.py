@@ -11,6 +11,7 @@ from streamsift.errors import Span, UnsupportedQuery
 from streamsift.logical import bound as b
 from streamsift.logical.expressions import variables_of
 from streamsift.optimizer.drop_implied_equalities import Side, column_sides
+from streamsift.physical.definitions import last_leaves, positive_leaves, window_pairs
 from streamsift.physical.plan import Alternative, DetectPlan, Edge, Limit, Negation, Pair, Plan, Step
 
 MOST_ALTERNATIVES = 1_000
@@ -55,11 +56,11 @@ def _refuse_what_is_not_evaluated(query: b.BoundQuery) -> None:
                 for child in node.children:
                     visit(child)
             case b.Negated():
-                if len(_leaves(node.child)) > MOST_NEGATED_EVENTS:
+                if len(positive_leaves(node.child)) > MOST_NEGATED_EVENTS:
                     raise refuse(f"a negated sub-pattern of more than {MOST_NEGATED_EVENTS} events", node.span)
                 visit(node.child)
             case b.SubPattern():
-                raise refuse(f"the definition `{node.name}`", node.span)
+                visit(node.child)
 
     visit(query.pattern)
     if (choices := _choices(query.pattern)) > MOST_ALTERNATIVES:
@@ -81,7 +82,7 @@ def _choices(node: b.Node) -> int:
             return sum(map(_choices, node.children))
         case b.Sequence() | b.Conjunction():
             return prod(map(_choices, node.children))
-        case b.Negated():
+        case b.Negated() | b.SubPattern():
             return _choices(node.child)
         case _:
             return 1
@@ -97,20 +98,28 @@ def or_free_forms(node: b.Node) -> list[tuple[b.Node, ...]]:
         case b.Sequence() | b.Conjunction():
             choices = product(*(or_free_forms(child) for child in node.children))
             return [(replace(node, children=tuple(chain.from_iterable(choice))),) for choice in choices]
+        case b.SubPattern():
+            return [(replace(node, child=inner),) for (inner,) in or_free_forms(node.child)]
         case _:
             return [(node,)]
 
 
 def _alternative(query: b.BoundQuery, node: b.Node) -> Alternative:
-    is_outermost_and = isinstance(node, b.Conjunction)
-    upper = Limit(Edge.MATCH_END if is_outermost_and else Edge.WINDOW_END)
-    steps, negations = _Scope(query, b.ROOT_SCOPE, {}, {}).plan(node, Limit(Edge.WINDOW_START), upper)
+    lower, upper = Limit(Edge.WINDOW_START), Limit(_upper_edge(node))
+    steps, negations = _Scope(query, b.ROOT_SCOPE, {}, {}).plan(node, lower, upper)
     alternative = Alternative(query, steps, negations)
     last = len(steps) - 1
     if not alternative.is_sequence:
         # An event of the match may lie inside a negation's interval, and does not forbid itself: all must be bound.
         return replace(alternative, negations=tuple(replace(n, ready=last) for n in negations))
     return alternative
+
+
+def _upper_edge(node: b.Node) -> Edge:
+    """An AND that no SEQ encloses ends with its events, behind a definition's name too."""
+    while isinstance(node, b.SubPattern):
+        node = node.child
+    return Edge.MATCH_END if isinstance(node, b.Conjunction) else Edge.WINDOW_END
 
 
 @dataclass(slots=True)
@@ -125,13 +134,14 @@ class _Scope:
     def plan(self, node: b.Node, lower: Limit, upper: Limit) -> tuple[tuple[Step, ...], tuple[Negation, ...]]:
         first = len(self.outer)
         place = dict(self.outer)
-        for variable in _leaves(node):
+        for variable in positive_leaves(node):
             place[variable] = len(place)
         after: dict[int, tuple[int, ...]] = {}
         found: list[tuple[b.Negated, Limit, Limit]] = []
         self._walk(node, (), lower, upper, place, after, found)
         predicates = self._predicates(place)
-        steps = tuple(_step(predicates, v, place, after[v]) for v, p in place.items() if p >= first)
+        windows = window_pairs(node, place)
+        steps = tuple(_step(predicates, v, place, after[v], windows.get(v, [])) for v, p in place.items() if p >= first)
         last = len(place) - 1
         negations = tuple(self._negation(negated, low, high, place, last) for negated, low, high in found)
         return steps, negations
@@ -178,31 +188,27 @@ class _Scope:
                 for child in node.children:
                     self._walk(child, preceding, lower, upper, place, after, found)
             case b.Sequence():
-                parts = [tuple(place[v] for v in _leaves(child)) for child in node.children]
+                parts = [tuple(place[v] for v in positive_leaves(child)) for child in node.children]
+                lasts = [tuple(place[v] for v in last_leaves(child)) for child in node.children]
                 for number, child in enumerate(node.children):
-                    before = next((p for p in reversed(parts[:number]) if p), ())
+                    before = next((p for p in reversed(lasts[:number]) if p), ())
                     behind = next((p for p in parts[number + 1 :] if p), ())
                     low = Limit(Edge.AFTER, before) if before else lower
                     high = Limit(Edge.BEFORE, behind) if behind else upper
                     self._walk(child, before or preceding, low, high, place, after, found)
+            case b.SubPattern():
+                if node.window is not None:  # its own outermost: its edges are those of its own events and window
+                    own = tuple(place[v] for v in positive_leaves(node.child))
+                    lower = Limit(Edge.WINDOW_START, own, node.name)
+                    upper = Limit(_upper_edge(node), own, node.name)
+                self._walk(node.child, preceding, lower, upper, place, after, found)
 
     def _negation(self, negated: b.Negated, lower: Limit, upper: Limit, place: dict[int, int], last: int) -> Negation:
         inner = _Scope(self.query, negated.scope, place, dict(self.equal))
         steps, negations = inner.plan(negated.child, lower, upper)
-        at_an_edge = not (lower.steps and upper.steps)
+        at_an_edge = lower.edge is not Edge.AFTER or upper.edge is not Edge.BEFORE
         used = {*lower.steps, *upper.steps} | {step for step in _steps_used(steps, negations) if step <= last}
         return Negation(len(place), lower, upper, steps, negations, last if at_an_edge else max(used))
-
-
-def _leaves(node: b.Node) -> list[int]:
-    """The positive variables of a pattern, in order of appearance."""
-    match node:
-        case b.Leaf():
-            return [node.variable]
-        case b.Sequence() | b.Conjunction() | b.Disjunction():
-            return [variable for child in node.children for variable in _leaves(child)]
-        case _:
-            return []
 
 
 def _steps_used(steps: tuple[Step, ...], negations: tuple[Negation, ...]) -> set[int]:
@@ -219,7 +225,9 @@ def _steps_used(steps: tuple[Step, ...], negations: tuple[Negation, ...]) -> set
 # --- steps -------------------------------------------------------------------------------------------------------
 
 
-def _step(predicates: list[b.Predicate], variable: int, place: dict[int, int], after: tuple[int, ...]) -> Step:
+def _step(
+    predicates: list[b.Predicate], variable: int, place: dict[int, int], after: tuple[int, ...], windows: list[Pair]
+) -> Step:
     """The step that binds a variable, with every predicate of its scope that is complete once it is bound."""
     number = place[variable]
     local: list[b.Expr] = []
@@ -245,7 +253,7 @@ def _step(predicates: list[b.Predicate], variable: int, place: dict[int, int], a
     lookup = tuple(p for p in equalities if shared and p.earlier == shared[0][0])
     rest = tuple(p for p in equalities if p not in lookup)
     reads.discard(number)
-    return Step(variable, after, tuple(local), lookup, (*rest, *pairs), tuple(filters), tuple(sorted(reads)))
+    return Step(variable, after, tuple(local), lookup, (*rest, *windows, *pairs), tuple(filters), tuple(sorted(reads)))
 
 
 def _pair(expression: b.Expr, place: dict[int, int]) -> Pair:

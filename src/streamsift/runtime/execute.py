@@ -9,6 +9,7 @@ import pyarrow as pa
 from streamsift.physical.plan import DetectPlan, Plan
 from streamsift.runtime.detect import detect
 from streamsift.runtime.events import BadRows, prepare
+from streamsift.runtime.own_windows import with_own_windows
 
 
 def execute(
@@ -19,7 +20,7 @@ def execute(
     report: Callable[[BadRows], None] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The result of the plan on a table, in batches; none if there is no row. Bad rows raise at once."""
-    events = prepare(plan.query, table, bad_rows, report)
+    events = with_own_windows(plan.query, prepare(plan.query, table, bad_rows, report))
     match plan:
         case DetectPlan():
             return detect(plan, events)

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import Expr, WindowKind
+from streamsift.physical.definitions import own_windows
 from streamsift.physical.plan import Alternative, Edge, Limit, Negation, Step
 from streamsift.runtime import kernels, ranges
 from streamsift.runtime.buffers import OPERATORS
@@ -22,6 +23,7 @@ from streamsift.runtime.codes import codes, group_codes
 from streamsift.runtime.evaluate import Rows, evaluate, mask
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Bool, Int32, Int64
+from streamsift.runtime.own_windows import Reach, reach
 from streamsift.runtime.ranges import Candidates, Interval
 
 NO_LIMIT = np.iinfo(np.int32).max
@@ -66,6 +68,7 @@ class NestedSearch:
         found = candidates(Alternative(alternative.query, steps, ()), events)
         self._places = {id(step): places for step, places in zip(steps, found, strict=True)}
         self._packed: dict[tuple[int, ...], Candidates] = {}
+        self._reaches: dict[str, Reach] = {}
 
     def matches(self) -> Iterator[Int32]:
         """Chunks [steps, m] of places. They are views of memory that the next chunk overwrites."""
@@ -203,8 +206,8 @@ class NestedSearch:
 
     def _interval(self, negation: Negation, partials: Int32, match: Int32) -> Interval:
         first, last = match.min(axis=0), match.max(axis=0)
-        lower_is_window = negation.lower.edge is Edge.WINDOW_START
-        upper_is_window = negation.upper.edge is Edge.WINDOW_END
+        lower_is_window = negation.lower == Limit(Edge.WINDOW_START)
+        upper_is_window = negation.upper == Limit(Edge.WINDOW_END)
         least, most = self._positions(first, last, lower=lower_is_window, upper=upper_is_window)
         low = self._place(negation.lower, partials, first, last)
         high = self._place(negation.upper, partials, first, last)
@@ -213,17 +216,29 @@ class NestedSearch:
     def _place(self, limit: Limit, partials: Int32, first: Int32, last: Int32) -> Int32:
         """A lower limit as the first place inside, an upper one as the first place outside."""
         stream = self.stream
+        window_low, window_high = stream.window_low, stream.window_high
+        if limit.definition is not None:
+            own = partials[list(limit.steps)]
+            first, last = own.min(axis=0), own.max(axis=0)
+            window_low, window_high = self._reach(limit.definition)
         match limit.edge:
             case Edge.AFTER:
                 return stream.place_after[partials[list(limit.steps)]].max(axis=0)
             case Edge.BEFORE:
                 return stream.place_since[partials[list(limit.steps)]].min(axis=0)
             case Edge.WINDOW_START:
-                return stream.window_low[last]
+                return window_low[last]
             case Edge.WINDOW_END:
-                return stream.window_high[first] + 1
+                return window_high[first] + 1
             case Edge.MATCH_END:
                 return stream.place_after[last]
+
+    def _reach(self, name: str) -> Reach:
+        if name not in self._reaches:
+            query = self.alternative.query
+            definition = next(d for d in own_windows(query.pattern) if d.name == name)
+            self._reaches[name] = reach(definition, query, self.events)
+        return self._reaches[name]
 
     # --- packing ---
     def _pack(self, chain: Sequence[Step], first: int) -> Candidates:

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark 
 from streamsift.logical import bound as b
 from streamsift.physical import Plan
 from streamsift.runtime import BadRows, execute
-from streamsift.spark.filters import can_matter, column, is_bad
+from streamsift.spark.filters import can_matter, column, counted_keys, is_bad
 from streamsift.spark.schemas import result_schema
 
 BAD = "$streamsift_bad"  # a column beside the events until the shuffle is done
@@ -100,6 +100,5 @@ def placement(plan: Plan) -> list[str]:
 def shuffle_keys(plan: Plan) -> tuple[str, ...]:
     """Columns to split the work by. Positions of a count window are counted over a whole stream or partition."""
     query = plan.query
-    if query.window is not None and query.window.kind is b.WindowKind.COUNT:
-        return query.partition_by
-    return query.partition_by or plan.keys
+    counted = [set(keys) for keys in counted_keys(query)]
+    return tuple(key for key in query.partition_by or plan.keys if all(key in keys for keys in counted))

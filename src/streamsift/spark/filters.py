@@ -19,6 +19,7 @@ from pyspark.sql.types import BooleanType, DecimalType
 
 from streamsift.logical import bound as b
 from streamsift.physical import Plan
+from streamsift.physical.definitions import own_windows
 from streamsift.physical.plan import Step
 from streamsift.runtime.events import parse_text_times
 
@@ -66,11 +67,17 @@ def _is_no_time(texts: pa.Array) -> pa.Array:
     return parse_text_times(texts).is_null()
 
 
+def counted_keys(query: b.BoundQuery) -> list[tuple[str, ...]]:
+    """For each count window, the statement's or a definition's, the columns within which it counts rows."""
+    windows = [(query.window, query.partition_by)]
+    windows += [(d.window, d.partition_by or query.partition_by) for d in own_windows(query.pattern)]
+    return [keys for window, keys in windows if window is not None and window.kind is b.WindowKind.COUNT]
+
+
 def can_matter(plan: Plan) -> SparkColumn | None:
     """Rows that some step could bind, or None when no row can be left out."""
     query = plan.query
-    positions_count = query.window is not None and query.window.kind is b.WindowKind.COUNT
-    if positions_count:
+    if counted_keys(query):
         return None
     types: list[str] = []
     conditions: list[SparkColumn] = []
