@@ -79,6 +79,7 @@ class Features:
     disjunction: bool = True
     kleene: bool = True
     kleene_pairs: bool = False  # predicates between two Kleene variables, or one and a negated one: may be refused
+    detection: bool = True
     aggregates: bool = True
     ranking: bool = True
     definitions: bool = True
@@ -280,7 +281,11 @@ class _Writer:
         slots = list(root.slots())
         self.classes = {c: self.row_predicate() for c in _WITH_CLASSES if any(slot.class_name == c for slot in slots)}
         form = self.one(
-            ["detect", "detect", *["aggregate"] * self.features.aggregates, *["rank"] * self.features.ranking]
+            [
+                *["detect"] * 2 * self.features.detection,
+                *["aggregate"] * self.features.aggregates,
+                *["rank"] * self.features.ranking,
+            ]
         )
         is_ranking = form == "rank" and any(not slot.negations for slot in slots)
         definitions = tuple(
@@ -308,7 +313,8 @@ class _Writer:
         slots = list(node.slots())
         preference = None
         if is_ranking and not any(slot.negations for slot in slots) and self.chance(60):
-            preference = s.Preference(tuple(self.objectives(slots, name)))
+            merge = self.one([None, "SUM", "AVG", "MIN", "MAX", "PRODUCT"])
+            preference = s.Preference(tuple(self.objectives(slots, name)), merge)
         return s.Statement(
             self.written(replace(node, definition=None), name),
             where=self.where(slots, name) if self.chance(50) else None,

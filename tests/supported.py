@@ -8,12 +8,13 @@ from streamsift.logical.scopes import events_of
 
 
 def is_evaluated(script: Script | str) -> bool:
-    """Detection of single events by SEQ, AND, OR and negation, with definitions; no Kleene, no AGG, no PREF."""
+    """Detection of single events by SEQ, AND, OR and negation, with definitions; no Kleene, no AGG."""
     script = parse(script) if isinstance(script, str) else script
     statement = script.statement
     statements = [statement, *(definition.statement for definition in script.definitions)]
-    plain = not (statement.aggregates or any(each.preference for each in statements))
-    return plain and not any(event.quantifier for each in statements for event in events_of(each.pattern))
+    return not statement.aggregates and not any(
+        event.quantifier for each in statements for event in events_of(each.pattern)
+    )
 
 
 def pattern_depth(pattern: s.Pattern) -> int:

@@ -33,6 +33,7 @@ EXPLAINED = {
     "outermost_conjunction": "PATTERN AND(A a, !B b, C c) WHERE a.id = c.id",
     "disjunction": "PATTERN SEQ(A a, OR(B b, SEQ(C c, D d)), !OR(E e, F f)) WHERE [id] AND b.price > a.price WITHIN 30",
     "definitions": "SEQ S1 = A;B;!X WITHIN 5\nSEQ S2 = C & D WITHIN 3 EVENTS\nPATTERN S1 & S2 WITHIN 1 hour",
+    "ranking": "PATTERN SEQ(A a, B b)\nPREF MAX[a.price + b.price] RETURN 5",
     "two_keys": "PATTERN SEQ(A a, B b) WHERE [id] AND [name] AND a.id > b.price",
 }
 
@@ -48,7 +49,6 @@ REFUSED = {
     "alternatives": "PATTERN " + "; ".join(f"(A a{i} | B b{i} | C c{i})" for i in range(8)),
     "long_negation": f"PATTERN SEQ(A a, !SEQ({', '.join(f'ANY n{i}' for i in range(63))}), B b)",
     "aggregation": "PATTERN SEQ(A a, B b)\nAGG COUNT, SUM(b.price) WITHIN 10 s",
-    "ranking": "PATTERN SEQ(A a, B b)\nPREF MAX[a.price + b.price] RETURN 5",
 }
 
 

@@ -260,9 +260,19 @@ class Objective:
 
 
 @dataclass(frozen=True, slots=True)
+class Merge:
+    """How the next `count` objectives become one score: those of the statement, or of one definition."""
+
+    function: str  # SUM AVG MIN MAX PRODUCT
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Ranking:
+    """Objectives in order; `merges` take them in turn, and the least of what they make is the score."""
+
     objectives: tuple[Objective, ...]
-    merge: str  # SUM AVG MIN MAX PRODUCT
+    merges: tuple[Merge, ...]
     limit: int
 
 
@@ -302,6 +312,7 @@ class BoundQuery:
 
     `output` are the columns of a match; `show_bounds` adds match_start and match_end (there is no RETURN).
     `partition_by` and `group_by` are columns; the equalities they imply are already among `predicates`.
+    `group_names` are the GROUP BY columns as they are written, which is how the result calls them.
     """
 
     pattern: Node
@@ -319,3 +330,4 @@ class BoundQuery:
     binding: Binding
     schema: pa.Schema
     text: str = field(compare=False, repr=False)
+    group_names: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
 """Bound query to physical plan, and the explanation of both."""
 
 from streamsift.physical.explain import explain
-from streamsift.physical.plan import DetectPlan, Plan
+from streamsift.physical.plan import DetectPlan, Plan, RankPlan
 from streamsift.physical.planner import plan
 
-__all__ = ["DetectPlan", "Plan", "explain", "plan"]
+__all__ = ["DetectPlan", "Plan", "RankPlan", "explain", "plan"]

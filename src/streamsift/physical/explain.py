@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_class, describe_expression, describe_query
 from streamsift.physical.definitions import describe_window_pair
-from streamsift.physical.plan import DetectPlan, Edge, Limit, Negation, Pair, Step
+from streamsift.physical.plan import Edge, Limit, Negation, Pair, Plan, RankPlan, Step
+from streamsift.physical.ranking import describe_ranking
 
 
 def explain(
@@ -15,7 +16,7 @@ def explain(
     bound: b.BoundQuery,
     optimised: b.BoundQuery,
     rules: tuple[str, ...],
-    plan: DetectPlan,
+    plan: Plan,
     where: Iterable[str] = (),
 ) -> str:
     """All stages; `where` says how the work is spread, which only the caller's engine knows."""
@@ -34,7 +35,9 @@ def _optimised(optimised: b.BoundQuery, rules: tuple[str, ...]) -> list[str]:
     return [f"by {', '.join(rules)}:", *describe_query(optimised)] if rules else ["unchanged"]
 
 
-def _physical(plan: DetectPlan) -> Iterator[str]:
+def _physical(plan: Plan) -> Iterator[str]:
+    if isinstance(plan, RankPlan):
+        yield from describe_ranking(plan)
     for number, alternative in enumerate(plan.alternatives, start=1):
         count = f"{len(alternative.steps)} step{'s' if len(alternative.steps) > 1 else ''}"
         yield f"detect, {count}" if len(plan.alternatives) == 1 else f"alternative {number}: detect, {count}"

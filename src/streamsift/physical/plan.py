@@ -110,4 +110,21 @@ class DetectPlan:
     reasons: tuple[str, ...]
 
 
-Plan = DetectPlan  # one class for each strategy; `streamsift.runtime.execute` has an engine for each
+@dataclass(frozen=True, slots=True)
+class RankPlan:
+    """The k best of the matches; `detection` is the plan that would find them all."""
+
+    query: BoundQuery
+    detection: DetectPlan
+    reasons: tuple[str, ...]
+
+    @property
+    def alternatives(self) -> tuple[Alternative, ...]:
+        return self.detection.alternatives
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return self.detection.keys
+
+
+Plan = DetectPlan | RankPlan  # one class for each strategy; `streamsift.runtime.execute` has an engine for each

@@ -13,6 +13,7 @@ from streamsift.logical.expressions import variables_of
 from streamsift.optimizer.drop_implied_equalities import Side, column_sides
 from streamsift.physical.definitions import last_leaves, positive_leaves, window_pairs
 from streamsift.physical.plan import Alternative, DetectPlan, Edge, Limit, Negation, Pair, Plan, Step
+from streamsift.physical.ranking import ranking
 
 MOST_ALTERNATIVES = 1_000
 MOST_NEGATED_EVENTS = 62  # the search for them keeps a bit for each in one integer
@@ -21,7 +22,8 @@ _MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 def plan(query: b.BoundQuery) -> Plan:
     """The strategy for a query."""
-    return detection(query)
+    found = detection(query)
+    return ranking(found) if query.ranking else found
 
 
 def detection(query: b.BoundQuery) -> DetectPlan:
@@ -43,8 +45,6 @@ def _refuse_what_is_not_evaluated(query: b.BoundQuery) -> None:
 
     if query.aggregates:
         raise refuse("aggregation (AGG)", query.aggregates[0].span)
-    if query.ranking:
-        raise refuse("ranking (PREF)", query.ranking.objectives[0].span)
 
     def visit(node: b.Node) -> None:
         match node:

@@ -2,7 +2,6 @@
 
 from streamsift.runtime.detect import match_rows
 from streamsift.runtime.events import BadRows, Events, prepare
-from streamsift.runtime.execute import execute
-from streamsift.runtime.output import output_schema
+from streamsift.runtime.execute import execute, output_schema
 
 __all__ = ["BadRows", "Events", "execute", "match_rows", "output_schema", "prepare"]

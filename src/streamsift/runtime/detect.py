@@ -20,7 +20,7 @@ from streamsift.runtime.evaluate import Rows, mask
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Bool, Int32
 from streamsift.runtime.nested import NestedSearch
-from streamsift.runtime.output import known_columns, output_schema, result_batches
+from streamsift.runtime.output import known_columns, match_schema, result_batches
 from streamsift.runtime.search import CURSOR_FIELDS, DONE, extend
 
 CHUNK_MATCHES = 1 << 17
@@ -37,7 +37,7 @@ class Stage:
 
 def detect(plan: DetectPlan, events: Events) -> Iterator[pa.RecordBatch]:
     """The matches as result rows, in batches."""
-    schema = output_schema(plan.query)
+    schema = match_schema(plan.query)
     for alternative in plan.alternatives:
         known = known_columns(alternative, CHUNK_MATCHES)
         for rows in match_rows(alternative, events):

@@ -28,8 +28,8 @@ class Known:
     equals: dict[Attribute, Attribute]  # attributes equal to an earlier one: gathered once
 
 
-def output_schema(query: BoundQuery) -> pa.Schema:
-    """The schema of the result, the same for every input, empty ones too."""
+def match_schema(query: BoundQuery) -> pa.Schema:
+    """The schema of matches, the same for every input, empty ones too."""
     empty = Columns(query.schema.empty_table()).with_array(TIME, pa.array([], time_type(query)))
     rows = Rows(lambda _, name: empty.whole(name), 0, query.text)
     fields = []

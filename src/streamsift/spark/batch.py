@@ -16,9 +16,10 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 
 from streamsift.logical import bound as b
-from streamsift.physical import Plan
+from streamsift.physical import Plan, RankPlan
 from streamsift.runtime import BadRows, execute
 from streamsift.spark.filters import can_matter, column, counted_keys, is_bad
+from streamsift.spark.ranking import merged, needs_merge
 from streamsift.spark.schemas import result_schema
 
 BAD = "$streamsift_bad"  # a column beside the events until the shuffle is done
@@ -27,6 +28,7 @@ BAD = "$streamsift_bad"  # a column beside the events until the shuffle is done
 def run_batch(df: DataFrame, plan: Plan, *, bad_rows: str, observation: Observation | None) -> DataFrame:
     """The matches of a plan in a DataFrame, as a DataFrame."""
     schema = plan.query.schema
+    ties = isinstance(plan, RankPlan) and needs_merge(plan, shuffle_keys(plan))
     # With an observation the caller is told of dropped rows by it; else a worker warns.
     report = None if observation is None else _say_nothing
 
@@ -35,7 +37,7 @@ def run_batch(df: DataFrame, plan: Plan, *, bad_rows: str, observation: Observat
         if arrived:
             # The session's time zone is in the arriving type; the same instants are meant.
             table = pa.Table.from_batches(arrived).rename_columns(schema.names).cast(schema)
-            yield from execute(plan, table, bad_rows=bad_rows, report=report)
+            yield from execute(plan, table, bad_rows=bad_rows, report=report, ties=ties)
 
     events = df.select(*(column(name) for name in schema.names)).withColumn(BAD, is_bad(plan.query))
     if observation is not None:
@@ -43,7 +45,8 @@ def run_batch(df: DataFrame, plan: Plan, *, bad_rows: str, observation: Observat
     shuffled = _shuffled(_pruned(events, plan), plan).drop(BAD)
     # By position: mapInArrow cannot name columns with dots or backticks.
     numbered = shuffled.toDF(*(f"c{i}" for i in range(len(schema))))
-    return numbered.mapInArrow(find, result_schema(df, plan.query))
+    found = numbered.mapInArrow(find, result_schema(df, plan.query, ties=ties))
+    return merged(found, plan, result_schema(df, plan.query)) if isinstance(plan, RankPlan) and ties else found
 
 
 def _say_nothing(_: BadRows) -> None:
@@ -88,6 +91,8 @@ def placement(plan: Plan) -> list[str]:
         lines = ["Spark: one task: a count window counts the rows of all keys; PARTITION BY would count per key"]
     else:
         lines = ["Spark: one task: no column is shared by all variables"]
+    if isinstance(plan, RankPlan) and needs_merge(plan, keys):
+        lines.append("each partition ranks its own matches; the best of all partitions are merged in the JVM")
     if plan.query.binding.time_kind is b.TimeKind.TEXT:
         lines.append(
             f"the text in `{plan.query.binding.time}` is parsed in Python, twice: cast it to a timestamp to save that"

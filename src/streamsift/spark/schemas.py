@@ -17,6 +17,7 @@ from streamsift.errors import UnsupportedQuery
 from streamsift.logical import BoundQuery
 from streamsift.logical.bound import Column, Computed, TimeKind, WholeEvent
 from streamsift.runtime import output_schema
+from streamsift.spark.ranking import tick_field, tie_fields
 
 
 def arrow_schema(df: DataFrame) -> pa.Schema:
@@ -72,8 +73,11 @@ def _zone(name: str) -> tzinfo:
         return timezone(sign * timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0)))
 
 
-def result_schema(df: DataFrame, query: BoundQuery) -> StructType:
-    """The schema of the result: whole events keep the input's own Spark types."""
+def result_schema(df: DataFrame, query: BoundQuery, *, ties: bool = False) -> StructType:
+    """The schema of the result: whole events keep the input's own Spark types.
+
+    With `ties`, also the columns by which the rankings of partitions are merged.
+    """
     arrow = output_schema(query)
     event_type = StructType([StructField(f.name, f.dataType, True) for f in df.schema.fields])
     spark_types = {field.name: field.dataType for field in df.schema.fields}
@@ -81,7 +85,12 @@ def result_schema(df: DataFrame, query: BoundQuery) -> StructType:
         TimestampType() if query.binding.time_kind is TimeKind.TEXT else df.schema[query.binding.time].dataType
     )
     types: list[DataType] = []
-    for item, field in zip(query.output, arrow, strict=False):
+    leading = len(arrow) - len(query.output) - 2 * query.show_bounds
+    keys = dict(zip(query.group_names, query.group_by, strict=True))
+    for field in list(arrow)[:leading]:
+        tick = tick_field(query, time_type) if field.name == "window_end" and query.update else None
+        types.append(spark_types[keys[field.name]] if field.name in keys else tick or from_arrow_type(field.type))
+    for item, field in zip(query.output, list(arrow)[leading:], strict=False):
         match item:
             case WholeEvent():
                 types.append(event_type)
@@ -90,4 +99,5 @@ def result_schema(df: DataFrame, query: BoundQuery) -> StructType:
             case _:
                 types.append(from_arrow_type(field.type))
     types += [time_type, time_type] if query.show_bounds else []
-    return StructType([StructField(name, data_type, True) for name, data_type in zip(arrow.names, types, strict=True)])
+    fields = [StructField(name, data_type, True) for name, data_type in zip(arrow.names, types, strict=True)]
+    return StructType(fields + (tie_fields(query, spark_types, time_type) if ties else []))

@@ -1,0 +1,109 @@
+"""A ranking plan and events in, the k best matches of each group and tick out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from streamsift.errors import BadInputError
+from streamsift.physical.plan import Alternative, RankPlan
+from streamsift.runtime.best import Best, Scored, tie_levels
+from streamsift.runtime.codes import group_codes
+from streamsift.runtime.detect import match_rows
+from streamsift.runtime.events import Events
+from streamsift.runtime.kernels import Int32, Int64
+from streamsift.runtime.rank_output import Leaderboard, variable_rows
+from streamsift.runtime.scores import match_columns, objective_values, scores
+from streamsift.runtime.ticks import Ticks, ticks_of
+
+MOST_BUCKETS = 1 << 62
+CHUNK_PAIRS = 1 << 20  # matches times ticks that are worked on at a time
+
+
+def rank(plan: RankPlan, events: Events, *, ties: bool = False) -> Iterator[pa.RecordBatch]:
+    """The ranking as result rows, in batches; with `ties`, beside them what ties are broken by."""
+    found = Ranking.of(plan, events)
+    best = found.enumerated()
+    if best is not None:
+        yield from found.leaderboard().batches(best, ties=ties)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """One run of a plan over events."""
+
+    plan: RankPlan
+    events: Events
+    ticks: Ticks | None
+    first_tick: int
+    tick_count: int
+    groups: Int32  # [places] the GROUP BY value; empty without GROUP BY
+
+    @staticmethod
+    def of(plan: RankPlan, events: Events) -> Ranking:
+        query = plan.query
+        groups, group_count = np.empty(0, np.int32), 1
+        if query.group_by:
+            (groups,), group_count = group_codes([[events.columns.at(key, events.rows)] for key in query.group_by])
+        ticks = ticks_of(query, events) if query.update else None
+        first, count = 0, 1
+        if ticks is not None and ticks.first.size:
+            first = int(ticks.first.min())
+            count = max(1, int(ticks.last.max()) - first + 1)
+        if count * max(1, group_count) >= MOST_BUCKETS:
+            raise BadInputError("The ticks of UPDATE do not fit 64 bits: update less often.")
+        return Ranking(plan, events, ticks, first, count, groups)
+
+    def leaderboard(self) -> Leaderboard:
+        plan = self.plan
+        return Leaderboard(plan.query, plan.alternatives, self.events, self.ticks, self.first_tick, self.tick_count)
+
+    def enumerated(self) -> Scored | None:
+        """All matches are found, chunk by chunk; of each bucket the k best are kept."""
+        ranking = self.plan.query.ranking
+        assert ranking is not None
+        best = Best(ranking.limit, tie_levels(self.events))
+        place_of_row = np.empty(self.events.columns.table.num_rows, np.int32)
+        place_of_row[self.events.rows] = np.arange(self.events.rows.size, dtype=np.int32)
+        for number, alternative in enumerate(self.plan.alternatives):
+            for rows in match_rows(alternative, self.events):
+                for matches in self.scored(number, alternative, rows, place_of_row[rows]):
+                    best.add(matches)
+        return best.settle()
+
+    def scored(self, number: int, alternative: Alternative, rows: Int32, places: Int32) -> Iterator[Scored]:
+        """The matches with their scores, once for each tick whose window holds them."""
+        query = self.plan.query
+        assert query.ranking is not None
+        score = scores(query.ranking, objective_values(query, match_columns(alternative, self.events, rows)))
+        keep = np.flatnonzero(~np.isnan(score))
+        score, places = score[keep], places[:, keep]
+        of_variable = np.full((sum(v.positive for v in query.variables), keep.size), -1, np.int32)
+        of_variable[variable_rows(alternative)] = places
+        bucket = np.zeros(keep.size, np.int64)
+        if self.groups.size:
+            bucket = self.groups[places[0]].astype(np.int64) * self.tick_count
+        matches = Scored(bucket, score, of_variable, np.full(keep.size, number, np.int32))
+        if self.ticks is None:
+            yield matches
+        elif keep.size:
+            first = self.ticks.first[places.max(axis=0)]
+            yield from self._by_tick(matches, first, self.ticks.last[places.min(axis=0)])
+
+    def _by_tick(self, matches: Scored, first: Int64, last: Int64) -> Iterator[Scored]:
+        count = np.maximum(last - first + 1, 0)
+        bounds = np.cumsum(count)
+        begin = 0
+        while begin < count.size:
+            done = bounds[begin - 1] if begin else 0
+            end = max(begin + 1, int(np.searchsorted(bounds, done + CHUNK_PAIRS, side="right")))
+            some = count[begin:end]
+            which = np.repeat(np.arange(begin, end), some)
+            nth = np.arange(which.size) - np.repeat(np.cumsum(some) - some, some)
+            chosen = matches.at(which)
+            tick = first[which] + nth - self.first_tick
+            yield Scored(chosen.bucket + tick, chosen.score, chosen.places, chosen.alternative)
+            begin = end
