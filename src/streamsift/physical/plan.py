@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from streamsift.logical.bound import BoundQuery, Expr
+from streamsift.physical.linear import LinearScore
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +112,26 @@ class DetectPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class PathPlan:
+    """A sequence whose matches are paths of a graph, apart for each value of `keys`; `compared` are (step, pair)."""
+
+    alternative: Alternative
+    score: LinearScore
+    keys: tuple[str, ...]
+    compared: tuple[tuple[int, Pair], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RankPlan:
-    """The k best of the matches; `detection` is the plan that would find them all."""
+    """The k best of the matches; `detection` is the plan that would find them all.
+
+    A branch for each alternative: its best paths, or the alternative itself where all its matches are enumerated;
+    None where no match can have a score.
+    """
 
     query: BoundQuery
     detection: DetectPlan
+    branches: tuple[PathPlan | Alternative | None, ...]
     reasons: tuple[str, ...]
 
     @property

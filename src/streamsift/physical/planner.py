@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, product
 from math import prod
 
-from streamsift.errors import Span, UnsupportedQuery
+from streamsift.errors import QueryError, Span, UnsupportedQuery
 from streamsift.logical import bound as b
 from streamsift.logical.expressions import variables_of
 from streamsift.optimizer.drop_implied_equalities import Side, column_sides
@@ -20,10 +20,14 @@ MOST_NEGATED_EVENTS = 62  # the search for them keeps a bit for each in one inte
 _MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def plan(query: b.BoundQuery) -> Plan:
-    """The strategy for a query."""
+def plan(query: b.BoundQuery, strategy: str = "auto") -> Plan:
+    """The plan for a query; `strategy` is how a ranking finds the best."""
     found = detection(query)
-    return ranking(found) if query.ranking else found
+    if query.ranking:
+        return ranking(found, strategy)
+    if strategy != "auto":
+        raise QueryError(f"strategy={strategy!r}", hint="only a query with PREF has a choice of strategies.")
+    return found
 
 
 def detection(query: b.BoundQuery) -> DetectPlan:

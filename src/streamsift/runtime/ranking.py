@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.errors import BadInputError
-from streamsift.physical.plan import Alternative, RankPlan
+from streamsift.physical.plan import PathPlan, RankPlan
 from streamsift.runtime.best import Best, Scored, tie_levels
 from streamsift.runtime.codes import group_codes
 from streamsift.runtime.detect import match_rows
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Int32, Int64
+from streamsift.runtime.path_ranking import path_candidates
 from streamsift.runtime.rank_output import Leaderboard, variable_rows
 from streamsift.runtime.scores import match_columns, objective_values, scores
 from streamsift.runtime.ticks import Ticks, ticks_of
@@ -26,7 +27,7 @@ CHUNK_PAIRS = 1 << 20  # matches times ticks that are worked on at a time
 def rank(plan: RankPlan, events: Events, *, ties: bool = False) -> Iterator[pa.RecordBatch]:
     """The ranking as result rows, in batches; with `ties`, beside them what ties are broken by."""
     found = Ranking.of(plan, events)
-    best = found.enumerated()
+    best = found.best()
     if best is not None:
         yield from found.leaderboard().batches(best, ties=ties)
 
@@ -61,37 +62,51 @@ class Ranking:
         plan = self.plan
         return Leaderboard(plan.query, plan.alternatives, self.events, self.ticks, self.first_tick, self.tick_count)
 
-    def enumerated(self) -> Scored | None:
-        """All matches are found, chunk by chunk; of each bucket the k best are kept."""
+    def best(self) -> Scored | None:
+        """The k best of each bucket, by bucket, best first."""
         ranking = self.plan.query.ranking
         assert ranking is not None
         best = Best(ranking.limit, tie_levels(self.events))
-        place_of_row = np.empty(self.events.columns.table.num_rows, np.int32)
-        place_of_row[self.events.rows] = np.arange(self.events.rows.size, dtype=np.int32)
-        for number, alternative in enumerate(self.plan.alternatives):
-            for rows in match_rows(alternative, self.events):
-                for matches in self.scored(number, alternative, rows, place_of_row[rows]):
+        for number, branch in enumerate(self.plan.branches):
+            paths = None
+            if branch is None:
+                continue
+            if isinstance(branch, PathPlan):
+                paths = path_candidates(branch, self.events, self.ticks, self.groups)
+            if paths is not None:
+                best.add(self._scored(number, paths.places, paths.tick - self.first_tick * (self.ticks is not None)))
+            else:
+                for matches in self._enumerated(number):
                     best.add(matches)
         return best.settle()
 
-    def scored(self, number: int, alternative: Alternative, rows: Int32, places: Int32) -> Iterator[Scored]:
-        """The matches with their scores, once for each tick whose window holds them."""
-        query = self.plan.query
+    def _enumerated(self, number: int) -> Iterator[Scored]:
+        """All matches of an alternative, once for each tick whose window holds them."""
+        place_of_row = np.empty(self.events.columns.table.num_rows, np.int32)
+        place_of_row[self.events.rows] = np.arange(self.events.rows.size, dtype=np.int32)
+        for rows in match_rows(self.plan.alternatives[number], self.events):
+            places = place_of_row[rows]
+            matches = self._scored(number, places, np.zeros(places.shape[1], np.int64))
+            if self.ticks is None:
+                yield matches
+            elif matches.score.size:
+                bound = np.where(matches.places < 0, self.events.rank.size, matches.places).min(axis=0)
+                first = self.ticks.first[matches.places.max(axis=0)]
+                yield from self._by_tick(matches, first, self.ticks.last[bound])
+
+    def _scored(self, number: int, places: Int32, tick: Int64) -> Scored:
+        """Those of the matches [steps, m] that have a score, in the buckets of these ticks."""
+        query, alternative = self.plan.query, self.plan.alternatives[number]
         assert query.ranking is not None
-        score = scores(query.ranking, objective_values(query, match_columns(alternative, self.events, rows)))
+        seen = match_columns(alternative, self.events, self.events.rows_at(places))
+        score = scores(query.ranking, objective_values(query, seen))
         keep = np.flatnonzero(~np.isnan(score))
-        score, places = score[keep], places[:, keep]
         of_variable = np.full((sum(v.positive for v in query.variables), keep.size), -1, np.int32)
-        of_variable[variable_rows(alternative)] = places
-        bucket = np.zeros(keep.size, np.int64)
+        of_variable[variable_rows(alternative)] = places[:, keep]
+        bucket = tick[keep]
         if self.groups.size:
-            bucket = self.groups[places[0]].astype(np.int64) * self.tick_count
-        matches = Scored(bucket, score, of_variable, np.full(keep.size, number, np.int32))
-        if self.ticks is None:
-            yield matches
-        elif keep.size:
-            first = self.ticks.first[places.max(axis=0)]
-            yield from self._by_tick(matches, first, self.ticks.last[places.min(axis=0)])
+            bucket = bucket + self.groups[places[0, keep]].astype(np.int64) * self.tick_count
+        return Scored(bucket, score[keep], of_variable, np.full(keep.size, number, np.int32))
 
     def _by_tick(self, matches: Scored, first: Int64, last: Int64) -> Iterator[Scored]:
         count = np.maximum(last - first + 1, 0)
