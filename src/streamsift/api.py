@@ -46,12 +46,13 @@ class Query:
         order: str | None = None,
         bad_rows: BadRowsPolicy = "fail",
         observation: Observation | None = None,
+        strategy: str = "auto",
     ) -> DataFrame:
         """The result on a Spark DataFrame, as a lazy Spark DataFrame.
 
         `time`, `type` and `order` name the columns that play these parts. Rows without a usable time (or order) make
         the job fail, or are left out with `bad_rows="drop"`; a pyspark `Observation` then tells how many
-        (`observation.get["bad_rows"]`, after an action).
+        (`observation.get["bad_rows"]`, after an action). `strategy`: see `run_local`.
         """
         if not _is_spark(df):
             raise TypeError(
@@ -64,7 +65,8 @@ class Query:
                 "a streaming DataFrame cannot be run yet", hint="run the query on a batch DataFrame."
             )
         _check_policy(bad_rows)
-        plan = self._plan(spark.arrow_schema(df), time, type, order, **spark.session_settings(df)).plan
+        settings = spark.session_settings(df)
+        plan = self._plan(spark.arrow_schema(df), time, type, order, strategy, **settings).plan
         return spark.run_batch(df, plan, bad_rows=bad_rows, observation=observation)
 
     def run_local(
@@ -75,27 +77,31 @@ class Query:
         type: str | None = None,
         order: str | None = None,
         bad_rows: BadRowsPolicy = "fail",
+        strategy: str = "auto",
     ) -> pa.Table:
         """The result on a pyarrow or pandas table (or anything that exports Arrow), as a pyarrow Table, without Spark.
 
-        Matches come in order of their first event, then the second, and so on.
+        Matches come in order of their first event, then the second, and so on. `strategy` says how a ranking finds the
+        best: "paths", "join", "enumerate", or "auto", which explain gives the reasons for.
         """
         from streamsift import runtime
 
         _check_policy(bad_rows)
         table = _as_table(data)
-        plan = self._plan(table.schema, time, type, order).plan
+        plan = self._plan(table.schema, time, type, order, strategy).plan
         return pa.Table.from_batches(runtime.execute(plan, table, bad_rows=bad_rows), runtime.output_schema(plan.query))
 
-    def explain(self, data: Any, *, time: str, type: str | None = None, order: str | None = None) -> str:
+    def explain(
+        self, data: Any, *, time: str, type: str | None = None, order: str | None = None, strategy: str = "auto"
+    ) -> str:
         """What will run on this data (a DataFrame, a table or an Arrow schema) and why. Reads no rows."""
         if _is_spark(data):
             from streamsift import spark
 
-            stages = self._plan(spark.arrow_schema(data), time, type, order, **spark.session_settings(data))
+            stages = self._plan(spark.arrow_schema(data), time, type, order, strategy, **spark.session_settings(data))
             return stages.explain(spark.placement(stages.plan))
         schema = data if isinstance(data, pa.Schema) else _as_table(data).schema
-        return self._plan(schema, time, type, order).explain()
+        return self._plan(schema, time, type, order, strategy).explain()
 
     def check(
         self, data: Any = None, *, time: str | None = None, type: str | None = None, order: str | None = None
@@ -113,13 +119,15 @@ class Query:
         """The script with source spans: a query made by Python calls is located in its printed text."""
         return self.script if self.script.text else parse(self.text)
 
-    def _plan(self, schema: pa.Schema, time: str, type: str | None, order: str | None, **settings: Any) -> _Stages:
+    def _plan(
+        self, schema: pa.Schema, time: str, type: str | None, order: str | None, strategy: str = "auto", **settings: Any
+    ) -> _Stages:
         _check_names(time=time, type=type, order=order)
         bound = logical.bind(self._located, schema, time=time, type=type, order=order, **settings)
         optimised, rules = optimizer.optimize(bound)
         if settings.get("case_sensitive") is False:  # a setting of Spark sessions only
             _check_columns(optimised.schema.names)
-        return _Stages(self._located.text, bound, optimised, rules, physical.plan(optimised))
+        return _Stages(self._located.text, bound, optimised, rules, physical.plan(optimised, strategy))
 
     # --- building ---
     def where(self, predicate: str) -> Query:

@@ -8,6 +8,7 @@ from enum import Enum
 
 from streamsift.logical.bound import BoundQuery, Expr
 from streamsift.physical.linear import LinearScore
+from streamsift.physical.monotone import MonotoneObjective
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,16 +123,24 @@ class PathPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class JoinPlan:
+    """A pattern whose score rises with each variable's own part of each objective."""
+
+    alternative: Alternative
+    objectives: tuple[MonotoneObjective, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RankPlan:
     """The k best of the matches; `detection` is the plan that would find them all.
 
-    A branch for each alternative: its best paths, or the alternative itself where all its matches are enumerated;
-    None where no match can have a score.
+    A branch for each alternative: its best paths, a rank join of its events, or the alternative itself where all its
+    matches are enumerated; None where no match can have a score.
     """
 
     query: BoundQuery
     detection: DetectPlan
-    branches: tuple[PathPlan | Alternative | None, ...]
+    branches: tuple[PathPlan | JoinPlan | Alternative | None, ...]
     reasons: tuple[str, ...]
 
     @property

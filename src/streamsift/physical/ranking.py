@@ -8,57 +8,90 @@ from streamsift.errors import QueryError
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_expression
 from streamsift.physical.linear import LinearScore, linear_score
-from streamsift.physical.plan import Alternative, DetectPlan, Pair, PathPlan, RankPlan
+from streamsift.physical.monotone import MonotoneObjective, monotone_objectives
+from streamsift.physical.plan import Alternative, DetectPlan, JoinPlan, Pair, PathPlan, RankPlan
 
-STRATEGIES = ("auto", "paths", "enumerate")
+STRATEGIES = ("auto", "paths", "join", "enumerate")
+Branch = PathPlan | JoinPlan | Alternative | None
 
 
 def ranking(detection: DetectPlan, strategy: str = "auto") -> RankPlan:
-    """Each alternative by best paths where it can be, by enumeration where not."""
+    """Each alternative by the first strategy that can do it: best paths, a rank join, enumeration."""
     if strategy not in STRATEGIES:
         raise QueryError(f"strategy={strategy!r}", hint=f"a ranking's is one of {', '.join(STRATEGIES)}.")
-    query = detection.query
-    assert query.ranking is not None
-    branches: list[PathPlan | Alternative | None] = []
-    score = linear_score(query.ranking)
+    branches: list[Branch] = []
     reasons: list[str] = []
     for number, alternative in enumerate(detection.alternatives, start=1):
         which = f"alternative {number}: " if len(detection.alternatives) > 1 else ""
-        obstacle = "asked for" if strategy == "enumerate" else _obstacle(alternative)
-        if score is not None and not _binds_all(alternative, score):
-            branches.append(None)
-            reasons.append(f"{which}left out: the score names an event that its matches do not have")
-        elif obstacle is None and score is not None:
-            branches.append(_paths(alternative, score, detection.keys))
-            reasons.append(which + "paths: the score is a weighted sum, so the best matches are the best paths")
-        else:
-            branches.append(alternative)
-            reasons.append(f"{which}enumerate: {obstacle}; every match is found and scored, the best are kept")
-    return RankPlan(query, detection, tuple(branches), tuple(dict.fromkeys(reasons)))
+        branch, why = _branch(alternative, detection.keys, strategy)
+        branches.append(branch)
+        reasons += [which + reason for reason in why]
+    return RankPlan(detection.query, detection, tuple(branches), tuple(dict.fromkeys(reasons)))
 
 
-def _binds_all(alternative: Alternative, score: LinearScore) -> bool:
-    bound = {step.variable for step in alternative.steps}
-    return all(term.column.variable in bound for term in score.terms)
-
-
-def _obstacle(alternative: Alternative) -> str | None:
-    """What keeps an alternative from being ranked by paths; None if nothing does."""
+def _branch(alternative: Alternative, keys: tuple[str, ...], strategy: str) -> tuple[Branch, list[str]]:
     query = alternative.query
     assert query.ranking is not None
-    counts_keys = query.window is not None and query.window.kind is b.WindowKind.COUNT and query.partition_by
+    score, parts = linear_score(query.ranking), monotone_objectives(query.ranking)
+    if score is not None and not {term.column.variable for term in score.terms} <= _bound(alternative):
+        return None, ["left out: the score names an event that its matches do not have"]
+    no_paths = _no_paths(alternative, score)
+    if score is not None and no_paths is None and strategy in ("auto", "paths"):
+        return _paths(alternative, score, keys), [
+            "paths: the score is a weighted sum, so the best matches are the best paths"
+        ]
+    why_not = [f"no paths: {no_paths}"] if no_paths else []
+    no_join = _no_join(alternative, parts)
+    if parts is not None and no_join is None and strategy in ("auto", "join"):
+        why = (
+            "join: the score rises with each event's own part, so events are taken best first until the rest cannot win"
+        )
+        return JoinPlan(alternative, parts), [why, *why_not]
+    why_not += [f"no rank join: {no_join}"] if no_join else []
+    return alternative, ["enumerate: every match is found and scored, the best are kept", *why_not]
+
+
+def _bound(alternative: Alternative) -> set[int]:
+    return {step.variable for step in alternative.steps}
+
+
+def _no_paths(alternative: Alternative, score: LinearScore | None) -> str | None:
+    """What keeps an alternative from being ranked by paths; None if nothing does."""
+    query = alternative.query
+    general = next((f for step in alternative.steps for f in step.filters), None)
+    if score is None:
+        return "the score is no weighted sum of attributes"
     if alternative.negations:
         return "a match with negations is no path"
     if not alternative.is_sequence:
         return "the events of a match have no one order"
-    if counts_keys:
+    if _counts_rows_of_keys(query):
         return "each key has a window of its own"
-    if linear_score(query.ranking) is None:
-        return "the score is no weighted sum of attributes"
-    general = next((f for step in alternative.steps for f in step.filters), None)
     if general is not None:
         return f"{describe_expression(general, query.variables)} is no comparison of two events"
     return None
+
+
+def _no_join(alternative: Alternative, parts: tuple[MonotoneObjective, ...] | None) -> str | None:
+    """What keeps an alternative from being ranked by a rank join; None if nothing does."""
+    query = alternative.query
+    if parts is None:
+        return "the score does not rise with each event's own part"
+    if not {part.variable for objective in parts for part in objective.parts} <= _bound(alternative):
+        return "the score names an event that its matches do not have"
+    if alternative.negations:
+        return "a negation looks at events beyond the best"
+    if query.group_by:
+        return "every group has a best of its own"
+    if _counts_rows_of_keys(query):
+        return "each key has a window of its own"
+    if query.window is not None and query.window.kind is b.WindowKind.COUNT and query.update is None:
+        return "the window counts rows beyond the best"
+    return None
+
+
+def _counts_rows_of_keys(query: b.BoundQuery) -> bool:
+    return query.window is not None and query.window.kind is b.WindowKind.COUNT and bool(query.partition_by)
 
 
 def _paths(alternative: Alternative, score: LinearScore, shared: tuple[str, ...]) -> PathPlan:
@@ -92,6 +125,9 @@ def describe_ranking(plan: RankPlan) -> Iterator[str]:
         if isinstance(branch, PathPlan):
             inside = f" inside each {', '.join(branch.keys)}" if branch.keys else ""
             yield f"{which}best paths of the stratified graph{inside}, one after the other, until {_until(branch)}"
+        elif isinstance(branch, JoinPlan):
+            queues = sum(len(objective.parts) for objective in branch.objectives)
+            yield f"{which}rank join of {queues} queues of events, read on where a better match may be left"
         else:
             yield f"{which}all matches, in chunks" if branch else f"{which}no match has a score"
 

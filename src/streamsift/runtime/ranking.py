@@ -9,13 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.errors import BadInputError
-from streamsift.physical.plan import PathPlan, RankPlan
+from streamsift.physical.plan import JoinPlan, PathPlan, RankPlan
 from streamsift.runtime.best import Best, Scored, tie_levels
 from streamsift.runtime.codes import group_codes
 from streamsift.runtime.detect import match_rows
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Int32, Int64
-from streamsift.runtime.path_ranking import path_candidates
+from streamsift.runtime.path_ranking import path_candidates, tick_roots
+from streamsift.runtime.rank_join import RankJoin, window_events
 from streamsift.runtime.rank_output import Leaderboard, variable_rows
 from streamsift.runtime.scores import match_columns, objective_values, scores
 from streamsift.runtime.ticks import Ticks, ticks_of
@@ -73,12 +74,31 @@ class Ranking:
                 continue
             if isinstance(branch, PathPlan):
                 paths = path_candidates(branch, self.events, self.ticks, self.groups)
-            if paths is not None:
+            if isinstance(branch, JoinPlan):
+                for matches in self._joined(number, branch, ranking.limit):
+                    best.add(matches)
+            elif paths is not None:
                 best.add(self._scored(number, paths.places, paths.tick - self.first_tick * (self.ticks is not None)))
             else:
                 for matches in self._enumerated(number):
                     best.add(matches)
         return best.settle()
+
+    def _joined(self, number: int, branch: JoinPlan, limit: int) -> Iterator[Scored]:
+        """The matches that can be among the best, window by window."""
+        if self.ticks is None:
+            found = RankJoin(branch, self.events, limit).best()
+            yield self._scored(number, found, np.zeros(found.shape[1], np.int64))
+            return
+        everything = np.array([0, self.events.rank.size], np.int64)
+        _, ticks = tick_roots(
+            everything, np.arange(self.events.rank.size, dtype=np.int32), self.ticks.first, self.ticks.last
+        )
+        lows = np.searchsorted(self.ticks.last, ticks, side="left")
+        highs = np.searchsorted(self.ticks.first, ticks, side="right")
+        for tick, low, high in zip(ticks.tolist(), lows.tolist(), highs.tolist(), strict=True):
+            found = RankJoin(branch, window_events(self.events, low, high), limit).best() + np.int32(low)
+            yield self._scored(number, found, np.full(found.shape[1], tick - self.first_tick, np.int64))
 
     def _enumerated(self, number: int) -> Iterator[Scored]:
         """All matches of an alternative, once for each tick whose window holds them."""

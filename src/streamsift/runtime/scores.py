@@ -57,7 +57,11 @@ def _as_written(objective: Objective, value: pa.Array) -> pa.Array:
 
 def scores(ranking: Ranking, values: Sequence[pa.Array]) -> Float64:
     """The score of each match; NaN where it has none."""
-    each = [_score(o, v) for o, v in zip(ranking.objectives, values, strict=True)]
+    return merged_scores(ranking, [_score(o, v) for o, v in zip(ranking.objectives, values, strict=True)])
+
+
+def merged_scores(ranking: Ranking, each: Sequence[Float64]) -> Float64:
+    """The scores of the objectives as one."""
     merged, taken = [], 0
     for merge in ranking.merges:
         parts = each[taken : taken + merge.count]
@@ -66,6 +70,11 @@ def scores(ranking: Ranking, values: Sequence[pa.Array]) -> Float64:
     with np.errstate(invalid="ignore"):
         # np.minimum and its like keep NaN.
         return reduce(np.minimum, merged)
+
+
+def objective_score(objective: Objective, value: pa.Array) -> Float64:
+    """The score of one objective's value, as it is evaluated; NaN where it has none."""
+    return _score(objective, _as_written(objective, value))
 
 
 def _score(objective: Objective, value: pa.Array) -> Float64:
