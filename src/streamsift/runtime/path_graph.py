@@ -28,6 +28,8 @@ class Graph(NamedTuple):
     place: Int32  # [n]
     rank: Int32  # [n]
     weight: Float64  # [n]
+    after: Int64  # [n] the first later entry of the next step, in the same group
+    until: Int64  # [n] the end of the earlier entries of the step before
     front: Float64  # [L, n]
     front_next: Int32  # [L, n] the next entry of that chain
     front_lex: Int32  # [1, n] the order of chains among equal sums: that of their first events
@@ -59,20 +61,30 @@ def build_tree(value: Float64, lex: Int32, tree: Int32) -> None:
 
 
 @njit(cache=True, nogil=True)
-def best_in(value: Float64, lex: Int32, tree: Int32, start: int, stop: int) -> int:
-    """The best entry of [start, stop), or -1."""
+def best_in(value: Float64, lex: Int32, tree: Int32, row: int, lex_row: int, start: int, stop: int) -> int:
+    """The best entry of [start, stop) by the given rows, or -1. Rows are not sliced: a view costs more than a look."""
     found = -1
-    low, high = start + value.size, stop + value.size
+    low, high = start + value.shape[1], stop + value.shape[1]
     while low < high:
         if low & 1:
-            found = better(value, lex, found, tree[low])
+            found = better_of(value, lex, row, lex_row, found, tree[row, low])
             low += 1
         if high & 1:
             high -= 1
-            found = better(value, lex, found, tree[high])
+            found = better_of(value, lex, row, lex_row, found, tree[row, high])
         low >>= 1
         high >>= 1
     return found
+
+
+@njit(cache=True, nogil=True)
+def better_of(value: Float64, lex: Int32, row: int, lex_row: int, one: int, two: int) -> int:
+    """The entry with the greater sum, then with the earlier chain, by the given rows; -1 is no entry."""
+    if one < 0 or two < 0:
+        return max(one, two)
+    if value[row, one] != value[row, two]:
+        return one if value[row, one] > value[row, two] else two
+    return one if lex[lex_row, one] < lex[lex_row, two] else two
 
 
 @njit(cache=True, nogil=True)
@@ -169,6 +181,23 @@ def fill_back(
 
 
 @njit(cache=True, nogil=True)
+def neighbours(offsets: Int64, rank: Int32, after: Int64, until: Int64) -> None:
+    """Fills after and until [n]: where the entries of the next step begin that an entry precedes, and so on."""
+    for step in range(offsets.shape[0] - 1):
+        for group in range(offsets.shape[1] - 1):
+            later = offsets[step + 1, group]
+            for entry in range(offsets[step, group], offsets[step, group + 1]):
+                while later < offsets[step + 1, group + 1] and rank[later] <= rank[entry]:
+                    later += 1
+                after[entry] = later
+            earlier = offsets[step, group]
+            for entry in range(offsets[step + 1, group], offsets[step + 1, group + 1]):
+                while earlier < offsets[step, group + 1] and rank[earlier] < rank[entry]:
+                    earlier += 1
+                until[entry] = earlier
+
+
+@njit(cache=True, nogil=True)
 def build_graph(
     offsets: Int64, place: Int32, rank: Int32, weight: Float64, front_block: Int32, back_block: Int32
 ) -> Graph:
@@ -178,6 +207,8 @@ def build_graph(
     front_next, back_next = np.empty((steps, n), np.int32), np.empty((steps, n), np.int32)
     front_lex, back_lex = np.empty((1, n), np.int32), np.empty((steps, n), np.int32)
     front_tree, back_tree = np.full((steps, 2 * n), -1, np.int32), np.full((steps, 2 * n), -1, np.int32)
+    after, until = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    neighbours(offsets, rank, after, until)
     for entry in range(n):
         front_lex[0, entry] = entry
     for step in range(steps):
@@ -186,5 +217,18 @@ def build_graph(
         fill_back(offsets, rank, weight, back_block, step, back[step], back_next[step], back_lex[step])
         build_tree(back[step], back_lex[step], back_tree[step])
     return Graph(
-        offsets, place, rank, weight, front, front_next, front_lex, front_tree, back, back_next, back_lex, back_tree
+        offsets,
+        place,
+        rank,
+        weight,
+        after,
+        until,
+        front,
+        front_next,
+        front_lex,
+        front_tree,
+        back,
+        back_next,
+        back_lex,
+        back_tree,
     )

@@ -32,6 +32,15 @@ class Roots(NamedTuple):
     codes: Int64  # [2 * pairs, n] the two sides of each, by entry
 
 
+class Heap(NamedTuple):
+    """Sets of paths, each with its best one; rows are numbered as they come."""
+
+    paths: Int32  # [nodes, L] the best path, as entries
+    sums: Float64  # [nodes]
+    nodes: Int32  # [nodes, 5] root, split, decision, and the entries [start, stop) that it chooses from
+    order: Int32  # [nodes] a binary heap of their numbers
+
+
 class Rule(NamedTuple):
     """When to stop: after `limit` paths, and all that might tie with the last of them."""
 
@@ -48,57 +57,62 @@ def step_of(split: int, steps: int, decision: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def choices(graph: Graph, roots: Roots, root: int, split: int, decision: int, path: Int32) -> tuple[int, int]:
+def open_root(graph: Graph, roots: Roots, root: int, opened: Int64) -> None:
+    """Where a root's window lies among the entries: opened [2 L + 3].
+
+    The first L are the entries at the cut, for each step; then the first one inside and the end, of the first and the
+    last step; then for each split the best entry that its back part can end with, -1 for none.
+    """
+    steps, group = graph.offsets.shape[0], roots.group[root]
+    for step in range(steps):
+        start, stop = graph.offsets[step, group], graph.offsets[step, group + 1]
+        opened[step] = first_from(graph.place, start, stop, roots.cut[root])
+        if step == 0:
+            opened[steps] = first_from(graph.place, start, stop, roots.low[root])
+            if roots.first[root] >= 0:
+                opened[steps] = roots.first[root]
+        if step == steps - 1:
+            opened[steps + 1] = first_from(graph.place, start, stop, roots.high[root])
+    for split in range(steps + 1):
+        opened[steps + 2 + split] = -1
+        if split < steps:
+            opened[steps + 2 + split] = choose(graph, split, split, opened[steps - 1], opened[steps + 1])
+
+
+@njit(cache=True, nogil=True)
+def choices(graph: Graph, opened: Int64, only_first: bool, split: int, decision: int, path: Int32) -> tuple[int, int]:
     """The entries [start, stop) that a decision may choose from, given those before it."""
-    step = step_of(split, graph.offsets.shape[0], decision)
-    group = roots.group[root]
-    start, stop = graph.offsets[step, group], graph.offsets[step, group + 1]
-    if decision < split:
-        if decision == 0 and roots.first[root] >= 0:
-            return roots.first[root], roots.first[root] + 1
-        until = first_from(graph.place, start, stop, roots.cut[root])
-        if decision == 0:
-            return first_from(graph.place, start, until, roots.low[root]), until
-        return first_from(graph.rank, start, until, graph.rank[path[step - 1]] + 1), until
-    since = first_from(graph.place, start, stop, roots.cut[root])
-    if decision == split:
-        return since, first_from(graph.place, since, stop, roots.high[root])
-    return since, first_from(graph.rank, since, stop, graph.rank[path[step + 1]])
+    steps = graph.offsets.shape[0]
+    step = step_of(split, steps, decision)
+    if decision >= split:
+        end = opened[steps + 1] if decision == split else graph.until[path[step + 1]]
+        return int(opened[step]), int(end)
+    if decision > 0:
+        return int(graph.after[path[step - 1]]), int(opened[step])
+    end = opened[steps] + 1 if only_first else opened[0]
+    return int(opened[steps]), int(end)
 
 
 @njit(cache=True, nogil=True)
 def choose(graph: Graph, split: int, decision: int, start: int, stop: int) -> int:
     """The best of the entries [start, stop), or -1."""
     if decision < split:
-        row = split - 1
-        return best_in(graph.front[row], graph.front_lex[0], graph.front_tree[row], start, stop)
-    return best_in(graph.back[split], graph.back_lex[split], graph.back_tree[split], start, stop)
+        return best_in(graph.front, graph.front_lex, graph.front_tree, split - 1, 0, start, stop)
+    return best_in(graph.back, graph.back_lex, graph.back_tree, split, split, start, stop)
 
 
 @njit(cache=True, nogil=True)
-def complete(graph: Graph, roots: Roots, root: int, split: int, decision: int, path: Int32) -> bool:
-    """Fills in the best choices after a decision; whether there are any."""
+def complete(graph: Graph, opened: Int64, split: int, decision: int, path: Int32) -> None:
+    """Fills in the best choices after a decision."""
     steps = graph.offsets.shape[0]
     for step in range(decision + 1, split):
         path[step] = graph.front_next[split - 1, path[step - 1]]
     if decision < split and split < steps:
-        start, stop = choices(graph, roots, root, split, split, path)
-        path[steps - 1] = choose(graph, split, split, start, stop)
-        if path[steps - 1] < 0:
-            return False
+        path[steps - 1] = opened[steps + 2 + split]
         decision = split
     if decision >= split:
         for step in range(step_of(split, steps, decision) - 1, split - 1, -1):
             path[step] = graph.back_next[split, path[step + 1]]
-    return True
-
-
-@njit(cache=True, nogil=True)
-def path_sum(graph: Graph, path: Int32) -> float:
-    total = graph.weight[path[0]]
-    for step in range(1, path.size):
-        total += graph.weight[path[step]]
-    return total
 
 
 @njit(cache=True, nogil=True)
@@ -106,58 +120,60 @@ def root_sums(graph: Graph, roots: Roots) -> Float64:
     """The best sum of each root's paths; -inf if it has none."""
     steps = graph.offsets.shape[0]
     found = np.full(roots.group.size, -np.inf)
-    path = np.empty(steps, np.int32)
+    opened, none = np.empty(2 * steps + 3, np.int64), np.empty(0, np.int32)
     for root in range(found.size):
-        for split in range(steps + 1):
-            if split == 0 and roots.first[root] >= 0:
-                continue
-            start, stop = choices(graph, roots, root, split, 0, path)
-            entry = choose(graph, split, 0, start, stop)
-            if entry >= 0:
-                path[step_of(split, steps, 0)] = entry
-                if complete(graph, roots, root, split, 0, path):
-                    found[root] = max(found[root], path_sum(graph, path))
+        open_root(graph, roots, root, opened)
+        only_first = roots.first[root] >= 0
+        for split in range(1 if only_first else 0, steps + 1):
+            total, back = 0.0, opened[steps + 2 + split]
+            if split < steps:
+                total += graph.back[split, back] if back >= 0 else -np.inf
+            if split > 0:
+                start, stop = choices(graph, opened, only_first, split, 0, none)
+                entry = choose(graph, split, 0, start, stop)
+                total += graph.front[split - 1, entry] if entry >= 0 else -np.inf
+            found[root] = max(found[root], total)
     return found
 
 
 @njit(cache=True, nogil=True)
-def precedes(graph: Graph, sums: Float64, paths: Int32, one: int, two: int) -> bool:
+def precedes(rank: Int32, sums: Float64, paths: Int32, one: int, two: int) -> bool:
     """Whether node `one` comes out before `two`: greater sum, then earlier events, step by step."""
     if sums[one] != sums[two]:
         return sums[one] > sums[two]
     for step in range(paths.shape[1]):
-        left, right = graph.rank[paths[one, step]], graph.rank[paths[two, step]]
+        left, right = rank[paths[one, step]], rank[paths[two, step]]
         if left != right:
             return left < right
     return one < two
 
 
 @njit(cache=True, nogil=True)
-def heap_push(graph: Graph, sums: Float64, paths: Int32, heap: Int32, size: int, node: int) -> None:
+def heap_push(rank: Int32, sums: Float64, paths: Int32, order: Int32, size: int, node: int) -> None:
     place = size
     while place > 0:
         parent = (place - 1) >> 1
-        if not precedes(graph, sums, paths, node, heap[parent]):
+        if not precedes(rank, sums, paths, node, order[parent]):
             break
-        heap[place] = heap[parent]
+        order[place] = order[parent]
         place = parent
-    heap[place] = node
+    order[place] = node
 
 
 @njit(cache=True, nogil=True)
-def heap_pop(graph: Graph, sums: Float64, paths: Int32, heap: Int32, size: int) -> int:
+def heap_pop(rank: Int32, sums: Float64, paths: Int32, order: Int32, size: int) -> int:
     """Removes and returns the first of `size` nodes."""
-    top, moved, place = heap[0], heap[size - 1], 0
+    top, moved, place = order[0], order[size - 1], 0
     size -= 1
     while 2 * place + 1 < size:
         child = 2 * place + 1
-        if child + 1 < size and precedes(graph, sums, paths, heap[child + 1], heap[child]):
+        if child + 1 < size and precedes(rank, sums, paths, order[child + 1], order[child]):
             child += 1
-        if not precedes(graph, sums, paths, heap[child], moved):
+        if not precedes(rank, sums, paths, order[child], moved):
             break
-        heap[place] = heap[child]
+        order[place] = order[child]
         place = child
-    heap[place] = moved
+    order[place] = moved
     return top
 
 
@@ -185,16 +201,6 @@ def same_times(graph: Graph, one: Int32, two: Int32) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def set_node(node: Int32, root: int, split: int, decision: int, start: int, stop: int) -> None:
-    """node [5]: the paths of a root with this split that choose from [start, stop) at this decision."""
-    node[0] = root
-    node[1] = split
-    node[2] = decision
-    node[3] = start
-    node[4] = stop
-
-
-@njit(cache=True, nogil=True)
 def is_behind(graph: Graph, rule: Rule, worst: float, worst_path: Int32, total: float, path: Int32) -> bool:
     """Whether a path comes after the last of the k best for certain: it is worse, and no tie."""
     if rule.slack > 0 or worst != total:
@@ -210,6 +216,42 @@ def grown(array: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True, nogil=True)
+def longer(array: np.ndarray) -> np.ndarray:
+    twice = np.empty(2 * array.size, array.dtype)
+    twice[: array.size] = array
+    return twice
+
+
+@njit(cache=True, nogil=True)
+def push(
+    graph: Graph, opened: Int64, node: Int32, base: Int32, start: int, stop: int, heap: Heap, used: int, size: int
+) -> bool:
+    """Adds the set of paths that agree with `base` before a decision and choose from [start, stop) at it, if any.
+
+    node is (root, split, decision); the new node's number is `used`, and `size` are in the heap.
+    """
+    split, decision = node[1], node[2]
+    if start >= stop or (decision < split < base.size and opened[base.size + 2 + split] < 0):
+        return False
+    entry = choose(graph, split, decision, start, stop)
+    if entry < 0:
+        return False
+    path, total = heap.paths[used], 0.0
+    for step in range(base.size):
+        path[step] = base[step]
+    path[step_of(split, base.size, decision)] = entry
+    complete(graph, opened, split, decision, path)
+    for step in range(base.size):
+        total += graph.weight[path[step]]
+    heap.sums[used] = total
+    for field in range(3):
+        heap.nodes[used, field] = node[field]
+    heap.nodes[used, 3], heap.nodes[used, 4] = start, stop
+    heap_push(graph.rank, heap.sums, heap.paths, heap.order, size, used)
+    return True
+
+
+@njit(cache=True, nogil=True)
 def best_paths(graph: Graph, roots: Roots, buckets: Int64, rule: Rule) -> tuple[Int32, Int64, Bool]:
     """The best paths of the roots buckets[i]:buckets[i + 1], for each i: (paths [m, L], counts [i], given up [i]).
 
@@ -219,33 +261,32 @@ def best_paths(graph: Graph, roots: Roots, buckets: Int64, rule: Rule) -> tuple[
     out, written = np.empty((1024, steps), np.int32), 0
     counts = np.zeros(buckets.size - 1, np.int64)
     gave_up = np.zeros(buckets.size - 1, np.bool_)
-    paths, sums = np.empty((256, steps), np.int32), np.empty((256, 1), np.float64)
-    nodes, heap = np.empty((256, 5), np.int32), np.empty((256, 1), np.int32)  # root, split, decision, start, stop
-    scratch = np.empty(steps, np.int32)
+    heap = Heap(np.empty((256, steps), np.int32), np.empty(256), np.empty((256, 5), np.int32), np.empty(256, np.int32))
+    path, child = np.zeros(steps, np.int32), np.empty(3, np.int32)
+    opened = np.empty((1, 2 * steps + 3), np.int64)
     for bucket in range(counts.size):
+        first = buckets[bucket]
         used, size, looked, last = 0, 0, 0, -1
-        for root in range(buckets[bucket], buckets[bucket + 1]):
-            for split in range(1 if roots.first[root] >= 0 else 0, steps + 1):
-                start, stop = choices(graph, roots, root, split, 0, scratch)
-                entry = choose(graph, split, 0, start, stop)
-                if entry < 0:
-                    continue
-                scratch[step_of(split, steps, 0)] = entry
-                if not complete(graph, roots, root, split, 0, scratch):
-                    continue
-                if used == paths.shape[0]:
-                    paths, sums, nodes, heap = grown(paths), grown(sums), grown(nodes), grown(heap)
-                paths[used] = scratch
-                sums[used, 0] = path_sum(graph, scratch)
-                set_node(nodes[used], root, split, 0, start, stop)
-                heap_push(graph, sums[:, 0], paths, heap[:, 0], size, used)
-                used, size = used + 1, size + 1
+        while opened.shape[0] < buckets[bucket + 1] - first:
+            opened = grown(opened)
+        for root in range(first, buckets[bucket + 1]):
+            limits, only_first = opened[root - first], roots.first[root] >= 0
+            open_root(graph, roots, root, limits)
+            while used + steps + 1 > heap.paths.shape[0]:
+                heap = Heap(grown(heap.paths), longer(heap.sums), grown(heap.nodes), longer(heap.order))
+            for split in range(1 if only_first else 0, steps + 1):
+                child[0], child[1], child[2] = root, split, 0
+                start, stop = choices(graph, limits, only_first, split, 0, path)
+                if push(graph, limits, child, path, start, stop, heap, used, size):
+                    used, size = used + 1, size + 1
         while size > 0:
-            node = heap_pop(graph, sums[:, 0], paths, heap[:, 0], size)
+            node = heap_pop(graph.rank, heap.sums, heap.paths, heap.order, size)
             size -= 1
-            path = paths[node].copy()
-            root, split, decision = nodes[node, 0], nodes[node, 1], nodes[node, 2]
-            if last >= 0 and is_behind(graph, rule, sums[last, 0], paths[last], sums[node, 0], path):
+            for step in range(steps):
+                path[step] = heap.paths[node, step]
+            root, split, decision = heap.nodes[node, 0], heap.nodes[node, 1], heap.nodes[node, 2]
+            total = heap.sums[node]
+            if last >= 0 and is_behind(graph, rule, heap.sums[last], heap.paths[last], total, path):
                 break
             looked += 1
             if looked > rule.most:
@@ -260,27 +301,18 @@ def best_paths(graph: Graph, roots: Roots, buckets: Int64, rule: Rule) -> tuple[
                 counts[bucket] += 1
                 if counts[bucket] == rule.limit:
                     last = node
-            scratch[:] = path
+            while used + 2 * steps > heap.paths.shape[0]:
+                heap = Heap(grown(heap.paths), longer(heap.sums), grown(heap.nodes), longer(heap.order))
+            limits = opened[root - first]
             for later in range(decision, min(broken, steps - 1) + 1):
-                step = step_of(split, steps, later)
+                child[0], child[1], child[2] = root, split, later
                 if later == decision:
-                    start, stop = nodes[node, 3], nodes[node, 4]
+                    start, stop = int(heap.nodes[node, 3]), int(heap.nodes[node, 4])
                 else:
-                    start, stop = choices(graph, roots, root, split, later, path)
-                for side in range(2):
-                    low, high = (start, path[step]) if side == 0 else (path[step] + 1, stop)
-                    entry = choose(graph, split, later, low, high) if low < high else -1
-                    if entry < 0:
-                        continue
-                    scratch[:] = path
-                    scratch[step] = entry
-                    if not complete(graph, roots, root, split, later, scratch):
-                        continue
-                    if used == paths.shape[0]:
-                        paths, sums, nodes, heap = grown(paths), grown(sums), grown(nodes), grown(heap)
-                    paths[used] = scratch
-                    sums[used, 0] = path_sum(graph, scratch)
-                    set_node(nodes[used], root, split, later, low, high)
-                    heap_push(graph, sums[:, 0], paths, heap[:, 0], size, used)
+                    start, stop = choices(graph, limits, roots.first[root] >= 0, split, later, path)
+                chosen = path[step_of(split, steps, later)]
+                if push(graph, limits, child, path, start, chosen, heap, used, size):
+                    used, size = used + 1, size + 1
+                if push(graph, limits, child, path, chosen + 1, stop, heap, used, size):
                     used, size = used + 1, size + 1
     return out[:written], counts, gave_up
