@@ -184,7 +184,7 @@ def enumeration() -> Measurement:
     for strategy, rounds in (("auto", 4), ("enumerate", 1)):
         for _ in range(rounds):
             begin = time.perf_counter()
-            results[strategy] = query.run_local(table, time="t", type="kind", strategy=strategy)
+            results[strategy] = query.run_local(table, time="t", type="kind", rank=strategy)
             seconds[strategy] = min(seconds.get(strategy, np.inf), time.perf_counter() - begin)
     assert results["auto"].equals(results["enumerate"]), "the strategies differ"
     ratio = seconds["enumerate"] / seconds["auto"]

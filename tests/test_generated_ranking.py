@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 from hypothesis import event, given, note, settings
 from hypothesis import strategies as st
@@ -16,15 +18,15 @@ POSITIVE = {**RANKING, "negation": False, "linear": True}
 FLAT = {**POSITIVE, "conjunction": False, "disjunction": False}
 
 
-def check_ranking(script: Script, rows: Rows, binding: dict[str, str], strategy: str) -> None:
+def check_ranking(script: Script, rows: Rows, binding: dict[str, str], strategy: Any) -> None:
     note(print_script(script))
     query, table = ss.query(print_script(script)), pa.Table.from_pylist(rows, SCHEMA)
     try:
-        actual = query.run_local(table, **binding, strategy=strategy).to_pylist()
+        actual = query.run_local(table, **binding, rank=strategy).to_pylist()
     except ss.BadInputError as refusal:
         assert "64 bits" in str(refusal), "only an overflow is no answer"
         return
-    why = query.explain(table, **binding, strategy=strategy).split("\nWhy\n")[1].split(":")[0].strip()
+    why = query.explain(table, **binding, rank=strategy).split("\nWhy\n")[1].split(":")[0].strip()
     event(f"{why}, {'ranked' if actual else 'no match'}")
     assert_same(script, rows, binding, actual)
 
@@ -43,5 +45,5 @@ def test_rank_joins(script: Script, rows: Rows, binding: dict[str, str]) -> None
 
 @settings(max_examples=EXAMPLES or (10_000 if LARGE else 1_000))
 @given(queries(max_depth=3, **RANKING), streams(), bindings(), st.sampled_from(["auto", "enumerate"]))
-def test_ranking_queries(script: Script, rows: Rows, binding: dict[str, str], strategy: str) -> None:
+def test_ranking_queries(script: Script, rows: Rows, binding: dict[str, str], strategy: Any) -> None:
     check_ranking(script, rows, binding, strategy)

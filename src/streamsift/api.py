@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import pyarrow as pa
 
@@ -46,13 +46,17 @@ class Query:
         order: str | None = None,
         bad_rows: BadRowsPolicy = "fail",
         observation: Observation | None = None,
-        strategy: str = "auto",
+        **choices: Unpack[physical.ChoiceNames],
     ) -> DataFrame:
         """The result on a Spark DataFrame, as a lazy Spark DataFrame.
 
         `time`, `type` and `order` name the columns that play these parts. Rows without a usable time (or order) make
         the job fail, or are left out with `bad_rows="drop"`; a pyspark `Observation` then tells how many
-        (`observation.get["bad_rows"]`, after an action). `strategy`: see `run_local`.
+        (`observation.get["bad_rows"]`, after an action).
+
+        The other choices are left to cost models unless given; none of them changes the rows. `plan` is the tree of
+        joins ("left", "right", "bushy", "inner"), `condense` ("on", "off") whether events with equal values are
+        compared once, `cache` ("on", "off") whether answers of inner sub-patterns are kept for later partial matches.
         """
         if not _is_spark(df):
             raise TypeError(
@@ -65,8 +69,7 @@ class Query:
                 "a streaming DataFrame cannot be run yet", hint="run the query on a batch DataFrame."
             )
         _check_policy(bad_rows)
-        settings = spark.session_settings(df)
-        plan = self._plan(spark.arrow_schema(df), time, type, order, strategy, **settings).plan
+        plan = self._plan(spark.arrow_schema(df), time, type, order, choices, **spark.session_settings(df)).plan
         return spark.run_batch(df, plan, bad_rows=bad_rows, observation=observation)
 
     def run_local(
@@ -77,31 +80,36 @@ class Query:
         type: str | None = None,
         order: str | None = None,
         bad_rows: BadRowsPolicy = "fail",
-        strategy: str = "auto",
+        **choices: Unpack[physical.ChoiceNames],
     ) -> pa.Table:
         """The result on a pyarrow or pandas table (or anything that exports Arrow), as a pyarrow Table, without Spark.
 
-        Matches come in order of their first event, then the second, and so on. `strategy` says how a ranking finds the
-        best: "paths", "join", "enumerate", or "auto", which explain gives the reasons for.
+        Matches come in order of their first event, then the second, and so on.
         """
         from streamsift import runtime
 
         _check_policy(bad_rows)
         table = _as_table(data)
-        plan = self._plan(table.schema, time, type, order, strategy).plan
+        plan = self._plan(table.schema, time, type, order, choices).plan
         return pa.Table.from_batches(runtime.execute(plan, table, bad_rows=bad_rows), runtime.output_schema(plan.query))
 
     def explain(
-        self, data: Any, *, time: str, type: str | None = None, order: str | None = None, strategy: str = "auto"
+        self,
+        data: Any,
+        *,
+        time: str,
+        type: str | None = None,
+        order: str | None = None,
+        **choices: Unpack[physical.ChoiceNames],
     ) -> str:
         """What will run on this data (a DataFrame, a table or an Arrow schema) and why. Reads no rows."""
         if _is_spark(data):
             from streamsift import spark
 
-            stages = self._plan(spark.arrow_schema(data), time, type, order, strategy, **spark.session_settings(data))
+            stages = self._plan(spark.arrow_schema(data), time, type, order, choices, **spark.session_settings(data))
             return stages.explain(spark.placement(stages.plan))
         schema = data if isinstance(data, pa.Schema) else _as_table(data).schema
-        return self._plan(schema, time, type, order, strategy).explain()
+        return self._plan(schema, time, type, order, choices).explain()
 
     def check(
         self, data: Any = None, *, time: str | None = None, type: str | None = None, order: str | None = None
@@ -120,14 +128,21 @@ class Query:
         return self.script if self.script.text else parse(self.text)
 
     def _plan(
-        self, schema: pa.Schema, time: str, type: str | None, order: str | None, strategy: str = "auto", **settings: Any
+        self,
+        schema: pa.Schema,
+        time: str,
+        type: str | None,
+        order: str | None,
+        choices: physical.ChoiceNames,
+        **settings: Any,
     ) -> _Stages:
         _check_names(time=time, type=type, order=order)
+        chosen = physical.choices(**choices)
         bound = logical.bind(self._located, schema, time=time, type=type, order=order, **settings)
         optimised, rules = optimizer.optimize(bound)
         if settings.get("case_sensitive") is False:  # a setting of Spark sessions only
             _check_columns(optimised.schema.names)
-        return _Stages(self._located.text, bound, optimised, rules, physical.plan(optimised, strategy))
+        return _Stages(self._located.text, bound, optimised, rules, physical.plan(optimised, chosen))
 
     # --- building ---
     def where(self, predicate: str) -> Query:

@@ -7,7 +7,7 @@ import re
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -16,6 +16,7 @@ from rich.text import Text
 from streamsift.api import Query, query
 from streamsift.errors import QueryError, SetupError, StreamsiftError
 from streamsift.jobs import Columns, LocalJob, SparkJob
+from streamsift.physical.choices import Cache, Condense, PlanShape, RankBy
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help="Find patterns in event streams."
@@ -63,9 +64,23 @@ GivenFormat = Annotated[
 EngineOption = Annotated[
     Engine, typer.Option("--engine", help="Spark (local mode or --master), or the same engine in this process.")
 ]
+PlanOption = Annotated[PlanShape, typer.Option("--plan", help="The tree of joins: the cheapest, or a shape.")]
+CondenseOption = Annotated[
+    Condense, typer.Option("--condense", help="Compare events of equal values once: where it pays, always, or never.")
+]
+CacheOption = Annotated[
+    Cache, typer.Option("--cache", help="Keep answers of inner sub-patterns: where it pays, always, or never.")
+]
 Master = Annotated[
     str | None, typer.Option("--master", help="A Spark master URL; all cores of this machine if not given.")
 ]
+
+
+RankOption = Annotated[RankBy, typer.Option("--rank", help="How PREF finds the best: the first that can, or this way.")]
+
+
+def _choices(plan: PlanShape, condense: Condense, cache: Cache, rank: RankBy) -> dict[str, Any]:
+    return {"plan": plan.value, "condense": condense.value, "cache": cache.value, "rank": rank.value}
 
 
 @app.command()
@@ -85,6 +100,10 @@ def run(
     bad_rows: Annotated[
         BadRows, typer.Option("--bad-rows", help="Rows without a usable time: fail, or drop and count them.")
     ] = BadRows.FAIL,
+    plan: PlanOption = PlanShape.AUTO,
+    condense: CondenseOption = Condense.AUTO,
+    cache: CacheOption = Cache.AUTO,
+    rank: RankOption = RankBy.AUTO,
     input_format: GivenFormat = None,
     engine: EngineOption = Engine.SPARK,
     master: Master = None,
@@ -96,7 +115,7 @@ def run(
         raise SetupError(f"{output} is there already; remove it or choose another name")
     if output is not None and not output.parent.is_dir():
         raise SetupError(f"no such directory: {output.parent}")
-    columns = Columns(time, type, order, bad_rows.value)
+    columns = Columns(time, type, order, bad_rows.value, _choices(plan, condense, cache, rank))
     job = _job(engine, parsed, input, input_format, columns, master)
     with job:
         if output is not None:
@@ -115,13 +134,18 @@ def explain(
     time: Time,
     type: Type = None,
     order: Order = None,
+    plan: PlanOption = PlanShape.AUTO,
+    condense: CondenseOption = Condense.AUTO,
+    cache: CacheOption = Cache.AUTO,
+    rank: RankOption = RankBy.AUTO,
     input_format: GivenFormat = None,
     engine: EngineOption = Engine.SPARK,
     master: Master = None,
 ) -> None:
     """Show what would run, stage by stage, and why. Reads no more than the input's schema."""
     parsed = _read_query(query_file)
-    with _job(engine, parsed, input, input_format, Columns(time, type, order, "fail"), master) as job:
+    columns = Columns(time, type, order, "fail", _choices(plan, condense, cache, rank))
+    with _job(engine, parsed, input, input_format, columns, master) as job:
         print(job.explain())
 
 

@@ -27,15 +27,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which columns play which part, and what happens to rows without a usable time."""
+    """Which columns play which part, what happens to rows without a usable time, and the caller's choices."""
 
     time: str
     type: str | None
     order: str | None
     bad_rows: Any
+    choices: dict[str, Any] = field(default_factory=dict)
 
     def binding(self) -> dict[str, Any]:
-        return {"time": self.time, "type": self.type, "order": self.order}
+        return {"time": self.time, "type": self.type, "order": self.order, **self.choices}
 
 
 @dataclass(slots=True)

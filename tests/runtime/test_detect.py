@@ -157,7 +157,7 @@ def test_chunks_are_resumed_anywhere() -> None:
         prepared = prepare(plan.query, table)
         whole = [tuple(column) for chunk in match_rows(plan, prepared) for column in chunk.T.tolist()]
         for size in (1, 2, 7):
-            chunks = list(match_rows(plan, prepared, size))
+            chunks = list(match_rows(plan, prepared, chunk=size))
             assert [tuple(column) for chunk in chunks for column in chunk.T.tolist()] == whole
             assert all(chunk.shape[1] <= 2 * size for chunk in chunks)
         assert whole == sorted(whole)

@@ -43,7 +43,7 @@ QUERIES = [
 def test_strategies_agree(query: str, values: str, order: str | None) -> None:
     table = events(300, values)
     wanted, found = (
-        ss.query(query).run_local(table, time="t", type="kind", order=order, strategy=strategy)
+        ss.query(query).run_local(table, time="t", type="kind", order=order, rank=strategy)
         for strategy in ("enumerate", "auto")
     )
     assert wanted.num_rows > 0

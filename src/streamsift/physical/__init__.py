@@ -1,7 +1,8 @@
 """Bound query to physical plan, and the explanation of both."""
 
+from streamsift.physical.choices import ChoiceNames, Choices, choices
 from streamsift.physical.explain import explain
 from streamsift.physical.plan import DetectPlan, Plan, RankPlan
 from streamsift.physical.planner import plan
 
-__all__ = ["DetectPlan", "Plan", "RankPlan", "explain", "plan"]
+__all__ = ["ChoiceNames", "Choices", "DetectPlan", "Plan", "RankPlan", "choices", "explain", "plan"]

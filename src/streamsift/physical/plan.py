@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from streamsift.logical.bound import BoundQuery, Expr
+from streamsift.physical.choices import Choices
 from streamsift.physical.linear import LinearScore
 from streamsift.physical.monotone import MonotoneObjective
 
@@ -110,6 +111,7 @@ class DetectPlan:
     alternatives: tuple[Alternative, ...]
     keys: tuple[str, ...]
     reasons: tuple[str, ...]
+    choices: Choices = Choices()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,35 +7,33 @@ from dataclasses import dataclass, replace
 from itertools import chain, product
 from math import prod
 
-from streamsift.errors import QueryError, Span, UnsupportedQuery
+from streamsift.errors import Span, UnsupportedQuery
 from streamsift.logical import bound as b
 from streamsift.logical.expressions import variables_of
 from streamsift.optimizer.drop_implied_equalities import Side, column_sides
+from streamsift.physical.choices import Choices
 from streamsift.physical.definitions import last_leaves, positive_leaves, window_pairs
 from streamsift.physical.plan import Alternative, DetectPlan, Edge, Limit, Negation, Pair, Plan, Step
 from streamsift.physical.ranking import ranking
 
+DEFAULTS = Choices()
 MOST_ALTERNATIVES = 1_000
 MOST_NEGATED_EVENTS = 62  # the search for them keeps a bit for each in one integer
 _MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def plan(query: b.BoundQuery, strategy: str = "auto") -> Plan:
-    """The plan for a query; `strategy` is how a ranking finds the best."""
-    found = detection(query)
-    if query.ranking:
-        return ranking(found, strategy)
-    if strategy != "auto":
-        raise QueryError(f"strategy={strategy!r}", hint="only a query with PREF has a choice of strategies.")
-    return found
+def plan(query: b.BoundQuery, choices: Choices = DEFAULTS) -> Plan:
+    """The strategy for a query."""
+    found = detection(query, choices)
+    return ranking(found, choices.rank) if query.ranking else found
 
 
-def detection(query: b.BoundQuery) -> DetectPlan:
+def detection(query: b.BoundQuery, choices: Choices) -> DetectPlan:
     """Detection, left to right, one alternative for each choice at the ORs."""
     _refuse_what_is_not_evaluated(query)
     alternatives = tuple(_alternative(query, node) for (node,) in or_free_forms(query.pattern))
     keys = _shared_columns(query, alternatives)
-    return DetectPlan(query, alternatives, keys, tuple(_reasons(alternatives, keys)))
+    return DetectPlan(query, alternatives, keys, tuple(_reasons(alternatives, keys)), choices)
 
 
 def _refuse_what_is_not_evaluated(query: b.BoundQuery) -> None:

@@ -4,45 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamsift.errors import QueryError
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_expression
+from streamsift.physical.choices import RankBy
 from streamsift.physical.linear import LinearScore, linear_score
 from streamsift.physical.monotone import MonotoneObjective, monotone_objectives
 from streamsift.physical.plan import Alternative, DetectPlan, JoinPlan, Pair, PathPlan, RankPlan
 
-STRATEGIES = ("auto", "paths", "join", "enumerate")
 Branch = PathPlan | JoinPlan | Alternative | None
 
 
-def ranking(detection: DetectPlan, strategy: str = "auto") -> RankPlan:
+def ranking(detection: DetectPlan, by: RankBy) -> RankPlan:
     """Each alternative by the first strategy that can do it: best paths, a rank join, enumeration."""
-    if strategy not in STRATEGIES:
-        raise QueryError(f"strategy={strategy!r}", hint=f"a ranking's is one of {', '.join(STRATEGIES)}.")
     branches: list[Branch] = []
     reasons: list[str] = []
     for number, alternative in enumerate(detection.alternatives, start=1):
         which = f"alternative {number}: " if len(detection.alternatives) > 1 else ""
-        branch, why = _branch(alternative, detection.keys, strategy)
+        branch, why = _branch(alternative, detection.keys, by)
         branches.append(branch)
         reasons += [which + reason for reason in why]
     return RankPlan(detection.query, detection, tuple(branches), tuple(dict.fromkeys(reasons)))
 
 
-def _branch(alternative: Alternative, keys: tuple[str, ...], strategy: str) -> tuple[Branch, list[str]]:
+def _branch(alternative: Alternative, keys: tuple[str, ...], by: RankBy) -> tuple[Branch, list[str]]:
     query = alternative.query
     assert query.ranking is not None
     score, parts = linear_score(query.ranking), monotone_objectives(query.ranking)
     if score is not None and not {term.column.variable for term in score.terms} <= _bound(alternative):
         return None, ["left out: the score names an event that its matches do not have"]
     no_paths = _no_paths(alternative, score)
-    if score is not None and no_paths is None and strategy in ("auto", "paths"):
+    if score is not None and no_paths is None and by in (RankBy.AUTO, RankBy.PATHS):
         return _paths(alternative, score, keys), [
             "paths: the score is a weighted sum, so the best matches are the best paths"
         ]
     why_not = [f"no paths: {no_paths}"] if no_paths else []
     no_join = _no_join(alternative, parts)
-    if parts is not None and no_join is None and strategy in ("auto", "join"):
+    if parts is not None and no_join is None and by in (RankBy.AUTO, RankBy.JOIN):
         why = (
             "join: the score rises with each event's own part, so events are taken best first until the rest cannot win"
         )

@@ -10,7 +10,7 @@ import numpy as np
 from streamsift.logical.bound import THIS_ROW, Column, Expr, Operation, WindowKind
 from streamsift.physical.plan import Alternative, Pair, Step
 from streamsift.runtime import kernels, search
-from streamsift.runtime.candidates import candidates, step_rows, stream_rows
+from streamsift.runtime.candidates import step_rows, stream_rows
 from streamsift.runtime.codes import codes, group_codes
 from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import NO_LIMIT, Events
@@ -66,13 +66,8 @@ class Parts:
         return np.concatenate([np.empty(0, dtype), *self.arrays])
 
 
-def pack(plan: Alternative, events: Events) -> Packed | None:
-    """The buffers of all steps, or None if a step has no candidate, so that there is no match."""
-    if events.width < 0:
-        return None
-    places = candidates(plan, events)
-    if not all(part.size for part in places):
-        return None
+def pack(plan: Alternative, events: Events, places: Sequence[Int32]) -> Packed:
+    """The buffers of all steps; `places` are the candidates of each, none of them empty."""
     return _assemble(plan, events, places, find_lookups(plan, events, places))
 
 

@@ -14,8 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import Expr
+from streamsift.physical.choices import Choices, PlanShape
 from streamsift.physical.plan import Alternative, DetectPlan
+from streamsift.runtime.adaptive import AdaptiveSearch
 from streamsift.runtime.buffers import Packed, pack
+from streamsift.runtime.candidates import candidates
 from streamsift.runtime.evaluate import Rows, mask
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Bool, Int32
@@ -24,6 +27,7 @@ from streamsift.runtime.output import known_columns, match_schema, result_batche
 from streamsift.runtime.search import CURSOR_FIELDS, DONE, extend
 
 CHUNK_MATCHES = 1 << 17
+DEFAULTS = Choices()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +44,16 @@ def detect(plan: DetectPlan, events: Events) -> Iterator[pa.RecordBatch]:
     schema = match_schema(plan.query)
     for alternative in plan.alternatives:
         known = known_columns(alternative, CHUNK_MATCHES)
-        for rows in match_rows(alternative, events):
+        for rows in match_rows(alternative, events, plan.choices):
             yield from result_batches(alternative, schema, events, known, rows)
 
 
-def match_rows(plan: Alternative, events: Events, chunk: int = CHUNK_MATCHES) -> Iterator[Int32]:
+def match_rows(
+    plan: Alternative, events: Events, choices: Choices = DEFAULTS, chunk: int = CHUNK_MATCHES
+) -> Iterator[Int32]:
     """The matches in chunks [steps, m]: the table row that each step binds."""
     waiting: list[Int32] = []
-    for rows in _chunks(plan, events, chunk):
+    for rows in _chunks(plan, events, choices, chunk):
         waiting.append(rows)
         # Filters may leave few matches of a chunk: gather them, as every batch has its price.
         if sum(part.shape[1] for part in waiting) >= chunk // 2:
@@ -57,13 +63,29 @@ def match_rows(plan: Alternative, events: Events, chunk: int = CHUNK_MATCHES) ->
         yield waiting[0] if len(waiting) == 1 else np.concatenate(waiting, axis=1)
 
 
-def _chunks(plan: Alternative, events: Events, chunk: int) -> Iterator[Int32]:
-    """A plain sequence by the search of sequences; AND and negations by the search inside intervals."""
-    if plan.negations or not plan.is_sequence:
-        for places in NestedSearch(plan, events, chunk).matches():
-            yield events.rows[places]
-    elif (packed := pack(plan, events)) is not None:
-        yield from Search(plan, events, packed, chunk).matches()
+def _chunks(plan: Alternative, events: Events, choices: Choices, chunk: int) -> Iterator[Int32]:
+    """Negations are tested by the search inside intervals; positive patterns are found by trees of joins.
+
+    The tree that looks ahead from the first event has a search of its own, for plain sequences.
+    """
+    if plan.negations and choices.plan in (PlanShape.AUTO, PlanShape.LEFT):
+        for found in NestedSearch(plan, events, chunk).matches():
+            yield events.rows[found]
+        return
+    places = candidates(Alternative(plan.query, plan.steps, ()), events)
+    if events.width < 0 or not all(part.size for part in places):
+        return
+    if plan.negations:
+        nested = NestedSearch(plan, events, chunk)
+        yield from AdaptiveSearch(plan, events, places, choices, chunk, allowed=nested.allowed).matches()
+    elif not plan.is_sequence:
+        yield from AdaptiveSearch(plan, events, places, choices, chunk).matches()
+    else:
+        search = Search(plan, events, pack(plan, events, places), places[0], chunk)
+        if choices.plan is PlanShape.LEFT or (choices.plan is PlanShape.AUTO and len(plan.steps) < 3):
+            yield from search.matches(0, events.rank.size)
+        else:
+            yield from AdaptiveSearch(plan, events, places, choices, chunk, left=search.matches).matches()
 
 
 def stages(plan: Alternative) -> list[Stage]:
@@ -84,13 +106,14 @@ class Search:
     plan: Alternative
     events: Events
     packed: Packed
+    first_places: Int32  # of the candidates of the first step
     chunk: int
 
-    def matches(self) -> Iterator[Int32]:
-        """Table rows [steps, m] of the matches, chunk by chunk."""
+    def matches(self, low: int, high: int) -> Iterator[Int32]:
+        """Table rows [steps, m] of the matches that start at places [low, high), chunk by chunk."""
         first, *rest = stages(self.plan)
-        starts = np.arange(self.packed.rows[0].size, dtype=np.int32)[None, :]
-        size = self.chunk if first.filters or not rest else starts.shape[1]
+        starts = np.arange(*np.searchsorted(self.first_places, [low, high]), dtype=np.int32)[None, :]
+        size = self.chunk if first.filters or not rest else max(1, starts.shape[1])
         for begin in range(0, starts.shape[1], size):
             entries = starts[:, begin : begin + size]
             rows = self._rows(entries)

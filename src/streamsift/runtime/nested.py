@@ -100,6 +100,13 @@ class NestedSearch:
                 partials = partials[:, ~self._occurs(negation, self.alternative.steps, partials, partials)]
         return partials
 
+    def allowed(self, matches: Int32) -> Int32:
+        """Those of the matches [steps, m] that no negation forbids."""
+        for negation in self.alternative.negations:
+            if matches.shape[1]:
+                matches = matches[:, ~self._occurs(negation, self.alternative.steps, matches, matches)]
+        return matches
+
     # --- steps ---
     def _window_of(self, step: Step, partials: Int32) -> Interval:
         """Where a step may bind: after the steps before it, in one window with all that is bound."""

@@ -109,7 +109,8 @@ def exists(candidates: Candidates, interval: Interval, partials: Int32, found: B
 
     Depth first, earliest events first, with conflict-directed backjumping ("Hybrid algorithms for the constraint
     satisfaction problem", Prosser, 1993). conflicts[d] has a bit for each step whose other choice could help step d.
-    Order is no conflict: a later choice of an earlier step only narrows what is left.
+    A later choice of an earlier step only narrows what is left, so order alone is no conflict; but an earlier choice of it
+    would widen that, so whatever kept it from being earlier is one.
     """
     steps = candidates.steps.shape[0]
     bound = partials.shape[0]
@@ -176,11 +177,16 @@ def exists(candidates: Candidates, interval: Interval, partials: Int32, found: B
                 depth += 1
                 fresh = True
                 continue
-            if conflicts[depth] == 0:
+            reasons, before = conflicts[depth], step[AFTER]
+            for other in range(depth - 1, -1, -1):
+                if before >> other & 1:
+                    reasons |= conflicts[other]
+                    before |= candidates.steps[other, AFTER]
+            if reasons == 0:
                 break
             back = depth - 1
-            while not conflicts[depth] >> back & 1:
+            while not reasons >> back & 1:
                 back -= 1
-            conflicts[back] |= conflicts[depth] & ~(1 << back)
+            conflicts[back] |= reasons & ~(1 << back)
             depth = back
             fresh = False

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from streamsift.physical.choices import Choices, PlanShape
 from streamsift.physical.plan import JoinPlan
 from streamsift.runtime.candidates import candidates, step_rows
 from streamsift.runtime.codes import codes
@@ -24,6 +25,7 @@ from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import UNKNOWN, Bool, Float64, Int32, Int64
 from streamsift.runtime.scores import match_columns, merged_scores, objective_score, objective_values, scores
 
+LOOK_AHEAD = Choices(plan=PlanShape.LEFT)  # a window's few best events are not worth a choice of trees
 FIRST_READ = 8  # events that are taken from each queue at first, and at least the k that are asked for
 TOLERANCE = 1e-9  # corners are raised by it, for functions whose last bit is not monotone
 MOST_KEPT = 1 << 18  # matches, before those below the k-th score are dropped
@@ -107,7 +109,7 @@ class RankJoin:
         place_of_row = np.empty(self.events.columns.table.num_rows, np.int32)
         place_of_row[self.events.rows] = np.arange(self.events.rows.size, dtype=np.int32)
         kept, score, worst = np.empty((len(self.places), 0), np.int32), np.empty(0), -np.inf
-        for rows in match_rows(alternative, some):
+        for rows in match_rows(alternative, some, LOOK_AHEAD):
             more = scores(query.ranking, objective_values(query, match_columns(alternative, self.events, rows)))
             stays = more >= worst  # NaN does not
             kept = np.concatenate([kept, place_of_row[rows[:, stays]]], axis=1)

@@ -104,7 +104,7 @@ class Ranking:
         """All matches of an alternative, once for each tick whose window holds them."""
         place_of_row = np.empty(self.events.columns.table.num_rows, np.int32)
         place_of_row[self.events.rows] = np.arange(self.events.rows.size, dtype=np.int32)
-        for rows in match_rows(self.plan.alternatives[number], self.events):
+        for rows in match_rows(self.plan.alternatives[number], self.events, self.plan.detection.choices):
             places = place_of_row[rows]
             matches = self._scored(number, places, np.zeros(places.shape[1], np.int64))
             if self.ticks is None:

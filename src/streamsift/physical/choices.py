@@ -1,0 +1,76 @@
+"""What callers may decide instead of the cost models. Every choice gives the same rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Literal, TypedDict
+
+from streamsift.errors import QueryError
+
+
+class Cache(StrEnum):
+    """Whether answers of inner sub-patterns are kept for later partial matches."""
+
+    AUTO = "auto"  # where the cost model expects that they are asked for again
+    ON = "on"  # wherever it is possible
+    OFF = "off"
+
+
+class PlanShape(StrEnum):
+    """Which tree of joins finds the events of a match."""
+
+    AUTO = "auto"  # the cheapest tree for the rates and selectivities at hand, chosen anew as they drift
+    LEFT = "left"  # ((1 2) 3) 4: each event looks ahead
+    RIGHT = "right"  # 1 (2 (3 4)): each event looks back
+    BUSHY = "bushy"  # (1 2) (3 4): two halves, joined
+    INNER = "inner"  # 1 ((2 3) 4): from the middle outwards
+
+
+class Condense(StrEnum):
+    """Whether events with equal values are compared once, as a group."""
+
+    AUTO = "auto"  # per step, where the measured condensation degree promises a benefit
+    ON = "on"  # wherever it is possible
+    OFF = "off"
+
+
+class RankBy(StrEnum):
+    """How a ranking finds the best matches. What a pattern or its preferences rule out is passed over."""
+
+    AUTO = "auto"  # the first of these that can do it
+    PATHS = "paths"  # best paths of the stratified graph, one after the other
+    JOIN = "join"  # events best first, until those left cannot make a better match
+    ENUMERATE = "enumerate"  # all matches
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    cache: Cache = Cache.AUTO
+    plan: PlanShape = PlanShape.AUTO
+    condense: Condense = Condense.AUTO
+    rank: RankBy = RankBy.AUTO
+
+
+class ChoiceNames(TypedDict, total=False):
+    """The same as keyword arguments of `Query.run`, `run_local` and `explain`."""
+
+    cache: Literal["auto", "on", "off"]
+    plan: Literal["auto", "left", "right", "bushy", "inner"]
+    condense: Literal["auto", "on", "off"]
+    rank: Literal["auto", "paths", "join", "enumerate"]
+
+
+_KINDS: dict[str, type[StrEnum]] = {"cache": Cache, "plan": PlanShape, "condense": Condense, "rank": RankBy}
+
+
+def choices(**given: str) -> Choices:
+    """The choices by name; an unknown name or value raises."""
+    known = [field.name for field in fields(Choices)]
+    for name, value in given.items():
+        if name not in known:
+            raise TypeError(f"there is no option `{name}`; there are {', '.join(known)}")
+        if value not in list(_KINDS[name]):
+            *most, last = (f'"{kind.value}"' for kind in _KINDS[name])
+            raise QueryError(f"{name}={value!r}", hint=f"it is {', '.join(most)} or {last}.")
+    return Choices(**{name: _KINDS[name](value) for name, value in given.items()})  # type: ignore[arg-type]

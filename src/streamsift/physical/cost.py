@@ -1,0 +1,164 @@
+"""Statistics of a pattern's steps in, expected rows and the cheapest tree of joins out.
+
+Rows are expected numbers of sub-matches, of events that come independently of each other. Costs are nanoseconds in
+the kernels, as measured by `benchmarks/shapes.py`: only their ratios matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
+from math import exp, factorial, inf
+
+from streamsift.physical.choices import Cache, PlanShape
+from streamsift.physical.shapes import Join, Leaf, Tree, forced, is_left_deep, steps_of, units_of
+
+OPEN_NS, SCAN_NS, BUILD_NS = 40.0, 6.0, 8.0  # the search in any order: per partial match, entry looked at, row built
+LEFT_OPEN_NS, LEFT_SCAN_NS = 6.0, 2.0  # the search of plain sequences, whose ranges are known beforehand
+BLOCK_NS, BLOCK_OPEN_NS = 60.0, 2e6  # to keep one row of a block; to keep a block at all
+MOST_BLOCK_ROWS = 20_000_000
+MOST_ORDERED_STEPS = 10  # up to here every order of an AND is considered
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What was measured: `counts` candidates of each step in all, `in_window` of them in one window.
+
+    Selectivities are by pair of steps (i < j): `equal` of the equalities, one mapping for each class of values that
+    are all equal, `other` of all other comparisons.
+    """
+
+    counts: tuple[float, ...]
+    in_window: tuple[float, ...]
+    equal: tuple[Mapping[tuple[int, int], float], ...]
+    other: Mapping[tuple[int, int], float]
+    ordered: bool = True  # a SEQ: of all orders of its events one is right
+
+
+@dataclass(slots=True)
+class CostModel:
+    """Expected rows and nanoseconds, each computed once."""
+
+    statistics: Statistics
+    _rows: dict[tuple[frozenset[int], bool], float] = field(default_factory=dict)
+
+    def rows(self, steps: Iterable[int], *, compared: bool = True) -> float:
+        """How many sub-matches these steps have; without `compared`, before comparisons other than lookups."""
+        key = frozenset(steps), compared
+        if key not in self._rows:
+            self._rows[key] = self._expected(sorted(key[0]), compared)
+        return self._rows[key]
+
+    def _expected(self, steps: Sequence[int], compared: bool) -> float:
+        found = self.statistics
+        first, *others = steps
+        rows = found.counts[first]
+        for step in others:
+            rows *= found.in_window[step]
+        if found.ordered:
+            rows /= factorial(len(steps) - 1)
+        for of in found.equal:
+            members = [step for step in steps if any(step in pair for pair in of)]
+            for pair in pairwise(members):  # the others follow
+                rows *= of.get(pair, 1.0)
+        return rows * self._selectivity(found.other, steps) if compared else rows
+
+    @staticmethod
+    def _selectivity(of: Mapping[tuple[int, int], float], steps: Sequence[int]) -> float:
+        product = 1.0
+        for pair in combinations(sorted(steps), 2) if of else ():
+            product *= of.get(pair, 1.0)
+        return product
+
+    def cost(self, tree: Tree) -> float:
+        if is_left_deep(tree) and self.statistics.ordered:
+            return self._left_cost(steps_of(tree))
+        first, *others = units_of(tree)
+        total, steps = SCAN_NS * self.rows(steps_of(first)), steps_of(first)
+        for unit in others:
+            if isinstance(unit, Join):
+                total += self.cost(unit)
+            total += self.join_cost(steps, steps_of(unit))
+            steps = (*steps, *steps_of(unit))
+        return total
+
+    def join_cost(self, bound: Sequence[int], unit: Sequence[int]) -> float:
+        """Of extending every partial match by a unit: to find where it may be, to look at what is there, to build."""
+        together = (*bound, *unit)
+        inside = self._selectivity(self.statistics.other, bound) * self._selectivity(self.statistics.other, unit)
+        looked_at = self.rows(together, compared=False) * inside
+        total = OPEN_NS * self.rows(bound) + BUILD_NS * self.rows(together)
+        if len(unit) > 1:
+            # Those sub-matches are looked at that start in the window, wherever they end.
+            rows = self.rows(unit)
+            in_window = rows / max(1.0, self.statistics.counts[min(unit)]) * self.statistics.in_window[min(unit)]
+            looked_at = max(looked_at, self.rows(bound) * in_window / len(bound))
+            total += BLOCK_OPEN_NS + BLOCK_NS * rows if rows < MOST_BLOCK_ROWS else inf
+        return total + SCAN_NS * looked_at
+
+    def _left_cost(self, steps: Sequence[int]) -> float:
+        """The search of plain sequences leaves out what cannot end inside the window, by the order of times alone."""
+        total = 0.0
+        for number in range(1, len(steps) + 1):
+            bound = steps[:number]
+            ends = 1.0
+            for later in steps[number:]:
+                ends *= 1.0 - exp(-self.statistics.in_window[later] / number)
+            inside = self._selectivity(self.statistics.other, bound[:-1])
+            looked_at = self.rows(bound, compared=False) * inside
+            total += ends * (LEFT_OPEN_NS * self.rows(bound) + LEFT_SCAN_NS * looked_at)
+        return total
+
+
+def cheapest(statistics: Statistics, cache: Cache = Cache.AUTO) -> Tree:
+    """The cheapest tree over neighbouring parts (SEQ), or the cheapest order (AND), by dynamic programming.
+
+    A block caches the sub-matches of a part: `cache` on asks for one wherever the pattern is long enough, off for none.
+    """
+    model = CostModel(statistics)
+    count = len(statistics.counts)
+    if not statistics.ordered:
+        return _cheapest_order(model, count)
+    best: dict[tuple[int, int], tuple[float, Tree]] = {}
+    for i in range(count):
+        best[i, i] = SCAN_NS * statistics.counts[i], Leaf(i)
+    for length in range(2, count + 1):
+        for first in range(count - length + 1):
+            last = first + length - 1
+            middles = sorted({first, last - 1}) if cache is Cache.OFF else range(first, last)
+            if cache is Cache.ON and length == count > 3:
+                middles = range(first + 1, last - 1)
+            splits = ((best[first, middle], best[middle + 1, last]) for middle in middles)
+            best[first, last] = min((_joined(model, *split) for split in splits), key=lambda option: option[0])
+    found, left = best[0, count - 1], forced(PlanShape.LEFT, range(count))
+    is_asked_for = cache is Cache.ON and count > 3
+    return left if not is_asked_for and model.cost(left) <= found[0] else found[1]
+
+
+def _joined(model: CostModel, left: tuple[float, Tree], right: tuple[float, Tree]) -> tuple[float, Tree]:
+    """Two parts as one: a leaf extends the other part, a join on the right is a block first."""
+    tree = Join(left[1], right[1])
+    unit = units_of(tree)[-1]
+    bound = left[1] if unit is right[1] else right[1]
+    total = model.join_cost(steps_of(bound), steps_of(unit))
+    if isinstance(unit, Leaf):
+        return total + (left[0] if unit is right[1] else right[0]), tree
+    return total + left[0] + right[0], tree
+
+
+def _cheapest_order(model: CostModel, count: int) -> Tree:
+    """Step by step the cheapest way to each set of steps; of many steps, only the cheapest set is followed."""
+    states: dict[frozenset[int], tuple[float, Tree]] = {
+        frozenset({step}): (SCAN_NS * model.rows((step,)), Leaf(step)) for step in range(count)
+    }
+    for _ in range(count - 1):
+        longer: dict[frozenset[int], tuple[float, Tree]] = {}
+        kept = sorted(states.items(), key=lambda item: item[1][0])
+        for steps, (cost, tree) in kept if count <= MOST_ORDERED_STEPS else kept[:1]:
+            for step in sorted(set(range(count)) - steps):
+                total = cost + model.join_cost(tuple(steps), (step,))
+                if steps | {step} not in longer or total < longer[steps | {step}][0]:
+                    longer[steps | {step}] = total, Join(tree, Leaf(step))
+        states = longer
+    return min(states.values(), key=lambda item: item[0])[1]

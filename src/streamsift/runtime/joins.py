@@ -1,0 +1,320 @@
+"""Levels of a join order in, the matches out: the search that binds events in any order, compiled once by Numba.
+
+A level binds a *unit*: one event of a step, or a whole sub-match that was built before (a block). A unit is an entry
+with a first and a last place; the entries of a level ascend by first place within each lookup group. Every bound is an
+interval of places, as in `ranges`, so a level looks only at the entries that order and window leave.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from streamsift.runtime.kernels import Int32, Int64
+from streamsift.runtime.search import first_above, holds
+
+# Columns of Levels.table.
+IS_BLOCK, ENTRIES_BASE, OFFSETS_BASE, LINK_BASE, LINK_STEP, STEPS_START, STEPS_STOP = range(7)
+LOWER_START, LOWER_STOP, UPPER_START, UPPER_STOP, PAIRS_START, PAIRS_STOP, OWNS = range(7, 14)
+INDEX_BASE, INDEX_LOW, INDEX_HIGH, LEVEL_FIELDS = range(14, 18)
+# Columns of Levels.pairs.
+LEFT_STEP, OPERATOR, RIGHT_STEP, PAIR_FIELDS = range(4)
+# Fields of the cursor.
+NEXT_PARTIAL, LEVEL, DONE, SIFTED_FOR, SIFTED, SIFTED_HINT, CURSOR_FIELDS = range(7)
+
+
+class Levels(NamedTuple):
+    """One order of joins. All events are places in the stream."""
+
+    table: Int64  # [levels, LEVEL_FIELDS]
+    steps: Int64  # STEPS_START..STEPS_STOP of a level: the steps that it binds
+    bounds: Int64  # LOWER_.. and UPPER_..: the steps that come before, and after, this level
+    places: Int32  # ENTRIES_BASE + entry of a level of single events
+    offsets: Int64  # OFFSETS_BASE + group: where the group's entries start; one more for the end
+    hints: Int64  # [2, offsets] where the last searches of a group ended: for its first entry inside, its first outside
+    first_entry: Int32  # INDEX_BASE + place - INDEX_LOW: the first entry from that place on, for a level without lookup
+    links: Int32  # LINK_BASE + place - low of the event of LINK_STEP: its group, -1 for none
+    pairs: Int64  # [pairs, PAIR_FIELDS]
+    codes: Int64  # [2 * pairs, places from `low` on] the two sides of each pair
+    low: int  # the first place that is packed
+
+
+class Block(NamedTuple):
+    """Sub-matches, packed for all levels that bind one; entries as in Levels, numbered from ENTRIES_BASE."""
+
+    starts: Int32  # [entries] the first place
+    ends: Int32  # [entries] the last place
+    members: Int32  # [steps, entries] the place of each step of the pattern, for the steps of the entry's level
+    inside_starts: Int32  # room for the entries of the last level that are in one window with a first event
+    inside: Int32  # [steps, entries] their members; no room: they are never sifted
+
+
+class Reach(NamedTuple):
+    """What order and window leave; all [places], but for the numbers."""
+
+    place_after: Int32  # the first place later than this one
+    place_since: Int32  # the first place of the same time
+    window_low: Int32  # the first place in one window with this one, as its last event
+    window_high: Int32  # the last place in one window with this one, as its first event
+    positions: Int32  # within partitions
+    rows_in_partition: int  # the length of a count window within partitions, else 0
+    own_low: int  # the first event of a match lies in [own_low, own_high)
+    own_high: int
+    own_end: int  # no event of such a match lies here or later
+
+
+class State(NamedTuple):
+    """Where a search stands; made by `new_state`, so that it can go on when the output was full."""
+
+    cursor: Int64  # [CURSOR_FIELDS]
+    entries: Int64  # [levels] the entry to try next
+    stops: Int64  # [levels]
+    highs: Int64  # [levels] the first place outside, for the last place of an entry
+    chosen: Int64  # [levels] the entry that is bound
+    bound: Int32  # [steps] the place that is bound
+    span: Int32  # [levels, 2] the first and the last place bound up to this level
+    rows: Int64  # [levels] how many partial matches each level made
+
+
+def new_state(levels: int, steps: int) -> State:
+    return State(
+        np.zeros(CURSOR_FIELDS, np.int64),
+        np.zeros(levels, np.int64),
+        np.zeros(levels, np.int64),
+        np.zeros(levels, np.int64),
+        np.zeros(levels, np.int64),
+        np.full(steps, -1, np.int32),
+        np.zeros((levels, 2), np.int32),
+        np.zeros(levels, np.int64),
+    )
+
+
+@njit(cache=True, nogil=True)
+def join(
+    levels: Levels,
+    block: Block,
+    reach: Reach,
+    state: State,
+    partials: Int32,
+    first: int,
+    last: int,
+    distinct: bool,
+    as_places: bool,
+    out: Int32,
+) -> int:
+    """Extends partial matches of levels [0, first) by levels [first, last], depth first; returns how many it wrote.
+
+    partials [first, P] holds entries; out [.., C] receives the entry of each level, or the place of each step if
+    `as_places`. When `out` is full the search stops, with its state in `state`; it is done when cursor[DONE].
+    One function and no views of rows, because Numba counts references for every array that a call or a view holds.
+    """
+    table, steps, bounds, pairs, codes = levels.table, levels.steps, levels.bounds, levels.pairs, levels.codes
+    places, offsets, hints, links, index = levels.places, levels.offsets, levels.hints, levels.links, levels.first_entry
+    starts, ends, members = block.starts, block.ends, block.members
+    inside_starts, inside, sifts = block.inside_starts, block.inside, block.inside_starts.size > 0
+    place_after, place_since, positions = reach.place_after, reach.place_since, reach.positions
+    window_low, window_high, rows_in_partition = reach.window_low, reach.window_high, reach.rows_in_partition
+    entries, stops, highs, bound, span = state.entries, state.stops, state.highs, state.bound, state.span
+    chosen, cursor = state.chosen, state.cursor
+    capacity, written = out.shape[1], 0
+    flushed = np.zeros(last + 1, np.int64)  # the rows of level k are written up to here; what follows has its binding
+    partial, level = cursor[NEXT_PARTIAL], cursor[LEVEL]
+    opened = partial > 0
+    if partial == 0:
+        level = first - 1
+    full = False
+    while not full and not cursor[DONE]:
+        if level < first:
+            for number in range(first):
+                _flush(table, steps, bound, chosen, number, as_places, flushed, written, out)
+            if partial == partials.shape[1]:
+                cursor[DONE] = 1
+                break
+            for number in range(first):
+                entry = int(partials[number, partial])
+                at = table[number, ENTRIES_BASE] + entry
+                chosen[number] = entry
+                if table[number, IS_BLOCK] == 1:
+                    low, high = starts[at], ends[at]
+                    for k in range(table[number, STEPS_START], table[number, STEPS_STOP]):
+                        bound[steps[k]] = members[steps[k], at]
+                else:
+                    low = high = places[at]
+                    bound[steps[table[number, STEPS_START]]] = low
+                span[number, 0] = low if number == 0 else min(low, span[number - 1, 0])
+                span[number, 1] = high if number == 0 else max(high, span[number - 1, 1])
+            partial += 1
+            level = first
+            opened = False
+        base = table[level, ENTRIES_BASE]
+        is_block = table[level, IS_BLOCK] == 1
+        if not opened:
+            # After and before its neighbours, and in one window with all that is bound.
+            least, last_high, first_high = reach.own_low, reach.own_end, reach.own_end
+            if level > 0:
+                least = max(least, window_low[span[level - 1, 1]])
+                last_high = min(last_high, window_high[span[level - 1, 0]] + 1)
+            for k in range(table[level, LOWER_START], table[level, LOWER_STOP]):
+                least = max(least, place_after[bound[bounds[k]]])
+            for k in range(table[level, UPPER_START], table[level, UPPER_STOP]):
+                last_high = min(last_high, place_since[bound[bounds[k]]])
+            if table[level, OWNS] == 1:
+                first_high = reach.own_high
+            first_high = min(first_high, last_high)
+            entry = stop = 0
+            if table[level, INDEX_BASE] >= 0:
+                offset = table[level, INDEX_BASE] - table[level, INDEX_LOW]
+                least = max(least, table[level, INDEX_LOW])
+                outside = min(first_high, table[level, INDEX_HIGH])
+                if least < outside:
+                    entry, stop = int(index[offset + least]), int(index[offset + outside])
+                if level == last and sifts:
+                    # The window ends at one place for all matches with one first event: its entries are sifted once.
+                    if cursor[SIFTED_FOR] != span[0, 0] + 1:
+                        cursor[SIFTED_FOR] = span[0, 0] + 1
+                        kept = 0
+                        begin = index[offset + min(max(span[0, 0], table[level, INDEX_LOW]), table[level, INDEX_HIGH])]
+                        for k in range(begin, stop):
+                            inside_starts[kept] = starts[base + k]
+                            for number in range(table[level, STEPS_START], table[level, STEPS_STOP]):
+                                inside[steps[number], kept] = members[steps[number], base + k]
+                            kept += ends[base + k] < last_high
+                        cursor[SIFTED], cursor[SIFTED_HINT] = kept, 0
+                    stop = cursor[SIFTED]
+                    entry = first_above(inside_starts, 0, 0, stop, min(cursor[SIFTED_HINT], stop), least - 1)
+                    cursor[SIFTED_HINT] = entry
+            elif least < first_high:
+                group = links[table[level, LINK_BASE] + bound[table[level, LINK_STEP]] - levels.low]
+                slot = table[level, OFFSETS_BASE] + group
+                begin, stop = (int(offsets[slot]), int(offsets[slot + 1])) if group >= 0 else (0, 0)
+                entry = begin
+                if begin < stop:
+                    order = starts if is_block else places
+                    entry = first_above(order, base, begin, stop, hints[0, slot], least - 1)
+                    hints[0, slot] = entry
+                    stop = first_above(order, base, begin, stop, hints[1, slot], first_high - 1)
+                    hints[1, slot] = stop
+            entries[level], stops[level], highs[level] = entry, stop, last_high
+        entry, stop, last_high = entries[level], stops[level], highs[level]
+        low_before = span[level - 1, 0] if level > 0 else place_after.size
+        high_before = span[level - 1, 1] if level > 0 else -1
+        pairs_start, pairs_stop = table[level, PAIRS_START], table[level, PAIRS_STOP]
+        steps_start, steps_stop = table[level, STEPS_START], table[level, STEPS_STOP]
+        descended = False
+        if level < last and flushed[level] < written:
+            _flush(table, steps, bound, chosen, level, as_places, flushed, written, out)
+        plain = not distinct and not is_block and pairs_start == pairs_stop and rows_in_partition == 0
+        if plain and level < last:
+            if entry < stop:
+                place = places[base + entry]
+                bound[steps[steps_start]] = place
+                span[level, 0], span[level, 1] = min(place, low_before), max(place, high_before)
+                chosen[level] = entry
+                entries[level] = entry + 1
+                flushed[level] = written
+                state.rows[level] += 1
+                descended = True
+        elif plain or (level == last and sifts):
+            # Every entry of the range is a match.
+            count = max(0, min(stop - entry, capacity - written))
+            if is_block:
+                for number in range(steps_start, steps_stop):
+                    step = steps[number]
+                    for k in range(count):
+                        out[step, written + k] = inside[step, entry + k]
+            elif as_places:
+                step = steps[steps_start]
+                for k in range(count):
+                    out[step, written + k] = places[base + entry + k]
+            else:
+                for k in range(count):
+                    out[last, written + k] = entry + k
+            written += count
+            entry += count
+            state.rows[level] += count
+            entries[level] = entry
+            full = entry < stop
+        else:
+            while entry < stop:
+                at = base + entry
+                if is_block:
+                    if ends[at] >= last_high:
+                        entry += 1
+                        continue
+                    low, high = starts[at], ends[at]
+                    for k in range(steps_start, steps_stop):
+                        bound[steps[k]] = members[steps[k], at]
+                else:
+                    low = high = places[at]
+                    bound[steps[steps_start]] = low
+                low, high = min(low, low_before), max(high, high_before)
+                fits = rows_in_partition == 0 or positions[high] - positions[low] < rows_in_partition
+                if distinct:
+                    for k in range(steps_start, steps_stop):
+                        for other in range(steps_start):
+                            fits = fits and bound[steps[other]] != bound[steps[k]]
+                pair = pairs_start
+                while fits and pair < pairs_stop:
+                    left = codes[2 * pair, bound[pairs[pair, LEFT_STEP]] - levels.low]
+                    right = codes[2 * pair + 1, bound[pairs[pair, RIGHT_STEP]] - levels.low]
+                    fits = holds(pairs[pair, OPERATOR], left, right)
+                    pair += 1
+                if fits:
+                    if level == last and written == capacity:
+                        full = True
+                        break
+                    state.rows[level] += 1
+                    chosen[level] = entry
+                    if level < last:
+                        span[level, 0], span[level, 1] = low, high
+                        flushed[level] = written
+                        descended = True
+                        entry += 1
+                        break
+                    if as_places:
+                        for k in range(steps_start, steps_stop):
+                            out[steps[k], written] = bound[steps[k]]
+                    else:
+                        out[last, written] = entry
+                    written += 1
+                entry += 1
+            entries[level] = entry
+        if full:
+            for number in range(last):
+                _flush(table, steps, bound, chosen, number, as_places, flushed, written, out)
+        elif descended:
+            level += 1
+            opened = False
+        else:
+            level -= 1
+            opened = True
+    cursor[NEXT_PARTIAL], cursor[LEVEL] = partial, level
+    return written
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _flush(
+    table: Int64,
+    steps: Int64,
+    bound: Int32,
+    chosen: Int64,
+    level: int,
+    as_places: bool,
+    flushed: Int64,
+    written: int,
+    out: Int32,
+) -> None:
+    """Writes what a level binds to all rows since its last change."""
+    if as_places:
+        for k in range(table[level, STEPS_START], table[level, STEPS_STOP]):
+            step = steps[k]
+            value = bound[step]
+            for place in range(flushed[level], written):
+                out[step, place] = value
+    else:
+        number = chosen[level]
+        for place in range(flushed[level], written):
+            out[level, place] = number
+    flushed[level] = written

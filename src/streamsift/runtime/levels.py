@@ -1,0 +1,233 @@
+"""An alternative, its events and an order of its parts in, the levels of the join kernel out.
+
+Predicates are re-read for the order at hand: sides that equalities make equal form a class, and a part is looked up by
+the classes that it shares with what is bound already; other comparisons are tested when their second step is bound.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from streamsift.logical.bound import Expr
+from streamsift.physical.plan import Alternative
+from streamsift.physical.shapes import Leaf, Tree, steps_of
+from streamsift.runtime import joins, kernels
+from streamsift.runtime.buffers import OPERATORS, Parts
+from streamsift.runtime.candidates import stream_rows
+from streamsift.runtime.codes import codes, group_codes
+from streamsift.runtime.evaluate import evaluate
+from streamsift.runtime.events import Events
+from streamsift.runtime.joins import Levels
+from streamsift.runtime.kernels import UNKNOWN, Int32, Int64
+
+Side = tuple[int, Expr]  # a step, and what a comparison reads of its event
+Comparison = tuple[Side, str, Side]
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """How one part of the pattern is tied to those before it."""
+
+    lookup: tuple[tuple[Side, Side], ...]  # equalities of ONE bound step with ONE step of the part: bound side first
+    comparisons: tuple[Comparison, ...]
+    lower: tuple[int, ...]  # bound steps that come before the part
+    upper: tuple[int, ...]  # bound steps that come after it
+
+
+class Relations:
+    """What the steps of an alternative have to do with each other, whatever the order in which they are bound."""
+
+    def __init__(self, alternative: Alternative) -> None:
+        self.comparisons: list[Comparison] = []
+        self.equal: list[list[Side]] = []
+        count = len(alternative.steps)
+        self.before = np.zeros((count, count), np.bool_)  # [i, j]: i comes before j, directly or not
+        for number, step in enumerate(alternative.steps):
+            for pair in (*step.lookup, *step.pairs):
+                earlier, this = (pair.earlier, pair.earlier_side), (number, pair.this_side)
+                if pair.op == "=":
+                    self._unite(earlier, this)
+                else:
+                    self.comparisons.append((earlier, pair.op, this))
+            for earlier_step in step.after:
+                self.before[:, number] |= self.before[:, earlier_step]
+                self.before[earlier_step, number] = True
+
+    def _unite(self, *sides: Side) -> None:
+        together = [one for one in self.equal if any(side in one for side in sides)]
+        self.equal = [one for one in self.equal if one not in together]
+        merged = [side for one in together for side in one]
+        self.equal.append(merged + [side for side in sides if side not in merged])
+
+    def link(self, bound: Sequence[int], part: Sequence[int]) -> Linked:
+        equalities: list[tuple[Side, Side]] = []
+        for sides in self.equal:
+            known = [side for side in sides if side[0] in bound]
+            # Within a part all sides are equal to those of its first step already.
+            first = next((step for step in part if any(side[0] == step for side in sides)), None)
+            if known:
+                equalities += [(known[0], side) for side in sides if side[0] == first]
+            elif len(part) == 1:
+                own = [side for side in sides if side[0] == first]
+                equalities += [(own[0], other) for other in own[1:]]
+        tied = Counter((known[0], own[0]) for known, own in equalities if known[0] in bound)
+        best = tied.most_common(1)
+        lookup = tuple(e for e in equalities if best and (e[0][0], e[1][0]) == best[0][0])
+        comparisons: list[Comparison] = [(e[0], "=", e[1]) for e in equalities if e not in lookup]
+        steps = {*bound, *part}
+        for comparison in self.comparisons:
+            both = {comparison[0][0], comparison[2][0]}
+            if both <= steps and not both <= set(bound) and (len(part) == 1 or not both <= set(part)):
+                comparisons.append(comparison)
+        lower = self._nearest(b for b in bound if any(self.before[b, p] for p in part))
+        upper = self._nearest((b for b in bound if any(self.before[p, b] for p in part)), upwards=False)
+        return Linked(lookup, tuple(comparisons), lower, upper)
+
+    def _nearest(self, steps: Iterable[int], *, upwards: bool = True) -> tuple[int, ...]:
+        """Those of the steps that no other of them lies behind (or, downwards, before)."""
+        among = list(steps)
+        return tuple(
+            step
+            for step in among
+            if not any(self.before[step, other] if upwards else self.before[other, step] for other in among)
+        )
+
+
+class Packing:
+    """The candidates of all steps, and the levels of any order of parts; what orders share is computed once."""
+
+    def __init__(self, alternative: Alternative, events: Events, places: Sequence[Int32], relations: Relations) -> None:
+        self.alternative, self.events, self.places, self.relations = alternative, events, places, relations
+        self._columns: dict[Comparison, tuple[Int64, Int64]] = {}
+        self._groups: dict[tuple[tuple[Side, Side], ...], tuple[Int32, Int32, int]] = {}
+
+    def levels(
+        self, units: Sequence[Tree], blocks: dict[Tree, Int32], owner: int | None, low: int, high: int
+    ) -> tuple[Levels, list[Int32]]:
+        """The levels of the units for events at places [low, high), and for each block the order of its entries.
+
+        `blocks` has the members [steps, entries] of each unit that is no leaf, by ascending first place. `owner` is
+        the step whose level limits where a match may start.
+        """
+        table = np.full((len(units), joins.LEVEL_FIELDS), -1, np.int64)
+        steps, bounds, offsets, links, places, index = (Parts([]) for _ in range(6))
+        pairs: list[tuple[int, int, int]] = []
+        sides: list[Int64] = []
+        orders: list[Int32] = []
+        bound: list[int] = []
+        block_base = 0
+        for row, unit in zip(table, units, strict=True):
+            part = steps_of(unit)
+            linked = self.relations.link(bound, part)
+            entries = self._entries(unit, blocks, low, high)
+            order = self._lookup(row, part, linked, entries, (low, high), offsets, links)
+            if isinstance(unit, Leaf):
+                row[joins.IS_BLOCK] = 0
+                row[joins.ENTRIES_BASE] = places.add(entries[0] if order is None else entries[0][order])
+            else:
+                row[joins.IS_BLOCK] = 1
+                row[joins.ENTRIES_BASE] = block_base
+                orders.append(np.arange(entries.shape[1], dtype=np.int32) if order is None else order)
+                block_base += orders[-1].size
+            if not linked.lookup:
+                _index(row, entries[int(np.argmin(part))], index)
+            row[joins.STEPS_START] = steps.add(np.array(part, np.int64))
+            row[joins.STEPS_STOP] = steps.size
+            row[joins.LOWER_START] = bounds.add(np.array(linked.lower, np.int64))
+            row[joins.LOWER_STOP] = row[joins.UPPER_START] = bounds.size
+            bounds.add(np.array(linked.upper, np.int64))
+            row[joins.UPPER_STOP] = bounds.size
+            row[joins.PAIRS_START] = len(pairs)
+            for comparison in linked.comparisons:
+                pairs.append((comparison[0][0], OPERATORS[comparison[1]], comparison[2][0]))
+                sides += (side[low:high] for side in self.coded(comparison))
+            row[joins.PAIRS_STOP] = len(pairs)
+            row[joins.OWNS] = int(owner in part)
+            bound += part
+        all_offsets = offsets.joined(np.int64)
+        return Levels(
+            table=table,
+            steps=steps.joined(np.int64),
+            bounds=bounds.joined(np.int64),
+            places=places.joined(np.int32),
+            offsets=all_offsets,
+            hints=np.stack([all_offsets, all_offsets]),
+            first_entry=index.joined(np.int32),
+            links=links.joined(np.int32),
+            pairs=np.array(pairs, np.int64).reshape(-1, joins.PAIR_FIELDS),
+            codes=np.stack(sides) if sides else np.empty((0, high - low), np.int64),
+            low=low,
+        ), orders
+
+    def _entries(self, unit: Tree, blocks: dict[Tree, Int32], low: int, high: int) -> Int32:
+        """The places [steps of the unit, entries] that a level may bind."""
+        if isinstance(unit, Leaf):
+            places = self.places[unit.step]
+            return places[None, slice(*np.searchsorted(places, [low, high]))]
+        return blocks[unit][list(steps_of(unit))]
+
+    def _lookup(
+        self,
+        row: Int64,
+        part: Sequence[int],
+        linked: Linked,
+        entries: Int32,
+        within: tuple[int, int],
+        offsets: Parts,
+        links: Parts,
+    ) -> Int32 | None:
+        """Groups the entries of a level by its lookup; returns the order that groups them, None if they stay."""
+        if not linked.lookup:
+            row[joins.OFFSETS_BASE] = offsets.add(np.array([0, entries.shape[1]], np.int64))
+            return None
+        of_bound, of_own, groups = self._group(linked.lookup)
+        own = entries[list(part).index(linked.lookup[0][1][0])]
+        starts, order = kernels.group_entries(of_own[own], groups)
+        row[joins.OFFSETS_BASE] = offsets.add(starts)
+        row[joins.LINK_STEP] = linked.lookup[0][0][0]
+        row[joins.LINK_BASE] = links.add(of_bound[slice(*within)])
+        return order
+
+    def _group(self, lookup: tuple[tuple[Side, Side], ...]) -> tuple[Int32, Int32, int]:
+        """By place, the group of the bound side and that of the own side; -1 for none."""
+        if lookup not in self._groups:
+            both = [[self._values(known), self._values(own)] for known, own in lookup]
+            parts, groups = group_codes(both)
+            columns = []
+            for (step, _), part in zip(lookup[0], parts, strict=True):
+                column = np.full(self.events.rank.size, -1, np.int32)
+                column[self.places[step]] = part
+                columns.append(column)
+            self._groups[lookup] = columns[0], columns[1], groups
+        return self._groups[lookup]
+
+    def coded(self, comparison: Comparison) -> tuple[Int64, Int64]:
+        """By place, the codes of both sides."""
+        if comparison not in self._columns:
+            left, op, right = comparison
+            both = codes([self._values(left), self._values(right)], ordered=op not in ("=", "!="))
+            columns = []
+            for (step, _), values in zip((left, right), both, strict=True):
+                column = np.full(self.events.rank.size, UNKNOWN, np.int64)
+                column[self.places[step]] = values
+                columns.append(column)
+            self._columns[comparison] = columns[0], columns[1]
+        return self._columns[comparison]
+
+    def _values(self, side: Side) -> pa.Array:
+        step, expression = side
+        return evaluate(expression, stream_rows(self.alternative, self.events, self.places[step]))
+
+
+def _index(row: Int64, starts: Int32, index: Parts) -> None:
+    """The first entry from each place on, between the first entry's place and the one after the last's."""
+    low, high = (int(starts[0]), int(starts[-1]) + 1) if starts.size else (0, 0)
+    # bincount: how many entries start at each place; summed up, how many start before it.
+    counts = np.bincount(starts - low, minlength=high - low) if starts.size else np.empty(0, np.int64)
+    row[joins.INDEX_BASE] = index.add(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32))
+    row[joins.INDEX_LOW], row[joins.INDEX_HIGH] = low, high

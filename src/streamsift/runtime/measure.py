@@ -1,0 +1,132 @@
+"""The candidates of a slice of the stream in, the statistics of the cost model out.
+
+Counts are exact; selectivities are measured on pairs of candidates drawn evenly, each with one of the other step's that
+lies in its window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from streamsift.logical.bound import WindowKind
+from streamsift.physical.cost import Statistics
+from streamsift.physical.plan import Alternative
+from streamsift.runtime import search
+from streamsift.runtime.buffers import OPERATORS
+from streamsift.runtime.candidates import step_rows
+from streamsift.runtime.codes import codes
+from streamsift.runtime.evaluate import evaluate
+from streamsift.runtime.events import Events
+from streamsift.runtime.kernels import UNKNOWN, Bool, Int32, Int64
+from streamsift.runtime.levels import Comparison, Relations
+
+SAMPLES = 512
+LARGEST = 2.0**63 - 1024  # of the doubles that are 64-bit integers
+LEAST = 1.0 / (4 * SAMPLES)  # what no sample satisfied is not taken for impossible
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Measures slices of one alternative's events; `places` are the candidates of each step."""
+
+    alternative: Alternative
+    events: Events
+    places: Sequence[Int32]
+    relations: Relations
+
+    def window_end(self, starts: Int32 | Int64) -> Int64:
+        """About where the windows of these places end; estimates need no more."""
+        count = self.events.rank.size
+        window = self.events.window
+        if window is None or (window.kind is WindowKind.COUNT and self.alternative.query.partition_by):
+            return np.full(starts.size, count, np.int64)
+        if window.kind is WindowKind.COUNT:
+            return np.minimum(starts + int(self.events.width), count)
+        ticks = self.events.ticks
+        bounds = (ticks[starts].astype(np.float64) + float(self.events.width)).clip(-LARGEST, LARGEST)
+        return np.searchsorted(ticks, bounds.astype(ticks.dtype), side="right").astype(np.int64)
+
+    def width(self) -> float:
+        """How many places a window holds, on average."""
+        count = self.events.rank.size
+        some = np.linspace(0, count - 1, min(count, 256)).astype(np.int64)
+        return float(np.mean(self.window_end(some) - some))
+
+    def slice(self, low: int, high: int) -> Statistics:
+        """Of matches that start in [low, high)."""
+        ordered = self.alternative.is_sequence
+        firsts = np.linspace(low, high - 1, min(high - low, 64)).astype(np.int64)
+        ends = self.window_end(firsts)
+        reached = int(ends[-1])
+        ranges = [np.searchsorted(places, [low, high, reached]) for places in self.places]
+        counts = tuple(float(stop - start) for start, stop, _ in ranges)
+        # Of the events within reach of the slice, the share that lies in the window of one event.
+        share = float(np.mean(ends - firsts)) / (reached - low) * (1 if ordered else 2)
+        in_window = tuple(float(far - start) * share for start, _, far in ranges)
+        equal, other = self._selectivities([(start, far) for start, _, far in ranges])
+        return Statistics(counts, in_window, equal, other, ordered)
+
+    def _selectivities(
+        self, ranges: Sequence[tuple[int, int]]
+    ) -> tuple[tuple[dict[tuple[int, int], float], ...], dict[tuple[int, int], float]]:
+        equal: list[dict[tuple[int, int], float]] = []
+        other: dict[tuple[int, int], float] = {}
+        for sides in self.relations.equal:
+            equal.append({})
+            for left, right in combinations(sides, 2):
+                self._multiply(equal[-1], (left, "=", right), ranges)
+        for comparison in self.relations.comparisons:
+            self._multiply(other, comparison, ranges)
+        return tuple(equal), other
+
+    def _multiply(
+        self, found: dict[tuple[int, int], float], comparison: Comparison, ranges: Sequence[tuple[int, int]]
+    ) -> None:
+        (left, _), op, (right, _) = comparison
+        if left == right:
+            return
+        pairs = self._drawn(left, right, ranges)
+        if pairs is None:
+            return
+        sides = (
+            evaluate(side, step_rows(self.alternative, self.events, self.events.rows_at(places)))
+            for (_, side), places in zip((comparison[0], comparison[2]), pairs, strict=True)
+        )
+        share = float(np.mean(_holds(OPERATORS[op], *codes(list(sides)))))
+        key = (min(left, right), max(left, right))
+        found[key] = found.get(key, 1.0) * max(share, LEAST)
+
+    def _drawn(self, left: int, right: int, ranges: Sequence[tuple[int, int]]) -> tuple[Int32, Int32] | None:
+        """Places of both steps: evenly drawn, the second near the first."""
+        first, second = min(left, right), max(left, right)
+        (low, high), (start, stop) = ranges[first], ranges[second]
+        if low == high or start == stop:
+            return None
+        chosen = self.places[first][np.linspace(low, high - 1, min(SAMPLES, high - low)).astype(np.int64)]
+        others = self.places[second]
+        begin = np.searchsorted(others, chosen, side="right")
+        end = np.searchsorted(others, self.window_end(chosen))
+        some = end > begin
+        if not some.any():
+            return None
+        chosen, begin, end = chosen[some], begin[some], end[some]
+        # A different one of each window, spread by the golden ratio: random enough, and the same every time.
+        spread = (np.arange(chosen.size) * 0.6180339887498949) % 1.0
+        partners = others[begin + ((end - begin) * spread).astype(np.int64)]
+        return (chosen, partners) if left == first else (partners, chosen)
+
+
+def _holds(operator: int, left: Int64, right: Int64) -> Bool:
+    compare = {
+        search.EQUAL: np.equal,
+        search.UNEQUAL: np.not_equal,
+        search.LESS: np.less,
+        search.LESS_EQUAL: np.less_equal,
+        search.GREATER: np.greater,
+        search.GREATER_EQUAL: np.greater_equal,
+    }[operator]
+    return compare(left, right) & (left != UNKNOWN) & (right != UNKNOWN)

@@ -1,0 +1,238 @@
+"""An alternative, its events and a tree of joins in, the matches out: events bound in the order of the tree.
+
+A tree whose joins all have a leaf on one side is one depth-first search. Where both sides are joins, the right one is
+a block: its sub-matches are built once and found again by interval, for every partial match that needs them. That is
+the interval-driven caching of "Processing Nested Complex Sequence Pattern Queries over Event Streams": the stream is
+cut into slices by the start of a match, a slice tells which interval of a block is needed (extraction), what is missing
+at its end is built (expansion), what lies before it is forgotten (reduction).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from streamsift.logical.bound import Expr
+from streamsift.logical.expressions import variables_of
+from streamsift.physical.plan import Alternative
+from streamsift.physical.shapes import Join, Leaf, Tree, steps_of, units_of
+from streamsift.runtime import joins
+from streamsift.runtime.evaluate import Rows, mask
+from streamsift.runtime.events import Events
+from streamsift.runtime.joins import Block, Levels, Reach
+from streamsift.runtime.kernels import Bool, Int32, Int64
+from streamsift.runtime.levels import Packing, Relations
+from streamsift.runtime.nested import stream_of
+
+NOTHING, NO_MEMBERS = np.empty(0, np.int32), np.empty((0, 0), np.int32)
+NO_BLOCK = Block(NOTHING, NOTHING, NO_MEMBERS, NOTHING, NO_MEMBERS)
+
+
+@dataclass(slots=True)
+class Kept:
+    """The sub-matches of a block that start in [low, high), by ascending first place; members [steps, entries]."""
+
+    low: int
+    high: int
+    starts: Int32
+    members: Int32
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Levels [first, last] that one kernel call binds, and the predicates to apply once they are bound."""
+
+    first: int
+    last: int
+    filters: tuple[Expr, ...]
+
+
+@dataclass(slots=True)
+class Ordered:
+    """One order of units, ready for the kernel."""
+
+    units: list[Tree]
+    levels: Levels
+    block: Block
+    stages: list[Stage]
+    rows: Int64 = field(init=False)  # how many partial matches each level made so far
+
+    def __post_init__(self) -> None:
+        self.rows = np.zeros(len(self.units), np.int64)
+
+
+class TreeSearch:
+    """Finds the matches of one alternative, by any tree of its steps."""
+
+    def __init__(
+        self, alternative: Alternative, events: Events, places: Sequence[Int32], relations: Relations, chunk: int
+    ) -> None:
+        self.alternative, self.events, self.chunk = alternative, events, chunk
+        self.packing = Packing(alternative, events, places, relations)
+        stream = stream_of(alternative, events)
+        self.reach = Reach(
+            stream.place_after,
+            stream.place_since,
+            stream.window_low,
+            stream.window_high,
+            stream.positions,
+            stream.rows_in_partition,
+            0,
+            stream.places,
+            stream.places,
+        )
+        self._ordered: dict[Tree, Ordered] = {}
+        self._kept: dict[Tree, Kept] = {}
+        self.rows: dict[frozenset[int], int] = {}  # partial matches and sub-matches built, by their steps
+
+    def matches(self, tree: Tree, low: int, high: int) -> Iterator[Int32]:
+        """The matches whose first event lies in [low, high), in chunks [steps, m] of places."""
+        ordered = self._order(tree, low, high)
+        reach = self.reach._replace(own_low=low, own_high=high, own_end=self._end(low, high))
+        yield from self._extended(ordered, reach, ordered.stages, np.empty((0, 1), np.int32))
+        bound: tuple[int, ...] = ()
+        for unit, rows in zip(ordered.units, ordered.rows, strict=True):
+            bound = (*bound, *steps_of(unit))
+            self.rows[frozenset(bound)] = self.rows.get(frozenset(bound), 0) + int(rows)
+        ordered.rows[:] = 0
+
+    def _end(self, low: int, high: int) -> int:
+        """The first place that no match can hold which starts in [low, high)."""
+        return int(self.reach.window_high[high - 1]) + 1 if high > low else low
+
+    # --- orders and blocks ---
+    def _order(self, tree: Tree, low: int, high: int) -> Ordered:
+        units = units_of(tree)
+        if tree in self._ordered and all(isinstance(unit, Leaf) for unit in units):
+            return self._ordered[tree]
+        reached = self._end(low, high)
+        packed = (low, reached) if any(isinstance(unit, Join) for unit in units) else (0, self.reach.place_after.size)
+        blocks = {unit: self._block(unit, low, reached) for unit in units if isinstance(unit, Join)}
+        owner = min(steps_of(tree)) if self.alternative.is_sequence else None
+        levels, orders = self.packing.levels(
+            units, {unit: kept.members for unit, kept in blocks.items()}, owner, *packed
+        )
+        stages = self._stages(units)
+        sifts = owner in steps_of(units[0]) and len(stages) == 1 and self._is_plain_block(levels)
+        block = _packed(blocks, orders, sifts=sifts)
+        self._ordered[tree] = Ordered(units, levels, block, stages)
+        return self._ordered[tree]
+
+    def _is_plain_block(self, levels: Levels) -> bool:
+        """Whether the last level binds a block of which nothing is asked but order and window."""
+        last = levels.table[-1]
+        nothing_asked = last[joins.PAIRS_START] == last[joins.PAIRS_STOP] and last[joins.INDEX_BASE] >= 0
+        is_last_in_time = last[joins.UPPER_START] == last[joins.UPPER_STOP]
+        return bool(last[joins.IS_BLOCK] and nothing_asked and is_last_in_time and not self.reach.rows_in_partition)
+
+    def _block(self, tree: Tree, low: int, high: int) -> Kept:
+        """The sub-matches that start in [low, high): those kept from the last slice, and what is new."""
+        count = len(self.alternative.steps)
+        kept = self._kept.get(tree)
+        if kept is None or kept.high <= low or low < kept.low:
+            kept = Kept(low, low, np.empty(0, np.int32), np.empty((count, 0), np.int32))
+        stays = int(np.searchsorted(kept.starts, low))
+        parts = [kept.members[:, stays:]]
+        if high > kept.high:
+            parts += [_by_start(part, steps_of(tree)) for part in self._sliced(tree, kept.high, high)]
+        members = np.concatenate(parts, axis=1)
+        self._kept[tree] = Kept(low, max(high, kept.high), members[min(steps_of(tree))], members)
+        return self._kept[tree]
+
+    def _sliced(self, tree: Tree, low: int, high: int) -> Iterator[Int32]:
+        parts = list(self.matches(tree, low, high))
+        if parts:
+            yield np.concatenate(parts, axis=1)
+
+    def _stages(self, units: Sequence[Tree]) -> list[Stage]:
+        """The levels cut after every one that completes a predicate which the kernel cannot test."""
+        step_of = {step.variable: number for number, step in enumerate(self.alternative.steps)}
+        waiting = [expression for step in self.alternative.steps for expression in step.filters]
+        bound: set[int] = set()
+        found: list[Stage] = []
+        first = 0
+        for level, unit in enumerate(units):
+            bound |= set(steps_of(unit))
+            inside = [set(steps_of(unit))] if len(steps_of(unit)) > 1 else []
+            ready = [e for e in waiting if {step_of[v] for v in variables_of(e)} <= bound]
+            waiting = [e for e in waiting if e not in ready]
+            ready = [e for e in ready if not any({step_of[v] for v in variables_of(e)} <= block for block in inside)]
+            if ready or level == len(units) - 1:
+                found.append(Stage(first, level, tuple(ready)))
+                first = level + 1
+        return found
+
+    # --- searching ---
+    def _extended(self, ordered: Ordered, reach: Reach, stages: Sequence[Stage], partials: Int32) -> Iterator[Int32]:
+        stage, *later = stages
+        steps = len(self.alternative.steps)
+        state = joins.new_state(len(ordered.units), steps)
+        partials = np.ascontiguousarray(partials)
+        height = stage.last + 1 if later else steps
+        is_block = sum(len(steps_of(unit)) for unit in ordered.units) < steps
+        while not state.cursor[joins.DONE]:
+            out = np.full((height, self.chunk), -1, np.int32) if is_block else np.empty((height, self.chunk), np.int32)
+            count = joins.join(
+                ordered.levels,
+                ordered.block,
+                reach,
+                state,
+                partials,
+                stage.first,
+                stage.last,
+                not self.alternative.is_sequence,
+                not later,
+                out,
+            )
+            found = out[:, :count]
+            if stage.filters and count:
+                found = found[:, self._passing(stage.filters, self._places(ordered, found) if later else found)]
+            if later and found.shape[1]:
+                yield from self._extended(ordered, reach, later, found)
+            elif found.shape[1]:
+                yield found
+        ordered.rows += state.rows
+
+    def _places(self, ordered: Ordered, entries: Int32) -> Int32:
+        """The places [steps, m] that entries [levels so far, m] bind; -1 for steps that are not bound yet."""
+        found = np.full((len(self.alternative.steps), entries.shape[1]), -1, np.int32)
+        for row, unit, chosen in zip(ordered.levels.table, ordered.units, entries, strict=False):
+            at = row[joins.ENTRIES_BASE] + chosen
+            for step in steps_of(unit):
+                found[step] = ordered.block.members[step, at] if row[joins.IS_BLOCK] else ordered.levels.places[at]
+        return found
+
+    def _passing(self, filters: Sequence[Expr], places: Int32) -> Bool:
+        """Where every filter is true of the events that are bound."""
+        step_of = {step.variable: number for number, step in enumerate(self.alternative.steps)}
+        gathered: dict[tuple[int, str], pa.Array] = {}
+
+        def column(variable: int, name: str) -> pa.Array:
+            if (variable, name) not in gathered:
+                rows = self.events.rows_at(places[step_of[variable]])
+                gathered[variable, name] = self.events.columns.at(name, rows)
+            return gathered[variable, name]
+
+        seen = Rows(column, places.shape[1], self.alternative.query.text)
+        return np.logical_and.reduce([mask(predicate, seen) for predicate in filters])
+
+
+def _by_start(members: Int32, steps: Sequence[int]) -> Int32:
+    """Sub-matches of a sequence by their first event; a search that looks ahead finds them so."""
+    starts = members[min(steps)]
+    return members if (starts[1:] >= starts[:-1]).all() else members[:, np.argsort(starts, kind="stable")]
+
+
+def _packed(blocks: Mapping[Join, Kept], orders: Sequence[Int32], *, sifts: bool) -> Block:
+    """All blocks of an order, end to end, each in the order of its lookup groups."""
+    if not blocks:
+        return NO_BLOCK
+    parts = [kept.members[:, order] for kept, order in zip(blocks.values(), orders, strict=True)]
+    starts = np.concatenate([part[min(steps_of(tree))] for tree, part in zip(blocks, parts, strict=True)])
+    ends = np.concatenate([part[max(steps_of(tree))] for tree, part in zip(blocks, parts, strict=True)])
+    members = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+    room = parts[-1].shape[1] + 1 if sifts else 0
+    return Block(starts, ends, members, np.empty(room, np.int32), np.empty((members.shape[0], room), np.int32))
