@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from benchmarks import flat_sequence
+from benchmarks import flat_sequence, ranking
 from benchmarks.report import save
 
 
 def main() -> None:
-    for benchmark in (flat_sequence,):
+    for benchmark in (flat_sequence, ranking):
         print(f"\n{benchmark.__name__.rsplit('.', 1)[-1]}: {(benchmark.__doc__ or '').splitlines()[0]}")
         save(benchmark.__name__.rsplit(".", 1)[-1], benchmark.main())
 

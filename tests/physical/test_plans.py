@@ -33,7 +33,11 @@ EXPLAINED = {
     "outermost_conjunction": "PATTERN AND(A a, !B b, C c) WHERE a.id = c.id",
     "disjunction": "PATTERN SEQ(A a, OR(B b, SEQ(C c, D d)), !OR(E e, F f)) WHERE [id] AND b.price > a.price WITHIN 30",
     "definitions": "SEQ S1 = A;B;!X WITHIN 5\nSEQ S2 = C & D WITHIN 3 EVENTS\nPATTERN S1 & S2 WITHIN 1 hour",
-    "ranking": "PATTERN SEQ(A a, B b)\nPREF MAX[a.price + b.price] RETURN 5",
+    "ranking_paths": "PATTERN SEQ(A a, B b, C c) WHERE [id] AND a.price < b.price GROUP BY id\n"
+    "PREF MAX[gain = c.price - a.price] AND MIN[c.ts - a.ts] MERGE SUM WITHIN 1 hour UPDATE 5 min RETURN 5",
+    "ranking_join": "SEQ S1 = A;B PREF MAX[low = LEAST(A.price, B.price)]\nSEQ S2 = C;D WITHIN 5 min\n"
+    "PATTERN S1 & S2 WHERE S1.A.id = S2.C.id PREF MAX[S1.low] AND MIN[S2.D.ts - S2.C.ts] WITHIN 1 hour RETURN 3",
+    "ranking_enumerated": "PATTERN SEQ(A a, !X x, B b) | C c PREF MAX[a.price * b.price] WITHIN 1 hour RETURN 5",
     "two_keys": "PATTERN SEQ(A a, B b) WHERE [id] AND [name] AND a.id > b.price",
 }
 

@@ -11,6 +11,7 @@ from streamsift.physical.linear import LinearScore, linear_score
 from streamsift.physical.monotone import MonotoneObjective, monotone_objectives
 from streamsift.physical.plan import Alternative, DetectPlan, JoinPlan, Pair, PathPlan, RankPlan
 
+MOST_PATHS = 200_000  # that are looked at for the k best of one window and group
 Branch = PathPlan | JoinPlan | Alternative | None
 
 
@@ -35,7 +36,8 @@ def _branch(alternative: Alternative, keys: tuple[str, ...], by: RankBy) -> tupl
     no_paths = _no_paths(alternative, score)
     if score is not None and no_paths is None and by in (RankBy.AUTO, RankBy.PATHS):
         return _paths(alternative, score, keys), [
-            "paths: the score is a weighted sum, so the best matches are the best paths"
+            "paths: the score is a weighted sum, so the best matches are the best paths",
+            f"more than {MOST_PATHS:,} paths for one window, for ties or broken comparisons: all matches instead",
         ]
     why_not = [f"no paths: {no_paths}"] if no_paths else []
     no_join = _no_join(alternative, parts)
@@ -123,8 +125,8 @@ def describe_ranking(plan: RankPlan) -> Iterator[str]:
             inside = f" inside each {', '.join(branch.keys)}" if branch.keys else ""
             yield f"{which}best paths of the stratified graph{inside}, one after the other, until {_until(branch)}"
         elif isinstance(branch, JoinPlan):
-            queues = sum(len(objective.parts) for objective in branch.objectives)
-            yield f"{which}rank join of {queues} queues of events, read on where a better match may be left"
+            queues = len(branch.alternative.steps)
+            yield f"{which}rank join of {queues} queues of events, best first, each read to where the k-th score bounds it"
         else:
             yield f"{which}all matches, in chunks" if branch else f"{which}no match has a score"
 

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from streamsift.physical.plan import PathPlan
+from streamsift.physical.ranking import MOST_PATHS
 from streamsift.runtime.buffers import OPERATORS
 from streamsift.runtime.candidates import candidates, step_rows
 from streamsift.runtime.codes import codes, group_codes
@@ -25,7 +26,6 @@ from streamsift.runtime.path_weights import path_weights
 from streamsift.runtime.ticks import Ticks
 
 SLACK = 6  # times the error of one sum: two sums, two scores and the bound between them
-MOST_PATHS = 200_000  # that are looked at for the k best of one bucket
 CHUNK_BUCKETS = 1 << 14
 
 

@@ -1,15 +1,15 @@
 """A pattern with a monotone score and the events of one window in, the matches that can be among its k best out.
 
-The rank join of the CPR thesis (section 3.2, "Nonlinear Preference Sequence Ranking"): each variable's candidates form
-queues, best part first. Matches of the events that were taken from the queues so far are found by the ordinary search.
-A match with an event that was not taken is no better than the corner: the best that is left in that queue beside the
-best of all others. As soon as the k-th score is above every corner, the rest is never looked at; until then the queues
-whose corners are in the way are read on, twice as far each time.
+The rank join of the CPR thesis (section 3.2, "Nonlinear Preference Sequence Ranking"; section 3.3 on boundaries). Each
+variable's candidates form a queue, by the best score that a match with the event could have: its own part beside the
+best part of every other variable. Matches of the events that were taken from the queues so far are found by the
+ordinary search. Those below the k-th score in a queue cannot be in a better match: where they begin is the boundary.
+Queues are read on, twice as far each time but never past their boundary, until all of them have reached it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -22,22 +22,13 @@ from streamsift.runtime.columns import Columns
 from streamsift.runtime.detect import match_rows
 from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import UNKNOWN, Bool, Float64, Int32, Int64
+from streamsift.runtime.kernels import UNKNOWN, Float64, Int32
 from streamsift.runtime.scores import match_columns, merged_scores, objective_score, objective_values, scores
 
 LOOK_AHEAD = Choices(plan=PlanShape.LEFT)  # a window's few best events are not worth a choice of trees
 FIRST_READ = 8  # events that are taken from each queue at first, and at least the k that are asked for
-TOLERANCE = 1e-9  # corners are raised by it, for functions whose last bit is not monotone
+TOLERANCE = 1e-9  # bounds are raised by it, for functions whose last bit is not monotone
 MOST_KEPT = 1 << 18  # matches, before those below the k-th score are dropped
-
-
-@dataclass(frozen=True, slots=True)
-class Queue:
-    """The candidates [n] of one step by one objective's part: codes rise with the score, UNKNOWN where it is null."""
-
-    step: int
-    objective: int
-    codes: Int64
 
 
 def window_events(events: Events, low: int, high: int) -> Events:
@@ -65,44 +56,35 @@ class RankJoin:
 
     def __init__(self, plan: JoinPlan, events: Events, limit: int) -> None:
         self.plan, self.events, self.limit = plan, events, limit
-        alternative = plan.alternative
-        self.places = candidates(alternative, events)
-        self.inside = [np.ones(part.size, np.bool_) for part in self.places]
-        step_of = {step.variable: number for number, step in enumerate(alternative.steps)}
-        self.queues: list[Queue] = []
-        for number, objective in enumerate(plan.objectives):
-            for part in objective.parts:
-                step = step_of[part.variable]
-                rows = step_rows(alternative, events, events.rows_at(self.places[step]))
-                (ordered,) = codes([evaluate(part.expression, rows)])
-                rising = ordered if part.rises else np.where(ordered == UNKNOWN, UNKNOWN, -ordered)
-                self.queues.append(Queue(step, number, rising))
-                if not objective.skips_nulls:  # no match with such an event has a score
-                    self.inside[step] &= ordered != UNKNOWN
+        self.places = candidates(plan.alternative, events)
+        self.bounds = [np.empty(0)] * len(self.places)
+        if all(part.size for part in self.places):
+            self.bounds = self._bounds()
 
     def best(self) -> Int32:
         """Matches [steps, m] as places, among which are the k best."""
-        if not all(part.any() for part in self.inside):
+        if not all((bound > -np.inf).any() for bound in self.bounds):
             return np.empty((len(self.places), 0), np.int32)
-        queued = {queue.step for queue in self.queues}
-        taken = [np.zeros_like(part) if step in queued else part for step, part in enumerate(self.inside)]
-        read, corners, worst = max(FIRST_READ, self.limit), np.full(len(self.places), np.inf), -np.inf
+        orders = [np.argsort(-bound, kind="stable") for bound in self.bounds]
+        boundary = np.array([np.count_nonzero(bound > -np.inf) for bound in self.bounds])
+        # A queue of equal bounds has no best: it is read whole.
+        flat = np.array([bound.max() == bound[bound > -np.inf].min() for bound in self.bounds])
+        read = np.where(flat, boundary, np.minimum(boundary, max(FIRST_READ, self.limit)))
         while True:
-            for queue in self.queues:
-                if corners[queue.step] >= worst:
-                    _take(taken[queue.step], self.inside[queue.step], queue.codes, read)
-            found, worst = self._matches(taken)
-            corners = self._corners(taken)
-            if worst > corners.max() or corners.max() == -np.inf:
+            found, worst = self._matches(
+                [part[order[:n]] for part, order, n in zip(self.places, orders, read, strict=True)]
+            )
+            boundary = np.array([np.count_nonzero((bound >= worst) & (bound > -np.inf)) for bound in self.bounds])
+            if (read >= boundary).all():
                 return found
-            read *= 2
+            read = np.maximum(read, np.minimum(2 * read, boundary))
 
-    def _matches(self, taken: list[Bool]) -> tuple[Int32, float]:
-        """The best matches of the events that were taken (for whatever step), and the k-th score."""
+    def _matches(self, taken: list[Int32]) -> tuple[Int32, float]:
+        """The best matches of the places that were taken (for whatever step), and the k-th score."""
         alternative = self.plan.alternative
         query = alternative.query
         assert query.ranking is not None
-        places = np.unique(np.concatenate([part[seen] for part, seen in zip(self.places, taken, strict=True)]))
+        places = np.unique(np.concatenate(taken))
         some = replace(self.events, rows=self.events.rows_at(places), in_input_order=False)
         some = replace(some, rank=self.events.rank[places], ticks=self.events.ticks[places])
         some = replace(some, window_position=np.arange(places.size, dtype=np.int32))
@@ -120,43 +102,43 @@ class RankJoin:
                 kept, score = kept[:, score >= worst], score[score >= worst]
         return kept[:, score >= worst], worst
 
-    def _corners(self, taken: list[Bool]) -> Float64:
-        """For each step a bound on the scores of matches with an event of it that was not taken; -inf if all were."""
+    def _bounds(self) -> list[Float64]:
+        """For each candidate of each step a bound on the scores of its matches; -inf if they have none."""
         ranking = self.plan.alternative.query.ranking
         assert ranking is not None
-        steps = len(self.places)
-        left = [inside & ~seen for inside, seen in zip(self.inside, taken, strict=True)]
-        bounds = []
-        for number, objective in enumerate(self.plan.objectives):
-            queues = [queue for queue in self.queues if queue.objective == number]
-            if objective.skips_nulls and any((queue.codes == UNKNOWN).any() for queue in queues):
-                bounds.append(np.full(steps, np.inf))
-                continue
-            # Row s of a corner is for step s: its best event that was not taken, beside the best of all others.
-            corner = np.zeros((steps, steps), np.int32)
-            for queue in queues:
-                corner[queue.step] = self.places[queue.step][_top(queue.codes, self.inside[queue.step])]
-                if left[queue.step].any():
-                    corner[queue.step, queue.step] = self.places[queue.step][_top(queue.codes, left[queue.step])]
-            seen = match_columns(self.plan.alternative, self.events, self.events.rows_at(corner))
-            value = evaluate(ranking.objectives[number].expression, seen)
-            bound = objective_score(ranking.objectives[number], value)
-            bounds.append(np.where(np.isnan(bound), np.inf, bound))
-        merged = merged_scores(ranking, bounds)
-        raised = merged + TOLERANCE * (np.abs(merged) + 1)
-        raised[np.isnan(raised)] = np.inf
-        return np.where([part.any() for part in left], raised, -np.inf)
-
-
-def _top(ordered: Int64, where: Bool) -> int:
-    return int(np.where(where, ordered, UNKNOWN).argmax())
-
-
-def _take(taken: Bool, inside: Bool, ordered: Int64, count: int) -> None:
-    """Marks the `count` best as taken, and all whose order is unknown."""
-    which = np.flatnonzero(inside)
-    if which.size > count:
-        best = np.argpartition(ordered[which], which.size - count)[which.size - count :]
-        taken[which[ordered[which] == UNKNOWN]] = True
-        which = which[best]
-    taken[which] = True
+        alternative = self.plan.alternative
+        step_of = {step.variable: number for number, step in enumerate(alternative.steps)}
+        by_step: list[list[Float64]] = [[] for _ in self.places]
+        hopeless = [np.zeros(part.size, np.bool_) for part in self.places]
+        for objective, written in zip(self.plan.objectives, ranking.objectives, strict=True):
+            tops = [int(part[0]) for part in self.places]
+            knows_all = True
+            for part in objective.parts:
+                step = step_of[part.variable]
+                rows = step_rows(alternative, self.events, self.events.rows_at(self.places[step]))
+                (ordered,) = codes([evaluate(part.expression, rows)])
+                unknown = ordered == UNKNOWN
+                if objective.skips_nulls:
+                    knows_all = knows_all and not unknown.any()
+                else:
+                    hopeless[step] |= unknown
+                best = np.where(unknown, UNKNOWN, ordered if part.rises else -ordered).argmax()
+                tops[step] = int(self.places[step][best])
+            for step, places in enumerate(self.places):
+                if not knows_all:  # a null part may be better than all others
+                    by_step[step].append(np.full(places.size, np.inf))
+                    continue
+                corner = np.repeat(np.array(tops, np.int32)[:, None], places.size, axis=1)
+                corner[step] = places
+                seen = match_columns(alternative, self.events, self.events.rows_at(corner))
+                bound = objective_score(written, evaluate(written.expression, seen))
+                by_step[step].append(np.where(np.isnan(bound), np.inf, bound))
+        found = []
+        for step, bounds in enumerate(by_step):
+            merged = merged_scores(ranking, bounds)
+            with np.errstate(invalid="ignore"):
+                merged = merged + TOLERANCE * (np.abs(merged) + 1)
+            merged[np.isnan(merged)] = np.inf
+            merged[hopeless[step]] = -np.inf
+            found.append(merged)
+        return found
