@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamsift.logical import bound as b
-from streamsift.physical.plan import Pair
+from streamsift.physical.plan import Edge, Pair
 
 PLACE = "$place"  # Column.name for an event's place in the stream
 
@@ -59,6 +59,13 @@ def last_leaves(node: b.Node) -> list[int]:
             return last_leaves(node.child)
         case _:
             return []
+
+
+def upper_edge(node: b.Node) -> Edge:
+    """An AND that no SEQ encloses ends with its events, behind a definition's name too."""
+    while isinstance(node, b.SubPattern):
+        node = node.child
+    return Edge.MATCH_END if isinstance(node, b.Conjunction) else Edge.WINDOW_END
 
 
 def window_pairs(node: b.Node, place: dict[int, int]) -> dict[int, list[Pair]]:

@@ -12,7 +12,7 @@ from streamsift.logical import bound as b
 from streamsift.logical.expressions import variables_of
 from streamsift.optimizer.drop_implied_equalities import Side, column_sides
 from streamsift.physical.choices import Choices
-from streamsift.physical.definitions import last_leaves, positive_leaves, window_pairs
+from streamsift.physical.definitions import last_leaves, positive_leaves, upper_edge, window_pairs
 from streamsift.physical.plan import Alternative, DetectPlan, Edge, Limit, Negation, Pair, Plan, Step
 from streamsift.physical.ranking import ranking
 
@@ -107,7 +107,7 @@ def or_free_forms(node: b.Node) -> list[tuple[b.Node, ...]]:
 
 
 def _alternative(query: b.BoundQuery, node: b.Node) -> Alternative:
-    lower, upper = Limit(Edge.WINDOW_START), Limit(_upper_edge(node))
+    lower, upper = Limit(Edge.WINDOW_START), Limit(upper_edge(node))
     steps, negations = _Scope(query, b.ROOT_SCOPE, {}, {}).plan(node, lower, upper)
     alternative = Alternative(query, steps, negations)
     last = len(steps) - 1
@@ -115,13 +115,6 @@ def _alternative(query: b.BoundQuery, node: b.Node) -> Alternative:
         # An event of the match may lie inside a negation's interval, and does not forbid itself: all must be bound.
         return replace(alternative, negations=tuple(replace(n, ready=last) for n in negations))
     return alternative
-
-
-def _upper_edge(node: b.Node) -> Edge:
-    """An AND that no SEQ encloses ends with its events, behind a definition's name too."""
-    while isinstance(node, b.SubPattern):
-        node = node.child
-    return Edge.MATCH_END if isinstance(node, b.Conjunction) else Edge.WINDOW_END
 
 
 @dataclass(slots=True)
@@ -202,7 +195,7 @@ class _Scope:
                 if node.window is not None:  # its own outermost: its edges are those of its own events and window
                     own = tuple(place[v] for v in positive_leaves(node.child))
                     lower = Limit(Edge.WINDOW_START, own, node.name)
-                    upper = Limit(_upper_edge(node), own, node.name)
+                    upper = Limit(upper_edge(node), own, node.name)
                 self._walk(node.child, preceding, lower, upper, place, after, found)
 
     def _negation(self, negated: b.Negated, lower: Limit, upper: Limit, place: dict[int, int], last: int) -> Negation:

@@ -126,7 +126,7 @@ def describe_ranking(plan: RankPlan) -> Iterator[str]:
             yield f"{which}best paths of the stratified graph{inside}, one after the other, until {_until(branch)}"
         elif isinstance(branch, JoinPlan):
             queues = len(branch.alternative.steps)
-            yield f"{which}rank join of {queues} queues of events, best first, each read to where the k-th score bounds it"
+            yield f"{which}rank join of {queues} queues of events, best first, each read to its boundary"
         else:
             yield f"{which}all matches, in chunks" if branch else f"{which}no match has a score"
 

@@ -14,6 +14,7 @@ from numba import njit
 
 from streamsift.runtime.kernels import Bool, Float64, Int32, Int64
 from streamsift.runtime.path_graph import Graph, best_in
+from streamsift.runtime.path_heap import Heap, grown, heap_pop, heap_push, longer
 from streamsift.runtime.ranges import first_from
 from streamsift.runtime.search import holds
 
@@ -30,15 +31,6 @@ class Roots(NamedTuple):
     first: Int32  # entry, -1 for any
     pairs: Int64  # [pairs, PAIR_FIELDS] comparisons between steps
     codes: Int64  # [2 * pairs, n] the two sides of each, by entry
-
-
-class Heap(NamedTuple):
-    """Sets of paths, each with its best one; rows are numbered as they come."""
-
-    paths: Int32  # [nodes, L] the best path, as entries
-    sums: Float64  # [nodes]
-    nodes: Int32  # [nodes, 5] root, split, decision, and the entries [start, stop) that it chooses from
-    order: Int32  # [nodes] a binary heap of their numbers
 
 
 class Rule(NamedTuple):
@@ -137,47 +129,6 @@ def root_sums(graph: Graph, roots: Roots) -> Float64:
 
 
 @njit(cache=True, nogil=True)
-def precedes(rank: Int32, sums: Float64, paths: Int32, one: int, two: int) -> bool:
-    """Whether node `one` comes out before `two`: greater sum, then earlier events, step by step."""
-    if sums[one] != sums[two]:
-        return sums[one] > sums[two]
-    for step in range(paths.shape[1]):
-        left, right = rank[paths[one, step]], rank[paths[two, step]]
-        if left != right:
-            return left < right
-    return one < two
-
-
-@njit(cache=True, nogil=True)
-def heap_push(rank: Int32, sums: Float64, paths: Int32, order: Int32, size: int, node: int) -> None:
-    place = size
-    while place > 0:
-        parent = (place - 1) >> 1
-        if not precedes(rank, sums, paths, node, order[parent]):
-            break
-        order[place] = order[parent]
-        place = parent
-    order[place] = node
-
-
-@njit(cache=True, nogil=True)
-def heap_pop(rank: Int32, sums: Float64, paths: Int32, order: Int32, size: int) -> int:
-    """Removes and returns the first of `size` nodes."""
-    top, moved, place = order[0], order[size - 1], 0
-    size -= 1
-    while 2 * place + 1 < size:
-        child = 2 * place + 1
-        if child + 1 < size and precedes(rank, sums, paths, order[child + 1], order[child]):
-            child += 1
-        if not precedes(rank, sums, paths, order[child], moved):
-            break
-        order[place] = order[child]
-        place = child
-    order[place] = moved
-    return top
-
-
-@njit(cache=True, nogil=True)
 def broken_at(graph: Graph, roots: Roots, split: int, path: Int32) -> int:
     """The earliest decision that no later one can mend; the number of steps if the path is a match."""
     steps = path.size
@@ -206,20 +157,6 @@ def is_behind(graph: Graph, rule: Rule, worst: float, worst_path: Int32, total: 
     if rule.slack > 0 or worst != total:
         return worst - total > rule.slack
     return not rule.by_sum_only and not same_times(graph, worst_path, path)
-
-
-@njit(cache=True, nogil=True)
-def grown(array: np.ndarray) -> np.ndarray:
-    larger = np.empty((2 * array.shape[0], array.shape[1]), array.dtype)
-    larger[: array.shape[0]] = array
-    return larger
-
-
-@njit(cache=True, nogil=True)
-def longer(array: np.ndarray) -> np.ndarray:
-    twice = np.empty(2 * array.size, array.dtype)
-    twice[: array.size] = array
-    return twice
 
 
 @njit(cache=True, nogil=True)

@@ -14,6 +14,8 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from streamsift.errors import BadInputError
+from streamsift.logical.bound import Objective
 from streamsift.physical.choices import Choices, PlanShape
 from streamsift.physical.plan import JoinPlan
 from streamsift.runtime.candidates import candidates, step_rows
@@ -22,7 +24,7 @@ from streamsift.runtime.columns import Columns
 from streamsift.runtime.detect import match_rows
 from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import UNKNOWN, Float64, Int32
+from streamsift.runtime.kernels import UNKNOWN, Bool, Float64, Int32
 from streamsift.runtime.scores import match_columns, merged_scores, objective_score, objective_values, scores
 
 LOOK_AHEAD = Choices(plan=PlanShape.LEFT)  # a window's few best events are not worth a choice of trees
@@ -71,9 +73,8 @@ class RankJoin:
         flat = np.array([bound.max() == bound[bound > -np.inf].min() for bound in self.bounds])
         read = np.where(flat, boundary, np.minimum(boundary, max(FIRST_READ, self.limit)))
         while True:
-            found, worst = self._matches(
-                [part[order[:n]] for part, order, n in zip(self.places, orders, read, strict=True)]
-            )
+            taken = [part[order[:n]] for part, order, n in zip(self.places, orders, read, strict=True)]
+            found, worst = self._matches(taken)
             boundary = np.array([np.count_nonzero((bound >= worst) & (bound > -np.inf)) for bound in self.bounds])
             if (read >= boundary).all():
                 return found
@@ -130,9 +131,21 @@ class RankJoin:
                     continue
                 corner = np.repeat(np.array(tops, np.int32)[:, None], places.size, axis=1)
                 corner[step] = places
-                seen = match_columns(alternative, self.events, self.events.rows_at(corner))
-                bound = objective_score(written, evaluate(written.expression, seen))
-                by_step[step].append(np.where(np.isnan(bound), np.inf, bound))
+                by_step[step].append(self._corner_scores(written, corner))
+        return self._merged(by_step, hopeless)
+
+    def _corner_scores(self, objective: Objective, corner: Int32) -> Float64:
+        """The scores [m] of what need be no matches [steps, m]; inf where there is none."""
+        seen = match_columns(self.plan.alternative, self.events, self.events.rows_at(corner))
+        try:
+            bound = objective_score(objective, evaluate(objective.expression, seen))
+        except BadInputError:  # an overflow that no match need have
+            return np.full(corner.shape[1], np.inf)
+        return np.where(np.isnan(bound), np.inf, bound)
+
+    def _merged(self, by_step: list[list[Float64]], hopeless: list[Bool]) -> list[Float64]:
+        ranking = self.plan.alternative.query.ranking
+        assert ranking is not None
         found = []
         for step, bounds in enumerate(by_step):
             merged = merged_scores(ranking, bounds)
