@@ -38,9 +38,9 @@ def test_linear_sequences(script: Script, rows: Rows, binding: dict[str, str]) -
 
 
 @settings(max_examples=EXAMPLES or (10_000 if LARGE else 1_000))
-@given(queries(max_depth=3, **POSITIVE), streams(), bindings())
-def test_rank_joins(script: Script, rows: Rows, binding: dict[str, str]) -> None:
-    check_ranking(script, rows, binding, "join")
+@given(queries(max_depth=3, **POSITIVE), streams(), bindings(), st.sampled_from(["merge", "join"]))
+def test_merges_and_joins(script: Script, rows: Rows, binding: dict[str, str], strategy: Any) -> None:
+    check_ranking(script, rows, binding, strategy)
 
 
 @settings(max_examples=EXAMPLES or (10_000 if LARGE else 1_000))

@@ -24,6 +24,10 @@ def events(count: int, values: str, seed: int = 5) -> pa.Table:
     return pa.table({"t": times, "kind": kinds, "id": random.integers(0, 5, count), "x": x, "seq": np.arange(count)})
 
 
+TWO_DEFINITIONS = (
+    "SEQ S1 = A a; B b WITHIN 9 PREF MAX[a.x + b.x]\nSEQ S2 = C c; D d PREF MAX[c.x] AND MAX[d.x] MERGE AVG\n"
+    "PATTERN S1 & S2 WHERE S1.a.id = S2.c.id WITHIN 30 UPDATE 15 RETURN 5"
+)
 QUERIES = [
     "A a; B b; C c PREF MAX[a.x + b.x + c.x] WITHIN 30 UPDATE 7 RETURN 5",
     "A a; B b; C c PREF MIN[a.x - b.x + 2 * c.x] WITHIN 30 RETURN 9",
@@ -31,6 +35,9 @@ QUERIES = [
     "A a; B b; C c WHERE [id] GROUP BY id PREF MIN[c.t - a.t] AND MAX[b.x] MERGE SUM RETURN 3",
     "A a; B b WHERE a.x < b.x AND a.id = b.id PREF MAX[b.x - a.x] WITHIN 25 EVENTS UPDATE 10 EVENTS RETURN 4",
     "SEQ S1 = A a; B b WITHIN 9\nPATTERN S1; C c PREF MAX[S1.a.x + S1.b.x + c.x] WITHIN 40 UPDATE 10 RETURN 5",
+    "A a; B b; C c PREF MAX[a.x + c.x] AND MAX[b.x] WITHIN 30 UPDATE 10 RETURN 5",
+    "A a & (B b; C c) WHERE a.id = b.id AND a.x + b.x > c.x PREF MAX[a.x] AND MIN[c.t - b.t] MERGE MAX RETURN 5",
+    TWO_DEFINITIONS,
     "A a | B b; C c PREF MAX[a.x] RETURN 3",
     "A a; B b; C c PREF MAX[SQRT(a.x^2 + b.x^2 + c.x^2)] WITHIN 30 UPDATE 10 RETURN 5",
     "A a & B b & C c PREF MAX[LEAST(a.x, b.x)] AND MAX[c.x - a.x] WITHIN 20 UPDATE 10 RETURN 5",

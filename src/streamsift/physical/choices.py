@@ -40,6 +40,7 @@ class RankBy(StrEnum):
 
     AUTO = "auto"  # the first of these that can do it
     PATHS = "paths"  # best paths of the stratified graph, one after the other
+    MERGE = "merge"  # best paths of the parts that objectives speak of, merged
     JOIN = "join"  # events best first, until those left cannot make a better match
     ENUMERATE = "enumerate"  # all matches
 
@@ -58,7 +59,7 @@ class ChoiceNames(TypedDict, total=False):
     cache: Literal["auto", "on", "off"]
     plan: Literal["auto", "left", "right", "bushy", "inner"]
     condense: Literal["auto", "on", "off"]
-    rank: Literal["auto", "paths", "join", "enumerate"]
+    rank: Literal["auto", "paths", "merge", "join", "enumerate"]
 
 
 _KINDS: dict[str, type[StrEnum]] = {"cache": Cache, "plan": PlanShape, "condense": Condense, "rank": RankBy}

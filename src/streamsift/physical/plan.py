@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from streamsift.logical.bound import BoundQuery, Expr
+from streamsift.logical.bound import BoundQuery, Expr, Ranking
 from streamsift.physical.choices import Choices
 from streamsift.physical.linear import LinearScore
 from streamsift.physical.monotone import MonotoneObjective
@@ -133,16 +133,35 @@ class JoinPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Component:
+    """A part of a pattern that is a sequence with objectives of its own; `steps` are its steps in the whole."""
+
+    steps: tuple[int, ...]
+    plan: PathPlan
+    ranking: Ranking
+
+
+@dataclass(frozen=True, slots=True)
+class MergePlan:
+    """A pattern whose parts are ranked apart and merged by `function`; `before` are all pairs of steps in order."""
+
+    alternative: Alternative
+    components: tuple[Component, ...]
+    function: str
+    before: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RankPlan:
     """The k best of the matches; `detection` is the plan that would find them all.
 
-    A branch for each alternative: its best paths, a rank join of its events, or the alternative itself where all its
-    matches are enumerated; None where no match can have a score.
+    A branch for each alternative: its best paths, a merge of those of its parts, a rank join of its events, or the
+    alternative itself where all its matches are enumerated; None where no match can have a score.
     """
 
     query: BoundQuery
     detection: DetectPlan
-    branches: tuple[PathPlan | JoinPlan | Alternative | None, ...]
+    branches: tuple[PathPlan | MergePlan | JoinPlan | Alternative | None, ...]
     reasons: tuple[str, ...]
 
     @property

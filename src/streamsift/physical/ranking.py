@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_expression
 from streamsift.physical.choices import RankBy
+from streamsift.physical.components import merge_plan
 from streamsift.physical.linear import LinearScore, linear_score
 from streamsift.physical.monotone import MonotoneObjective, monotone_objectives
-from streamsift.physical.plan import Alternative, DetectPlan, JoinPlan, Pair, PathPlan, RankPlan
+from streamsift.physical.plan import Alternative, DetectPlan, JoinPlan, MergePlan, Pair, PathPlan, RankPlan
 
 MOST_PATHS = 200_000  # that are looked at for the k best of one window and group
-Branch = PathPlan | JoinPlan | Alternative | None
+Branch = PathPlan | MergePlan | JoinPlan | Alternative | None
 
 
 def ranking(detection: DetectPlan, by: RankBy) -> RankPlan:
@@ -40,6 +41,11 @@ def _branch(alternative: Alternative, keys: tuple[str, ...], by: RankBy) -> tupl
             f"more than {MOST_PATHS:,} paths for one window, for ties or broken comparisons: all matches instead",
         ]
     why_not = [f"no paths: {no_paths}"] if no_paths else []
+    merge = _no_merge(alternative) or merge_plan(alternative)
+    if isinstance(merge, MergePlan) and by in (RankBy.AUTO, RankBy.MERGE):
+        why = "merge: each part of the pattern has its own objectives, so its best paths meet the others' best"
+        return merge, [why, *why_not]
+    why_not += [f"no merge: {merge}"] if isinstance(merge, str) else []
     no_join = _no_join(alternative, parts)
     if parts is not None and no_join is None and by in (RankBy.AUTO, RankBy.JOIN):
         why = (
@@ -68,6 +74,21 @@ def _no_paths(alternative: Alternative, score: LinearScore | None) -> str | None
         return "each key has a window of its own"
     if general is not None:
         return f"{describe_expression(general, query.variables)} is no comparison of two events"
+    return None
+
+
+def _no_merge(alternative: Alternative) -> str | None:
+    """What keeps an alternative from being ranked by merging, whatever its parts are; None if nothing does."""
+    query = alternative.query
+    assert query.ranking is not None
+    if alternative.negations:
+        return "a negation looks at events of all parts"
+    if query.group_by:
+        return "every group has a best of its own"
+    if _counts_rows_of_keys(query):
+        return "each key has a window of its own"
+    if any(merge.count > 1 and merge.function == "PRODUCT" for merge in query.ranking.merges):
+        return "a product of negative scores falls"
     return None
 
 
@@ -124,11 +145,19 @@ def describe_ranking(plan: RankPlan) -> Iterator[str]:
         if isinstance(branch, PathPlan):
             inside = f" inside each {', '.join(branch.keys)}" if branch.keys else ""
             yield f"{which}best paths of the stratified graph{inside}, one after the other, until {_until(branch)}"
+        elif isinstance(branch, MergePlan):
+            parts = " and ".join(_names(branch, component.steps) for component in branch.components)
+            yield f"{which}best paths of {parts}, merged by {branch.function} until no other can be better"
         elif isinstance(branch, JoinPlan):
             queues = len(branch.alternative.steps)
             yield f"{which}rank join of {queues} queues of events, best first, each read to its boundary"
         else:
             yield f"{which}all matches, in chunks" if branch else f"{which}no match has a score"
+
+
+def _names(branch: MergePlan, steps: tuple[int, ...]) -> str:
+    variables = branch.alternative.query.variables
+    return "(" + ", ".join(variables[branch.alternative.steps[step].variable].name for step in steps) + ")"
 
 
 def _until(branch: PathPlan) -> str:

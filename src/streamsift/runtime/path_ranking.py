@@ -35,6 +35,7 @@ class Paths:
 
     places: Int32
     tick: Int64
+    error: float = 0.0  # by which sums may differ from scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +60,16 @@ class Windows:
     root_first: Int32  # the entry that paths begin with, -1 for any
 
 
-def path_candidates(plan: PathPlan, events: Events, ticks: Ticks | None, group_by: Int32) -> Paths | None:
-    """`group_by` [places] are the GROUP BY codes, or empty."""
-    query = plan.alternative.query
-    assert query.ranking is not None
+def path_candidates(
+    plan: PathPlan, events: Events, ticks: Ticks | None, group_by: Int32, limit: int, wanted: Int64 | None = None
+) -> Paths | None:
+    """`group_by` [places] are the GROUP BY codes, or empty; `wanted` the ticks, if not all are."""
     entries = _entries(plan, events)
     if not np.isfinite(entries.error) or not np.isfinite(entries.weight).all():
         return None
     if (entries.offsets[:, 0] == entries.offsets[:, -1]).any():
-        return Paths(np.empty((entries.offsets.shape[0], 0), np.int32), np.empty(0, np.int64))
-    windows = _windows(plan, events, ticks, entries)
+        return Paths(np.empty((entries.offsets.shape[0], 0), np.int32), np.empty(0, np.int64), 0.0)
+    windows = _windows(events, ticks, entries, wanted)
     cut, front, back = cut_windows(windows.low, windows.high, events.rank.size)
     places = entries.place
     graph = build_graph(entries.offsets, places, events.rank[places], entries.weight, front[places], back[places])
@@ -78,11 +79,11 @@ def path_candidates(plan: PathPlan, events: Events, ticks: Ticks | None, group_b
     group = group_by[places[entries.offsets[0, roots.group]]] if group_by.size else np.zeros(of.size, np.int32)
     # Where comparisons may fail, the best sum of a root is only a bound of its matches: no root can be left out.
     bounds_only = bool(pairs.size) or _cut_in_ties(cut, events)
-    limit, slack = query.ranking.limit, SLACK * entries.error
+    slack = SLACK * entries.error
     bucket = group.astype(np.int64) * windows.low.size + (of if ticks is not None else 0)
     order, starts = _chosen(root_sums(graph, roots), bucket, of.size + 1 if bounds_only else limit, slack)
     rule = Rule(limit, slack, _order_matters(events), MOST_PATHS)
-    return _found(graph, _at(roots, order), starts, windows.tick[of[order]], rule)
+    return _found(graph, _at(roots, order), starts, windows.tick[of[order]], rule, entries.error)
 
 
 # --- entries -----------------------------------------------------------------------------------------------------
@@ -130,11 +131,14 @@ def _coded(plan: PathPlan, events: Events, entries: Entries) -> tuple[Int64, Int
 # --- windows and roots -------------------------------------------------------------------------------------------
 
 
-def _windows(plan: PathPlan, events: Events, ticks: Ticks | None, entries: Entries) -> Windows:
+def _windows(events: Events, ticks: Ticks | None, entries: Entries, wanted: Int64 | None) -> Windows:
     steps, count = entries.offsets.shape[0], events.rank.size
     first, last = entries.offsets[0, 0], entries.offsets[0, -1]
     if ticks is not None:
         group, tick = tick_roots(entries.offsets[0], entries.place, ticks.first, ticks.last)
+        if wanted is not None:
+            chosen = np.isin(tick, wanted)
+            group, tick = group[chosen], tick[chosen]
         distinct, of = np.unique(tick, return_inverse=True)
         low = np.searchsorted(ticks.last, distinct, side="left").astype(np.int32)
         high = np.searchsorted(ticks.first, distinct, side="right").astype(np.int32)
@@ -202,7 +206,7 @@ def _order_matters(events: Events) -> bool:
 # --- paths -------------------------------------------------------------------------------------------------------
 
 
-def _found(graph: Graph, roots: Roots, starts: Int64, tick: Int64, rule: Rule) -> Paths | None:
+def _found(graph: Graph, roots: Roots, starts: Int64, tick: Int64, rule: Rule, error: float) -> Paths | None:
     parts, ticks = [np.empty((0, graph.offsets.shape[0]), np.int32)], [np.empty(0, np.int64)]
     for begin in range(0, starts.size - 1, CHUNK_BUCKETS):
         some = starts[begin : begin + CHUNK_BUCKETS + 1]
@@ -211,4 +215,4 @@ def _found(graph: Graph, roots: Roots, starts: Int64, tick: Int64, rule: Rule) -
             return None
         parts.append(graph.place[paths])
         ticks.append(np.repeat(tick[some[:-1]], counts))
-    return Paths(np.ascontiguousarray(np.concatenate(parts).T), np.concatenate(ticks))
+    return Paths(np.ascontiguousarray(np.concatenate(parts).T), np.concatenate(ticks), error)

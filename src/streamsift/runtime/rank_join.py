@@ -93,7 +93,7 @@ class RankJoin:
         place_of_row[self.events.rows] = np.arange(self.events.rows.size, dtype=np.int32)
         kept, score, worst = np.empty((len(self.places), 0), np.int32), np.empty(0), -np.inf
         for rows in match_rows(alternative, some, LOOK_AHEAD):
-            more = scores(query.ranking, objective_values(query, match_columns(alternative, self.events, rows)))
+            more = scores(query.ranking, objective_values(query.ranking, match_columns(alternative, self.events, rows)))
             stays = more >= worst  # NaN does not
             kept = np.concatenate([kept, place_of_row[rows[:, stays]]], axis=1)
             score = np.concatenate([score, more[stays]])

@@ -26,7 +26,7 @@ def rank_schema(query: BoundQuery) -> pa.Schema:
     """The schema of a ranking, the same for every input, empty ones too."""
     assert query.ranking is not None
     empty = Columns(query.schema.empty_table()).with_array(TIME, pa.array([], time_type(query)))
-    values = objective_values(query, Rows(lambda _, name: empty.whole(name), 0, query.text))
+    values = objective_values(query.ranking, Rows(lambda _, name: empty.whole(name), 0, query.text))
     fields = [pa.field("window_end", tick_type(query))] if query.update else []
     for column, name in zip(query.group_by, query.group_names, strict=True):
         fields.append(pa.field(name, query.schema.field(column).type))
@@ -94,12 +94,13 @@ class Leaderboard:
     def _matches(self, best: Scored, schema: pa.Schema) -> list[pa.Array]:
         """Objectives and match columns: alternative by alternative, then put back in order."""
         query, parts, order = self.query, [], []
+        assert query.ranking is not None
         for number in np.unique(best.alternative):
             alternative = self.alternatives[number]
             which = np.flatnonzero(best.alternative == number)
             order.append(which)
             rows = self.events.rows_at(best.places[variable_rows(alternative)][:, which])
-            values = objective_values(query, match_columns(alternative, self.events, rows))
+            values = objective_values(query.ranking, match_columns(alternative, self.events, rows))
             found = pa.Table.from_batches(
                 result_batches(alternative, match_schema(query), self.events, known_columns(alternative, ROWS), rows)
             )

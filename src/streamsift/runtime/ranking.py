@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.errors import BadInputError
-from streamsift.physical.plan import JoinPlan, PathPlan, RankPlan
+from streamsift.physical.plan import JoinPlan, MergePlan, PathPlan, RankPlan
 from streamsift.runtime.best import Best, Scored, tie_levels
 from streamsift.runtime.codes import group_codes
 from streamsift.runtime.detect import match_rows
@@ -17,6 +17,7 @@ from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Int32, Int64
 from streamsift.runtime.path_ranking import path_candidates, tick_roots
 from streamsift.runtime.rank_join import RankJoin, window_events
+from streamsift.runtime.rank_merge import RankMerge
 from streamsift.runtime.rank_output import Leaderboard, variable_rows
 from streamsift.runtime.scores import match_columns, objective_values, scores
 from streamsift.runtime.ticks import Ticks, ticks_of
@@ -73,7 +74,9 @@ class Ranking:
             if branch is None:
                 continue
             if isinstance(branch, PathPlan):
-                paths = path_candidates(branch, self.events, self.ticks, self.groups)
+                paths = path_candidates(branch, self.events, self.ticks, self.groups, ranking.limit)
+            elif isinstance(branch, MergePlan):
+                paths = RankMerge(branch, self.events, self.ticks, ranking.limit).best()
             if isinstance(branch, JoinPlan):
                 for matches in self._joined(number, branch, ranking.limit):
                     best.add(matches)
@@ -119,7 +122,7 @@ class Ranking:
         query, alternative = self.plan.query, self.plan.alternatives[number]
         assert query.ranking is not None
         seen = match_columns(alternative, self.events, self.events.rows_at(places))
-        score = scores(query.ranking, objective_values(query, seen))
+        score = scores(query.ranking, objective_values(query.ranking, seen))
         keep = np.flatnonzero(~np.isnan(score))
         of_variable = np.full((sum(v.positive for v in query.variables), keep.size), -1, np.int32)
         of_variable[variable_rows(alternative)] = places[:, keep]

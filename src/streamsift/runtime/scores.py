@@ -12,7 +12,7 @@ from functools import reduce
 import numpy as np
 import pyarrow as pa
 
-from streamsift.logical.bound import BoundQuery, Kind, Objective, Ranking
+from streamsift.logical.bound import Kind, Objective, Ranking
 from streamsift.physical.plan import Alternative
 from streamsift.runtime.columns import nulls, take, units_per_second
 from streamsift.runtime.evaluate import Rows, evaluate
@@ -36,10 +36,9 @@ def match_columns(plan: Alternative, events: Events, rows: Int32) -> Rows:
     return Rows(column, rows.shape[1], plan.query.text)
 
 
-def objective_values(query: BoundQuery, seen: Rows) -> list[pa.Array]:
+def objective_values(ranking: Ranking, seen: Rows) -> list[pa.Array]:
     """The value of each objective in each match; a duration in seconds."""
-    assert query.ranking is not None
-    return [_as_written(objective, evaluate(objective.expression, seen)) for objective in query.ranking.objectives]
+    return [_as_written(objective, evaluate(objective.expression, seen)) for objective in ranking.objectives]
 
 
 def objective_type(objective: Objective, value: pa.DataType) -> pa.DataType:
