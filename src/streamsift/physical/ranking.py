@@ -13,6 +13,7 @@ from streamsift.physical.monotone import MonotoneObjective, monotone_objectives
 from streamsift.physical.plan import Alternative, DetectPlan, JoinPlan, MergePlan, Pair, PathPlan, RankPlan
 
 MOST_PATHS = 200_000  # that are looked at for the k best of one window and group
+FEW_MATCHES = 20_000  # of one window, on average: below, finding them all is quicker
 Branch = PathPlan | MergePlan | JoinPlan | Alternative | None
 
 
@@ -44,16 +45,21 @@ def _branch(alternative: Alternative, keys: tuple[str, ...], by: RankBy) -> tupl
     merge = _no_merge(alternative) or merge_plan(alternative)
     if isinstance(merge, MergePlan) and by in (RankBy.AUTO, RankBy.MERGE):
         why = "merge: each part of the pattern has its own objectives, so its best paths meet the others' best"
-        return merge, [why, *why_not]
+        return merge, [why, *_unless_few(query), *why_not]
     why_not += [f"no merge: {merge}"] if isinstance(merge, str) else []
     no_join = _no_join(alternative, parts)
     if parts is not None and no_join is None and by in (RankBy.AUTO, RankBy.JOIN):
         why = (
             "join: the score rises with each event's own part, so events are taken best first until the rest cannot win"
         )
-        return JoinPlan(alternative, parts), [why, *why_not]
+        return JoinPlan(alternative, parts), [why, *_unless_few(query), *why_not]
     why_not += [f"no rank join: {no_join}"] if no_join else []
     return alternative, ["enumerate: every match is found and scored, the best are kept", *why_not]
+
+
+def _unless_few(query: b.BoundQuery) -> list[str]:
+    few = f"windows that hold {FEW_MATCHES:,} matches or fewer, as their events let expect: all matches instead"
+    return [few] if query.update else []
 
 
 def _bound(alternative: Alternative) -> set[int]:
@@ -116,6 +122,8 @@ def _counts_rows_of_keys(query: b.BoundQuery) -> bool:
 
 def _paths(alternative: Alternative, score: LinearScore, shared: tuple[str, ...]) -> PathPlan:
     query = alternative.query
+    # An event alone equals nothing: a null there does not keep it from being a match.
+    shared = shared if len(alternative.steps) > 1 else ()
     keys = tuple(dict.fromkeys((*shared, *query.group_by, *query.partition_by)))
     compared = [
         (number, pair)

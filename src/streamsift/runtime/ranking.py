@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import factorial
 
 import numpy as np
 import pyarrow as pa
 
 from streamsift.errors import BadInputError
-from streamsift.physical.plan import JoinPlan, MergePlan, PathPlan, RankPlan
+from streamsift.physical.choices import RankBy
+from streamsift.physical.plan import Alternative, JoinPlan, MergePlan, PathPlan, RankPlan
+from streamsift.physical.ranking import FEW_MATCHES
 from streamsift.runtime.best import Best, Scored, tie_levels
+from streamsift.runtime.candidates import candidates
 from streamsift.runtime.codes import group_codes
 from streamsift.runtime.detect import match_rows
 from streamsift.runtime.events import Events
@@ -73,6 +77,8 @@ class Ranking:
             paths = None
             if branch is None:
                 continue
+            if isinstance(branch, MergePlan | JoinPlan) and self._has_few_matches(branch.alternative):
+                branch = branch.alternative
             if isinstance(branch, PathPlan):
                 paths = path_candidates(branch, self.events, self.ticks, self.groups, ranking.limit)
             elif isinstance(branch, MergePlan):
@@ -86,6 +92,19 @@ class Ranking:
                 for matches in self._enumerated(number):
                     best.add(matches)
         return best.settle()
+
+    def _has_few_matches(self, alternative: Alternative) -> bool:
+        """Whether windows hold so few matches that finding all costs less than looking for the best one by one."""
+        if self.ticks is None or self.plan.detection.choices.rank is not RankBy.AUTO:
+            return False
+        ticks = np.unique(np.concatenate([self.ticks.first, self.ticks.last]))
+        low = np.searchsorted(self.ticks.last, ticks, side="left")
+        high = np.searchsorted(self.ticks.first, ticks, side="right")
+        matches = np.ones(ticks.size)
+        for part in candidates(alternative, self.events):
+            matches *= np.maximum(np.searchsorted(part, high) - np.searchsorted(part, low), 0)
+        orders = factorial(len(alternative.steps)) if alternative.is_sequence else 1
+        return bool(ticks.size == 0 or matches.mean() / orders <= FEW_MATCHES)
 
     def _joined(self, number: int, branch: JoinPlan, limit: int) -> Iterator[Scored]:
         """The matches that can be among the best, window by window."""
