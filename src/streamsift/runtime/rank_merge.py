@@ -97,6 +97,8 @@ class RankMerge:
 
     def _by_tick(self, component: Component, paths: Paths, limit: int) -> dict[int, Read]:
         """What was read of a part, window by window."""
+        if not paths.tick.size:
+            return {}
         alternative = component.plan.alternative
         seen = match_columns(alternative, self.events, self.events.rows_at(paths.places))
         score = scores(component.ranking, objective_values(component.ranking, seen))
