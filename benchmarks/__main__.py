@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from benchmarks import flat_sequence, ranking
+from benchmarks import flat_sequence, nested, ranking
 from benchmarks.report import save
 
 
 def main() -> None:
-    for benchmark in (flat_sequence, ranking):
+    for benchmark in (flat_sequence, nested, ranking):
         print(f"\n{benchmark.__name__.rsplit('.', 1)[-1]}: {(benchmark.__doc__ or '').splitlines()[0]}")
         save(benchmark.__name__.rsplit(".", 1)[-1], benchmark.main())
 

@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import json
 import platform
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results"
+PANELS_IN_A_ROW = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """The best time of each contender on one workload. The first is ours."""
+    """The best time of each contender on one workload. The first is ours; all are where a headline compares them."""
 
     workload: str
     rows: int
     seconds: dict[str, float]
-    compiled_share: float  # of our time, as a profiler sees it
+    compiled_share: float | None = None  # of our time, as a profiler sees it
+    headline: str = ""
+    stopped: dict[str, float] = field(default_factory=dict)  # contenders that did not end, and after how many seconds
 
     @property
     def ratio(self) -> float:
         """How many times as long the fastest rival takes."""
         ours, *rivals = self.seconds.values()
         return min(rivals) / ours
+
+    @property
+    def told(self) -> str:
+        """What the measurement says, in a few words."""
+        ended = f"{self.ratio:.1f}x the fastest rival" if len(self.seconds) > 1 else "no rival ended"
+        return self.headline or ended
 
 
 def save(name: str, measurements: list[Measurement]) -> None:
@@ -38,11 +47,16 @@ def save(name: str, measurements: list[Measurement]) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(1, len(measurements), figsize=(5 * len(measurements), 3.5), squeeze=False)
-    for axis, measurement in zip(axes[0], measurements, strict=True):
+    columns = min(len(measurements), PANELS_IN_A_ROW)
+    rows = -(-len(measurements) // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(5 * columns, 3.5 * rows), squeeze=False)
+    for axis in axes.flat[len(measurements) :]:
+        axis.set_visible(False)
+    for axis, measurement in zip(axes.flat, measurements, strict=False):
         names, seconds = list(measurement.seconds), list(measurement.seconds.values())
-        axis.barh(names[::-1], seconds[::-1], color=["#999999"] * (len(names) - 1) + ["#1b7f5c"])
-        axis.set_title(f"{measurement.workload}\n{measurement.ratio:.1f}x the fastest rival", fontsize=9)
+        others = "#1b7f5c" if measurement.headline else "#999999"
+        axis.barh(names[::-1], seconds[::-1], color=[others] * (len(names) - 1) + ["#1b7f5c"])
+        axis.set_title(f"{measurement.workload}\n{measurement.told}", fontsize=9)
         axis.set_xlabel("seconds, best run")
     figure.tight_layout()
     figure.savefig(RESULTS / f"{name}.png", dpi=120)

@@ -85,6 +85,7 @@ class Features:
     linear: bool = False  # most preferences are weighted sums
     definitions: bool = True
     windows: bool = True
+    negations: int = 25  # percent of the components
 
 
 FLAT = Features(
@@ -109,6 +110,15 @@ def queries(draw: st.DrawFn, /, **features: Any) -> s.Script:
 def flat_queries(draw: st.DrawFn, max_variables: int = 5) -> s.Script:
     """Detection of a flat sequence (SEQ groups inside it allowed), with all that predicates and clauses offer."""
     return _Writer(draw, replace(FLAT, max_variables=max_variables)).script()
+
+
+@st.composite
+def negating_queries(draw: st.DrawFn) -> s.Script:
+    """Detection of patterns full of negations inside negations, with predicates between any two of their variables."""
+    features = Features(
+        max_variables=7, max_depth=4, kleene=False, aggregates=False, ranking=False, definitions=False, negations=55
+    )
+    return _Writer(draw, features).script()
 
 
 # --- patterns, before their variables have names -------------------------------------------------------------------
@@ -216,14 +226,18 @@ class _Writer:
         return node
 
     def component(self, kind: type, depth: int, around: tuple[int, ...]) -> _Node:
-        if self.features.negation and kind is not s.Or and self.chance(25):
+        if self.features.negation and kind is not s.Or and self.chance(self.features.negations):
             self.negations += 1
             inner = self.nonempty(self.nested(depth, (*around, self.negations)))
             return _Node(s.Not, [inner])
         return self.nested(depth, around)
 
     def nested(self, depth: int, around: tuple[int, ...]) -> _Node:
-        return self.pattern(depth, around) if self.chance(35) else self.leaf(around)
+        return (
+            self.pattern(depth, around)
+            if self.chance(35 if not around else self.features.negations)
+            else self.leaf(around)
+        )
 
     def nonempty(self, node: _Node) -> _Node:
         """`!` of something that can be empty is an error: its stars become pluses."""
@@ -481,7 +495,7 @@ class _Writer:
     def piece(self, slots: list[_Slot], definition: str | None) -> s.Expression:
         """A predicate that is no bare `[attr]`, over variables that see each other."""
         slots = self.visible(slots)
-        groups = [slot for slot in slots if slot.is_group and not slot.negations]
+        groups = [slot for slot in slots if slot.is_group]
         if groups and self.chance(30):
             return self.group_predicate(self.one(groups), definition)
         single = [slot.path(definition) for slot in slots]

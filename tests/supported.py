@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+import naive
+from strategies import COLUMNS
 from streamsift.language import Script, parse
 from streamsift.language import syntax as s
 from streamsift.logical.scopes import events_of
 
 
 def is_evaluated(script: Script | str) -> bool:
-    """Detection of single events by SEQ, AND, OR and negation, with definitions; no Kleene, no AGG."""
+    """Detection by SEQ, AND, OR, negation and Kleene, with definitions, and ranking; no AGG.
+
+    Kleene goes neither with ranking nor with a definition that has a window or keys of its own.
+    """
     script = parse(script) if isinstance(script, str) else script
-    statement = script.statement
-    statements = [statement, *(definition.statement for definition in script.definitions)]
-    return not statement.aggregates and not any(
-        event.quantifier for each in statements for event in events_of(each.pattern)
+    inner = [definition.statement for definition in script.definitions]
+    has_groups = any(event.quantifier for each in (script.statement, *inner) for event in events_of(each.pattern))
+    is_ranking = any(each.preference for each in (script.statement, *inner))
+    apart = any(each.window or each.partition_by for each in inner)
+    return not script.statement.aggregates and not (has_groups and (is_ranking or apart))
+
+
+def may_be_refused(script: Script | str) -> bool:
+    """Whether a predicate stands between elements of two Kleene variables, or of one and a negated variable."""
+    script = parse(script) if isinstance(script, str) else script
+    query = naive.Query(script, naive.Stream.of([], list(COLUMNS), "t", "kind", None))
+    every = list(naive.leaves(query.pattern, negated=True))
+    kleene = {leaf.variable for leaf in every if leaf.quantifier}
+    negated = {leaf.variable for leaf in every if query.enclosing[leaf.variable] != (naive.MATCH,)}
+    return any(
+        len(piece.variables & (kleene | negated)) > 1
+        for piece in query.pieces
+        if not kleene.isdisjoint(piece.variables)
     )
 
 

@@ -101,6 +101,8 @@ def test_other_inputs_are_refused() -> None:
         ss.query("A").run_local([{"t": 1}], time="t")
     with pytest.raises(ss.QueryError, match="bad_rows"):
         ss.query("A").run_local(EVENTS, time="t", bad_rows="ignore")  # type: ignore[arg-type]
+    with pytest.raises(ss.QueryError, match="cache='maybe'"):
+        ss.query("A").run_local(EVENTS, time="t", cache="maybe")  # type: ignore[arg-type]
 
 
 def test_result_of_empty_input_has_the_full_schema() -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from datetime import timedelta
 from pathlib import Path
 
@@ -92,6 +93,13 @@ def test_check_and_explain(folder: Path) -> None:
     assert "lookup  a.id = b.id" in out
 
 
+@pytest.mark.parametrize(("cache", "said"), [("on", "cached by the start"), ("off", "not cached: cache is off")])
+def test_explain_tells_what_is_cached(folder: Path, cache: str, said: str) -> None:
+    where = ["--input", "e.csv", "--time", "ts", "--type", "kind", "--engine", "local"]
+    out, _ = streamsift(folder, "explain", "SEQ(A a, !C c, B b)", *where, "--cache", cache)
+    assert said in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -144,3 +152,8 @@ def test_cells() -> None:
     assert cell_text(timedelta(minutes=10, milliseconds=55623)) == "0:10:55.623"
     assert cell_text(timedelta(days=10)) == "10 days, 0:00:00"
     assert cell_text(timedelta(microseconds=1)) == "0:00:00.000001"
+
+
+def test_version_is_that_of_the_project(tmp_path: Path) -> None:
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert streamsift(tmp_path, "--version")[0] == f"streamsift {project['version']}\n"

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 TESTS = Path(__file__).parent
-SELECTED = ["test_cases.py", "test_generated.py::test_flat_queries", "test_generated.py::test_nested_queries"]
+GENERATED = ["test_flat_queries", "test_nested_queries", "test_negations_in_negations"]
+SELECTED = ["test_cases.py", *(f"test_generated.py::{name}" for name in GENERATED)]
 
 
 def test_cases_and_generated_queries_without_jit() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Unpack
@@ -100,9 +101,16 @@ class Query:
         time: str,
         type: str | None = None,
         order: str | None = None,
+        analyze: bool = False,
         **choices: Unpack[physical.ChoiceNames],
     ) -> str:
-        """What will run on this data (a DataFrame, a table or an Arrow schema) and why. Reads no rows."""
+        """What will run on this data (a DataFrame, a table or an Arrow schema) and why.
+
+        Reads no rows, unless `analyze` is asked for: then the query is run on the table, and the trees of joins are
+        drawn with the rows that were expected and built.
+        """
+        if analyze:
+            return self._analyzed(data, time, type, order, choices)
         if _is_spark(data):
             from streamsift import spark
 
@@ -110,6 +118,19 @@ class Query:
             return stages.explain(spark.placement(stages.plan))
         schema = data if isinstance(data, pa.Schema) else _as_table(data).schema
         return self._plan(schema, time, type, order, choices).explain()
+
+    def _analyzed(
+        self, data: Any, time: str, type: str | None, order: str | None, choices: physical.ChoiceNames
+    ) -> str:
+        if _is_spark(data) or isinstance(data, pa.Schema):
+            raise TypeError("explain(analyze=True) runs in this process: it takes an Arrow or pandas table")
+        from streamsift import runtime
+
+        table = _as_table(data)
+        stages = self._plan(table.schema, time, type, order, choices)
+        if not isinstance(stages.plan, physical.DetectPlan):
+            raise UnsupportedQuery("explain(analyze=True) of a ranking", hint="leave PREF out, or `analyze`.")
+        return stages.explain(analysed=list(runtime.analyze(stages.plan, runtime.prepare(stages.plan.query, table))))
 
     def check(
         self, data: Any = None, *, time: str | None = None, type: str | None = None, order: str | None = None
@@ -222,8 +243,8 @@ class _Stages:
     rules: tuple[str, ...]
     plan: physical.Plan
 
-    def explain(self, where: list[str] | None = None) -> str:
-        return physical.explain(self.text, self.bound, self.optimised, self.rules, self.plan, where or ())
+    def explain(self, where: Sequence[str] = (), analysed: Sequence[str] = ()) -> str:
+        return physical.explain(self.text, self.bound, self.optimised, self.rules, self.plan, where, analysed)
 
 
 def query(text: str) -> Query:

@@ -79,6 +79,23 @@ Master = Annotated[
 RankOption = Annotated[RankBy, typer.Option("--rank", help="How PREF finds the best: the first that can, or this way.")]
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        from streamsift import __version__
+
+        print(f"streamsift {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version, and end.")
+    ] = False,
+) -> None:
+    """What stands before a command."""
+
+
 def _choices(plan: PlanShape, condense: Condense, cache: Cache, rank: RankBy) -> dict[str, Any]:
     return {"plan": plan.value, "condense": condense.value, "cache": cache.value, "rank": rank.value}
 

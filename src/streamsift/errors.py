@@ -54,6 +54,10 @@ class BadInputError(StreamsiftError, ValueError):
     """The data cannot be used as bound: null or unparseable times, a null order, a value out of range."""
 
 
+class PlanTooLargeError(StreamsiftError, MemoryError):
+    """A plan that the caller asked for needs more memory than a task can have."""
+
+
 class SetupError(StreamsiftError):
     """Something outside the query is missing: a file, Java, an optional package."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pyarrow as pa
 import pytest
 
@@ -38,6 +40,14 @@ EXPLAINED = {
     "ranking_join": "SEQ S1 = A;B PREF MAX[low = LEAST(A.price, B.price)]\nSEQ S2 = C;D WITHIN 5 min\n"
     "PATTERN S1 & S2 WHERE S1.A.id = S2.C.id PREF MAX[S1.low] AND MIN[S2.D.ts - S2.C.ts] WITHIN 1 hour RETURN 3",
     "ranking_enumerated": "PATTERN SEQ(A a, !X x, B b) | C c PREF MAX[a.price * b.price] WITHIN 1 hour RETURN 5",
+    "kleene": "PATTERN SEQ(A a, B+ b, C c) WHERE [id] AND b.price > a.price AND COUNT(b) > 2 WITHIN 10 min",
+    "kleene_and_negation": "PATTERN SEQ(A a, B* b, !D d, C c) WITHIN 10 min",
+    "kleene_alone": "PATTERN A+ a; B+ b PARTITION BY id WITHIN 10 min",
+    "kleene_conjunction": "PATTERN A a; B[3] b AND C+ c WITHIN 10 min EMIT EACH",
+    "crossed_negation": "PATTERN SEQ(A a, AND(B b, !SEQ(B x, C c), !SEQ(E e, !F f)), D d) WITHIN 30",
+    "count_window_negation": "PATTERN SEQ(A a, !B b) PARTITION BY name WITHIN 5 EVENTS",
+    "kleene_in_negation": "PATTERN SEQ(A a, !SEQ(B+ b, C c), !D[2] d, E e)\nWHERE SUM(b.price) > 10 AND d.id = a.id",
+    "kleene_and_kleene": "PATTERN SEQ(A a, ANY+ b) & SEQ(C c, ANY+ d) & !E e WITHIN 10 min",
     "two_keys": "PATTERN SEQ(A a, B b) WHERE [id] AND [name] AND a.id > b.price",
 }
 
@@ -48,8 +58,16 @@ def test_explain(name: str) -> None:
     check_golden(f"explain/{name}.txt", ss.query(EXPLAINED[name]).explain(SCHEMA, time="ts", type=type_column))
 
 
+@pytest.mark.parametrize("cache", ["on", "off"])
+def test_explain_says_what_is_cached(cache: Literal["on", "off"]) -> None:
+    explained = ss.query(EXPLAINED["negation"]).explain(SCHEMA, time="ts", type="kind", cache=cache)
+    check_golden(f"explain/cache_{cache}.txt", explained)
+
+
 REFUSED = {
-    "kleene": "PATTERN SEQ(A a, B b+)",
+    "groups_between": "PATTERN A+ a; B+ b WHERE a.price < b.price",
+    "group_and_negation": "PATTERN SEQ(A+ a, !B b, C c) WHERE a.price < b.price",
+    "aggregate_and_negation": "PATTERN SEQ(A+ a, !B b, C c) WHERE AVG(a.price) < b.price",
     "alternatives": "PATTERN " + "; ".join(f"(A a{i} | B b{i} | C c{i})" for i in range(8)),
     "long_negation": f"PATTERN SEQ(A a, !SEQ({', '.join(f'ANY n{i}' for i in range(63))}), B b)",
     "aggregation": "PATTERN SEQ(A a, B b)\nAGG COUNT, SUM(b.price) WITHIN 10 s",

@@ -1,4 +1,4 @@
-"""One Spark session for all tests of this folder."""
+"""One Spark session for all tests of this folder, which run in one process (see tests/conftest.py)."""
 
 from __future__ import annotations
 
@@ -28,10 +28,3 @@ def spark() -> Iterator[SparkSession]:
     session = builder.getOrCreate()
     yield session
     session.stop()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All Spark tests in one process: a session each would take more memory and start-up than it saves."""
-    for item in items:
-        if "spark" in item.nodeid.split("/"):
-            item.add_marker(pytest.mark.xdist_group("spark"))

@@ -185,6 +185,26 @@ def test_names_that_differ_by_case_only(spark: SparkSession) -> None:
     assert ss.query("PATTERN SEQ(A a, B b) WHERE [id] RETURN a.t AS t").run(df, time="t", type="kind").count() == 1
 
 
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("PATTERN SEQ(A a, B b) RETURN a.t AS x, b.t AS X", "`x` and `X`"),
+        ("PATTERN SEQ(A a, B A)", "`a` and `A`"),
+        ("PATTERN SEQ(A a, B Match_Start)", "`match_start` and `Match_Start`"),
+    ],
+)
+def test_output_names_that_differ_by_case_only(spark: SparkSession, query: str, names: str) -> None:
+    df = events(spark, [(1, "A", 5), (2, "B", 5)])
+    with pytest.raises(ss.QueryError, match=rf"(?s)Spark cannot tell the output columns {names} apart.*\^"):
+        ss.query(query).run(df, time="t", type="kind")
+    assert ss.query(query).run_local(df.toArrow(), time="t", type="kind").num_rows == 1
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        assert ss.query(query).run(df, time="t", type="kind").count() == 1
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+
+
 @pytest.mark.parametrize("zone", ["Z", "+05:30", "UTC+2", "Asia/Kolkata"])
 def test_time_zones_of_sessions(spark: SparkSession, zone: str) -> None:
     before = spark.conf.get("spark.sql.session.timeZone")

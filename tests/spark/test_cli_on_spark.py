@@ -61,6 +61,18 @@ def test_times_in_csv_are_read_alike_by_both_engines(tmp_path: Path, zone: str) 
     assert on_spark == run(tmp_path, "--format", "json", "--engine", "local")[0]
 
 
+def test_empty_and_odd_fields_in_csv_are_read_alike_by_both_engines(tmp_path: Path) -> None:
+    rows = '1,A,1,,"",1.5\n2,B,1,NULL,n/a,NaN\n3,A,2,x,y,\n4,B,2," ",-,2.5\n'
+    (tmp_path / "e.csv").write_text(f"ts,kind,id,note,other,x\n{rows}", encoding="utf-8")
+    on_spark, error, code = run(tmp_path, "--format", "json")
+    assert code == 0, error
+    first = json.loads(on_spark.splitlines()[0])
+    assert (first["a"]["note"], first["a"]["other"], first["b"]["note"]) == (None, None, "NULL")
+    assert sorted(on_spark.splitlines()) == sorted(
+        run(tmp_path, "--format", "json", "--engine", "local")[0].splitlines()
+    )
+
+
 def test_a_file_of_another_format(tmp_path: Path) -> None:
     (tmp_path / "e.csv").write_text("no Parquet", encoding="utf-8")
     _, error, code = run(tmp_path, "--input-format", "parquet")

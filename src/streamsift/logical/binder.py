@@ -53,9 +53,13 @@ def bind(
     order: str | None = None,
     case_sensitive: bool = False,
     zone: tzinfo = UTC,
+    distinct_case: bool = True,
 ) -> b.BoundQuery:
-    """What the script means for events of this schema. `zone` is that of a timestamp literal that names none."""
-    return _bound(_structure(script), bind_columns(schema, time, type, order, case_sensitive, zone))
+    """What the script means for events of this schema.
+
+    `zone` is that of a timestamp literal that names none; `distinct_case`: output columns may differ by case only.
+    """
+    return _bound(_structure(script), bind_columns(schema, time, type, order, case_sensitive, zone, distinct_case))
 
 
 @dataclass(slots=True)
@@ -520,13 +524,17 @@ class _Binder:
                 else ((o.name, o.span, "give it another name with AS.") for o in query.output)
             ),
         ]
-        seen = set(given)
+        same = str if self.columns.distinct_case else str.lower
+        seen = {same(name): name for name in given}
         for name, span, hint in written:
             if name in given:
                 raise self._fail(f"an output column called `{name}` is there already", span, hint)
-            if name in seen:
+            other = seen.get(same(name))
+            if other == name:
                 raise self._fail(f"two output columns are called `{name}`", span, hint)
-            seen.add(name)
+            if other is not None:
+                raise self._fail(f"Spark cannot tell the output columns `{other}` and `{name}` apart", span, hint)
+            seen[same(name)] = name
 
     def _check_whole_events(self, query: b.BoundQuery) -> None:
         names = query.schema.names

@@ -140,6 +140,7 @@ class PredicateClass(Enum):
     PAIRWISE = "pairwise"  # the same with another comparison: compared code by code in the kernel
     GENERAL = "general"  # anything else: evaluated over columns of candidate rows
     GROUP = "group"  # mentions an aggregate over a Kleene group: filters finished matches
+    UNIFORM = "uniform"  # a column that all elements of these Kleene variables share: `[attr]` without a single event
     CONSTANT = "constant"  # mentions no variable
 
 

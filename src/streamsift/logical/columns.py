@@ -58,6 +58,7 @@ class Columns:
     binding: Binding
     case_sensitive: bool
     zone: tzinfo = UTC  # of timestamp literals that name none
+    distinct_case: bool = True  # whether output columns may differ by case only
 
     def has_zone(self, name: str) -> bool:
         """Whether a column holds instants, not clock times."""
@@ -93,6 +94,7 @@ def bind_columns(
     order: str | None,
     case_sensitive: bool = False,
     zone: tzinfo = UTC,
+    distinct_case: bool = True,
 ) -> Columns:
     """Checks the caller's `time`, `type` and `order` against the schema."""
     time_column, time_kind = _bound(schema, "time", time, case_sensitive)
@@ -117,7 +119,7 @@ def bind_columns(
                 hint="order events by a number, a string or a time.",
             )
     binding = Binding(time_column, _TIME_KINDS[time_kind], type_column, order_column)
-    return Columns(schema, binding, case_sensitive, zone)
+    return Columns(schema, binding, case_sensitive, zone, distinct_case)
 
 
 def _bound(schema: pa.Schema, role: str, name: str, case_sensitive: bool) -> tuple[str, Kind]:

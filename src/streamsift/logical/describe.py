@@ -133,6 +133,9 @@ def describe_query(query: b.BoundQuery) -> Iterator[str]:
     for predicate in query.predicates:
         owner = f", inside scope {predicate.scope}" if predicate.scope != b.ROOT_SCOPE else ""
         text = describe_expression(predicate.expression, query.variables)
+        if predicate.predicate_class is b.PredicateClass.UNIFORM and isinstance(predicate.expression, b.Column):
+            groups = ", ".join(query.variables[v].name for v in predicate.variables)
+            text = f"one {predicate.expression.name} in {groups}"
         yield f"where {text}  ({predicate.predicate_class.value}{owner})"
     if query.aggregates:
         yield "aggregate " + ", ".join(a.name for a in query.aggregates)

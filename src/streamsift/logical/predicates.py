@@ -59,10 +59,7 @@ class PredicateBinder:
                 return expression
 
     def same_attribute(self, attribute: str, variables: list[int], span: Span, source: str) -> Iterator[Predicate]:
-        """Equal `attribute` for every pair of variables that can see each other.
-
-        Neighbouring pairs say the same where every match binds every variable: equality is transitive.
-        """
+        """Equal `attribute` for every two events of variables that can see each other."""
         column, kind = self.columns.find(attribute, self.scopes.text, span)
         if kind is Kind.OTHER:
             raise QueryError(
@@ -72,12 +69,49 @@ class PredicateBinder:
                 "nested and binary columns are carried through, not compared.",
             )
         slots = self.scopes.slots
-        plain = all(slots[v].scope == ROOT_SCOPE and v not in self.scopes.optional for v in variables)
-        for left, right in pairwise(variables) if plain else combinations(variables, 2):
+        pairs = self._equal_pairs(variables)
+        for left, right in pairs:
             if self.scopes.visible(left, slots[right].scope) or self.scopes.visible(right, slots[left].scope):
                 sides = (Column(left, column, kind, span), Column(right, column, kind, span))
                 text = f"{slots[left].output_name}.{attribute} = {slots[right].output_name}.{attribute}"
                 yield self.piece(Operation("=", sides, Kind.BOOLEAN, span), text, span)
+        positive = [v for v in variables if self._is_group(v)]
+        alone = [positive] if positive and not self._single(variables) else []
+        negated = [[v] for v in variables if slots[v].event.quantifier and slots[v].scope != ROOT_SCOPE]
+        for groups in (*alone, *negated):
+            expression, scope = Column(groups[0], column, kind, span), slots[groups[0]].scope
+            yield Predicate(expression, tuple(sorted(groups)), scope, PredicateClass.UNIFORM, source, span)
+
+    def _equal_pairs(self, variables: list[int]) -> Iterator[tuple[int, int]]:
+        """The pairs that say that all are equal; those that say no more than others do are left out.
+
+        Elements of a group equal to a single event are equal to each other, and to all that equals that event. With
+        no single event, the elements of all groups are held equal by a predicate of their own.
+        """
+        slots = self.scopes.slots
+        if all(slots[v].scope == ROOT_SCOPE and v not in self.scopes.optional for v in variables) and not any(
+            map(self._is_group, variables)
+        ):
+            yield from pairwise(variables)
+            return
+        single = self._single(variables)
+        for left, right in combinations(variables, 2):
+            groups = [v for v in (left, right) if self._is_group(v)]
+            negated = any(slots[v].scope != ROOT_SCOPE for v in (left, right))
+            if len(groups) < 2 and not (groups and negated and single):
+                yield left, right
+
+    def _is_group(self, variable: int) -> bool:
+        slot = self.scopes.slots[variable]
+        return slot.event.quantifier is not None and slot.scope == ROOT_SCOPE
+
+    def _single(self, variables: list[int]) -> bool:
+        """Whether a positive variable that binds one event in every match is among them."""
+        slots = self.scopes.slots
+        return any(
+            slots[v].scope == ROOT_SCOPE and slots[v].event.quantifier is None and v not in self.scopes.optional
+            for v in variables
+        )
 
     def key(self, attribute: str, variables: list[int], span: Span, clause: str) -> Iterator[Predicate]:
         """What PARTITION BY and GROUP BY ask for: `[attribute]`, and no null or NaN where no equality sees to that."""

@@ -20,6 +20,9 @@ def unwrap_single_operands(query: b.BoundQuery) -> b.BoundQuery:
             case b.Sequence() | b.Conjunction() | b.Disjunction():
                 children = tuple(unwrap(child) for child in node.children)
                 alone = len(children) == 1 and isinstance(children[0], _UNWRAPPED[type(node)])
+                # AND orders a Kleene class that is its direct operand, not one inside another operator.
+                if isinstance(children[0], b.Leaf) and query.variables[children[0].variable].quantifier is not None:
+                    alone = False
                 return children[0] if alone else replace(node, children=children)
             case b.Negated() | b.SubPattern():
                 return replace(node, child=unwrap(node.child))

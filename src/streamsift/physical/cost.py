@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
-from math import exp, factorial, inf
+from math import exp, inf, lgamma
 
 from streamsift.physical.choices import Cache, PlanShape
 from streamsift.physical.shapes import Join, Leaf, Tree, forced, is_left_deep, steps_of, units_of
@@ -18,7 +18,7 @@ OPEN_NS, SCAN_NS, BUILD_NS = 40.0, 6.0, 8.0  # the search in any order: per part
 LEFT_OPEN_NS, LEFT_SCAN_NS = 6.0, 2.0  # the search of plain sequences, whose ranges are known beforehand
 BLOCK_NS, BLOCK_OPEN_NS = 60.0, 2e6  # to keep one row of a block; to keep a block at all
 MOST_BLOCK_ROWS = 20_000_000
-MOST_ORDERED_STEPS = 10  # up to here every order of an AND is considered
+MOST_STEPS = 12  # up to here every tree of a SEQ and every order of an AND is considered
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class CostModel:
         for step in others:
             rows *= found.in_window[step]
         if found.ordered:
-            rows /= factorial(len(steps) - 1)
+            rows *= exp(-lgamma(len(steps)))  # divided by (steps - 1)!
         for of in found.equal:
             members = [step for step in steps if any(step in pair for pair in of)]
             for pair in pairwise(members):  # the others follow
@@ -120,6 +120,8 @@ def cheapest(statistics: Statistics, cache: Cache = Cache.AUTO) -> Tree:
     count = len(statistics.counts)
     if not statistics.ordered:
         return _cheapest_order(model, count)
+    if count > MOST_STEPS:
+        return min((forced(shape, range(count)) for shape in (PlanShape.LEFT, PlanShape.RIGHT)), key=model.cost)
     best: dict[tuple[int, int], tuple[float, Tree]] = {}
     for i in range(count):
         best[i, i] = SCAN_NS * statistics.counts[i], Leaf(i)
@@ -138,7 +140,8 @@ def cheapest(statistics: Statistics, cache: Cache = Cache.AUTO) -> Tree:
 
 def _joined(model: CostModel, left: tuple[float, Tree], right: tuple[float, Tree]) -> tuple[float, Tree]:
     """Two parts as one: a leaf extends the other part, a join on the right is a block first."""
-    tree = Join(left[1], right[1])
+    both_leaves = isinstance(left[1], Leaf) and isinstance(right[1], Leaf)
+    tree = Join(left[1], right[1], both_leaves and right[0] < left[0])
     unit = units_of(tree)[-1]
     bound = left[1] if unit is right[1] else right[1]
     total = model.join_cost(steps_of(bound), steps_of(unit))
@@ -155,7 +158,7 @@ def _cheapest_order(model: CostModel, count: int) -> Tree:
     for _ in range(count - 1):
         longer: dict[frozenset[int], tuple[float, Tree]] = {}
         kept = sorted(states.items(), key=lambda item: item[1][0])
-        for steps, (cost, tree) in kept if count <= MOST_ORDERED_STEPS else kept[:1]:
+        for steps, (cost, tree) in kept if count <= MOST_STEPS else kept[:1]:
             for step in sorted(set(range(count)) - steps):
                 total = cost + model.join_cost(tuple(steps), (step,))
                 if steps | {step} not in longer or total < longer[steps | {step}][0]:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_class, describe_expression, describe_query
-from streamsift.physical.definitions import describe_window_pair
-from streamsift.physical.plan import Edge, Limit, Negation, Pair, Plan, RankPlan, Step
+from streamsift.physical.algebra import describe_algebra
+from streamsift.physical.caching import describe_caching
+from streamsift.physical.describe import describe_limit, describe_pair
+from streamsift.physical.describe_joins import describe_joins
+from streamsift.physical.explain_groups import describe_groups
+from streamsift.physical.groups import Groups
+from streamsift.physical.plan import Alternative, DetectPlan, Negation, Plan, RankPlan, Step
 from streamsift.physical.ranking import describe_ranking
 
 
@@ -18,15 +24,18 @@ def explain(
     rules: tuple[str, ...],
     plan: Plan,
     where: Iterable[str] = (),
+    analysed: Iterable[str] = (),
 ) -> str:
-    """All stages; `where` says how the work is spread, which only the caller's engine knows."""
+    """All stages; `where` says how the work is spread and `analysed` what a run built, which only an engine knows."""
     sections = [
         ("Query", text.strip().splitlines()),
         ("Logical", list(describe_query(bound))),
         ("Optimised", _optimised(optimised, rules)),
+        ("Algebra", _algebra(bound, plan.detection if isinstance(plan, RankPlan) else plan)),
         ("Physical", list(_physical(plan))),
         ("Why", list(plan.reasons)),
         ("Where", list(where)),
+        ("Analysed", list(analysed)),
     ]
     return "\n".join("\n".join([title, *(f"  {line}" for line in lines)]) for title, lines in sections if lines)
 
@@ -35,19 +44,58 @@ def _optimised(optimised: b.BoundQuery, rules: tuple[str, ...]) -> list[str]:
     return [f"by {', '.join(rules)}:", *describe_query(optimised)] if rules else ["unchanged"]
 
 
+def _algebra(bound: b.BoundQuery, plan: DetectPlan) -> list[str]:
+    """The algebra knows single events and no windows of definitions: beyond that the plan itself tells all."""
+    has_groups = any(alternative.groups is not None for alternative in plan.alternatives)
+    return [] if has_groups or _has_definitions(bound.pattern) else list(describe_algebra(bound.pattern, plan))
+
+
+def _has_definitions(node: b.Node) -> bool:
+    match node:
+        case b.SubPattern():
+            return True
+        case b.Negated():
+            return _has_definitions(node.child)
+        case b.Sequence() | b.Conjunction() | b.Disjunction():
+            return any(map(_has_definitions, node.children))
+        case _:
+            return False
+
+
 def _physical(plan: Plan) -> Iterator[str]:
     if isinstance(plan, RankPlan):
         yield from describe_ranking(plan)
+        plan = plan.detection
     for number, alternative in enumerate(plan.alternatives, start=1):
-        count = f"{len(alternative.steps)} step{'s' if len(alternative.steps) > 1 else ''}"
+        count = f"{len(alternative.steps)} step{'s' if len(alternative.steps) != 1 else ''}"
         yield f"detect, {count}" if len(plan.alternatives) == 1 else f"alternative {number}: detect, {count}"
         yield from _steps(alternative.query, alternative.steps, alternative.steps, "", 0)
-        yield from _negations(alternative.query, alternative.negations, alternative.steps, "")
+        yield from describe_joins(alternative, plan.choices)
+        own = replace(plan, query=alternative.query)  # with variables for the elements of groups
+        yield from _negations(own, alternative.negations, alternative.steps, "")
+        if alternative.groups is not None:
+            yield from _groups(own, alternative, alternative.groups, "")
     window = plan.query.window
     if window is not None and window.kind is b.WindowKind.COUNT:
         yield "window by row position: every row counts, so no row can be filtered before its position is known"
         if plan.query.binding.order is None:
             yield "warning: rows of equal time have their input order locally and any order on Spark; bind `order`"
+
+
+def _groups(plan: DetectPlan, alternative: Alternative, groups: Groups, indent: str) -> Iterator[str]:
+    """How groups are made, then the negations that they decide, for each choice of empty groups."""
+    query = alternative.query
+    for line in describe_groups(alternative, groups):
+        yield indent + line
+    for decided in groups.decided:
+        empty = [query.variables[g.variable].name for n, g in enumerate(groups.growing) if decided.empty >> n & 1]
+        if len(groups.decided) > 1:
+            yield f"{indent}where {', '.join(empty) or 'no group'} {'are' if len(empty) > 1 else 'is'} empty:"
+        yield from _negations(plan, decided.negations, groups.steps, indent, "all groups are made")
+        for negation in decided.group_negations:
+            limits = (describe_limit(query, limit, groups.steps) for limit in (negation.lower, negation.upper))
+            yield f"{indent}not, {', '.join(limits)}; its groups are made as those of the pattern"
+            yield from _groups(plan, alternative, negation.groups, indent + "  ")
 
 
 def _steps(
@@ -63,36 +111,24 @@ def _steps(
         for expression in step.local:
             yield f"{indent}   filter  {describe_expression(expression, variables)}"
         for pair in step.lookup:
-            yield f"{indent}   lookup  {_pair(pair, query)}"
-        for compared in dict.fromkeys(_pair(pair, query) for pair in step.pairs):
+            yield f"{indent}   lookup  {describe_pair(pair, query)}"
+        for compared in dict.fromkeys(describe_pair(pair, query) for pair in step.pairs):
             yield f"{indent}   compare {compared}"
         for expression in step.filters:
             yield f"{indent}   check   {describe_expression(expression, variables)}"
 
 
 def _negations(
-    query: b.BoundQuery, negations: tuple[Negation, ...], chain: tuple[Step, ...], indent: str
+    plan: DetectPlan, negations: tuple[Negation, ...], chain: tuple[Step, ...], indent: str, decided: str = ""
 ) -> Iterator[str]:
+    query = plan.query
     for negation in negations:
         inside = (*chain, *negation.steps)
-        when = query.variables[chain[negation.ready].variable].name
-        interval = f"{_limit(query, negation.lower, chain)}, {_limit(query, negation.upper, chain)}"
-        how = "ends at the first hit" if negation.is_simple else "occurrences are tested in chunks"
-        yield f"{indent}not, {interval}; decided once {when} is bound; {how}"
+        when = decided or f"{query.variables[chain[negation.ready].variable].name} is bound"
+        interval = f"{describe_limit(query, negation.lower, chain)}, {describe_limit(query, negation.upper, chain)}"
+        yield f"{indent}not, {interval}; decided once {when}; ends at the first hit"
+        yield f"{indent}  {describe_caching(negation, plan.choices.cache, query.variables)}"
+        if negation.needs_arrow:
+            yield f"{indent}  Arrow checks its candidates: the first of each partial match, then twice as many, …"
         yield from _steps(query, negation.steps, inside, indent + "  ", negation.first)
-        yield from _negations(query, negation.negations, inside, indent + "  ")
-
-
-def _limit(query: b.BoundQuery, limit: Limit, chain: tuple[Step, ...]) -> str:
-    names = ", ".join(query.variables[chain[step].variable].name for step in limit.steps)
-    if limit.definition is not None:
-        return f"{limit.edge.value} of {limit.definition}"
-    if limit.edge is Edge.WINDOW_START and query.window is None:
-        return "from the beginning"
-    return f"{limit.edge.value} {names}".rstrip()
-
-
-def _pair(pair: Pair, query: b.BoundQuery) -> str:
-    window = describe_window_pair(pair, query.variables, query.pattern)
-    earlier, this = (describe_expression(side, query.variables) for side in (pair.earlier_side, pair.this_side))
-    return window or f"{earlier} {pair.op} {this}"
+        yield from _negations(plan, negation.negations, inside, indent + "  ")

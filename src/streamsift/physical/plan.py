@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from streamsift.logical.bound import BoundQuery, Expr, Ranking
 from streamsift.physical.choices import Choices
 from streamsift.physical.linear import LinearScore
 from streamsift.physical.monotone import MonotoneObjective
+
+if TYPE_CHECKING:
+    from streamsift.physical.groups import Groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,11 @@ class Step:
     reads: tuple[int, ...] = ()
 
 
+def is_sequence(steps: Sequence[Step], first: int) -> bool:
+    """Whether each of the steps, numbered from `first`, comes after the one before it."""
+    return all(step.after == (number - 1,) for number, step in enumerate(steps[1:], start=first + 1))
+
+
 class Edge(Enum):
     """Where the interval of a negation begins or ends. The value is how explain spells it."""
 
@@ -64,6 +73,7 @@ class Negation:
 
     Its steps are numbered on from those of the pattern around it, `first` being the first: an inner step may refer to
     any step of the patterns that enclose it. `ready` is the outer step after which all that it refers to is bound.
+    `never_cached` says why an answer cannot serve other partial matches; it is empty where one can.
     """
 
     first: int
@@ -72,35 +82,93 @@ class Negation:
     steps: tuple[Step, ...]
     negations: tuple[Negation, ...]
     ready: int
+    never_cached: str = ""
 
     @property
-    def is_simple(self) -> bool:
-        """Whether one search can decide it: no negation inside, no predicate that the kernel cannot test."""
-        return not self.negations and not any(step.filters for step in self.steps)
+    def needs_arrow(self) -> bool:
+        """Whether some predicate inside it, at any depth, is none that a kernel can test."""
+        return any(step.filters for step in self.all_steps())
+
+    @property
+    def first_hit_ends_earliest(self) -> bool:
+        """Whether each step's earliest choice is the best one: its steps depend on each other by order only."""
+        is_free = not self.negations and all(
+            not step.filters and all(pair.earlier < self.first for pair in (*step.lookup, *step.pairs))
+            for step in self.steps
+        )
+        return is_free and is_sequence(self.steps, self.first)
+
+    @property
+    def is_at_an_edge(self) -> bool:
+        """Whether a window bounds it, the statement's or a definition's own, on one side at least."""
+        return self.lower.edge is not Edge.AFTER or self.upper.edge is not Edge.BEFORE
+
+    def crossed(self, around: Sequence[Step], first: int) -> tuple[int, ...]:
+        """The steps of the pattern right around it, numbered from `first`, whose events may lie in its interval."""
+        stop = first + len(around)
+        if not is_sequence(around, first):
+            return tuple(range(first, stop))
+        lower = self.lower.steps if self.lower.edge is Edge.AFTER else ()
+        upper = self.upper.steps if self.upper.edge is Edge.BEFORE else ()
+        after = max((step + 1 for step in lower if step >= first), default=first)
+        before = min((step for step in upper if step >= first), default=stop)
+        return tuple(range(after, before))
+
+    def all_steps(self) -> Iterator[Step]:
+        """Its steps, then those of all negations inside it."""
+        yield from self.steps
+        for inner in self.negations:
+            yield from inner.all_steps()
+
+    def steps_used(self) -> set[int]:
+        """The steps that its bounds and predicates, at any depth, refer to."""
+        used = {*self.lower.steps, *self.upper.steps}
+        for step in self.steps:
+            used |= {pair.earlier for pair in (*step.lookup, *step.pairs)} | set(step.reads)
+        return used.union(*(inner.steps_used() for inner in self.negations))
 
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """One way to match: a choice at every OR. Its steps stand in the order of appearance."""
+    """One way to match: a choice at every OR. Its steps stand in the order of appearance.
+
+    With Kleene variables (`groups`), steps and negations are those of the single events, which are found first.
+    """
 
     query: BoundQuery
     steps: tuple[Step, ...]
     negations: tuple[Negation, ...]
+    groups: Groups | None = None
+
+    @property
+    def variables(self) -> frozenset[int]:
+        """The variables of the query that it binds, negated ones too."""
+        return self.groups.variables if self.groups else frozenset(step.variable for step in self.all_steps())
+
+    @property
+    def least_events(self) -> int:
+        """How many events a match has at least."""
+        return len(self.steps) + (self.groups.least_events if self.groups else 0)
 
     @property
     def is_sequence(self) -> bool:
-        return all(step.after == (number - 1,) for number, step in enumerate(self.steps) if number)
+        return is_sequence(self.steps, 0)
 
     def all_steps(self) -> Iterator[Step]:
-        """The steps, then those of all negations at any depth."""
+        """The steps, then those of Kleene variables, then those of all negations at any depth."""
 
-        def inside(negations: tuple[Negation, ...]) -> Iterator[Step]:
-            for negation in negations:
-                yield from negation.steps
-                yield from inside(negation.negations)
+        def of_groups(groups: Groups) -> Iterator[Step]:
+            yield from groups.own_steps()
+            for negation in groups.negations():
+                yield from negation.all_steps()
+            for grouped in groups.group_negations():
+                yield from of_groups(grouped.groups)
 
         yield from self.steps
-        yield from inside(self.negations)
+        if self.groups is not None:
+            yield from of_groups(self.groups)
+        for negation in self.negations:
+            yield from negation.all_steps()
 
 
 @dataclass(frozen=True, slots=True)

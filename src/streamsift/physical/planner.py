@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain, product
 from math import prod
 
 from streamsift.errors import Span, UnsupportedQuery
+from streamsift.language.syntax import Repeat
 from streamsift.logical import bound as b
-from streamsift.logical.expressions import variables_of
 from streamsift.optimizer.drop_implied_equalities import Side, column_sides
+from streamsift.physical.caching import with_caching
 from streamsift.physical.choices import Choices
-from streamsift.physical.definitions import last_leaves, positive_leaves, upper_edge, window_pairs
-from streamsift.physical.plan import Alternative, DetectPlan, Edge, Limit, Negation, Pair, Plan, Step
+from streamsift.physical.definitions import upper_edge
+from streamsift.physical.explain_groups import group_reasons
+from streamsift.physical.kleene import MOST_NEGATED_EVENTS, group_alternatives
+from streamsift.physical.kleene_forms import leaves
+from streamsift.physical.kleene_query import kleene_query
+from streamsift.physical.plan import Alternative, DetectPlan, Edge, Limit, Plan
 from streamsift.physical.ranking import ranking
+from streamsift.physical.scopes import Scope
 
 DEFAULTS = Choices()
 MOST_ALTERNATIVES = 1_000
-MOST_NEGATED_EVENTS = 62  # the search for them keeps a bit for each in one integer
-_MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def plan(query: b.BoundQuery, choices: Choices = DEFAULTS) -> Plan:
@@ -31,7 +35,7 @@ def plan(query: b.BoundQuery, choices: Choices = DEFAULTS) -> Plan:
 def detection(query: b.BoundQuery, choices: Choices) -> DetectPlan:
     """Detection, left to right, one alternative for each choice at the ORs."""
     _refuse_what_is_not_evaluated(query)
-    alternatives = tuple(_alternative(query, node) for (node,) in or_free_forms(query.pattern))
+    alternatives = tuple(a for (node,) in or_free_forms(query.pattern) for a in _alternatives(query, node))
     keys = _shared_columns(query, alternatives)
     return DetectPlan(query, alternatives, keys, tuple(_reasons(alternatives, keys)), choices)
 
@@ -47,21 +51,22 @@ def _refuse_what_is_not_evaluated(query: b.BoundQuery) -> None:
 
     if query.aggregates:
         raise refuse("aggregation (AGG)", query.aggregates[0].span)
+    groups = next((v.quantifier for v in query.variables if v.quantifier is not None), None)
+    if query.ranking and groups is not None:
+        raise refuse("ranking (PREF) with a Kleene class", groups.span)
 
     def visit(node: b.Node) -> None:
         match node:
-            case b.Leaf():
-                quantifier = query.variables[node.variable].quantifier
-                if quantifier is not None:
-                    raise refuse("a Kleene class (`+`, `*`, `[n]`)", quantifier.span)
             case b.Sequence() | b.Conjunction() | b.Disjunction():
                 for child in node.children:
                     visit(child)
             case b.Negated():
-                if len(positive_leaves(node.child)) > MOST_NEGATED_EVENTS:
+                if len(leaves(node.child)) > MOST_NEGATED_EVENTS:
                     raise refuse(f"a negated sub-pattern of more than {MOST_NEGATED_EVENTS} events", node.span)
                 visit(node.child)
             case b.SubPattern():
+                if groups is not None:
+                    raise refuse(f"the definition `{node.name}` beside a Kleene class", node.span)
                 visit(node.child)
 
     visit(query.pattern)
@@ -94,7 +99,9 @@ def or_free_forms(node: b.Node) -> list[tuple[b.Node, ...]]:
     """The pattern without OR, once for each choice. A form is a tuple: !(x | y) is !x and !y, side by side."""
     match node:
         case b.Disjunction():
-            return [form for child in node.children for form in or_free_forms(child)]
+            # A Kleene class inside an OR is no direct operand of the AND around it.
+            kept = (b.Sequence((c,), c.span) if isinstance(c, b.Leaf) else c for c in node.children)
+            return [form for child in kept for form in or_free_forms(child)]
         case b.Negated():
             return [tuple(replace(node, child=inner) for (inner,) in or_free_forms(node.child))]
         case b.Sequence() | b.Conjunction():
@@ -106,158 +113,17 @@ def or_free_forms(node: b.Node) -> list[tuple[b.Node, ...]]:
             return [(node,)]
 
 
+def _alternatives(query: b.BoundQuery, node: b.Node) -> Iterator[Alternative]:
+    if any(variable.quantifier is not None for variable in query.variables):
+        yield from group_alternatives(kleene_query(query), node)
+    else:
+        yield _alternative(query, node)
+
+
 def _alternative(query: b.BoundQuery, node: b.Node) -> Alternative:
     lower, upper = Limit(Edge.WINDOW_START), Limit(upper_edge(node))
-    steps, negations = _Scope(query, b.ROOT_SCOPE, {}, {}).plan(node, lower, upper)
-    alternative = Alternative(query, steps, negations)
-    last = len(steps) - 1
-    if not alternative.is_sequence:
-        # An event of the match may lie inside a negation's interval, and does not forbid itself: all must be bound.
-        return replace(alternative, negations=tuple(replace(n, ready=last) for n in negations))
-    return alternative
-
-
-@dataclass(slots=True)
-class _Scope:
-    """Plans the positive part of a pattern, or of a negated sub-pattern, and the negations inside it."""
-
-    query: b.BoundQuery
-    scope: int
-    outer: dict[int, int]  # steps of the patterns around, by variable
-    equal: dict[Side, Side]  # a union-find forest: what the patterns around make equal
-
-    def plan(self, node: b.Node, lower: Limit, upper: Limit) -> tuple[tuple[Step, ...], tuple[Negation, ...]]:
-        first = len(self.outer)
-        place = dict(self.outer)
-        for variable in positive_leaves(node):
-            place[variable] = len(place)
-        after: dict[int, tuple[int, ...]] = {}
-        found: list[tuple[b.Negated, Limit, Limit]] = []
-        self._walk(node, (), lower, upper, place, after, found)
-        predicates = self._predicates(place)
-        windows = window_pairs(node, place)
-        steps = tuple(_step(predicates, v, place, after[v], windows.get(v, [])) for v, p in place.items() if p >= first)
-        last = len(place) - 1
-        negations = tuple(self._negation(negated, low, high, place, last) for negated, low, high in found)
-        return steps, negations
-
-    def _predicates(self, place: dict[int, int]) -> list[b.Predicate]:
-        """The scope's own predicates, without equalities that others imply.
-
-        A piece applies only where all its variables are bound: not in the other branch of an OR.
-        """
-        own = [p for p in self.query.predicates if p.scope == self.scope and place.keys() >= set(p.variables)]
-        needed = []
-        for predicate in sorted(own, key=lambda p: max((place[v] for v in p.variables), default=0)):
-            sides = column_sides(predicate)
-            if sides is not None:
-                left, right = self._representative(sides[0]), self._representative(sides[1])
-                if left == right:
-                    continue
-                self.equal[right] = left
-            needed.append(predicate)
-        return needed
-
-    def _representative(self, side: Side) -> Side:
-        while side in self.equal:
-            side = self.equal[side]
-        return side
-
-    def _walk(
-        self,
-        node: b.Node,
-        preceding: tuple[int, ...],
-        lower: Limit,
-        upper: Limit,
-        place: dict[int, int],
-        after: dict[int, tuple[int, ...]],
-        found: list[tuple[b.Negated, Limit, Limit]],
-    ) -> None:
-        """Hands order and bounds down: a component of a SEQ is bounded by its positive neighbours, or inherits."""
-        match node:
-            case b.Leaf():
-                after[node.variable] = preceding
-            case b.Negated():
-                found.append((node, lower, upper))
-            case b.Conjunction():
-                for child in node.children:
-                    self._walk(child, preceding, lower, upper, place, after, found)
-            case b.Sequence():
-                parts = [tuple(place[v] for v in positive_leaves(child)) for child in node.children]
-                lasts = [tuple(place[v] for v in last_leaves(child)) for child in node.children]
-                for number, child in enumerate(node.children):
-                    before = next((p for p in reversed(lasts[:number]) if p), ())
-                    behind = next((p for p in parts[number + 1 :] if p), ())
-                    low = Limit(Edge.AFTER, before) if before else lower
-                    high = Limit(Edge.BEFORE, behind) if behind else upper
-                    self._walk(child, before or preceding, low, high, place, after, found)
-            case b.SubPattern():
-                if node.window is not None:  # its own outermost: its edges are those of its own events and window
-                    own = tuple(place[v] for v in positive_leaves(node.child))
-                    lower = Limit(Edge.WINDOW_START, own, node.name)
-                    upper = Limit(upper_edge(node), own, node.name)
-                self._walk(node.child, preceding, lower, upper, place, after, found)
-
-    def _negation(self, negated: b.Negated, lower: Limit, upper: Limit, place: dict[int, int], last: int) -> Negation:
-        inner = _Scope(self.query, negated.scope, place, dict(self.equal))
-        steps, negations = inner.plan(negated.child, lower, upper)
-        at_an_edge = lower.edge is not Edge.AFTER or upper.edge is not Edge.BEFORE
-        used = {*lower.steps, *upper.steps} | {step for step in _steps_used(steps, negations) if step <= last}
-        return Negation(len(place), lower, upper, steps, negations, last if at_an_edge else max(used))
-
-
-def _steps_used(steps: tuple[Step, ...], negations: tuple[Negation, ...]) -> set[int]:
-    """The steps that predicates and bounds of a sub-pattern refer to."""
-    used: set[int] = set()
-    for step in steps:
-        used |= {pair.earlier for pair in (*step.lookup, *step.pairs)} | set(step.reads)
-    for negation in negations:
-        used |= {*negation.lower.steps, *negation.upper.steps}
-        used |= _steps_used(negation.steps, negation.negations)
-    return used
-
-
-# --- steps -------------------------------------------------------------------------------------------------------
-
-
-def _step(
-    predicates: list[b.Predicate], variable: int, place: dict[int, int], after: tuple[int, ...], windows: list[Pair]
-) -> Step:
-    """The step that binds a variable, with every predicate of its scope that is complete once it is bound."""
-    number = place[variable]
-    local: list[b.Expr] = []
-    equalities: list[Pair] = []
-    pairs: list[Pair] = []
-    filters: list[b.Expr] = []
-    reads: set[int] = set()
-    for predicate in predicates:
-        if max((place[v] for v in predicate.variables), default=0) != number:
-            continue
-        match predicate.predicate_class:
-            case b.PredicateClass.LOCAL | b.PredicateClass.CONSTANT:
-                local.append(predicate.expression)
-            case b.PredicateClass.EQUALITY:
-                equalities.append(_pair(predicate.expression, place))
-            case b.PredicateClass.PAIRWISE:
-                pairs.append(_pair(predicate.expression, place))
-            case _:
-                filters.append(predicate.expression)
-                reads |= {place[v] for v in predicate.variables}
-    # The candidates are looked up by the equalities with one earlier step: the one that has most of them.
-    shared = Counter(pair.earlier for pair in equalities).most_common(1)
-    lookup = tuple(p for p in equalities if shared and p.earlier == shared[0][0])
-    rest = tuple(p for p in equalities if p not in lookup)
-    reads.discard(number)
-    return Step(variable, after, tuple(local), lookup, (*rest, *windows, *pairs), tuple(filters), tuple(sorted(reads)))
-
-
-def _pair(expression: b.Expr, place: dict[int, int]) -> Pair:
-    assert isinstance(expression, b.Operation)
-    left, right = expression.operands
-    (left_variable,), (right_variable,) = variables_of(left), variables_of(right)
-    if place[left_variable] < place[right_variable]:
-        return Pair(place[left_variable], expression.op, left, right)
-    return Pair(place[right_variable], _MIRRORED[expression.op], right, left)
+    steps, negations = Scope(query, b.ROOT_SCOPE, {}, {}).plan(node, lower, upper)
+    return with_caching(Alternative(query, steps, negations))
 
 
 # --- keys --------------------------------------------------------------------------------------------------------
@@ -267,23 +133,43 @@ def _shared_columns(query: b.BoundQuery, alternatives: tuple[Alternative, ...]) 
     """The columns whose equality joins all variables of every alternative: work can be split by them."""
     columns: list[str] = []
     for predicate in query.predicates:
-        sides = column_sides(predicate)
-        if sides is not None and sides[0][1] == sides[1][1] != b.TIME and sides[0][1] not in columns:
-            columns.append(sides[0][1])
+        for _, column in _same_column(predicate):
+            if column != b.TIME and column not in columns:
+                columns.append(column)
     return tuple(c for c in columns if all(_joins_all(query, alternative, c) for alternative in alternatives))
 
 
+def _same_column(predicate: b.Predicate) -> list[Side]:
+    """The variables that a predicate holds equal in a column of one name, with that column."""
+    sides = column_sides(predicate)
+    if sides is not None:
+        return list(sides) if sides[0][1] == sides[1][1] else []
+    match predicate:
+        case b.Predicate(predicate_class=b.PredicateClass.UNIFORM, expression=b.Column(name=name), variables=members):
+            return [(member, name) for member in members]
+    return []
+
+
 def _joins_all(query: b.BoundQuery, alternative: Alternative, column: str) -> bool:
-    variables = {step.variable for step in alternative.all_steps()}
-    links = []
-    for predicate in query.predicates:
-        sides = column_sides(predicate)
-        if sides is not None and {sides[0], sides[1]} <= {(v, column) for v in variables}:
-            links.append({sides[0][0], sides[1][0]})
-    reached = {alternative.steps[0].variable}
-    while more := {v for link in links if reached & link for v in link} - reached:
+    """What equals an event of a `*` variable says nothing where that is empty: only a key of all groups goes on."""
+    sides = {(v, column) for v in alternative.variables}
+    links = [{v for v, _ in found} for p in query.predicates if (found := {*_same_column(p)} & sides)]
+    always = [link - {v for v in link if _may_be_empty(query, v)} for link in links]
+    uniform = [
+        {v for v, _ in found}
+        for p in query.predicates
+        if p.predicate_class is b.PredicateClass.UNIFORM and (found := {*_same_column(p)} & sides)
+    ]
+    reached = {min(alternative.variables, key=lambda v: (_may_be_empty(query, v), v))}
+    while more := {v for link in (*always, *uniform) if reached & link for v in link} - reached:
         reached |= more
-    return reached == variables
+    reached |= {v for link in links if reached & link for v in link}
+    return reached == alternative.variables
+
+
+def _may_be_empty(query: b.BoundQuery, variable: int) -> bool:
+    quantifier = query.variables[variable].quantifier
+    return quantifier is not None and quantifier.repeat is Repeat.ANY_NUMBER
 
 
 def _reasons(alternatives: tuple[Alternative, ...], keys: tuple[str, ...]) -> list[str]:
@@ -291,12 +177,11 @@ def _reasons(alternatives: tuple[Alternative, ...], keys: tuple[str, ...]) -> li
     longest = max(len(alternative.steps) for alternative in alternatives)
     if len(alternatives) > 1:
         reasons.append(f"OR: its {len(alternatives)} choices are found one after the other")
-    if longest > 1:
-        reasons.append("left to right: each step looks ahead from the event before it, within the window of the first")
     if any(alternative.negations for alternative in alternatives):
         reasons.append("negations: outer events first, then a search inside the interval that ends at the first hit")
+    reasons += group_reasons(alternatives)
     if keys:
         reasons.append(f"keyed by {', '.join(keys)}: every variable of a match shares it")
-    elif longest > 1 or any(alternative.negations for alternative in alternatives):
+    elif any(len(alternative.variables) > 1 for alternative in alternatives):
         reasons.append("no key: no column is equal in all variables")
     return reasons

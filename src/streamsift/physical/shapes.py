@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -18,6 +18,7 @@ class Leaf:
 class Join:
     left: Tree
     right: Tree
+    from_right: bool = False  # of two leaves, which is bound first
 
 
 Tree = Leaf | Join
@@ -38,6 +39,8 @@ def units_of(tree: Tree) -> list[Tree]:
     block of sub-matches.
     """
     match tree:
+        case Join(Leaf() as leaf, Leaf() as first, from_right=True):
+            return [first, leaf]
         case Join(left, Leaf() as leaf) | Join(Leaf() as leaf, left):
             return [*units_of(left), leaf]
         case Join(left, right):
@@ -46,22 +49,12 @@ def units_of(tree: Tree) -> list[Tree]:
             return [tree]
 
 
-def prefixes(tree: Tree) -> Iterator[Tree]:
-    """The trees of what is bound after each unit of `units_of`."""
-    match tree:
-        case Join(Leaf(), right) if not isinstance(right, Leaf):
-            yield from prefixes(right)
-        case Join(left, _):
-            yield from prefixes(left)
-    yield tree
-
-
 def forced(shape: PlanShape, steps: Sequence[int]) -> Tree:
     """The tree of a shape over steps in the order of the pattern."""
     leaves: list[Tree] = [Leaf(step) for step in steps]
     match shape:
         case PlanShape.RIGHT:
-            return reduce(lambda right, left: Join(left, right), reversed(leaves))
+            return reduce(lambda right, left: Join(left, right, isinstance(right, Leaf)), reversed(leaves))
         case PlanShape.BUSHY:
             return _balanced(leaves)
         case PlanShape.INNER if len(leaves) > 2:

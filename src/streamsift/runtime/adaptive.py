@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from streamsift.physical.choices import Choices, PlanShape
-from streamsift.physical.cost import CostModel, Statistics, cheapest
+from streamsift.physical.choices import Choices, Condense, PlanShape
+from streamsift.physical.cost import LEFT_OPEN_NS, CostModel, Statistics, cheapest
 from streamsift.physical.plan import Alternative
-from streamsift.physical.shapes import Tree, forced, is_left_deep
+from streamsift.physical.shapes import Leaf, Tree, forced, is_left_deep, steps_of, units_of
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Int32
 from streamsift.runtime.levels import Relations
@@ -24,16 +24,19 @@ from streamsift.runtime.trees import TreeSearch
 SLICE_PLACES = 1 << 17
 SLICE_WINDOWS = 2  # a slice is at least this many windows long: what it reaches beyond its end is built again
 MARGIN = 0.8  # another tree must cost less than this share of the current one
+CONDENSED_PLACES, CONDENSED_WINDOWS = 1 << 12, 4  # slices that are condensed are shorter: lists reach over all of one
+CONDENSE_EVENT_NS, CONDENSE_ENTRY_NS = 250.0, 3.0  # to group an event; to look at an entry for the list of a group
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Which tree found the matches that start in [low, high), and what was expected of it."""
+    """Which tree found the matches that start in a part of a slice, what was expected of it, and what it built."""
 
-    low: int
-    high: int
     tree: Tree
-    statistics: Statistics
+    condensed: bool
+    statistics: Statistics  # of the slice
+    share: float  # of the slice
+    rows: dict[frozenset[int], int]  # by the steps of a node; empty for the search of plain sequences
 
 
 class AdaptiveSearch:
@@ -69,23 +72,70 @@ class AdaptiveSearch:
         for low, high in self._slices():
             statistics = self.measure.slice(low, high)
             tree = self._tree(statistics, tree)
-            self.log.append(Chosen(low, high, tree, statistics))
-            if self.left is not None and is_left_deep(tree):
-                yield from self.left(low, high)
-            else:
-                for places in self.search.matches(tree, low, high):
-                    allowed = places if self.allowed is None else self.allowed(places)
-                    yield self.events.rows_at(allowed)
+            for start, stop in self._parts(tree, low, high):
+                share = (stop - start) / (high - low)
+                condensed = self._condense(tree, statistics, (start, stop), share)
+                yield from self._found(tree, start, stop, condensed)
+                self.log.append(Chosen(tree, condensed, statistics, share, self._rows_built()))
+
+    def _found(self, tree: Tree, low: int, high: int, condensed: bool) -> Iterator[Int32]:
+        if self.left is not None and is_left_deep(tree) and not condensed:
+            yield from self.left(low, high)
+            return
+        for places in self.search.matches(tree, low, high, condensed=condensed):
+            yield self.events.rows_at(places if self.allowed is None else self.allowed(places))
+
+    def _rows_built(self) -> dict[frozenset[int], int]:
+        """What the search built since it was asked last."""
+        built = dict(self.search.rows) if "search" in self.__dict__ else {}
+        if built:
+            self.search.rows.clear()
+        return built
 
     def _tree(self, statistics: Statistics, current: Tree | None) -> Tree:
         count = len(statistics.counts)
         if self.choices.plan is not PlanShape.AUTO:
-            return forced(self.choices.plan, range(count))
+            # The halves of an AND may overlap in time: it is bound event by event.
+            is_bushy_and = self.choices.plan is PlanShape.BUSHY and not statistics.ordered
+            return forced(PlanShape.LEFT if is_bushy_and else self.choices.plan, range(count))
         best = cheapest(statistics, self.choices.cache)
         if current is None:
             return best
         model = CostModel(statistics)
         return best if model.cost(best) < MARGIN * model.cost(current) else current
+
+    def _can_condense(self, tree: Tree) -> bool:
+        """There must be something to compare, in a sequence bound event by event."""
+        related = bool(self.relations.equal or self.relations.comparisons)
+        linear = all(isinstance(unit, Leaf) for unit in units_of(tree))
+        is_open = self.choices.condense is not Condense.OFF
+        return is_open and related and linear and self.alternative.is_sequence and len(self.alternative.steps) > 1
+
+    def _parts(self, tree: Tree, low: int, high: int) -> Iterator[tuple[int, int]]:
+        size = high - low
+        if self._can_condense(tree) and self.events.window is not None:
+            size = min(size, max(CONDENSED_PLACES, int(CONDENSED_WINDOWS * self.measure.width())))
+        for start in range(low, high, size):
+            yield start, min(high, start + size)
+
+    def _condense(self, tree: Tree, statistics: Statistics, part: tuple[int, int], share: float) -> bool:
+        """Whether a part of a slice is condensed: the comparisons it saves must cost more than making the groups.
+
+        Condensing that began goes on until it no longer pays; it begins where it pays twice.
+        """
+        if not self._can_condense(tree):
+            return False
+        if self.choices.condense is Condense.ON:
+            return True
+        model = CostModel(statistics)
+        saved = share * (model.cost(tree) - LEFT_OPEN_NS * model.rows(steps_of(tree)))
+        was_condensed = bool(self.log) and self.log[-1].condensed
+        events = share * sum(statistics.counts)
+        allowed = saved if was_condensed else saved / 2
+        if CONDENSE_EVENT_NS * events > allowed:
+            return False
+        entries = self.search.entries_to_condense(tree, *part)
+        return CONDENSE_EVENT_NS * events + CONDENSE_ENTRY_NS * entries < allowed
 
     def _slices(self) -> Iterator[tuple[int, int]]:
         """A sequence is cut where there is a window; other patterns and windows are one slice."""

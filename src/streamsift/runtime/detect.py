@@ -21,7 +21,10 @@ from streamsift.runtime.buffers import Packed, pack
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.evaluate import Rows, mask
 from streamsift.runtime.events import Events
+from streamsift.runtime.group_matches import GroupMatches
+from streamsift.runtime.group_output import group_batches
 from streamsift.runtime.kernels import Bool, Int32
+from streamsift.runtime.kleene import GroupSearch
 from streamsift.runtime.nested import NestedSearch
 from streamsift.runtime.output import known_columns, match_schema, result_batches
 from streamsift.runtime.search import CURSOR_FIELDS, DONE, extend
@@ -43,9 +46,33 @@ def detect(plan: DetectPlan, events: Events) -> Iterator[pa.RecordBatch]:
     """The matches as result rows, in batches."""
     schema = match_schema(plan.query)
     for alternative in plan.alternatives:
+        if alternative.groups is not None:
+            for found in group_matches(alternative, events, plan.choices):
+                yield from group_batches(alternative, schema, events, found)
+            continue
         known = known_columns(alternative, CHUNK_MATCHES)
         for rows in match_rows(alternative, events, plan.choices):
             yield from result_batches(alternative, schema, events, known, rows)
+
+
+def group_matches(
+    plan: Alternative, events: Events, choices: Choices = DEFAULTS, chunk: int = CHUNK_MATCHES
+) -> Iterator[GroupMatches]:
+    """The matches of an alternative with Kleene variables, in chunks: single events first, then their groups."""
+    assert plan.groups is not None
+    search = GroupSearch(plan.query, plan.groups, events, chunk, choices.cache)
+    return search.matches(_anchors(plan, events, choices, chunk))
+
+
+def _anchors(plan: Alternative, events: Events, choices: Choices, chunk: int) -> Iterator[Int32]:
+    """The places of the single events; one match of none where there are only groups."""
+    if not plan.steps:
+        yield np.empty((0, 1), np.int32)
+        return
+    place_of = np.empty(events.columns.table.num_rows, np.int32)
+    place_of[events.rows] = np.arange(events.rows.size, dtype=np.int32)
+    for rows in match_rows(plan, events, choices, chunk):
+        yield place_of[rows]
 
 
 def match_rows(
@@ -69,14 +96,14 @@ def _chunks(plan: Alternative, events: Events, choices: Choices, chunk: int) -> 
     The tree that looks ahead from the first event has a search of its own, for plain sequences.
     """
     if plan.negations and choices.plan in (PlanShape.AUTO, PlanShape.LEFT):
-        for found in NestedSearch(plan, events, chunk).matches():
+        for found in NestedSearch(plan, events, chunk, choices.cache).matches():
             yield events.rows[found]
         return
     places = candidates(Alternative(plan.query, plan.steps, ()), events)
     if events.width < 0 or not all(part.size for part in places):
         return
     if plan.negations:
-        nested = NestedSearch(plan, events, chunk)
+        nested = NestedSearch(plan, events, chunk, choices.cache)
         yield from AdaptiveSearch(plan, events, places, choices, chunk, allowed=nested.allowed).matches()
     elif not plan.is_sequence:
         yield from AdaptiveSearch(plan, events, places, choices, chunk).matches()

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streamsift.errors import BadInputError, UnsupportedQuery, render
+from streamsift.errors import BadInputError, render
 from streamsift.logical.bound import Column, Constant, Expr, GroupAggregate, Kind, Operation
 from streamsift.runtime.arithmetic import BINARY, UNARY, Overflow, arithmetic
 from streamsift.runtime.compare import ARROW, compare
@@ -43,11 +43,15 @@ MANY_ITEMS = 4  # from here on a set lookup beats one comparison per item of IN
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """n rows to evaluate over: `column(variable, name)` gives their values; `text` is the query's, for messages."""
+    """n rows to evaluate over: `column(variable, name)` gives their values; `text` is the query's, for messages.
+
+    `group` gives the aggregates of groups, where there are any.
+    """
 
     column: Provider
     length: int
     text: str
+    group: Callable[[GroupAggregate], pa.Array] | None = None
 
 
 def evaluate(expression: Expr, rows: Rows) -> pa.Array:
@@ -55,7 +59,17 @@ def evaluate(expression: Expr, rows: Rows) -> pa.Array:
     if isinstance(expression, Column) and expression.kind in (Kind.OTHER, Kind.DATE):
         # Carried through as it is.
         return rows.column(expression.variable, expression.name)
+    if isinstance(expression, GroupAggregate) and expression.kind in (Kind.OTHER, Kind.DATE):
+        return _group_value(expression, rows)
     return spread(_value(expression, rows), rows.length)
+
+
+def _group_value(expression: GroupAggregate, rows: Rows) -> pa.Array:
+    assert rows.group is not None, "aggregates over groups are evaluated over matches only"
+    try:
+        return rows.group(expression)
+    except Overflow as error:
+        raise _bad_value(str(error), expression, rows) from error
 
 
 def mask(expression: Expr, rows: Rows) -> Bool:
@@ -79,7 +93,7 @@ def _value(expression: Expr, rows: Rows) -> Value:
         case Constant(value=value):
             return constant_value(value)
         case GroupAggregate():
-            raise UnsupportedQuery("Aggregates over a group are not evaluated here", rows.text, expression.span)
+            return column_value(_group_value(expression, rows))
         case Operation(op=op, operands=operands):
             values = [_value(operand, rows) for operand in operands]
             return _operation(op, values, expression, rows)

@@ -27,16 +27,30 @@ from streamsift.runtime.kernels import UNKNOWN, Int32, Int64
 
 Side = tuple[int, Expr]  # a step, and what a comparison reads of its event
 Comparison = tuple[Side, str, Side]
+Lookup = tuple[tuple[Side, Side], ...]  # equalities of ONE bound step with ONE step of a part: bound side first
+MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 @dataclass(frozen=True, slots=True)
 class Linked:
     """How one part of the pattern is tied to those before it."""
 
-    lookup: tuple[tuple[Side, Side], ...]  # equalities of ONE bound step with ONE step of the part: bound side first
+    lookup: Lookup
     comparisons: tuple[Comparison, ...]
     lower: tuple[int, ...]  # bound steps that come before the part
     upper: tuple[int, ...]  # bound steps that come after it
+
+
+@dataclass(frozen=True, slots=True)
+class Condensed:
+    """A level whose comparisons with one earlier step are made: lists of what may follow each group of its events."""
+
+    places: Int32  # list after list, or all events that may be bound if there is no partner
+    offsets: Int64  # where the list of each group starts; one more for the end
+    links: Int32  # by place, counted from the slice's first: the group of the partner's event, -1 for none
+    partner: int  # the earlier step; -1: none
+    comparisons: tuple[Comparison, ...]  # what is left to compare
+    degree: float  # groups that were compared, as a share of the events: the condensation degree of both sides
 
 
 class Relations:
@@ -104,15 +118,21 @@ class Packing:
     def __init__(self, alternative: Alternative, events: Events, places: Sequence[Int32], relations: Relations) -> None:
         self.alternative, self.events, self.places, self.relations = alternative, events, places, relations
         self._columns: dict[Comparison, tuple[Int64, Int64]] = {}
-        self._groups: dict[tuple[tuple[Side, Side], ...], tuple[Int32, Int32, int]] = {}
+        self._groups: dict[Lookup, tuple[Int32, Int32, int]] = {}
 
     def levels(
-        self, units: Sequence[Tree], blocks: dict[Tree, Int32], owner: int | None, low: int, high: int
+        self,
+        units: Sequence[Tree],
+        blocks: dict[Tree, Int32],
+        owner: int | None,
+        low: int,
+        high: int,
+        condensed: Sequence[Condensed] = (),
     ) -> tuple[Levels, list[Int32]]:
         """The levels of the units for events at places [low, high), and for each block the order of its entries.
 
         `blocks` has the members [steps, entries] of each unit that is no leaf, by ascending first place. `owner` is
-        the step whose level limits where a match may start.
+        the step whose level limits where a match may start. `condensed` has the levels that are condensed: all or none.
         """
         table = np.full((len(units), joins.LEVEL_FIELDS), -1, np.int64)
         steps, bounds, offsets, links, places, index = (Parts([]) for _ in range(6))
@@ -121,11 +141,16 @@ class Packing:
         orders: list[Int32] = []
         bound: list[int] = []
         block_base = 0
-        for row, unit in zip(table, units, strict=True):
+        for number, (row, unit) in enumerate(zip(table, units, strict=True)):
             part = steps_of(unit)
             linked = self.relations.link(bound, part)
-            entries = self._entries(unit, blocks, low, high)
-            order = self._lookup(row, part, linked, entries, (low, high), offsets, links)
+            if condensed:
+                comparisons, order = condensed[number].comparisons, None
+                entries = condensed[number].places[None, :]
+                self._follow(row, condensed[number], offsets, links)
+            else:
+                comparisons, entries = linked.comparisons, self._entries(unit, blocks, low, high)
+                order = self._lookup(row, part, linked, entries, (low, high), offsets, links)
             if isinstance(unit, Leaf):
                 row[joins.IS_BLOCK] = 0
                 row[joins.ENTRIES_BASE] = places.add(entries[0] if order is None else entries[0][order])
@@ -134,7 +159,7 @@ class Packing:
                 row[joins.ENTRIES_BASE] = block_base
                 orders.append(np.arange(entries.shape[1], dtype=np.int32) if order is None else order)
                 block_base += orders[-1].size
-            if not linked.lookup:
+            if row[joins.LINK_STEP] < 0:
                 _index(row, entries[int(np.argmin(part))], index)
             row[joins.STEPS_START] = steps.add(np.array(part, np.int64))
             row[joins.STEPS_STOP] = steps.size
@@ -143,7 +168,7 @@ class Packing:
             bounds.add(np.array(linked.upper, np.int64))
             row[joins.UPPER_STOP] = bounds.size
             row[joins.PAIRS_START] = len(pairs)
-            for comparison in linked.comparisons:
+            for comparison in comparisons:
                 pairs.append((comparison[0][0], OPERATORS[comparison[1]], comparison[2][0]))
                 sides += (side[low:high] for side in self.coded(comparison))
             row[joins.PAIRS_STOP] = len(pairs)
@@ -185,7 +210,7 @@ class Packing:
         if not linked.lookup:
             row[joins.OFFSETS_BASE] = offsets.add(np.array([0, entries.shape[1]], np.int64))
             return None
-        of_bound, of_own, groups = self._group(linked.lookup)
+        of_bound, of_own, groups = self.group(linked.lookup)
         own = entries[list(part).index(linked.lookup[0][1][0])]
         starts, order = kernels.group_entries(of_own[own], groups)
         row[joins.OFFSETS_BASE] = offsets.add(starts)
@@ -193,7 +218,14 @@ class Packing:
         row[joins.LINK_BASE] = links.add(of_bound[slice(*within)])
         return order
 
-    def _group(self, lookup: tuple[tuple[Side, Side], ...]) -> tuple[Int32, Int32, int]:
+    @staticmethod
+    def _follow(row: Int64, level: Condensed, offsets: Parts, links: Parts) -> None:
+        if level.partner >= 0:
+            row[joins.OFFSETS_BASE] = offsets.add(level.offsets)
+            row[joins.LINK_STEP] = level.partner
+            row[joins.LINK_BASE] = links.add(level.links)
+
+    def group(self, lookup: Lookup) -> tuple[Int32, Int32, int]:
         """By place, the group of the bound side and that of the own side; -1 for none."""
         if lookup not in self._groups:
             both = [[self._values(known), self._values(own)] for known, own in lookup]

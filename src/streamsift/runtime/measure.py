@@ -96,7 +96,11 @@ class Measure:
             evaluate(side, step_rows(self.alternative, self.events, self.events.rows_at(places)))
             for (_, side), places in zip((comparison[0], comparison[2]), pairs, strict=True)
         )
-        share = float(np.mean(_holds(OPERATORS[op], *codes(list(sides)))))
+        left_codes, right_codes = codes(list(sides))
+        if op == "=":
+            share = _equal_share(left_codes, right_codes)
+        else:
+            share = float(np.mean(_holds(OPERATORS[op], left_codes, right_codes)))
         key = (min(left, right), max(left, right))
         found[key] = found.get(key, 1.0) * max(share, LEAST)
 
@@ -118,6 +122,13 @@ class Measure:
         spread = (np.arange(chosen.size) * 0.6180339887498949) % 1.0
         partners = others[begin + ((end - begin) * spread).astype(np.int64)]
         return (chosen, partners) if left == first else (partners, chosen)
+
+
+def _equal_share(left: Int64, right: Int64) -> float:
+    """The share of all pairs of the two samples that are equal: there are many more of these than of samples."""
+    values, inverse = np.unique(np.concatenate([left, right]), return_inverse=True)
+    of_left, of_right = (np.bincount(part, minlength=values.size) for part in np.split(inverse, [left.size]))
+    return float((of_left * of_right)[values != UNKNOWN].sum() / (left.size * right.size))
 
 
 def _holds(operator: int, left: Int64, right: Int64) -> Bool:

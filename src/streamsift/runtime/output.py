@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from streamsift.logical.bound import TIME, BoundQuery, ClassRule, Column, Computed, Kind, TimeKind, WholeEvent
 from streamsift.physical.plan import Alternative, Pair
+from streamsift.runtime.aggregates import empty_aggregate
 from streamsift.runtime.columns import Columns, take
 from streamsift.runtime.evaluate import Rows, evaluate
 from streamsift.runtime.events import TEXT_TIME, Events
@@ -31,12 +32,14 @@ class Known:
 def match_schema(query: BoundQuery) -> pa.Schema:
     """The schema of matches, the same for every input, empty ones too."""
     empty = Columns(query.schema.empty_table()).with_array(TIME, pa.array([], time_type(query)))
-    rows = Rows(lambda _, name: empty.whole(name), 0, query.text)
+    rows = Rows(lambda _, name: empty.whole(name), 0, query.text, lambda group: empty_aggregate(group, empty))
     fields = []
     for item in query.output:
         match item:
-            case WholeEvent(name=name):
-                fields.append(pa.field(name, event_type(query.schema)))
+            case WholeEvent(variable=variable, name=name):
+                event = event_type(query.schema)
+                is_group = query.variables[variable].quantifier is not None
+                fields.append(pa.field(name, pa.list_(event) if is_group else event))
             case Computed(expression=Column(name=column), name=name) if column == TIME:
                 fields.append(pa.field(name, time_type(query)))
             case Computed(expression=Column(name=column), name=name) if column in query.schema.names:

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from streamsift.runtime.elements import first_from
 from streamsift.runtime.kernels import Bool, Float64, Int32, Int64
 from streamsift.runtime.path_graph import Graph, best_in
 from streamsift.runtime.path_heap import Heap, grown, heap_pop, heap_push, longer
-from streamsift.runtime.ranges import first_from
 from streamsift.runtime.search import holds
 
 EARLIER, THIS, OPERATOR, PAIR_FIELDS = range(4)  # columns of Roots.pairs

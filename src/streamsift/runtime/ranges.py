@@ -1,7 +1,8 @@
-"""Partial matches and intervals in, extended matches or the mere existence of one out: the search inside bounds.
+"""What the nested search reads and writes: a pattern with its negations, the stream, answers kept, states of searches.
 
 All events are places in the stream. An interval is [low, high) in places, and [least, most] in window positions, which
-differ from places only for count windows within partitions.
+differ from places only for count windows within partitions. The steps of a pattern and of the negations inside it are
+numbered along the path from the pattern down: a negation's steps go on from those of the pattern around it.
 """
 
 from __future__ import annotations
@@ -9,184 +10,89 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from streamsift.runtime.kernels import Bool, Int32, Int64
-from streamsift.runtime.search import holds
+from streamsift.runtime.kernels import Int32, Int64
 
-NEXT_PARTIAL, NEXT_ENTRY, CURSOR_FIELDS = range(3)
-# Columns of Candidates.steps.
-PLACES_BASE, OFFSETS_BASE, LINK_BASE, LINK_STEP, PAIRS_START, PAIRS_STOP, AFTER, STEP_FIELDS = range(8)
-# Columns of Candidates.pairs.
+# Columns of Tree.nodes: the pattern is node 0, the others are negations.
+FIRST, COUNT, STEPS, CHILDREN_START, CHILDREN_STOP, READY, CONFLICTS = range(7)
+LOWER_START, LOWER_STOP, UPPER_START, UPPER_STOP, LOWER_EDGE, UPPER_EDGE = range(7, 13)
+NEEDS_ARROW, EARLIEST, RING_BASE, RING_MASK, READS_START, READS_STOP, OWN_WINDOW, NODE_FIELDS = range(13, 21)
+# Values of LOWER_EDGE and UPPER_EDGE: the steps in LOWER_START:LOWER_STOP of Tree.numbers, or an edge of the window.
+BY_STEPS, BY_WINDOW, BY_MATCH, BY_OWN_WINDOW, BY_OWN_END = range(5)  # OWN: of the definition whose steps are listed
+# Columns of Tree.steps.
+NUMBER, OFFSETS_BASE, LINK_BASE, LINK_STEP, PAIRS_START, PAIRS_STOP, AFTER_START, AFTER_STOP = range(8)
+ORDER, OTHERS_START, OTHERS_STOP, GUARDED, FILTERED, FILTER_READS, STEP_FIELDS = range(8, 15)
+# Columns of Tree.pairs and of Tree.reads.
 EARLIER, OPERATOR, PAIR_FIELDS = range(3)
+READ_STEP, READ_BASE, READ_FIELDS = range(3)
+# Fields of Frames.marks, for each step that is bound or being bound.
+EVENT, ENTRY, STOP, REASONS, HIGH, LEAST, MOST, ANSWERS, PENDING = range(9)
+# More of them, at a negation's first step: its interval, the upper bound before it was widened, its entry in the ring.
+LOW, ASKED_HIGH, KEPT, MARK_FIELDS = range(9, 13)
+# Fields of Frames.levels.
+NODE, STEP, CHILD, LEVEL_FIELDS = range(4)
+# Fields of Frames.status.
+LEVEL, PHASE, NEXT_PARTIAL, ONE_NEGATION, AHEAD, STATUS_FIELDS = range(6)
+NO_LIMIT = np.iinfo(np.int32).max
 
 
-class Candidates(NamedTuple):
-    """The events that some steps may bind, packed. The places of a step ascend within each of its lookup groups."""
+class Tree(NamedTuple):
+    """A pattern and its negations, and the events that their steps may bind, packed.
 
-    steps: Int64  # [steps, STEP_FIELDS]; AFTER is a bit mask of steps of the same packing
-    places: Int32  # PLACES_BASE + entry
-    offsets: Int64  # OFFSETS_BASE + group: where the group's entries start; one more for the end
+    The places of a step ascend within each of its lookup groups.
+    """
+
+    nodes: Int64  # [nodes, NODE_FIELDS]; the children of a node are neighbours
+    steps: Int64  # [steps, STEP_FIELDS]; ORDER: bits of all steps of the node that come before this one
+    numbers: Int64  # lists of step numbers; OTHERS: steps that could bind the same event
+    places: Int32  # the candidates of all steps
+    offsets: Int64  # OFFSETS_BASE + group: where the group's candidates start in `places`; one more for the end
+    hints: Int64  # [offsets] where the last search in a group ended
     links: Int32  # LINK_BASE + place of the event of LINK_STEP: its group, -1 for none
     pairs: Int64  # [pairs, PAIR_FIELDS]
     codes: Int64  # [2 * pairs, places] the two sides of each pair
-    positions: Int32  # [places] window positions
-    place_after: Int32  # [places] the first place that is later than this one
+    reads: Int64  # [reads, READ_FIELDS] what the answer of a negation depends on, besides its interval
+    values: Int32  # READ_BASE + place of the event of READ_STEP: equal for equal values, -1 where unknown
 
 
-class Interval(NamedTuple):
-    """Where each partial match may be extended; all [partials]."""
+class Stream(NamedTuple):
+    """What intervals are computed from; arrays are [places]."""
 
-    low: Int32
-    high: Int32
-    least: Int32
-    most: Int32
-
-
-@njit(cache=True, nogil=True)
-def first_from(places: Int32, start: int, stop: int, low: int) -> int:
-    """The first i in [start, stop) with places[i] >= low, or stop."""
-    while start < stop:
-        middle = (start + stop) >> 1
-        if places[middle] < low:
-            start = middle + 1
-        else:
-            stop = middle
-    return start
+    place_after: Int32  # the first place later than this one
+    place_since: Int32  # the first place of the same time
+    positions: Int32  # window positions: the places themselves, but for count windows within partitions
+    window_low: Int32  # the first place in one window with this one, as its last event
+    window_high: Int32  # the last place in one window with this one, as its first event
+    rows_in_partition: int  # the length of a count window within partitions, else 0
+    widest_window: int  # the most places that one window holds
+    own_windows: Int32  # [2 * definitions, places] the first and the last place in one window of a definition with this
 
 
-@njit(cache=True, nogil=True)
-def extend_one(
-    candidates: Candidates, interval: Interval, partials: Int32, cursor: Int64, out: Int32, origins: Int32
-) -> int:
-    """Extends partial matches [k, P] by step 0 of the packing; returns how many it wrote to out [k + 1, C].
+class Ring(NamedTuple):
+    """Answers of negations, kept for later questions. RING_BASE of a negation is where its own entries begin.
 
-    origins [C] says which partial each extends. When `out` is full the search stops with its state in the cursor; it is
-    done when cursor[NEXT_PARTIAL] == P.
+    An answer depends on the interval and on the outer values that the negation reads. For each start of an interval and
+    these values two ends are kept: from which on the sub-pattern is known to occur (hits), and up to which it is known
+    not to (misses). So one entry answers most questions about its start, whatever their end. It goes beyond section 5
+    of "Processing Nested Complex Sequence Pattern Queries over Event Streams", which keeps neither negated nor
+    correlated sub-patterns.
+
+    Contract: the slot of an entry follows from its start, modulo the size, which is at least the events of a window:
+    what falls behind the window is overwritten, and memory is bounded. A slot that another key takes is lost, never
+    mistaken for it.
     """
-    step = candidates.steps[0]
-    bound, count = partials.shape[0], 0
-    partial, entry = cursor[NEXT_PARTIAL], cursor[NEXT_ENTRY]
-    while partial < partials.shape[1]:
-        group = 0 if step[LINK_STEP] < 0 else candidates.links[step[LINK_BASE] + partials[step[LINK_STEP], partial]]
-        if group >= 0:
-            stop = candidates.offsets[step[OFFSETS_BASE] + group + 1]
-            if entry < 0:
-                start = candidates.offsets[step[OFFSETS_BASE] + group]
-                entry = first_from(candidates.places, start, stop, interval.low[partial])
-            while entry < stop and candidates.places[entry] < interval.high[partial]:
-                place = candidates.places[entry]
-                position = candidates.positions[place]
-                fits = interval.least[partial] <= position <= interval.most[partial]
-                for other in range(bound):
-                    fits = fits and partials[other, partial] != place
-                if fits:
-                    for number in range(step[PAIRS_START], step[PAIRS_STOP]):
-                        earlier = partials[candidates.pairs[number, EARLIER], partial]
-                        left, right = candidates.codes[2 * number, earlier], candidates.codes[2 * number + 1, place]
-                        if not holds(candidates.pairs[number, OPERATOR], left, right):
-                            fits = False
-                            break
-                if fits:
-                    if count == out.shape[1]:
-                        cursor[NEXT_PARTIAL], cursor[NEXT_ENTRY] = partial, entry
-                        return count
-                    for other in range(bound):
-                        out[other, count] = partials[other, partial]
-                    out[bound, count] = place
-                    origins[count] = partial
-                    count += 1
-                entry += 1
-        partial += 1
-        entry = -1
-    cursor[NEXT_PARTIAL], cursor[NEXT_ENTRY] = partial, -1
-    return count
+
+    keys: Int32  # [entries, 1 + reads] the start of the interval, then the values; -1 in an empty one
+    hits: Int32  # [entries] there is an occurrence in [start, end) for every end from this one on
+    misses: Int32  # [entries] there is none for any end up to this one
+    asked: Int64  # [nodes] questions
+    answered: Int64  # [nodes] those that needed no search
+    least_answered: float  # the share below which a ring is given up after its trial
 
 
-@njit(cache=True, nogil=True)
-def exists(candidates: Candidates, interval: Interval, partials: Int32, found: Bool) -> None:
-    """For each partial [k, P] whether some assignment of all steps lies in its interval; stops at the first.
+class Frames(NamedTuple):
+    """The states of searches, one frame for each that is under way."""
 
-    Depth first, earliest events first, with conflict-directed backjumping ("Hybrid algorithms for the constraint
-    satisfaction problem", Prosser, 1993). conflicts[d] has a bit for each step whose other choice could help step d.
-    A later choice of an earlier step only narrows what is left, so order alone is no conflict; but an earlier choice of it
-    would widen that, so whatever kept it from being earlier is one.
-    """
-    steps = candidates.steps.shape[0]
-    bound = partials.shape[0]
-    chosen = np.zeros(steps, np.int64)
-    entries = np.zeros(steps, np.int64)
-    stops = np.zeros(steps, np.int64)
-    conflicts = np.zeros(steps, np.int64)
-    for partial in range(partials.shape[1]):
-        depth, fresh = 0, True
-        found[partial] = False
-        high = interval.high[partial]
-        while True:
-            step = candidates.steps[depth]
-            if fresh:
-                conflicts[depth] = 0
-                group = 0
-                if step[LINK_STEP] >= bound:
-                    group = candidates.links[step[LINK_BASE] + chosen[step[LINK_STEP] - bound]]
-                    conflicts[depth] = 1 << (step[LINK_STEP] - bound)
-                elif step[LINK_STEP] >= 0:
-                    group = candidates.links[step[LINK_BASE] + partials[step[LINK_STEP], partial]]
-                low = interval.low[partial]
-                for other in range(depth):
-                    if step[AFTER] >> other & 1:
-                        low = max(low, candidates.place_after[chosen[other]])
-                entries[depth] = stops[depth] = 0
-                if group >= 0:
-                    start = candidates.offsets[step[OFFSETS_BASE] + group]
-                    stops[depth] = candidates.offsets[step[OFFSETS_BASE] + group + 1]
-                    entries[depth] = first_from(candidates.places, start, stops[depth], low)
-            taken = False
-            while not taken and entries[depth] < stops[depth]:
-                place = candidates.places[entries[depth]]
-                if place >= high:
-                    break
-                entries[depth] += 1
-                position = candidates.positions[place]
-                if position < interval.least[partial] or position > interval.most[partial]:
-                    continue
-                taken = True
-                for other in range(bound):
-                    if partials[other, partial] == place:
-                        taken = False
-                for other in range(depth):
-                    if chosen[other] == place:
-                        conflicts[depth] |= 1 << other
-                        taken = False
-                for number in range(step[PAIRS_START], step[PAIRS_STOP]):
-                    if not taken:
-                        break
-                    earlier = candidates.pairs[number, EARLIER]
-                    event = chosen[earlier - bound] if earlier >= bound else partials[earlier, partial]
-                    left, right = candidates.codes[2 * number, event], candidates.codes[2 * number + 1, place]
-                    if not holds(candidates.pairs[number, OPERATOR], left, right):
-                        if earlier >= bound:
-                            conflicts[depth] |= 1 << (earlier - bound)
-                        taken = False
-                if taken:
-                    chosen[depth] = place
-            if taken and depth == steps - 1:
-                found[partial] = True
-                break
-            if taken:
-                depth += 1
-                fresh = True
-                continue
-            reasons, before = conflicts[depth], step[AFTER]
-            for other in range(depth - 1, -1, -1):
-                if before >> other & 1:
-                    reasons |= conflicts[other]
-                    before |= candidates.steps[other, AFTER]
-            if reasons == 0:
-                break
-            back = depth - 1
-            while not reasons >> back & 1:
-                back -= 1
-            conflicts[back] |= reasons & ~(1 << back)
-            depth = back
-            fresh = False
+    marks: Int64  # [frames, steps on the longest path, MARK_FIELDS]
+    levels: Int64  # [frames, 1 + negations inside each other, LEVEL_FIELDS]
+    status: Int64  # [frames, STATUS_FIELDS]

@@ -7,11 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.dataset as ds
 
 from streamsift.errors import BadInputError, SetupError
 
 FORMATS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".parquet": "parquet", ".pq": "parquet"}
+
+# As Spark reads it: an empty field is null, quoted or not, and nothing else is (NaN is a number, NULL a word).
+CSV = ds.CsvFileFormat(
+    convert_options=pyarrow.csv.ConvertOptions(
+        null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=True
+    )
+)
 
 
 def file_format(path: Path, given: str | None = None) -> str:
@@ -43,6 +51,6 @@ def read_schema(path: Path, given_format: str | None = None) -> pa.Schema:
 def _read(path: Path, given_format: str | None, take: Callable[[ds.Dataset], Any]) -> Any:
     found = file_format(path, given_format)
     try:
-        return take(ds.dataset(path, format=found))
+        return take(ds.dataset(path, format=CSV if found == "csv" else found))
     except (pa.ArrowInvalid, OSError) as error:
         raise BadInputError(f"{path} cannot be read as {found}: {error}") from error

@@ -15,18 +15,21 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from streamsift.errors import PlanTooLargeError
 from streamsift.logical.bound import Expr
 from streamsift.logical.expressions import variables_of
 from streamsift.physical.plan import Alternative
 from streamsift.physical.shapes import Join, Leaf, Tree, steps_of, units_of
 from streamsift.runtime import joins
+from streamsift.runtime.condense import Condenser
 from streamsift.runtime.evaluate import Rows, mask
 from streamsift.runtime.events import Events
 from streamsift.runtime.joins import Block, Levels, Reach
 from streamsift.runtime.kernels import Bool, Int32, Int64
-from streamsift.runtime.levels import Packing, Relations
-from streamsift.runtime.nested import stream_of
+from streamsift.runtime.levels import Condensed, Packing, Relations
+from streamsift.runtime.stream_limits import stream_of
 
+MOST_KEPT_ROWS = 1 << 25
 NOTHING, NO_MEMBERS = np.empty(0, np.int32), np.empty((0, 0), np.int32)
 NO_BLOCK = Block(NOTHING, NOTHING, NO_MEMBERS, NOTHING, NO_MEMBERS)
 
@@ -81,16 +84,20 @@ class TreeSearch:
             stream.positions,
             stream.rows_in_partition,
             0,
-            stream.places,
-            stream.places,
+            stream.positions.size,
+            stream.positions.size,
         )
         self._ordered: dict[Tree, Ordered] = {}
         self._kept: dict[Tree, Kept] = {}
+        self.condensed: list[Condensed] = []  # the levels of the last slice that was condensed
         self.rows: dict[frozenset[int], int] = {}  # partial matches and sub-matches built, by their steps
 
-    def matches(self, tree: Tree, low: int, high: int) -> Iterator[Int32]:
-        """The matches whose first event lies in [low, high), in chunks [steps, m] of places."""
-        ordered = self._order(tree, low, high)
+    def matches(self, tree: Tree, low: int, high: int, *, condensed: bool = False) -> Iterator[Int32]:
+        """The matches whose first event lies in [low, high), in chunks [steps, m] of places.
+
+        A tree without blocks may be condensed.
+        """
+        ordered = self._condensed(tree, low, high) if condensed else self._order(tree, low, high)
         reach = self.reach._replace(own_low=low, own_high=high, own_end=self._end(low, high))
         yield from self._extended(ordered, reach, ordered.stages, np.empty((0, 1), np.int32))
         bound: tuple[int, ...] = ()
@@ -121,6 +128,18 @@ class TreeSearch:
         self._ordered[tree] = Ordered(units, levels, block, stages)
         return self._ordered[tree]
 
+    def entries_to_condense(self, tree: Tree, low: int, high: int) -> int:
+        """How many entries condensing would look at, for the matches that start in [low, high)."""
+        steps = [step for unit in units_of(tree) for step in steps_of(unit)]
+        return Condenser(self.packing, self.reach).entries(steps, low, self._end(low, high))
+
+    def _condensed(self, tree: Tree, low: int, high: int) -> Ordered:
+        units, reached = units_of(tree), self._end(low, high)
+        steps = [step for unit in units for step in steps_of(unit)]
+        self.condensed = Condenser(self.packing, self.reach).levels(steps, low, reached)
+        levels, _ = self.packing.levels(units, {}, min(steps), low, reached, self.condensed)
+        return Ordered(units, levels, NO_BLOCK, self._stages(units))
+
     def _is_plain_block(self, levels: Levels) -> bool:
         """Whether the last level binds a block of which nothing is asked but order and window."""
         last = levels.table[-1]
@@ -143,7 +162,19 @@ class TreeSearch:
         return self._kept[tree]
 
     def _sliced(self, tree: Tree, low: int, high: int) -> Iterator[Int32]:
-        parts = list(self.matches(tree, low, high))
+        parts, rows = [], 0
+        for part in self.matches(tree, low, high):
+            parts.append(part)
+            rows += part.shape[1]
+            if rows > MOST_KEPT_ROWS:
+                names = [
+                    self.alternative.query.variables[self.alternative.steps[s].variable].name for s in steps_of(tree)
+                ]
+                raise PlanTooLargeError(
+                    f"this plan keeps the sub-matches of ({', '.join(names)}), and there are more than"
+                    f" {MOST_KEPT_ROWS:,} in one slice of the stream: leave the plan to the cost model, or give a"
+                    " smaller window."
+                )
         if parts:
             yield np.concatenate(parts, axis=1)
 

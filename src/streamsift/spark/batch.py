@@ -64,7 +64,7 @@ def _pruned(events: DataFrame, plan: Plan) -> DataFrame:
 
 def _needs_key(plan: Plan) -> bool:
     """Whether a row without key can be in no match: it must equal another there, or be in a partition."""
-    return bool(plan.query.partition_by) or all(len(a.steps) > 1 for a in plan.alternatives)
+    return bool(plan.query.partition_by) or all(a.least_events > 1 for a in plan.alternatives)
 
 
 def _shuffled(events: DataFrame, plan: Plan) -> DataFrame:

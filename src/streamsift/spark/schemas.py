@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
-from pyspark.sql.types import DataType, StructField, StructType, TimestampType
+from pyspark.sql.types import ArrayType, DataType, StructField, StructType, TimestampType
 
 from streamsift.errors import UnsupportedQuery
 from streamsift.logical import BoundQuery
@@ -50,8 +50,10 @@ def _nullable(data_type: pa.DataType) -> pa.DataType:
 def session_settings(df: DataFrame) -> dict[str, Any]:
     """How this session reads names and timestamps, as `bind` takes it."""
     conf = df.sparkSession.conf
+    case_sensitive = conf.get("spark.sql.caseSensitive") == "true"
     return {
-        "case_sensitive": conf.get("spark.sql.caseSensitive") == "true",
+        "case_sensitive": case_sensitive,
+        "distinct_case": case_sensitive,
         "zone": _zone(conf.get("spark.sql.session.timeZone") or "UTC"),
     }
 
@@ -92,8 +94,9 @@ def result_schema(df: DataFrame, query: BoundQuery, *, ties: bool = False) -> St
         types.append(spark_types[keys[field.name]] if field.name in keys else tick or from_arrow_type(field.type))
     for item, field in zip(query.output, list(arrow)[leading:], strict=False):
         match item:
-            case WholeEvent():
-                types.append(event_type)
+            case WholeEvent(variable=variable):
+                is_group = query.variables[variable].quantifier is not None
+                types.append(ArrayType(event_type) if is_group else event_type)
             case Computed(expression=Column(name=name)) if name in spark_types:
                 types.append(spark_types[name])
             case _:

@@ -1,0 +1,227 @@
+"""An order of steps and a slice of the stream in, its condensed levels out: events with equal values joined once.
+
+After "Accelerating Sequence Event Detection through Condensed Composition": the condensation terms of a step are what
+comparisons with later steps read of it; its events with equal terms are one group. A group is compared with a group of
+the other step once, and keeps the list of its successors, in order of time. The search then follows lists and compares
+nothing. Past the paper: an event none of whose groups' successors can follow it in time is left out beforehand, from
+the last step back to the first, so combinations that lead nowhere are not even begun.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numba import njit
+
+from streamsift.runtime import kernels
+from streamsift.runtime.buffers import OPERATORS
+from streamsift.runtime.joins import Reach
+from streamsift.runtime.kernels import Bool, Int32, Int64
+from streamsift.runtime.levels import MIRRORED, Comparison, Condensed, Linked, Lookup, Packing
+from streamsift.runtime.search import holds
+
+NO_OFFSETS, NO_LINKS = np.empty(0, np.int64), np.empty(0, np.int32)
+
+
+@njit(cache=True, nogil=True)
+def successor_lists(
+    left_groups: Int32,
+    left_codes: Int64,
+    operators: Int64,
+    right_offsets: Int64,
+    right_order: Int32,
+    right_terms: Int32,
+    right_codes: Int64,
+) -> tuple[Int64, Int32]:
+    """(offsets [lefts + 1], entries): for each group of equal left terms the right entries that may follow it.
+
+    left_codes [P, lefts] and right_codes [P, rights] have the terms of each group, for P comparisons; left_groups
+    [lefts] is the lookup group of the left terms (-1: none), right_order the right entries by lookup group, ascending
+    within each, and right_terms [entries] the group of equal terms of each right entry.
+    """
+    lefts, rights, comparisons = left_groups.size, right_codes.shape[1], operators.size
+    offsets = np.zeros(lefts + 1, np.int64)
+    found = np.empty(max(16, right_order.size), np.int32)
+    known = np.zeros(rights, np.int64)  # left + 1 where the comparison with that left group was made
+    passes = np.zeros(rights, np.bool_)
+    count = 0
+    for left in range(lefts):
+        group = left_groups[left]
+        if group >= 0:
+            for place in range(right_offsets[group], right_offsets[group + 1]):
+                entry = right_order[place]
+                right = right_terms[entry]
+                if known[right] != left + 1:
+                    known[right] = left + 1
+                    fits = True
+                    for number in range(comparisons):
+                        fits = fits and holds(operators[number], left_codes[number, left], right_codes[number, right])
+                    passes[right] = fits
+                if passes[right]:
+                    if count == found.size:
+                        grown = np.empty(2 * count, np.int32)
+                        grown[:count] = found
+                        found = grown
+                    found[count] = entry
+                    count += 1
+        offsets[left + 1] = count
+    return offsets, found[:count]
+
+
+@njit(cache=True, nogil=True)
+def can_be_followed(places: Int32, groups: Int32, offsets: Int64, successors: Int32, lows: Int32, highs: Int32) -> Bool:
+    """For each place whether its group has a successor in [low, high)."""
+    found = np.zeros(places.size, np.bool_)
+    for i in range(places.size):
+        if groups[i] >= 0:
+            start, stop = offsets[groups[i]], offsets[groups[i] + 1]
+            while start < stop:
+                middle = (start + stop) >> 1
+                if successors[middle] < lows[i]:
+                    start = middle + 1
+                else:
+                    stop = middle
+            found[i] = start < offsets[groups[i] + 1] and successors[start] < highs[i]
+    return found
+
+
+@dataclass(slots=True)
+class Condenser:
+    """Condenses the levels of one alternative, slice by slice."""
+
+    packing: Packing
+    reach: Reach
+
+    def levels(self, steps: Sequence[int], low: int, high: int) -> list[Condensed]:
+        """The condensed levels of steps bound one by one, for the events at places [low, high)."""
+        alive = self._candidates(steps, low, high)
+        found: list[Condensed] = []
+        for number in reversed(range(len(steps))):
+            step = steps[number]
+            linked = self.packing.relations.link(steps[:number], (step,))
+            level = Condensed(alive[step], NO_OFFSETS, NO_LINKS, -1, linked.comparisons, 1.0)
+            for bound in {*linked.lower, *linked.upper}:
+                self._prune(level, step, bound, alive, low)
+            # The last partner is the one that the search follows: that of the lookup, or the one with most to compare.
+            for partner in reversed(_partners(linked, step)):
+                level = self._level(linked, step, partner, alive, low, high)
+                self._prune(level, step, partner, alive, low)
+            found.insert(0, level)
+        return found
+
+    def _candidates(self, steps: Sequence[int], low: int, high: int) -> dict[int, Int32]:
+        every = self.packing.places
+        return {step: every[step][slice(*np.searchsorted(every[step], [low, high]))] for step in steps}
+
+    def entries(self, steps: Sequence[int], low: int, high: int) -> int:
+        """How many entries the lists of all groups are sifted from, before anything is left out."""
+        events, total = self._candidates(steps, low, high), 0
+        for number, step in enumerate(steps):
+            linked = self.packing.relations.link(steps[:number], (step,))
+            for partner in _partners(linked, step):
+                lookup = linked.lookup if linked.lookup and linked.lookup[0][0][0] == partner else ()
+                joined = [c for c in linked.comparisons if _other(c, step) == partner]
+                if joined:
+                    groups, _, _ = self._terms(lookup, partner, joined, events[partner], is_bound=True)
+                    own, _, _ = self._terms(lookup, step, [], events[step], is_bound=False)
+                    total += groups.size * events[step].size // max(1, own.size)
+        return total
+
+    def _level(
+        self, linked: Linked, step: int, partner: int, alive: dict[int, Int32], low: int, high: int
+    ) -> Condensed:
+        own = alive[step]
+        lookup = linked.lookup if linked.lookup and linked.lookup[0][0][0] == partner else ()
+        joined = [c for c in linked.comparisons if _other(c, step) == partner]
+        links = np.full(high - low, -1, np.int32)
+        if lookup and not joined:
+            # Equality alone: the groups of the lookup are the groups of equal terms.
+            of_bound, of_own, groups = self.packing.group(lookup)
+            offsets, order = kernels.group_entries(of_own[own], groups)
+            links[alive[partner] - low] = of_bound[alive[partner]]
+            return Condensed(own[order], offsets, links, partner, linked.comparisons, groups / max(1, own.size))
+        left_groups, left_terms, left_codes = self._terms(lookup, partner, joined, alive[partner], is_bound=True)
+        right_groups, right_terms, right_codes = self._terms(lookup, step, joined, own, is_bound=False)
+        groups = self.packing.group(lookup)[2] if lookup else 1
+        right_offsets, right_order = kernels.group_entries(right_groups[right_terms], groups)
+        operators = [OPERATORS[c[1] if c[0][0] == partner else MIRRORED[c[1]]] for c in joined]
+        offsets, entries = successor_lists(
+            left_groups,
+            left_codes,
+            np.array(operators, np.int64),
+            right_offsets,
+            right_order,
+            right_terms,
+            right_codes,
+        )
+        links[alive[partner] - low] = left_terms
+        rest = tuple(c for c in linked.comparisons if c not in joined)
+        rest += tuple((known, "=", other) for known, other in linked.lookup if not lookup)
+        degree = left_groups.size / max(1, alive[partner].size) * right_groups.size / max(1, own.size)
+        return Condensed(own[entries], offsets, links, partner, rest, degree)
+
+    def _terms(
+        self, lookup: Lookup, step: int, joined: Sequence[Comparison], places: Int32, *, is_bound: bool
+    ) -> tuple[Int32, Int32, Int64]:
+        """(lookup group of each group of equal terms, the group of each place, codes [P, groups]) of one side."""
+        columns: list[Int64] = []
+        if lookup:
+            of_bound, of_own, _ = self.packing.group(lookup)
+            columns.append((of_bound if is_bound else of_own)[places].astype(np.int64))
+        for comparison in joined:
+            side = 0 if comparison[0][0] == step else 1
+            columns.append(self.packing.coded(comparison)[side][places])
+        first, terms = _equal_rows(columns, places.size)
+        codes = columns[1:] if lookup else columns
+        groups = columns[0][first].astype(np.int32) if lookup else np.zeros(first.size, np.int32)
+        stacked = np.stack([column[first] for column in codes]) if codes else np.empty((0, first.size), np.int64)
+        return groups, terms, stacked
+
+    def _prune(self, level: Condensed, step: int, bound: int, alive: dict[int, Int32], low: int) -> None:
+        """Leaves out events of an earlier level that nothing of this one can follow (or come before)."""
+        reach, before, places = self.reach, self.packing.relations.before, alive[bound]
+        if before[bound, step]:
+            lows, highs = reach.place_after[places], reach.window_high[places] + 1
+        elif before[step, bound]:
+            lows, highs = reach.window_low[places], reach.place_since[places]
+        else:
+            return
+        if bound == level.partner:
+            groups, offsets = level.links[places - low], level.offsets
+        else:
+            groups, offsets = np.zeros(places.size, np.int32), np.array([0, level.places.size], np.int64)
+        alive[bound] = places[can_be_followed(places, groups, offsets, level.places, lows, highs)]
+
+
+def _partners(linked: Linked, step: int) -> list[int]:
+    """The earlier steps that a step is compared with: the one of its lookup first, then by number of comparisons."""
+    tied = Counter(_other(comparison, step) for comparison in linked.comparisons)
+    tied.pop(step, None)
+    first = [linked.lookup[0][0][0]] if linked.lookup else []
+    return first + [partner for partner, _ in tied.most_common() if partner not in first]
+
+
+def _other(comparison: Comparison, step: int) -> int:
+    """The other step of a comparison."""
+    return comparison[2][0] if comparison[0][0] == step else comparison[0][0]
+
+
+def _equal_rows(columns: Sequence[Int64], count: int) -> tuple[Int64, Int32]:
+    """(a row of each group of equal rows, the group of each row)."""
+    if not columns or not count:
+        return np.zeros(min(1, count), np.int64), np.zeros(count, np.int32)
+    group = _numbered(columns[0])
+    for column in columns[1:]:
+        second = _numbered(column)
+        group = _numbered(group.astype(np.int64) * (int(second.max()) + 1) + second)
+    some = np.empty(int(group.max()) + 1, np.int64)
+    some[group] = np.arange(count)
+    return some, group
+
+
+def _numbered(values: Int64) -> Int32:
+    return pa.array(values).dictionary_encode().indices.to_numpy().astype(np.int32)

@@ -1,0 +1,63 @@
+"""Matches with groups, as places in the stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from streamsift.runtime.kernels import Bool, Int32, Int64
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMatches:
+    """Single events [steps, m], and for each growing variable the elements places[first:stop] of each match.
+
+    `origins` [m] says which of the matches that were given, before groups, each one comes from.
+    """
+
+    singles: Int32
+    places: Int32
+    first: Int64  # [growing, m]
+    stop: Int64  # [growing, m]
+    origins: Int64
+
+    def __len__(self) -> int:
+        return self.first.shape[1]
+
+    def only(self, keep: Bool | Int64 | slice) -> GroupMatches:
+        return GroupMatches(
+            self.singles[:, keep], self.places, self.first[:, keep], self.stop[:, keep], self.origins[keep]
+        )
+
+    @property
+    def sizes(self) -> Int64:
+        """[growing, m]"""
+        return self.stop - self.first
+
+    def empty_groups(self) -> Int64:
+        """For each match the bit mask of its empty groups."""
+        bits = np.left_shift(1, np.arange(self.first.shape[0], dtype=np.int64))
+        return ((self.sizes == 0) * bits[:, None]).sum(axis=0)
+
+    def events(self) -> Int32:
+        """The single events, then the first and last element of each group; where it is empty, some event."""
+        ends = np.full((2 * self.first.shape[0], len(self)), -1, np.int32)
+        for group, (first, stop) in enumerate(zip(self.first, self.stop, strict=True)):
+            bound = stop > first
+            ends[2 * group, bound] = self.places[first[bound]]
+            ends[2 * group + 1, bound] = self.places[stop[bound] - 1]
+        found = np.vstack([self.singles, ends])
+        return np.where(found < 0, found.max(axis=0), found)
+
+    def elements(self) -> Int32:
+        """All elements [most elements, m] of each match's groups, filled up with an event of the match."""
+        sizes = self.sizes
+        found = np.repeat(self.events()[:1], int(sizes.sum(axis=0).max(initial=0)), axis=0)
+        used = np.zeros(len(self), np.int64)
+        for first, size in zip(self.first, sizes, strict=True):
+            for number in range(int(size.max(initial=0))):
+                has = np.flatnonzero(size > number)
+                found[used[has], has] = self.places[first[has] + number]
+                used[has] += 1
+        return found

@@ -1,0 +1,263 @@
+"""An alternative with AND or negations and its events in, what kernels search out: its tree, the stream, the rings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from streamsift.logical.bound import Expr
+from streamsift.physical.caching import value_reads
+from streamsift.physical.choices import Cache
+from streamsift.physical.definitions import own_windows
+from streamsift.physical.plan import Alternative, Edge, Negation, Pair, Step, is_sequence
+from streamsift.runtime import kernels, ranges
+from streamsift.runtime.buffers import OPERATORS
+from streamsift.runtime.candidates import candidates, step_rows
+from streamsift.runtime.codes import codes, group_codes
+from streamsift.runtime.evaluate import evaluate
+from streamsift.runtime.events import Events
+from streamsift.runtime.kernels import Int32, Int64
+from streamsift.runtime.ranges import Ring, Stream, Tree
+from streamsift.runtime.stream_limits import stream_of
+
+EDGES = {
+    Edge.AFTER: ranges.BY_STEPS,
+    Edge.BEFORE: ranges.BY_STEPS,
+    Edge.WINDOW_START: ranges.BY_WINDOW,
+    Edge.WINDOW_END: ranges.BY_WINDOW,
+    Edge.MATCH_END: ranges.BY_MATCH,
+}
+OWN_EDGES = {**dict.fromkeys(EDGES, ranges.BY_OWN_WINDOW), Edge.MATCH_END: ranges.BY_OWN_END}  # of a definition
+MOST_ENTRIES = 1 << 20  # of one negation's ring
+LEAST_ENTRIES = 1 << 6
+LEAST_ANSWERED = 0.25  # of the questions, for a ring to pay: a search costs about four times as much as an entry
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """The pattern (without a negation) or a negation at any depth."""
+
+    negation: Negation | None
+    chain: tuple[Step, ...]  # the steps of the patterns around, then its own
+    first: int  # its first own step in the chain
+    crossed: tuple[int, ...]  # steps of the patterns around whose events may lie in its interval
+    children: tuple[Negation, ...]
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return self.chain[self.first :]
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    tree: Tree
+    stream: Stream
+    ring: Ring
+    chains: tuple[tuple[Step, ...], ...]  # for each row of Tree.steps the steps up to it
+    longest: int  # steps on the longest path
+    levels: int  # negations inside each other
+
+
+def pack(alternative: Alternative, events: Events, cache: Cache) -> Packed | None:
+    """None if some step of the pattern has no candidate: then there is no match."""
+    steps = tuple(alternative.all_steps())
+    found = candidates(Alternative(alternative.query, steps, ()), events)
+    stream = stream_of(alternative, events)
+    places = {id(step): own for step, own in zip(steps, found, strict=True)}
+    first = places[id(alternative.steps[0])]
+    places[id(alternative.steps[0])] = first[stream.window_high[first] >= first]
+    if any(not places[id(step)].size for step in alternative.steps):
+        return None
+    return _Packing(alternative, events, stream, places, cache).packed()
+
+
+def nodes_of(alternative: Alternative) -> list[Node]:
+    """The pattern and its negations, breadth first, so that the children of a node are neighbours."""
+    nodes = [Node(None, alternative.steps, 0, (), alternative.negations)]
+    for node in nodes:
+        for negation in node.children:
+            crossed = (*node.crossed, *negation.crossed(node.steps, node.first))
+            chain = (*node.chain, *negation.steps)
+            nodes.append(Node(negation, chain, negation.first, crossed, negation.negations))
+    return nodes
+
+
+@dataclass(slots=True)
+class _Packing:
+    """Collects the lists of the tree."""
+
+    alternative: Alternative
+    events: Events
+    stream: Stream
+    candidates: dict[int, Int32]  # by id of the step
+    cache: Cache
+    numbers: list[int] = field(default_factory=list)
+    places: list[Int32] = field(default_factory=list)
+    offsets: list[Int64] = field(default_factory=list)
+    links: list[Int32] = field(default_factory=list)
+    pairs: list[tuple[int, int]] = field(default_factory=list)
+    codes: list[Int64] = field(default_factory=list)
+    reads: list[tuple[int, int]] = field(default_factory=list)
+    values: list[Int32] = field(default_factory=list)
+    entries: int = 0  # of all rings
+
+    def packed(self) -> Packed:
+        nodes = nodes_of(self.alternative)
+        table = np.zeros((len(nodes), ranges.NODE_FIELDS), np.int64)
+        steps: list[Int64] = []
+        children = 1
+        for row, node in zip(table, nodes, strict=True):
+            row[ranges.FIRST], row[ranges.COUNT], row[ranges.STEPS] = node.first, len(node.steps), len(steps)
+            row[ranges.CHILDREN_START], row[ranges.CHILDREN_STOP] = children, children + len(node.children)
+            children += len(node.children)
+            steps += [self._step(node, number) for number in range(node.first, len(node.chain))]
+            if node.negation is not None:
+                self._negation(row, node, node.negation)
+        for parent, node in zip(table, nodes, strict=True):
+            for child in range(parent[ranges.CHILDREN_START], parent[ranges.CHILDREN_STOP]):
+                table[child, ranges.CONFLICTS] = _conflicts(node, nodes[child])
+        tree = Tree(
+            nodes=table,
+            steps=np.stack(steps),
+            numbers=np.array(self.numbers, np.int64),
+            places=_joined(self.places, np.int32),
+            offsets=_joined(self.offsets, np.int64),
+            hints=_joined(self.offsets, np.int64),
+            links=_joined(self.links, np.int32),
+            pairs=np.array(self.pairs, np.int64).reshape(-1, ranges.PAIR_FIELDS),
+            codes=np.stack(self.codes) if self.codes else np.empty((0, self._count), np.int64),
+            reads=np.array(self.reads, np.int64).reshape(-1, ranges.READ_FIELDS),
+            values=_joined(self.values, np.int32),
+        )
+        chains = tuple(node.chain[: number + 1] for node in nodes for number in range(node.first, len(node.chain)))
+        depth = max(_depth(negation) for negation in self.alternative.negations) if self.alternative.negations else 0
+        return Packed(tree, self.stream, self._ring(table), chains, max(map(len, chains)), max(depth, 1))
+
+    @property
+    def _count(self) -> int:
+        return self.stream.positions.size
+
+    # --- steps ---
+    def _step(self, node: Node, number: int) -> Int64:
+        step, chain = node.chain[number], node.chain
+        row = np.zeros(ranges.STEP_FIELDS, np.int64)
+        row[ranges.NUMBER] = number
+        row[ranges.AFTER_START], row[ranges.AFTER_STOP] = self._listed(step.after)
+        row[ranges.ORDER] = _bits(node.first, _all_before(chain, number, node.first)) if node.negation else 0
+        own = () if is_sequence(node.steps, node.first) else range(node.first, number)
+        row[ranges.OTHERS_START], row[ranges.OTHERS_STOP] = self._listed((*node.crossed, *own))
+        row[ranges.GUARDED] = any(child.ready == number and not child.needs_arrow for child in node.children)
+        row[ranges.FILTERED] = bool(step.filters)
+        row[ranges.FILTER_READS] = _bits(node.first, step.reads) if node.negation else 0
+        places, base = self.candidates[id(step)], sum(part.size for part in self.places)
+        row[ranges.OFFSETS_BASE], row[ranges.LINK_STEP] = sum(part.size for part in self.offsets), -1
+        starts = np.array([0, places.size], np.int64)
+        if step.lookup:
+            row[ranges.LINK_STEP] = step.lookup[0].earlier
+            row[ranges.LINK_BASE] = sum(part.size for part in self.links)
+            places, starts = self._looked_up(step, chain)
+        self.places.append(places)
+        self.offsets.append(starts + base)
+        row[ranges.PAIRS_START] = len(self.pairs)
+        for pair in step.pairs:
+            self._pair(step, pair, chain)
+        row[ranges.PAIRS_STOP] = len(self.pairs)
+        return row
+
+    def _looked_up(self, step: Step, chain: Sequence[Step]) -> tuple[Int32, Int64]:
+        """The step's candidates ordered by group, and where each group starts."""
+        own, others = self.candidates[id(step)], self.candidates[id(chain[step.lookup[0].earlier])]
+        equalities = [[self._side(p.earlier_side, others), self._side(p.this_side, own)] for p in step.lookup]
+        (earlier_codes, own_codes), groups = group_codes(equalities)
+        starts, order = kernels.group_entries(own_codes, groups)
+        self.links.append(self._by_place(others, earlier_codes, np.int32, -1))
+        return own[order], starts
+
+    def _pair(self, step: Step, pair: Pair, chain: Sequence[Step]) -> None:
+        others, own = self.candidates[id(chain[pair.earlier])], self.candidates[id(step)]
+        sides = [self._side(pair.earlier_side, others), self._side(pair.this_side, own)]
+        self.pairs.append((pair.earlier, OPERATORS[pair.op]))
+        for at, values in zip((others, own), codes(sides, ordered=pair.op not in ("=", "!=")), strict=True):
+            self.codes.append(self._by_place(at, values, np.int64, kernels.UNKNOWN))
+
+    def _by_place(self, at: Int32, values: np.ndarray, dtype: type, unknown: int) -> np.ndarray:
+        column: np.ndarray = np.full(self._count, unknown, dtype)
+        column[at] = values
+        return column
+
+    def _side(self, expression: Expr, places: Int32) -> pa.Array:
+        return evaluate(expression, step_rows(self.alternative, self.events, self.events.rows_at(places)))
+
+    def _listed(self, numbers: Sequence[int]) -> tuple[int, int]:
+        self.numbers += numbers
+        return len(self.numbers) - len(numbers), len(self.numbers)
+
+    # --- negations ---
+    def _negation(self, row: Int64, node: Node, negation: Negation) -> None:
+        row[ranges.READY] = negation.ready
+        row[ranges.LOWER_EDGE], row[ranges.UPPER_EDGE] = (
+            (OWN_EDGES if limit.definition else EDGES)[limit.edge] for limit in (negation.lower, negation.upper)
+        )
+        own = negation.lower.definition or negation.upper.definition
+        names = [definition.name for definition in own_windows(self.alternative.query.pattern)]
+        row[ranges.OWN_WINDOW] = 2 * names.index(own) if own else -1
+        row[ranges.LOWER_START], row[ranges.LOWER_STOP] = self._listed(negation.lower.steps)
+        row[ranges.UPPER_START], row[ranges.UPPER_STOP] = self._listed(negation.upper.steps)
+        row[ranges.NEEDS_ARROW], row[ranges.EARLIEST] = negation.needs_arrow, negation.first_hit_ends_earliest
+        row[ranges.RING_BASE] = -1
+        if self.cache is Cache.OFF or negation.never_cached:
+            return
+        row[ranges.READS_START] = len(self.reads)
+        for number, sides in sorted(value_reads(negation).items()):
+            places = self.candidates[id(node.chain[number])]
+            self.reads.append((number, sum(part.size for part in self.values)))
+            (classes,), _ = group_codes([[self._side(side, places)] for side in sides])
+            self.values.append(self._by_place(places, classes, np.int32, -1))
+        row[ranges.READS_STOP] = len(self.reads)
+        # A window's events, and a few values for each where the answer depends on some.
+        wanted = (self.stream.widest_window + 1) * (4 if row[ranges.READS_STOP] > row[ranges.READS_START] else 1)
+        size = 1 << int(np.clip(wanted, LEAST_ENTRIES, MOST_ENTRIES) - 1).bit_length()
+        row[ranges.RING_BASE], row[ranges.RING_MASK] = self.entries, size - 1
+        self.entries += size
+
+    def _ring(self, nodes: Int64) -> Ring:
+        width = 1 + int((nodes[:, ranges.READS_STOP] - nodes[:, ranges.READS_START]).max())
+        return Ring(
+            keys=np.full((self.entries, width), -1, np.int32),
+            hits=np.zeros(self.entries, np.int32),
+            misses=np.zeros(self.entries, np.int32),
+            asked=np.zeros(len(nodes), np.int64),
+            answered=np.zeros(len(nodes), np.int64),
+            least_answered=LEAST_ANSWERED if self.cache is Cache.AUTO else 0.0,
+        )
+
+
+def _conflicts(parent: Node, child: Node) -> int:
+    """The parent's own steps another choice of which could change whether the child occurs, as bits."""
+    if parent.negation is None or child.negation is None:
+        return 0
+    return _bits(parent.first, {*child.negation.steps_used(), *child.crossed} & set(range(len(parent.chain))))
+
+
+def _bits(first: int, numbers: Iterable[int]) -> int:
+    return sum(1 << (number - first) for number in set(numbers) if number >= first)
+
+
+def _all_before(chain: Sequence[Step], number: int, first: int) -> set[int]:
+    """The steps from `first` on that come before a step, at any distance."""
+    before: set[int] = set()
+    for other in chain[number].after:
+        if other >= first:
+            before |= {other} | _all_before(chain, other, first)
+    return before
+
+
+def _depth(negation: Negation) -> int:
+    return 1 + max((_depth(inner) for inner in negation.negations), default=0)
+
+
+def _joined(parts: Sequence[np.ndarray], dtype: type) -> np.ndarray:
+    return np.concatenate([np.empty(0, dtype), *parts]).astype(dtype, copy=False)

@@ -1,0 +1,50 @@
+"""Events in, the places around each of them out: the next later one, the first of its time, the edges of its window."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from streamsift.logical.bound import WindowKind
+from streamsift.physical.definitions import own_windows
+from streamsift.physical.plan import Alternative
+from streamsift.runtime.events import Events
+from streamsift.runtime.kernels import Int32
+from streamsift.runtime.own_windows import reach
+from streamsift.runtime.ranges import Stream
+
+
+def stream_of(alternative: Alternative, events: Events) -> Stream:
+    """What the intervals of an alternative are computed from."""
+    count = events.rank.size
+    window, everywhere = events.window, np.arange(count, dtype=np.int32)
+    if window is not None and window.kind is WindowKind.COUNT and alternative.query.partition_by:
+        high = np.full(count, count - 1, np.int32)  # positions tell, not places
+        positions, rows_in_partition = events.window_position, min(int(events.width), max(count, 1))
+    else:
+        high = np.minimum(events.window_limit(everywhere), count - 1).astype(np.int32, copy=False)
+        positions, rows_in_partition = everywhere, 0
+    after, since, low, widest = places_around(events.rank, high)
+    own = [reach(definition, alternative.query, events) for definition in own_windows(alternative.query.pattern)]
+    windows = np.array([edge for both in own for edge in both], np.int32).reshape(-1, count)
+    return Stream(after, since, positions, low, high, rows_in_partition, widest, windows)
+
+
+@njit(cache=True, nogil=True)
+def places_around(rank: Int32, high: Int32) -> tuple[Int32, Int32, Int32, int]:
+    """For each place the first later one, the first of its time, the first whose window reaches it; the widest window.
+
+    Ranks and windows' ends ascend, so one pass each way with two pointers does.
+    """
+    count = rank.size
+    after, since, low = np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.int32)
+    j = widest = 0
+    for i in range(count):
+        since[i] = since[i - 1] if i > 0 and rank[i] == rank[i - 1] else i
+        while j < count and high[j] < i:
+            j += 1
+        low[i] = j
+        widest = max(widest, high[i] + 1 - i)
+    for i in range(count - 1, -1, -1):
+        after[i] = after[i + 1] if i + 1 < count and rank[i] == rank[i + 1] else i + 1
+    return after, since, low, widest

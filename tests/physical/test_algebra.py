@@ -1,0 +1,75 @@
+"""The algebraic plan in explain: the paper's examples as goldens; on generated queries it agrees with the plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import product
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, note, settings
+
+import streamsift as ss
+from golden import check_golden
+from strategies import COLUMNS, queries
+from streamsift.language import Script, print_script
+
+SCHEMA = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in COLUMNS.items()])
+
+DRAWN = {
+    "hospital": "PATTERN SEQ(Recycle r, Washing w, !SEQ(Sharpening s, Disinfection d, Checking c, "
+    "s.id = d.id = c.id = o.id), Operating o, r.id = w.id = o.id AND o.s = 'surgery') WITHIN 60",
+    "bound_by_upper_query": "PATTERN SEQ(A, SEQ(B, !C), D) WITHIN 10",
+    "bound_by_adjacent_query": "PATTERN SEQ(A, SEQ(B, !C), SEQ(D, E), F) WITHIN 10",
+    "bound_by_adjacent_query_after_it": "PATTERN SEQ(A, !B, SEQ(C, D), E) WITHIN 10",
+    "window_edges": "PATTERN SEQ(!A a, AND(B b, C c), !D d) WITHIN 10",
+    "no_window": "PATTERN AND(!A, SEQ(B, C), D)",
+    "choices": "PATTERN SEQ(A a, OR(B b, SEQ(C c, D d)), !E e, OR(F f, AND(G g, H h))) "
+    "WHERE [id] AND b.x < f.x AND d.x + g.x > 2 AND e.x > a.x WITHIN 10",
+    "choices_inside_negation": "PATTERN SEQ(A a, !OR(B b, SEQ(OR(C c, D d), !E e, F f), c.x < f.x), G g) "
+    "WHERE [id] AND d.n + f.n > a.n WITHIN 10",
+    "deep": "PATTERN SEQ(A a, !AND(B b, SEQ(C c, !SEQ(D d, AND(E e, !F f), SEQ(G g, !H h)), I i)), J j) "
+    "WHERE f.x > a.x AND h.n = c.n AND [id] WITHIN 10",
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_drawing(name: str) -> None:
+    sections = explained(ss.query(DRAWN[name]))
+    check_golden(f"algebra/{name}.txt", "\n".join([DRAWN[name], *sections["Algebra"]]))
+
+
+@settings(max_examples=300)
+@given(queries(max_depth=4, kleene=False, aggregates=False, ranking=False, definitions=False))
+def test_it_says_what_the_plan_says(script: Script) -> None:
+    """The same predicates at the same kind of place, and the same intervals, as the steps that will run."""
+    note(print_script(script))
+    sections = explained(ss.query(print_script(script)))
+    algebra, physical = sections["Algebra"], sections["Physical"]
+    assert predicates(algebra) == predicates(line.replace(" filter ", " local  ") for line in physical)
+    intervals = (re.search(r"! [^:]+: (.+); (.+)", line) for line in algebra)
+    drawn = {pair for interval in intervals if interval for pair in choices(*interval.groups())}
+    planned = {found[1] for line in physical if (found := re.search(r"not, (.+); decided", line))}
+    assert planned <= drawn
+    assert len([line for line in algebra if "! " in line]) == sum("NOT, scope" in line for line in sections["Logical"])
+
+
+def choices(lower: str, upper: str) -> set[str]:
+    return {f"{one}, {other}" for one, other in product(lower.split(" or "), upper.split(" or "))}
+
+
+def predicates(lines: Iterable[str]) -> set[str]:
+    found = (re.search(r" ((?:local|lookup|compare|check) .*?)(?:  \(.*)?$", line) for line in lines)
+    return {line[1] for line in found if line}
+
+
+def explained(query: ss.Query) -> dict[str, list[str]]:
+    """The sections of explain by title."""
+    sections: dict[str, list[str]] = {}
+    for line in query.explain(SCHEMA, time="t", type="kind").splitlines():
+        if line[0] != " ":
+            sections[line] = lines = []
+        else:
+            lines.append(line[2:])
+    return sections

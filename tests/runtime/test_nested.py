@@ -1,0 +1,123 @@
+"""Negations on longer streams: the same rows whatever is cached, in whatever chunks, and no more work than needed."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import streamsift as ss
+from streamsift.physical.choices import Cache
+from streamsift.runtime import nested_buffers, nested_search, prepare
+from streamsift.runtime.kernels import Int32
+from streamsift.runtime.nested import NestedSearch
+
+QUERIES = [
+    "SEQ(A a, !SEQ(B b, C c), D d) WITHIN 40",
+    "SEQ(A a, !SEQ(B b, C c), D d) WHERE a.k = b.k AND c.x > a.x WITHIN 40",
+    "SEQ(A a, !SEQ(B b, C c), D d) WHERE b.x < c.x AND b.k = d.k WITHIN 40",
+    "SEQ(A a, !SEQ(B b, !SEQ(C c, A e), C f), D d) WHERE c.k = b.k AND e.x != a.x WITHIN 40",
+    "SEQ(A a, !SEQ(B b, !C c), D d, !SEQ(A e, B f)) WHERE e.k = d.k WITHIN 30",
+    "SEQ(A a, AND(B b, !SEQ(B e, C c)), D d) WITHIN 20",
+    "SEQ(A a, AND(B b, !SEQ(C c, D e)), D d) WITHIN 20",
+    "SEQ(A a, !SEQ(B b, C c), D d) WHERE b.x + c.x > a.x WITHIN 30",
+    "SEQ(!SEQ(B b, C c), A a, D d) WHERE [k] WITHIN 40",
+    "SEQ(A a, !SEQ(B b, C c), D d, !C e) WITHIN 30 EVENTS",
+    "SEQ(A a, !SEQ(B b, C c), D d, !SEQ(B e, C f)) PARTITION BY k WITHIN 12 EVENTS",
+]
+# Every question has a start of its own.
+NO_REUSE = "SEQ(A a, !B b) WITHIN 3"
+
+
+def events(rows: int) -> pa.Table:
+    random = np.random.default_rng(5)
+    return pa.table(
+        {
+            "t": np.cumsum(random.integers(0, 3, rows)),
+            "kind": pa.array(list("ABCD")).take(pa.array(random.integers(0, 4, rows))),
+            "k": random.integers(0, 4, rows),
+            "x": random.integers(0, 5, rows),
+        }
+    )
+
+
+def searched(query: str, table: pa.Table, cache: Cache, chunk: int = 1 << 12) -> tuple[Int32, NestedSearch]:
+    plan: Any = ss.query(query)._plan(table.schema, "t", "kind", None, {}).plan
+    search = NestedSearch(plan.alternatives[0], prepare(plan.query, table), chunk, cache)
+    found = [places.copy() for places in search.matches()]
+    return np.concatenate([np.empty((len(plan.alternatives[0].steps), 0), np.int32), *found], axis=1), search
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_cached_or_not_the_rows_are_the_same(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = events(1_500)
+    expected, _ = searched(query, table, Cache.OFF)
+    assert expected.shape[1] > 20
+    for cache, chunk in ((Cache.ON, 1 << 12), (Cache.AUTO, 7), (Cache.OFF, 1)):
+        assert np.array_equal(searched(query, table, cache, chunk)[0], expected)
+    # So small a ring loses most of its entries to others.
+    monkeypatch.setattr(nested_buffers, "LEAST_ENTRIES", 2)
+    monkeypatch.setattr(nested_buffers, "MOST_ENTRIES", 2)
+    assert np.array_equal(searched(query, table, Cache.ON)[0], expected)
+
+
+def test_an_answer_serves_every_end_and_every_equal_value() -> None:
+    for query in QUERIES[:2]:
+        _, search = searched(query, events(1_500), Cache.ON)
+        assert search.packed is not None
+        asked, answered = search.packed.ring.asked[1], search.packed.ring.answered[1]
+        assert answered > asked / 2 > 100
+
+
+def test_a_cache_that_does_not_pay_is_given_up() -> None:
+    table = events(6 * nested_search.TRIAL)
+    for cache, is_given_up in ((Cache.AUTO, True), (Cache.ON, False)):
+        _, search = searched(NO_REUSE, table, cache)
+        assert search.packed is not None
+        assert (search.packed.ring.asked[1] == nested_search.TRIAL) == is_given_up
+
+
+def test_rings_hold_a_window() -> None:
+    sizes = []
+    for rows in (1_000, 4_000):
+        _, search = searched(QUERIES[0], events(rows), Cache.ON)
+        assert search.packed is not None
+        sizes.append(search.packed.ring.hits.size)
+    assert sizes[0] == sizes[1] < 200
+
+
+@pytest.mark.parametrize("cache", ["on", "off"])
+def test_the_first_hit_ends_the_search(cache: Literal["on", "off"]) -> None:
+    """Of 30 events each, the negated sequence has 30^5 occurrences; so has the one inside it."""
+    kinds = [*"A", *("B" * 30), *("C" * 30), *("D" * 30), *("E" * 30), *("F" * 30), "G"]
+    table = pa.table({"t": range(len(kinds)), "kind": kinds, "x": [number % 30 for number in range(len(kinds))]})
+    inner = "SEQ(B b, C c, D d, E e, F f)"
+    for negated, where, rows in (
+        (inner, "", 0),
+        (inner, "WHERE b.x + f.x >= 0", 0),
+        (inner, "WHERE f.x < 0", 1),
+        (inner, "WHERE b.x > 100", 1),
+        (f"SEQ(A z, {inner})", "", 1),
+        ("SEQ(B b, !SEQ(C c, D d, E e), F f)", "", 1),
+    ):
+        query = ss.query(f"SEQ(A a, !{negated}, G g) {where}")
+        assert query.run_local(table, time="t", type="kind", cache=cache).num_rows == rows
+
+
+def test_arrow_is_asked_no_more_than_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first candidate decides: one question for each partial match, though there are hundreds of candidates."""
+    asked: list[int] = []
+    passes = NestedSearch._passes
+
+    def counted(self: NestedSearch, chain: Any, partials: Int32) -> Any:
+        if chain[-1].filters:
+            asked.append(partials.shape[1])
+        return passes(self, chain, partials)
+
+    monkeypatch.setattr(NestedSearch, "_passes", counted)
+    table = pa.table({"t": range(402), "kind": ["A", *["B", "C"] * 200, "D"], "x": [1] * 402})
+    query = ss.query("SEQ(A a, !SEQ(B b, C c), D d) WHERE a.x + b.x + c.x > 0")
+    assert query.run_local(table, time="t", type="kind").num_rows == 0
+    assert asked == [1]

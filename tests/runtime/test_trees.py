@@ -1,0 +1,142 @@
+"""Every tree of joins, condensed or not, in slices of any length, gives the matches of the oracle."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+
+import streamsift as ss
+from strategies import bindings, flat_queries, queries, streams
+from streamsift.errors import PlanTooLargeError
+from streamsift.language import Script, print_script
+from streamsift.physical.shapes import Leaf, units_of
+from streamsift.runtime import adaptive, trees
+from streamsift.runtime.adaptive import AdaptiveSearch
+from test_generated import DETECTION, SCHEMA, assert_same
+
+EXAMPLES = int(os.environ.get("STREAMSIFT_EXAMPLES", "0"))
+LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
+CHOICES = st.fixed_dictionaries(
+    {
+        "plan": st.sampled_from(["auto", "left", "right", "bushy", "inner"]),
+        "cache": st.sampled_from(["auto", "on", "off"]),
+        "condense": st.sampled_from(["auto", "on", "off"]),
+    }
+)
+
+
+@pytest.fixture
+def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slices of a few events, and a tree that changes as soon as another is cheaper."""
+    for name, value in {"SLICE_PLACES": 3, "SLICE_WINDOWS": 0, "CONDENSED_PLACES": 2, "CONDENSED_WINDOWS": 0}.items():
+        monkeypatch.setattr(adaptive, name, value)
+    monkeypatch.setattr(adaptive, "MARGIN", 1.0)
+
+
+@settings(
+    max_examples=EXAMPLES or (5_000 if LARGE else 500),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],  # it sets constants, the same for all examples
+)
+@given(flat_queries() | queries(max_depth=3, **DETECTION), streams(), bindings(), CHOICES)
+def test_generated_queries_by_every_tree(
+    short_slices: None, script: Script, rows: list[dict[str, Any]], binding: dict[str, str], choices: dict[str, Any]
+) -> None:
+    note(f"{print_script(script)} {choices}")
+    table = pa.Table.from_pylist(rows, SCHEMA)
+    try:
+        actual = ss.query(print_script(script)).run_local(table, **binding, **choices).to_pylist()
+    except ss.BadInputError as refusal:
+        assert "64 bits" in str(refusal), "only an overflow is no answer"
+        return
+    assert_same(script, rows, binding, actual)
+
+
+def stream(kinds: str, seed: int, length: int, **columns: Any) -> pa.Table:
+    random = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "t": np.arange(length),
+            "kind": random.choice(list(kinds), length),
+            "x": random.integers(0, 10, length),
+            **columns,
+        }
+    )
+
+
+QUERY = "PATTERN SEQ(A a, B b, C c, D d) WHERE a.x < c.x WITHIN 40"
+
+
+@pytest.mark.parametrize("plan", ["left", "right", "bushy", "inner", "auto"])
+@pytest.mark.parametrize("condense", ["on", "off"])
+def test_all_shapes_find_the_same(short_slices: None, plan: Any, condense: Any) -> None:
+    table = stream("ABCD", 1, 600)
+    expected = ss.query(QUERY).run_local(table, time="t", type="kind", plan="left", condense="off")
+    found = ss.query(QUERY).run_local(table, time="t", type="kind", plan=plan, condense=condense)
+    order = [(name, "ascending") for name in ("a.t", "b.t", "c.t", "d.t")]
+    assert expected.num_rows > 1_000
+    assert found.flatten().sort_by(order).equals(expected.flatten().sort_by(order))
+
+
+def drifting() -> pa.Table:
+    """In the first half few A and B have equal x, in the second few C and D equal y: look ahead, then look back."""
+    random = np.random.default_rng(5)
+    half = 20_000
+    many, one = random.integers(0, 1_000, half), np.zeros(half, np.int64)
+    kinds = random.choice(list("ABCD"), 2 * half)
+    return pa.table(
+        {
+            "t": np.arange(2 * half),
+            "kind": kinds,
+            "x": np.concatenate([many, one]),
+            "y": np.concatenate([one, many]),
+        }
+    )
+
+
+DRIFTING = "PATTERN SEQ(A a, B b, C c, D d) WHERE a.x = b.x AND c.y = d.y WITHIN 80"
+
+
+def test_the_tree_follows_the_selectivities(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adaptive, "SLICE_PLACES", 2_000)
+    searches: list[AdaptiveSearch] = []
+    original = AdaptiveSearch.matches
+
+    def logged(self: AdaptiveSearch) -> Any:
+        searches.append(self)
+        return original(self)
+
+    monkeypatch.setattr(AdaptiveSearch, "matches", logged)
+    query, table = ss.query(DRIFTING), drifting()
+    rows = query.run_local(table, time="t", type="kind").num_rows
+    first, *_, last = (chosen.tree for chosen in searches[0].log)
+    assert units_of(first)[0] in (Leaf(0), Leaf(1))
+    assert units_of(last)[0] in (Leaf(2), Leaf(3))
+    for plan in ("left", "right"):
+        assert query.run_local(table, time="t", type="kind", plan=plan).num_rows == rows
+
+
+def test_a_block_that_is_too_large_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trees, "MOST_KEPT_ROWS", 100)
+    with pytest.raises(PlanTooLargeError, match=r"sub-matches of \(c, d\)"):
+        ss.query(QUERY).run_local(stream("ABCD", 1, 600), time="t", type="kind", plan="bushy")
+
+
+def test_analysis_draws_expected_and_built_rows() -> None:
+    text = ss.query(QUERY).explain(stream("ABCD", 1, 600), time="t", type="kind", plan="bushy", analyze=True)
+    analysed = text.split("Analysed\n")[1]
+    assert "(cached by interval)" in analysed
+    assert "expected" in analysed
+    assert "built" in analysed
+
+
+def test_a_choice_must_be_known() -> None:
+    with pytest.raises(ss.QueryError, match="plan='sideways'"):
+        ss.query(QUERY).run_local(stream("ABCD", 1, 6), time="t", type="kind", plan="sideways")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="no option `shape`"):
+        ss.query(QUERY).run_local(stream("ABCD", 1, 6), time="t", type="kind", shape="left")  # type: ignore[call-arg]
