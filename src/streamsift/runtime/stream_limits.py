@@ -26,7 +26,7 @@ def stream_of(alternative: Alternative, events: Events) -> Stream:
         positions, rows_in_partition = everywhere, 0
     after, since, low, widest = places_around(events.rank, high)
     own = [reach(definition, alternative.query, events) for definition in own_windows(alternative.query.pattern)]
-    windows = np.array([edge for both in own for edge in both], np.int32).reshape(-1, count)
+    windows = np.stack([edge for both in own for edge in both]) if own else np.empty((0, count), np.int32)
     return Stream(after, since, positions, low, high, rows_in_partition, widest, windows)
 
 
