@@ -116,7 +116,10 @@ def test_explain_tells_what_is_cached(folder: Path, cache: str, said: str) -> No
         (["run", "q.txt", "--input", "bad.csv", "--time", "ts", "--engine", "local"], "with --bad-rows drop"),
         (["--fast"], "`streamsift --help`"),
         (["run", "--fast"], "`streamsift run --help`"),
-        (["run", "A; B+; C", "--input", "e.csv", "--time", "ts", "--engine", "local"], "UnsupportedQuery"),
+        (
+            ["run", "A+; B+ WHERE A.id < B.id", "--input", "e.csv", "--time", "ts", "--engine", "local"],
+            "UnsupportedQuery",
+        ),
     ],
 )
 def test_errors(folder: Path, arguments: list[str], message: str) -> None:

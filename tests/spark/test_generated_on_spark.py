@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 import streamsift as ss
 from strategies import flat_queries, queries, streams
 from streamsift.language import Script, print_script
+from supported import may_be_refused
 from test_generated import DETECTION, SCHEMA, Rows, assert_same
 
 LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
@@ -22,6 +23,17 @@ LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
 @settings(max_examples=500 if LARGE else 40, suppress_health_check=list(HealthCheck))
 @given(script=st.one_of(flat_queries(), queries(max_depth=4, **DETECTION)), rows=streams())
 def test_queries(spark: SparkSession, script: Script, rows: Rows) -> None:
+    check_on_spark(spark, script, rows)
+
+
+@settings(max_examples=200 if LARGE else 20, suppress_health_check=list(HealthCheck))
+@given(script=queries(**{**DETECTION, "kleene": True}), rows=streams(max_size=7))
+def test_kleene_queries(spark: SparkSession, script: Script, rows: Rows) -> None:
+    assume(not may_be_refused(script))
+    check_on_spark(spark, script, rows)
+
+
+def check_on_spark(spark: SparkSession, script: Script, rows: Rows) -> None:
     for place, row in enumerate(rows):
         row["seq"] = place
     note(print_script(script))

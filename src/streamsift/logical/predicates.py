@@ -75,18 +75,19 @@ class PredicateBinder:
                 sides = (Column(left, column, kind, span), Column(right, column, kind, span))
                 text = f"{slots[left].output_name}.{attribute} = {slots[right].output_name}.{attribute}"
                 yield self.piece(Operation("=", sides, Kind.BOOLEAN, span), text, span)
-        positive = [v for v in variables if self._is_group(v)]
-        alone = [positive] if positive and not self._single(variables) else []
-        negated = [[v] for v in variables if slots[v].event.quantifier and slots[v].scope != ROOT_SCOPE]
-        for groups in (*alone, *negated):
-            expression, scope = Column(groups[0], column, kind, span), slots[groups[0]].scope
-            yield Predicate(expression, tuple(sorted(groups)), scope, PredicateClass.UNIFORM, source, span)
+        by_scope: dict[int, list[int]] = {}
+        for variable in filter(self._is_group, variables):
+            by_scope.setdefault(slots[variable].scope, []).append(variable)
+        for scope, groups in by_scope.items():
+            if scope != ROOT_SCOPE or not self._single(variables):
+                expression = Column(groups[0], column, kind, span)
+                yield Predicate(expression, tuple(sorted(groups)), scope, PredicateClass.UNIFORM, source, span)
 
     def _equal_pairs(self, variables: list[int]) -> Iterator[tuple[int, int]]:
         """The pairs that say that all are equal; those that say no more than others do are left out.
 
         Elements of a group equal to a single event are equal to each other, and to all that equals that event. With
-        no single event, the elements of all groups are held equal by a predicate of their own.
+        no single event, the elements of all groups of one scope are held equal by a predicate of their own.
         """
         slots = self.scopes.slots
         if all(slots[v].scope == ROOT_SCOPE and v not in self.scopes.optional for v in variables) and not any(
@@ -97,13 +98,13 @@ class PredicateBinder:
         single = self._single(variables)
         for left, right in combinations(variables, 2):
             groups = [v for v in (left, right) if self._is_group(v)]
-            negated = any(slots[v].scope != ROOT_SCOPE for v in (left, right))
-            if len(groups) < 2 and not (groups and negated and single):
+            is_one_scope = slots[left].scope == slots[right].scope
+            positive = [v for v in groups if slots[v].scope == ROOT_SCOPE]
+            if not (len(groups) == 2 and is_one_scope) and not (positive and not is_one_scope and single):
                 yield left, right
 
     def _is_group(self, variable: int) -> bool:
-        slot = self.scopes.slots[variable]
-        return slot.event.quantifier is not None and slot.scope == ROOT_SCOPE
+        return self.scopes.slots[variable].event.quantifier is not None
 
     def _single(self, variables: list[int]) -> bool:
         """Whether a positive variable that binds one event in every match is among them."""

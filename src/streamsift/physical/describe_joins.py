@@ -31,7 +31,8 @@ def describe_joins(alternative: Alternative, choices: Choices) -> Iterator[str]:
         is_bushy_and = choices.plan is PlanShape.BUSHY and not alternative.is_sequence
         tree = forced(PlanShape.LEFT if is_bushy_and else choices.plan, range(len(names)))
         yield f'joins as plan="{choices.plan}" asks: {one_line(tree, names)}'
-    if alternative.is_sequence:
+    is_plain = len(names) == 2 and choices.plan is PlanShape.AUTO and choices.condense is not Condense.ON
+    if alternative.is_sequence and not is_plain:
         yield from _blocks(choices, len(names))
         yield from _condensing(alternative, choices)
 

@@ -9,6 +9,7 @@ from itertools import combinations
 from streamsift.errors import UnsupportedQuery
 from streamsift.logical import bound as b
 from streamsift.physical.caching import with_caching
+from streamsift.physical.equalities import Equalities
 from streamsift.physical.group_search import order_of, search_of
 from streamsift.physical.group_steps import ElementSteps, Numbers
 from streamsift.physical.groups import Chosen, Decided, GroupNegation, Groups, Growing
@@ -65,10 +66,10 @@ class _Planner:
     def alternative(self) -> Alternative:
         single = [v for v in leaves(self.node) if self.known.quantifier(v) is None]
         alone = positive_part(with_events(self.forms[0], dict.fromkeys(self.known.elements, ())))
-        anchors = Scope(self.known.extended, b.ROOT_SCOPE, {}, {}).plan(alone, *OPEN)[0] if single else ()
+        anchors = Scope(self.known.extended, b.ROOT_SCOPE, {}, Equalities()).plan(alone, *OPEN)[0] if single else ()
         numbers = {step.variable: number for number, step in enumerate(anchors)}
         early = self._early(len(anchors))
-        scope = Scope(self.known.extended, b.ROOT_SCOPE, {}, {})
+        scope = Scope(self.known.extended, b.ROOT_SCOPE, {}, Equalities())
         planned = self._planned(scope, early, dict(numbers))
         negations = tuple(replace(n, ready=scope.ready(n, anchors, 0)) for n in planned)
         groups = self._groups(anchors, numbers, early)
@@ -110,7 +111,7 @@ class _Planner:
         """The negations with the limits that they have if these variables are empty."""
         events = {v: () if v in empty else elements for v, elements in self.known.elements.items()}
         found: list[Bounded] = []
-        scope = Scope(self.known.extended, self.scope, {}, {})
+        scope = Scope(self.known.extended, self.scope, {}, Equalities())
         scope.walk(with_events(self.forms[0], events), (), self.lower, self.upper, numbers, {}, found)
         return found
 
@@ -154,7 +155,7 @@ class _Planner:
             # What an empty group has to say is not asked; its steps keep their numbers.
             absent = {element for v in variables for element in self.known.elements[v]}
             present = {-v - 2 if v in absent else v: number for v, number in numbers.items()}
-            scope = Scope(self.known.extended, self.scope, {}, {})
+            scope = Scope(self.known.extended, self.scope, {}, Equalities())
             negations = tuple(self._planned(scope, [f for f in found if not self._is_grouped(f[0])], present))
             yield Decided(
                 sum(1 << number for number in empty),

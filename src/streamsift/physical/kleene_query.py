@@ -90,8 +90,9 @@ def _rewritten(known: KleeneQuery, predicate: b.Predicate) -> Iterator[b.Predica
     if not kleene:
         yield predicate
     elif predicate.predicate_class is b.PredicateClass.UNIFORM:
-        for one, other in combinations(known.elements[kleene[0]], 2) if predicate.scope != b.ROOT_SCOPE else ():
-            yield _equality(predicate, one, other)
+        if predicate.scope != b.ROOT_SCOPE:
+            for one, other in combinations((element for v in kleene for element in known.elements[v]), 2):
+                yield _equality(predicate, one, other)
     elif predicate.scope != b.ROOT_SCOPE and predicate.predicate_class is not b.PredicateClass.GROUP:
         events = {v: known.elements[v] for v in kleene}
         for v in kleene:

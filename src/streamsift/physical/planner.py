@@ -14,6 +14,7 @@ from streamsift.optimizer.drop_implied_equalities import Side, column_sides
 from streamsift.physical.caching import with_caching
 from streamsift.physical.choices import Choices
 from streamsift.physical.definitions import upper_edge
+from streamsift.physical.equalities import Equalities
 from streamsift.physical.explain_groups import group_reasons
 from streamsift.physical.kleene import MOST_NEGATED_EVENTS, group_alternatives
 from streamsift.physical.kleene_forms import leaves
@@ -122,7 +123,7 @@ def _alternatives(query: b.BoundQuery, node: b.Node) -> Iterator[Alternative]:
 
 def _alternative(query: b.BoundQuery, node: b.Node) -> Alternative:
     lower, upper = Limit(Edge.WINDOW_START), Limit(upper_edge(node))
-    steps, negations = Scope(query, b.ROOT_SCOPE, {}, {}).plan(node, lower, upper)
+    steps, negations = Scope(query, b.ROOT_SCOPE, {}, Equalities()).plan(node, lower, upper)
     return with_caching(Alternative(query, steps, negations))
 
 
@@ -174,7 +175,6 @@ def _may_be_empty(query: b.BoundQuery, variable: int) -> bool:
 
 def _reasons(alternatives: tuple[Alternative, ...], keys: tuple[str, ...]) -> list[str]:
     reasons = ["detect: the query asks for matches, so they are built, last and as row numbers"]
-    longest = max(len(alternative.steps) for alternative in alternatives)
     if len(alternatives) > 1:
         reasons.append(f"OR: its {len(alternatives)} choices are found one after the other")
     if any(alternative.negations for alternative in alternatives):

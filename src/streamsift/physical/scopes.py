@@ -6,10 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from streamsift.logical import bound as b
-from streamsift.logical.columns import kind_of
 from streamsift.logical.expressions import variables_of
-from streamsift.optimizer.drop_implied_equalities import Side, column_sides
 from streamsift.physical.definitions import last_leaves, upper_edge, window_pairs
+from streamsift.physical.equalities import Equalities
 from streamsift.physical.kleene_forms import Ordered, leaves
 from streamsift.physical.plan import Edge, Limit, Negation, Pair, Step
 
@@ -23,7 +22,7 @@ class Scope:
     query: b.BoundQuery
     scope: int
     outer: dict[int, int]  # steps of the patterns around, by variable
-    equal: dict[Side, Side]  # a union-find forest: what the patterns around make equal
+    equal: Equalities
 
     def plan(self, node: b.Node, lower: Limit, upper: Limit) -> tuple[tuple[Step, ...], tuple[Negation, ...]]:
         first = len(self.outer)
@@ -51,40 +50,12 @@ class Scope:
         return max(first, *(step for step in used if step <= last))
 
     def _predicates(self, place: dict[int, int]) -> list[b.Predicate]:
-        """The scope's own predicates, without equalities that others imply.
+        """The scope's own predicates, equalities as ties to what is bound first.
 
         A piece applies only where all its variables are bound: not in the other branch of an OR.
         """
         own = [p for p in self.query.predicates if p.scope == self.scope and place.keys() >= set(p.variables)]
-        needed = []
-        for predicate in sorted(own, key=lambda p: max((place[v] for v in p.variables), default=0)):
-            sides = column_sides(predicate)
-            if sides is not None:
-                left, right = self._representative(sides[0]), self._representative(sides[1])
-                if left == right:
-                    continue
-                self.equal[right] = left
-            needed.append(predicate)
-        constants = self._implied_constants(own)
-        fixed = {_fixed_column(p) for p in (*own, *constants)} - {None}
-        return [*(p for p in needed if not fixed.issuperset(column_sides(p) or (None,))), *constants]
-
-    def _implied_constants(self, own: list[b.Predicate]) -> list[b.Predicate]:
-        """`a.x = 1` for every `a.x` that equals a `b.x` of which that is asked: fewer candidates, before any join."""
-        found: list[b.Predicate] = []
-        columns = {side for predicate in own for side in column_sides(predicate) or ()}
-        for predicate in own:
-            fixed = _fixed_column(predicate)
-            if fixed is not None:
-                for variable, name in sorted(columns - {fixed}):
-                    if self._representative((variable, name)) == self._representative(fixed):
-                        found += _about(predicate, variable, name, self.query)
-        return found
-
-    def _representative(self, side: Side) -> Side:
-        while side in self.equal:
-            side = self.equal[side]
-        return side
+        return self.equal.needed(own, place, len(self.outer))
 
     def walk(
         self,
@@ -123,32 +94,13 @@ class Scope:
                 self.walk(node.child, preceding, lower, upper, place, after, found)
 
     def negation(self, negated: b.Negated, lower: Limit, upper: Limit, place: dict[int, int]) -> Negation:
-        inner = Scope(self.query, negated.scope, place, dict(self.equal))
+        inner = Scope(self.query, negated.scope, place, self.equal.inner())
         steps, negations = inner.plan(negated.child, lower, upper)
         return Negation(len(place), lower, upper, steps, negations, ready=len(place) - 1)
 
 
 def with_pairs(step: Step, pairs: list[Pair]) -> Step:
     return replace(step, pairs=(*step.pairs, *pairs)) if pairs else step
-
-
-def _fixed_column(predicate: b.Predicate) -> Side | None:
-    """The column of a predicate `column = constant`."""
-    match predicate.expression:
-        case b.Operation(op="=", operands=(b.Column() as column, b.Constant())):
-            return column.variable, column.name
-    return None
-
-
-def _about(predicate: b.Predicate, variable: int, name: str, query: b.BoundQuery) -> list[b.Predicate]:
-    """A predicate `column = constant`, made one on another column that equals it, if that is of the same kind."""
-    assert isinstance(predicate.expression, b.Operation)
-    column, constant = predicate.expression.operands
-    assert isinstance(column, b.Column)
-    if name == b.TIME or kind_of(query.schema.field(name).type) is not column.kind:
-        return []
-    operands = (replace(column, variable=variable, name=name), constant)
-    return [replace(predicate, expression=replace(predicate.expression, operands=operands), variables=(variable,))]
 
 
 def step_of(predicates: list[b.Predicate], variable: int, place: dict[int, int], after: tuple[int, ...]) -> Step:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import Expr
-from streamsift.physical.choices import Choices, PlanShape
+from streamsift.physical.choices import Choices, Condense, PlanShape
 from streamsift.physical.plan import Alternative, DetectPlan
 from streamsift.runtime.adaptive import AdaptiveSearch
 from streamsift.runtime.buffers import Packed, pack
@@ -109,7 +109,8 @@ def _chunks(plan: Alternative, events: Events, choices: Choices, chunk: int) -> 
         yield from AdaptiveSearch(plan, events, places, choices, chunk).matches()
     else:
         search = Search(plan, events, pack(plan, events, places), places[0], chunk)
-        if choices.plan is PlanShape.LEFT or (choices.plan is PlanShape.AUTO and len(plan.steps) < 3):
+        is_pair = choices.plan is PlanShape.AUTO and len(plan.steps) < 3 and choices.condense is not Condense.ON
+        if is_pair or (choices.plan is PlanShape.LEFT and choices.condense is Condense.OFF):
             yield from search.matches(0, events.rank.size)
         else:
             yield from AdaptiveSearch(plan, events, places, choices, chunk, left=search.matches).matches()

@@ -1,0 +1,111 @@
+"""SEQ(A a, B+ b, C c) WITHIN w and its like on a million events, against DuckDB on one thread, with equal results."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+import streamsift as ss
+
+EVENTS = 1_000_000
+CLASSES = 8
+WINDOW = 20
+ROUNDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """The same question twice: for streamsift, and as SQL that gives a row (a, b's, c) for each match."""
+
+    name: str
+    pattern: str
+    sql: str
+
+
+JOIN = f"a JOIN c ON c.t > a.t AND c.t <= a.t + {WINDOW}"
+WORKLOADS = (
+    Workload(
+        "B+ between",
+        f"PATTERN A a; B+ b; C c WITHIN {WINDOW} RETURN a.t AS a, b, c.t AS c",
+        f"SELECT a.t AS a, list(b.t ORDER BY b.t) AS b, c.t AS c FROM {JOIN} JOIN b ON b.t > a.t AND b.t < c.t "
+        "GROUP BY a.t, c.t",
+    ),
+    Workload(
+        "B+ between, compared with A",
+        f"PATTERN A a; B+ b; C c WHERE b.x > a.x WITHIN {WINDOW} RETURN a.t AS a, b, c.t AS c",
+        f"SELECT a.t AS a, list(b.t ORDER BY b.t) AS b, c.t AS c FROM {JOIN} JOIN b ON b.t > a.t AND b.t < c.t "
+        "AND b.x > a.x GROUP BY a.t, c.t",
+    ),
+    Workload(
+        "trailing B+",
+        f"PATTERN A a; B+ b WITHIN {WINDOW} RETURN a.t AS a, b, a.t AS c",
+        f"SELECT a.t AS a, list(b.t ORDER BY b.t) AS b, a.t AS c FROM a JOIN b ON b.t > a.t AND b.t <= a.t + {WINDOW} "
+        "GROUP BY a.t",
+    ),
+)
+
+
+def make_events(seed: int = 1) -> pa.Table:
+    """One event for each time; class and value uniformly at random."""
+    random = np.random.default_rng(seed)
+    names = pa.array([chr(ord("A") + number) for number in range(CLASSES)])
+    kinds = names.take(pa.array(random.integers(0, CLASSES, EVENTS)))
+    return pa.table({"t": np.arange(EVENTS), "kind": kinds, "x": random.random(EVENTS)})
+
+
+def ours(workload: Workload, table: pa.Table) -> pa.Table:
+    return ss.query(workload.pattern).run_local(table, time="t", type="kind")
+
+
+def rival(workload: Workload, connection: duckdb.DuckDBPyConnection) -> pa.Table:
+    return connection.sql(workload.sql).to_arrow_table()
+
+
+def flat(result: pa.Table) -> list[np.ndarray]:
+    """The matches in one order: a, c, the size of b, and all its elements' times."""
+    columns = [result.column(name).combine_chunks() for name in ("a", "c", "b")]
+    groups = columns[2]
+    times = groups.flatten()
+    times = times.field("t") if pa.types.is_struct(times.type) else times
+    offsets = groups.offsets.to_numpy()
+    sizes = np.diff(offsets)
+    first = times.to_numpy()[offsets[:-1] - offsets[0]]
+    rows = [column.to_numpy() for column in columns[:2]]
+    owner = np.repeat(np.arange(sizes.size), sizes)
+    order = np.lexsort((sizes, first, rows[1], rows[0]))
+    place = np.empty(order.size, np.int64)
+    place[order] = np.arange(order.size)
+    by_match = np.lexsort((times.to_numpy(), place[owner]))
+    return [*(row[order] for row in rows), sizes[order], times.to_numpy()[by_match]]
+
+
+def seconds(run: Callable[[], pa.Table]) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    table = make_events()
+    connection = duckdb.connect()
+    connection.execute("SET threads = 1")
+    connection.register("events", table)
+    for name in "abc":
+        connection.execute(f"CREATE TABLE {name} AS SELECT t, x FROM events WHERE kind = '{name.upper()}'")
+    for workload in WORKLOADS:
+        found, expected = ours(workload, table), rival(workload, connection)
+        assert all(np.array_equal(*pair) for pair in zip(flat(found), flat(expected), strict=True)), workload.name
+        best = min(seconds(lambda w=workload: ours(w, table)) for _ in range(ROUNDS))
+        theirs = min(seconds(lambda w=workload: rival(w, connection)) for _ in range(ROUNDS))
+        print(f"{workload.name} ({EVENTS:,} events, {found.num_rows:,} matches, equal results)")
+        print(f"  {best * 1000:8.0f} ms   1.0x  streamsift")
+        print(f"  {theirs * 1000:8.0f} ms  {theirs / best:4.1f}x  DuckDB, one thread")
+
+
+if __name__ == "__main__":
+    main()
