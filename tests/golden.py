@@ -14,6 +14,7 @@ from typing import Any
 
 from streamsift.language import syntax as s
 from streamsift.logical import bound as b
+from streamsift.logical.describe import describe_merges
 
 GOLDENS = Path(__file__).parent / "goldens"
 
@@ -103,7 +104,7 @@ def _clause_lines(query: b.BoundQuery, names: list[str]) -> Iterator[str]:
         argument = "" if a.variable is None else f" of {names[a.variable]}.{a.column}"
         yield f"aggregate {a.name}: {a.function}{argument}"
     if query.ranking:
-        yield f"best {query.ranking.limit}, merged by {query.ranking.merge}"
+        yield f"best {query.ranking.limit}, merged {describe_merges(query.ranking)}"
         for o in query.ranking.objectives:
             direction = "MAX" if o.maximise else "MIN"
             yield f"  {o.name} ({o.preference_class.value}): {direction} {dump_expression(o.expression, names)}"

@@ -79,8 +79,10 @@ class Features:
     disjunction: bool = True
     kleene: bool = True
     kleene_pairs: bool = False  # predicates between two Kleene variables, or one and a negated one: may be refused
+    detection: bool = True
     aggregates: bool = True
     ranking: bool = True
+    linear: bool = False  # most preferences are weighted sums
     definitions: bool = True
     windows: bool = True
     negations: int = 25  # percent of the components
@@ -314,7 +316,11 @@ class _Writer:
         slots = list(root.slots())
         self.classes = {c: self.row_predicate() for c in _WITH_CLASSES if any(slot.class_name == c for slot in slots)}
         form = form or self.one(
-            ["detect", "detect", *["aggregate"] * self.features.aggregates, *["rank"] * self.features.ranking]
+            [
+                *["detect"] * 2 * self.features.detection,
+                *["aggregate"] * self.features.aggregates,
+                *["rank"] * self.features.ranking,
+            ]
         )
         is_ranking = form == "rank" and any(not slot.negations for slot in slots)
         definitions = tuple(
@@ -342,7 +348,8 @@ class _Writer:
         slots = list(node.slots())
         preference = None
         if is_ranking and not any(slot.negations for slot in slots) and self.chance(60):
-            preference = s.Preference(tuple(self.objectives(slots, name)))
+            merge = self.one([None, "SUM", "AVG", "MIN", "MAX", "PRODUCT"])
+            preference = s.Preference(tuple(self.objectives(slots, name)), merge)
         return s.Statement(
             self.written(replace(node, definition=None), name),
             where=self.where(slots, name) if self.chance(50) else None,
@@ -441,7 +448,21 @@ class _Writer:
     def objectives(self, slots: list[_Slot], definition: str | None) -> Iterator[s.Objective]:
         for number in range(self.draw(st.integers(1, 2))):
             expression = self.number(self.with_one_group(slots), definition, 2)
+            if self.features.linear and self.chance(85):
+                expression = self.weighted_sum([slot.path(definition) for slot in slots if not slot.is_group])
             yield s.Objective(self.chance(50), expression, f"goal{number}" if self.chance(50) else None)
+
+    def weighted_sum(self, paths: list[tuple[str, ...]]) -> s.Expression:
+        """Most variables, most of them with weight one: ties and distinct scores both come about."""
+        total: s.Expression | None = None
+        for path in paths:
+            term: s.Expression = self.column(path, "x", "n", "n", "t")
+            if self.chance(20):
+                weight = self.one([s.Number(2), s.Number(Decimal("0.1")), s.Number(3)])
+                term = s.Arithmetic(self.one("*/"), term, weight)
+            if total is None or self.chance(85):
+                total = term if total is None else s.Arithmetic(self.one("+++-"), total, term)
+        return total or s.Number(1)
 
     def group_by(self, slots: list[_Slot]) -> tuple[s.Name, ...]:
         return self.keys(40) if self.may_share(slots) else ()

@@ -6,13 +6,17 @@ import naive
 from strategies import COLUMNS
 from streamsift.language import Script, parse
 from streamsift.language import syntax as s
+from streamsift.logical.scopes import events_of
 
 
 def is_evaluated(script: Script | str) -> bool:
-    """Detection and aggregation by SEQ, AND, OR, negation and Kleene; no definitions, no PREF."""
+    """Everything but Kleene with ranking, or with a definition that has a window or keys of its own."""
     script = parse(script) if isinstance(script, str) else script
-    statement = script.statement
-    return not (script.definitions or statement.preference)
+    inner = [definition.statement for definition in script.definitions]
+    has_groups = any(event.quantifier for each in (script.statement, *inner) for event in events_of(each.pattern))
+    is_ranking = any(each.preference for each in (script.statement, *inner))
+    apart = any(each.window or each.partition_by for each in inner)
+    return not (has_groups and (is_ranking or apart))
 
 
 def may_be_refused(script: Script | str) -> bool:

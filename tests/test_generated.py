@@ -22,7 +22,7 @@ EXAMPLES = int(os.environ.get("STREAMSIFT_EXAMPLES", "0"))
 LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
 SCHEMA = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in COLUMNS.items()])
 
-DETECTION = {"kleene": False, "aggregates": False, "ranking": False, "definitions": False}
+DETECTION = {"kleene": False, "aggregates": False, "ranking": False}
 
 Rows = list[dict[str, Any]]
 

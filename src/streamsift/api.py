@@ -130,8 +130,9 @@ class Query:
         table = as_table(data)
         stages = self._plan(table.schema, time, type, order, choices)
         if not isinstance(stages.plan, physical.DetectPlan):
-            raise QueryError(
-                "explain(analyze=True) of an aggregation", hint="it tells what the joins of detection build."
+            what = "an aggregation" if isinstance(stages.plan, physical.AggregatePlan) else "a ranking"
+            raise UnsupportedQuery(
+                f"explain(analyze=True) of {what}", hint="it tells what the joins of detection build: leave it out."
             )
         return stages.explain(analysed=list(runtime.analyze(stages.plan, runtime.prepare(stages.plan.query, table))))
 

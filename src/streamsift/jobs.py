@@ -164,7 +164,7 @@ class SparkJob:
         result = result.persist()
         with self._progress("finding matches"):
             total = result.count()
-            head = result.limit(limit).toArrow()
+            head = _best_first(self.query, result).limit(limit).toArrow()
         report()
         Console().print(result_table(head, caption=how_many(head.num_rows, total)))
 
@@ -231,6 +231,16 @@ class GivenFrame(SparkJob):
 
     def _result(self) -> tuple[DataFrame, Any]:
         return self.result, lambda: None
+
+
+def _best_first(query: Query, result: DataFrame) -> DataFrame:
+    """A ranking as a leaderboard: tick by tick, group by group, the best first. Anything else as it comes."""
+    statement = query.script.statement
+    if statement.returns is None or statement.returns.limit is None:
+        return result
+    groups = [name.parts[-1] for name in statement.group_by]
+    columns = [*(["window_end"] if statement.update else []), *groups, "rank"]
+    return result.orderBy(*("`" + name.replace("`", "``") + "`" for name in columns))
 
 
 def _to_lines(batches: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from logical.events import bound
+from streamsift.logical.bound import Merge
 
 
 @pytest.mark.parametrize(
@@ -50,6 +51,7 @@ def test_objectives_of_definitions() -> None:
         ("objective_2", False),
         ("objective_3", True),
     ]
+    assert ranking.merges == (Merge("MIN", 2), Merge("MIN", 1))
     own = bound(definitions + "PATTERN S1; S2 PREF MIN[late = S1.e] MERGE avg RETURN 5").ranking
     assert own is not None
-    assert ([o.name for o in own.objectives], own.merge, own.limit) == (["late"], "AVG", 5)
+    assert ([o.name for o in own.objectives], own.merges, own.limit) == (["late"], (Merge("AVG", 1),), 5)

@@ -15,12 +15,14 @@ SCHEMA = pa.schema(
 )
 
 CHANGES = {
+    "inline_definitions": "SEQ S1 = A a; B b\nSEQ S2 = C c; D d WITHIN 5\nPATTERN S1; S2",
     "unwrap_single_operands": "PATTERN SEQ(AND(A a), OR(SEQ(B b, D d)), SEQ(SEQ(C c)))",
     "flatten_sequences": "PATTERN SEQ(A a, SEQ(B b, (C c; D d)), E e) WITHIN 10",
     "drop_implied_equalities": "PATTERN SEQ(A a, B b, C c) WHERE [id] AND a.id = c.id AND a.x = c.x PARTITION BY id",
     "prune_columns": "PATTERN SEQ(A a, B b) WHERE a.x < b.x RETURN a.id AS id",
 }
 UNTOUCHED = {
+    "inline_definitions": ["SEQ S1 = A a; B b PARTITION BY id\nPATTERN S1; C c"],
     "unwrap_single_operands": [
         "PATTERN SEQ(AND(!A a, B b)) WITHIN 5",  # an AND that a SEQ encloses has other bounds
         "PATTERN AND(SEQ(A a, !B b))",

@@ -42,6 +42,12 @@ EXPLAINED = {
     "aggregate_pairs": "PATTERN SEQ(A a, B b, C c) WHERE a.price < b.price AND b.name = c.name AGG COUNT WITHIN 30",
     "aggregate_detect": "PATTERN SEQ(A a, B b, C c) WHERE a.price < c.price AGG COUNT WITHIN 30 EMIT CHANGES",
     "aggregate_alternatives": "PATTERN SEQ(A a, B b) | AND(C c, D d) AGG COUNT, SUM(a.price) WITHIN 30",
+    "definitions": "SEQ S1 = A;B;!X WITHIN 5\nSEQ S2 = C & D WITHIN 3 EVENTS\nPATTERN S1 & S2 WITHIN 1 hour",
+    "ranking_paths": "PATTERN SEQ(A a, B b, C c) WHERE [id] AND a.price < b.price GROUP BY id\n"
+    "PREF MAX[gain = c.price - a.price] AND MIN[c.ts - a.ts] MERGE SUM WITHIN 1 hour UPDATE 5 min RETURN 5",
+    "ranking_join": "SEQ S1 = A;B PREF MAX[low = LEAST(A.price, B.price)]\nSEQ S2 = C;D WITHIN 5 min\n"
+    "PATTERN S1 & S2 WHERE S1.A.id = S2.C.id PREF MAX[S1.low] AND MIN[S2.D.ts - S2.C.ts] WITHIN 1 hour RETURN 3",
+    "ranking_enumerated": "PATTERN SEQ(A a, !X x, B b) | C c PREF MAX[a.price * b.price] WITHIN 1 hour RETURN 5",
     "kleene": "PATTERN SEQ(A a, B+ b, C c) WHERE [id] AND b.price > a.price AND COUNT(b) > 2 WITHIN 10 min",
     "kleene_and_negation": "PATTERN SEQ(A a, B* b, !D d, C c) WITHIN 10 min",
     "kleene_alone": "PATTERN A+ a; B+ b PARTITION BY id WITHIN 10 min",
@@ -72,8 +78,6 @@ REFUSED = {
     "aggregate_and_negation": "PATTERN SEQ(A+ a, !B b, C c) WHERE AVG(a.price) < b.price",
     "alternatives": "PATTERN " + "; ".join(f"(A a{i} | B b{i} | C c{i})" for i in range(8)),
     "long_negation": f"PATTERN SEQ(A a, !SEQ({', '.join(f'ANY n{i}' for i in range(63))}), B b)",
-    "definition": "SEQ S1 = A;B WITHIN 5\nPATTERN S1; C",
-    "ranking": "PATTERN SEQ(A a, B b)\nPREF MAX[a.price + b.price] RETURN 5",
 }
 
 

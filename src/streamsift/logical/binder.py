@@ -102,7 +102,7 @@ class _Binder:
             update=update,
             emit=statement.emit.mode if statement.emit else s.Emit.FINAL,
             output=() if aggregates else output,
-            show_bounds=not items and not aggregates and ranking is None,
+            show_bounds=not items and not aggregates,
             binding=self.columns.binding,
             schema=self.columns.schema,
             text=self.text,
@@ -486,8 +486,11 @@ class _Binder:
         if statement.returns is None or statement.returns.limit is None:
             raise AssertionError("check_clauses asks for k beside PREF")
         objectives = tuple(self._objective(i, o, definition) for i, (definition, o) in enumerate(written, start=1))
-        merge = (statement.preference.merge if statement.preference else None) or "MIN"
-        return b.Ranking(objectives, merge, statement.returns.limit)
+        preferences = (
+            [statement.preference] if own else [d.statement.preference for d in self.scopes.script.definitions]
+        )
+        merges = tuple(b.Merge(p.merge or "MIN", len(p.objectives)) for p in preferences if p)
+        return b.Ranking(objectives, merges, statement.returns.limit)
 
     def _objective(self, number: int, objective: s.Objective, definition: str | None) -> b.Objective:
         bound = settled(self._binder(definition, (objective,)).bind(objective.expression))
@@ -505,7 +508,7 @@ class _Binder:
     def _check_output_names(self, query: b.BoundQuery) -> None:
         given = ["time"] if query.aggregates else ["match_start", "match_end"] if query.show_bounds else []
         if query.ranking:
-            given = (["window_end"] if query.update else []) + ["rank", "score"]
+            given += (["window_end"] if query.update else []) + ["rank", "score"]
         objectives = query.ranking.objectives if query.ranking else ()
         rename_variable = [(o.name, o.span, "rename the variable, or RETURN it AS another name.") for o in query.output]
         written = [

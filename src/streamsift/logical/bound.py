@@ -261,9 +261,19 @@ class Objective:
 
 
 @dataclass(frozen=True, slots=True)
+class Merge:
+    """How the next `count` objectives become one score: those of the statement, or of one definition."""
+
+    function: str  # SUM AVG MIN MAX PRODUCT
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Ranking:
+    """Objectives in order; `merges` take them in turn, and the least of what they make is the score."""
+
     objectives: tuple[Objective, ...]
-    merge: str  # SUM AVG MIN MAX PRODUCT
+    merges: tuple[Merge, ...]
     limit: int
 
 

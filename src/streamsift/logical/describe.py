@@ -116,6 +116,13 @@ def describe_pattern(query: b.BoundQuery) -> Iterator[str]:
     yield from node(query.pattern, "")
 
 
+def describe_merges(ranking: b.Ranking) -> str:
+    """`by SUM`, or `2 by SUM, 1 by MIN, then by MIN` for the objectives of several definitions."""
+    if len(ranking.merges) == 1:
+        return f"by {ranking.merges[0].function}"
+    return ", ".join(f"{merge.count} by {merge.function}" for merge in ranking.merges) + ", then by MIN"
+
+
 def describe_query(query: b.BoundQuery) -> Iterator[str]:
     """Pattern, window, predicates with owner and class, output."""
     yield from describe_pattern(query)
@@ -137,7 +144,7 @@ def describe_query(query: b.BoundQuery) -> Iterator[str]:
             direction = "max" if objective.maximise else "min"
             text = describe_expression(objective.expression, query.variables)
             yield f"prefer {direction} {objective.name} = {text}  ({objective.preference_class.value})"
-        yield f"merge by {query.ranking.merge}, best {query.ranking.limit}"
+        yield f"merge {describe_merges(query.ranking)}, best {query.ranking.limit}"
     if query.update:
         yield f"update every {query.update.text}"
     if query.output:

@@ -118,17 +118,22 @@ class PredicateBinder:
         """What PARTITION BY and GROUP BY ask for: `[attribute]`, and no null or NaN where no equality sees to that."""
         yield from self.same_attribute(attribute, variables, span, clause)
         slots = self.scopes.slots
-        positive = [v for v in variables if slots[v].scope == ROOT_SCOPE]
-        if len(set(positive) - self.scopes.optional) > 1:
-            return
         column, kind = self.columns.find(attribute, self.scopes.text, span)
-        for variable in positive:
+        for variable in variables:
+            if self._always_has_partner(variable, variables):
+                continue
             key, name = Column(variable, column, kind, span), f"{slots[variable].output_name}.{attribute}"
             if kind is Kind.FLOAT:  # NaN is no key either: it equals nothing
                 yield self.piece(Operation("=", (key, key), Kind.BOOLEAN, span), f"{name} = {name}", span)
             else:
                 null = Operation("is_null", (key,), Kind.BOOLEAN, span)
                 yield self.piece(Operation("not", (null,), Kind.BOOLEAN, span), f"{name} IS NOT NULL", span)
+
+    def _always_has_partner(self, variable: int, variables: list[int]) -> bool:
+        """Whether every match that binds the variable binds another that it is compared with."""
+        slots = self.scopes.slots
+        others = set(variables) - self.scopes.optional - {variable}
+        return any(self.scopes.visible(other, slots[variable].scope) for other in others)
 
     def piece(self, expression: Expr, text: str, span: Span) -> Predicate:
         expression = settled(expression)

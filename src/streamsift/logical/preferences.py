@@ -41,11 +41,11 @@ def _monotone(expression: Expr) -> bool:
             return _parts_are_apart(expression) and all(_monotone(o) for o in expression.operands)
         case Operation(op="*", operands=operands):
             apart = _parts_are_apart(expression) and all(_monotone(o) for o in operands)
-            return apart and (any(isinstance(o, Constant) for o in operands) or all(_not_negative(o) for o in operands))
+            return apart and (any(isinstance(o, Constant) for o in operands) or all(not_negative(o) for o in operands))
         case Operation(op="/", operands=(left, Constant())):
             return _monotone(left)
         case Operation(op="^", operands=(left, Constant(value=int() | float() as power))):
-            return _monotone(left) and (_not_negative(left) or power % 2 == 1)
+            return _monotone(left) and (not_negative(left) or power % 2 == 1)
         case _:
             return False
 
@@ -61,7 +61,7 @@ def _parts_are_apart(expression: Operation) -> bool:
     return True
 
 
-def _not_negative(expression: Expr) -> bool:
+def not_negative(expression: Expr) -> bool:
     match expression:
         case Constant(value=int() | float() as value):
             return value >= 0
@@ -70,6 +70,6 @@ def _not_negative(expression: Expr) -> bool:
         case Operation(op="^", operands=(_, Constant(value=int() as power))):
             return power % 2 == 0
         case Operation(op="+" | "*" | "least" | "greatest"):
-            return all(_not_negative(o) for o in expression.operands)
+            return all(not_negative(o) for o in expression.operands)
         case _:
             return False

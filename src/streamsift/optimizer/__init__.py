@@ -7,10 +7,12 @@ from collections.abc import Callable
 from streamsift.logical import BoundQuery
 from streamsift.optimizer.drop_implied_equalities import drop_implied_equalities
 from streamsift.optimizer.flatten_sequences import flatten_sequences
+from streamsift.optimizer.inline_definitions import inline_definitions
 from streamsift.optimizer.prune_columns import prune_columns
 from streamsift.optimizer.unwrap_single_operands import unwrap_single_operands
 
 RULES: tuple[Callable[[BoundQuery], BoundQuery], ...] = (
+    inline_definitions,
     unwrap_single_operands,
     flatten_sequences,
     drop_implied_equalities,

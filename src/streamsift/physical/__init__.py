@@ -2,7 +2,7 @@
 
 from streamsift.physical.choices import ChoiceNames, Choices, choices
 from streamsift.physical.explain import explain
-from streamsift.physical.plan import AggregatePlan, DetectPlan, Plan
+from streamsift.physical.plan import AggregatePlan, DetectPlan, Plan, RankPlan
 from streamsift.physical.planner import plan
 
-__all__ = ["AggregatePlan", "ChoiceNames", "Choices", "DetectPlan", "Plan", "choices", "explain", "plan"]
+__all__ = ["AggregatePlan", "ChoiceNames", "Choices", "DetectPlan", "Plan", "RankPlan", "choices", "explain", "plan"]

@@ -167,7 +167,7 @@ class _Tree:
         own, variables = self.variables[step.variable].scope, self.variables
         found = [("local  ", describe_expression(e, variables), variables_of(e)) for e in step.local]
         for kind, pairs in (("lookup ", step.lookup), ("compare", step.pairs)):
-            found += [(kind, describe_pair(p, variables), variables_of(p.earlier_side)) for p in pairs]
+            found += [(kind, describe_pair(p, self.query), variables_of(p.earlier_side)) for p in pairs]
         found += [("check  ", describe_expression(e, variables), variables_of(e)) for e in step.filters]
         for kind, text, mentioned in found:
             is_correlated = any(variables[v].scope != own for v in mentioned)

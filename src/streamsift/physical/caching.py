@@ -33,6 +33,8 @@ def _marked(
 def _why_not(query: b.BoundQuery, negation: Negation, crossed: tuple[Step, ...]) -> str:
     if negation.needs_arrow:
         return "its predicates are evaluated for many partial matches at a time"
+    if negation.lower.definition or negation.upper.definition:
+        return "its edge is that of a definition's own window"
     edges = {negation.lower.edge, negation.upper.edge}
     by_position = query.window is not None and query.window.kind is b.WindowKind.COUNT and query.partition_by
     if by_position and edges & {Edge.WINDOW_START, Edge.WINDOW_END}:

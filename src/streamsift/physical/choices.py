@@ -46,12 +46,23 @@ class CountBy(StrEnum):
     DETECT = "detect"
 
 
+class RankBy(StrEnum):
+    """How a ranking finds the best matches. What a pattern or its preferences rule out is passed over."""
+
+    AUTO = "auto"  # the first of these that can do it
+    PATHS = "paths"  # best paths of the stratified graph, one after the other
+    MERGE = "merge"  # best paths of the parts that objectives speak of, merged
+    JOIN = "join"  # events best first, until those left cannot make a better match
+    ENUMERATE = "enumerate"  # all matches
+
+
 @dataclass(frozen=True, slots=True)
 class Choices:
     cache: Cache = Cache.AUTO
     plan: PlanShape = PlanShape.AUTO
     condense: Condense = Condense.AUTO
     strategy: CountBy = CountBy.AUTO
+    rank: RankBy = RankBy.AUTO
 
 
 class ChoiceNames(TypedDict, total=False):
@@ -61,9 +72,16 @@ class ChoiceNames(TypedDict, total=False):
     plan: Literal["auto", "left", "right", "bushy", "inner"]
     condense: Literal["auto", "on", "off"]
     strategy: Literal["auto", "prefix", "sem", "two-stack", "pairs", "detect"]
+    rank: Literal["auto", "paths", "merge", "join", "enumerate"]
 
 
-_KINDS: dict[str, type[StrEnum]] = {"cache": Cache, "plan": PlanShape, "condense": Condense, "strategy": CountBy}
+_KINDS: dict[str, type[StrEnum]] = {
+    "cache": Cache,
+    "plan": PlanShape,
+    "condense": Condense,
+    "strategy": CountBy,
+    "rank": RankBy,
+}
 
 
 def choices(**given: str) -> Choices:

@@ -22,7 +22,7 @@ def describe_counting(branch: Branch) -> Iterator[str]:
             yield f"   filter  {describe_expression(expression, query.variables)}"
         for later, pair in adjacent_pairs(alternative, branch.keys):
             if later == number - 1:
-                yield f"   accept  {describe_pair(pair, query.variables)}"
+                yield f"   accept  {describe_pair(pair, query)}"
     for negation in alternative.negations:
         (step,) = negation.steps
         variable = query.variables[step.variable]

@@ -14,7 +14,8 @@ from streamsift.physical.describe_counting import describe_counting
 from streamsift.physical.describe_joins import describe_joins
 from streamsift.physical.explain_groups import describe_groups
 from streamsift.physical.groups import Groups
-from streamsift.physical.plan import AggregatePlan, Alternative, DetectPlan, Negation, Plan, Step, Strategy
+from streamsift.physical.plan import AggregatePlan, Alternative, DetectPlan, Negation, Plan, RankPlan, Step, Strategy
+from streamsift.physical.ranking import describe_ranking
 
 
 def explain(
@@ -31,7 +32,7 @@ def explain(
         ("Query", text.strip().splitlines()),
         ("Logical", list(describe_query(bound))),
         ("Optimised", _optimised(optimised, rules)),
-        ("Algebra", _algebra(bound, plan)),
+        ("Algebra", _algebra(bound, plan.detection if isinstance(plan, RankPlan) else plan)),
         ("Physical", list(_physical(plan))),
         ("Why", list(plan.reasons)),
         ("Where", list(where)),
@@ -45,15 +46,32 @@ def _optimised(optimised: b.BoundQuery, rules: tuple[str, ...]) -> list[str]:
 
 
 def _algebra(bound: b.BoundQuery, plan: Plan) -> list[str]:
-    """Of the matches, where any are built. It knows single events only: with groups the plan itself tells all."""
+    """Of the matches, where any are built. It knows single events and no windows of definitions."""
     if isinstance(plan, AggregatePlan):
         is_found = any(branch.strategy is Strategy.DETECT for branch in plan.branches)
         return _algebra(bound, plan.detection) if is_found else []
+    if isinstance(plan, RankPlan):
+        return _algebra(bound, plan.detection)
     has_groups = any(alternative.groups is not None for alternative in plan.alternatives)
-    return [] if has_groups else list(describe_algebra(bound.pattern, plan))
+    return [] if has_groups or _has_definitions(bound.pattern) else list(describe_algebra(bound.pattern, plan))
+
+
+def _has_definitions(node: b.Node) -> bool:
+    match node:
+        case b.SubPattern():
+            return True
+        case b.Negated():
+            return _has_definitions(node.child)
+        case b.Sequence() | b.Conjunction() | b.Disjunction():
+            return any(map(_has_definitions, node.children))
+        case _:
+            return False
 
 
 def _physical(plan: Plan) -> Iterator[str]:
+    if isinstance(plan, RankPlan):
+        yield from describe_ranking(plan)
+        plan = plan.detection
     for number, alternative in enumerate(plan.alternatives, start=1):
         count = f"{len(alternative.steps)} step{'s' if len(alternative.steps) != 1 else ''}"
         branch = plan.branches[number - 1] if isinstance(plan, AggregatePlan) else None
@@ -105,9 +123,9 @@ def _steps(
         for expression in step.local:
             yield f"{indent}   filter  {describe_expression(expression, variables)}"
         for pair in step.lookup:
-            yield f"{indent}   lookup  {describe_pair(pair, variables)}"
-        for pair in step.pairs:
-            yield f"{indent}   compare {describe_pair(pair, variables)}"
+            yield f"{indent}   lookup  {describe_pair(pair, query)}"
+        for compared in dict.fromkeys(describe_pair(pair, query) for pair in step.pairs):
+            yield f"{indent}   compare {compared}"
         for expression in step.filters:
             yield f"{indent}   check   {describe_expression(expression, variables)}"
 

@@ -72,7 +72,7 @@ def _predicates(query: b.BoundQuery, step: Step) -> Iterator[str]:
         yield f"   filter  {describe_expression(expression, variables)}"
     for word, pairs in (("lookup ", step.lookup), ("compare", step.pairs)):
         for pair in pairs:
-            yield f"   {word} {describe_pair(pair, variables)}"
+            yield f"   {word} {describe_pair(pair, query)}"
     for expression in step.filters:
         yield f"   check   {describe_expression(expression, variables)}"
 

@@ -30,6 +30,8 @@ def leaves(node: b.Node) -> list[int]:
             return [node.variable]
         case b.Sequence() | b.Conjunction() | b.Disjunction():
             return [variable for child in node.children for variable in leaves(child)]
+        case b.SubPattern():
+            return leaves(node.child)
         case _:
             return []
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from streamsift.logical.bound import BoundQuery, Expr
+from streamsift.logical.bound import BoundQuery, Expr, Ranking
 from streamsift.physical.choices import Choices
+from streamsift.physical.linear import LinearScore
+from streamsift.physical.monotone import MonotoneObjective
 
 if TYPE_CHECKING:
     from streamsift.physical.groups import Groups
@@ -61,7 +63,8 @@ class Edge(Enum):
 @dataclass(frozen=True, slots=True)
 class Limit:
     edge: Edge
-    steps: tuple[int, ...] = ()  # for AFTER and BEFORE
+    steps: tuple[int, ...] = ()  # for AFTER and BEFORE, and those of a definition
+    definition: str | None = None  # whose own window the edge is of; None: the statement's
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +98,20 @@ class Negation:
         )
         return is_free and is_sequence(self.steps, self.first)
 
+    @property
+    def is_at_an_edge(self) -> bool:
+        """Whether a window bounds it, the statement's or a definition's own, on one side at least."""
+        return self.lower.edge is not Edge.AFTER or self.upper.edge is not Edge.BEFORE
+
     def crossed(self, around: Sequence[Step], first: int) -> tuple[int, ...]:
         """The steps of the pattern right around it, numbered from `first`, whose events may lie in its interval."""
         stop = first + len(around)
         if not is_sequence(around, first):
             return tuple(range(first, stop))
-        after = max((step + 1 for step in self.lower.steps if step >= first), default=first)
-        before = min((step for step in self.upper.steps if step >= first), default=stop)
+        lower = self.lower.steps if self.lower.edge is Edge.AFTER else ()
+        upper = self.upper.steps if self.upper.edge is Edge.BEFORE else ()
+        after = max((step + 1 for step in lower if step >= first), default=first)
+        before = min((step for step in upper if step >= first), default=stop)
         return tuple(range(after, before))
 
     def all_steps(self) -> Iterator[Step]:
@@ -209,4 +219,63 @@ class AggregatePlan:
         return self.detection.keys
 
 
-Plan = DetectPlan | AggregatePlan  # one class for each strategy; `streamsift.runtime.execute` has an engine for each
+@dataclass(frozen=True, slots=True)
+class PathPlan:
+    """A sequence whose matches are paths of a graph, apart for each value of `keys`; `compared` are (step, pair)."""
+
+    alternative: Alternative
+    score: LinearScore
+    keys: tuple[str, ...]
+    compared: tuple[tuple[int, Pair], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinPlan:
+    """A pattern whose score rises with each variable's own part of each objective."""
+
+    alternative: Alternative
+    objectives: tuple[MonotoneObjective, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A part of a pattern that is a sequence with objectives of its own; `steps` are its steps in the whole."""
+
+    steps: tuple[int, ...]
+    plan: PathPlan
+    ranking: Ranking
+
+
+@dataclass(frozen=True, slots=True)
+class MergePlan:
+    """A pattern whose parts are ranked apart and merged by `function`; `before` are all pairs of steps in order."""
+
+    alternative: Alternative
+    components: tuple[Component, ...]
+    function: str
+    before: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RankPlan:
+    """The k best of the matches; `detection` is the plan that would find them all.
+
+    A branch for each alternative: its best paths, a merge of those of its parts, a rank join of its events, or the
+    alternative itself where all its matches are enumerated; None where no match can have a score.
+    """
+
+    query: BoundQuery
+    detection: DetectPlan
+    branches: tuple[PathPlan | MergePlan | JoinPlan | Alternative | None, ...]
+    reasons: tuple[str, ...]
+
+    @property
+    def alternatives(self) -> tuple[Alternative, ...]:
+        return self.detection.alternatives
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return self.detection.keys
+
+
+Plan = DetectPlan | AggregatePlan | RankPlan  # one class for each strategy, each with an engine in runtime.execute

@@ -14,12 +14,14 @@ from streamsift.optimizer.drop_implied_equalities import Side, column_sides
 from streamsift.physical.aggregation import aggregation
 from streamsift.physical.caching import with_caching
 from streamsift.physical.choices import Choices, CountBy
+from streamsift.physical.definitions import upper_edge
 from streamsift.physical.equalities import Equalities
 from streamsift.physical.explain_groups import group_reasons
 from streamsift.physical.kleene import MOST_NEGATED_EVENTS, group_alternatives
 from streamsift.physical.kleene_forms import leaves
 from streamsift.physical.kleene_query import kleene_query
 from streamsift.physical.plan import Alternative, DetectPlan, Edge, Limit, Plan
+from streamsift.physical.ranking import ranking
 from streamsift.physical.scopes import Scope
 
 DEFAULTS = Choices()
@@ -34,7 +36,7 @@ def plan(query: b.BoundQuery, choices: Choices = DEFAULTS) -> Plan:
     if choices.strategy is not CountBy.AUTO:
         hint = "only a query with AGG has a choice of strategies."
         raise QueryError(f'strategy="{choices.strategy.value}"', hint=hint)
-    return found
+    return ranking(found, choices.rank) if query.ranking else found
 
 
 def detection(query: b.BoundQuery, choices: Choices) -> DetectPlan:
@@ -54,8 +56,9 @@ def _refuse_what_is_not_evaluated(query: b.BoundQuery) -> None:
             "this version finds patterns of single events with SEQ, AND, OR and `!`.",
         )
 
-    if query.ranking:
-        raise refuse("ranking (PREF)", query.ranking.objectives[0].span)
+    groups = next((v.quantifier for v in query.variables if v.quantifier is not None), None)
+    if query.ranking and groups is not None:
+        raise refuse("ranking (PREF) with a Kleene class", groups.span)
 
     def visit(node: b.Node) -> None:
         match node:
@@ -67,7 +70,9 @@ def _refuse_what_is_not_evaluated(query: b.BoundQuery) -> None:
                     raise refuse(f"a negated sub-pattern of more than {MOST_NEGATED_EVENTS} events", node.span)
                 visit(node.child)
             case b.SubPattern():
-                raise refuse(f"the definition `{node.name}`", node.span)
+                if groups is not None:
+                    raise refuse(f"the definition `{node.name}` beside a Kleene class", node.span)
+                visit(node.child)
 
     visit(query.pattern)
     if (choices := _choices(query.pattern)) > MOST_ALTERNATIVES:
@@ -89,7 +94,7 @@ def _choices(node: b.Node) -> int:
             return sum(map(_choices, node.children))
         case b.Sequence() | b.Conjunction():
             return prod(map(_choices, node.children))
-        case b.Negated():
+        case b.Negated() | b.SubPattern():
             return _choices(node.child)
         case _:
             return 1
@@ -107,6 +112,8 @@ def or_free_forms(node: b.Node) -> list[tuple[b.Node, ...]]:
         case b.Sequence() | b.Conjunction():
             choices = product(*(or_free_forms(child) for child in node.children))
             return [(replace(node, children=tuple(chain.from_iterable(choice))),) for choice in choices]
+        case b.SubPattern():
+            return [(replace(node, child=inner),) for (inner,) in or_free_forms(node.child)]
         case _:
             return [(node,)]
 
@@ -119,9 +126,8 @@ def _alternatives(query: b.BoundQuery, node: b.Node) -> Iterator[Alternative]:
 
 
 def _alternative(query: b.BoundQuery, node: b.Node) -> Alternative:
-    is_outermost_and = isinstance(node, b.Conjunction)
-    upper = Limit(Edge.MATCH_END if is_outermost_and else Edge.WINDOW_END)
-    steps, negations = Scope(query, b.ROOT_SCOPE, {}, Equalities()).plan(node, Limit(Edge.WINDOW_START), upper)
+    lower, upper = Limit(Edge.WINDOW_START), Limit(upper_edge(node))
+    steps, negations = Scope(query, b.ROOT_SCOPE, {}, Equalities()).plan(node, lower, upper)
     return with_caching(Alternative(query, steps, negations))
 
 

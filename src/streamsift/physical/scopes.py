@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from streamsift.logical import bound as b
 from streamsift.logical.expressions import variables_of
+from streamsift.physical.definitions import last_leaves, upper_edge, window_pairs
 from streamsift.physical.equalities import Equalities
 from streamsift.physical.kleene_forms import Ordered, leaves
 from streamsift.physical.plan import Edge, Limit, Negation, Pair, Step
@@ -31,15 +32,19 @@ class Scope:
         after: dict[int, tuple[int, ...]] = {}
         found: list[tuple[b.Negated, Limit, Limit]] = []
         self.walk(node, (), lower, upper, place, after, found)
-        predicates = self._predicates(place)
-        steps = tuple(step_of(predicates, v, place, after[v]) for v, p in place.items() if p >= first)
+        predicates, windows = self._predicates(place), window_pairs(node, place)
+        steps = tuple(
+            with_pairs(step_of(predicates, v, place, after[v]), windows.get(v, []))
+            for v, p in place.items()
+            if p >= first
+        )
         negations = [self.negation(negated, low, high, place) for negated, low, high in found]
         return steps, tuple(replace(n, ready=self.ready(n, steps, first)) for n in negations)
 
     def ready(self, negation: Negation, around: tuple[Step, ...], first: int) -> int:
         """The step after which all is bound that a negation refers to, or that does not count in its interval."""
         last = first + len(around) - 1
-        if self.scope == b.ROOT_SCOPE and not (negation.lower.steps and negation.upper.steps):
+        if self.scope == b.ROOT_SCOPE and negation.is_at_an_edge:
             return last  # an edge of the window follows from the whole match
         used = {*negation.steps_used(), *negation.crossed(around, first)}
         return max(first, *(step for step in used if step <= last))
@@ -73,18 +78,29 @@ class Scope:
                     self.walk(child, preceding, lower, upper, place, after, found)
             case b.Sequence() | Ordered():
                 parts = [tuple(place[v] for v in leaves(child)) for child in node.children]
+                lasts = [tuple(place[v] for v in last_leaves(child)) for child in node.children]
                 for number, child in enumerate(node.children):
-                    before = next((p for p in reversed(parts[:number]) if p), ())
+                    before = next((p for p in reversed(lasts[:number]) if p), ())
                     behind = next((p for p in parts[number + 1 :] if p), ())
                     bounds = isinstance(node, b.Sequence)  # AND hands its own on, whatever the order
                     low = Limit(Edge.AFTER, before) if before and bounds else lower
                     high = Limit(Edge.BEFORE, behind) if behind and bounds else upper
                     self.walk(child, before or preceding, low, high, place, after, found)
+            case b.SubPattern():
+                if node.window is not None:  # its own outermost: its edges are those of its own events and window
+                    own = tuple(place[v] for v in leaves(node.child))
+                    lower = Limit(Edge.WINDOW_START, own, node.name)
+                    upper = Limit(upper_edge(node), own, node.name)
+                self.walk(node.child, preceding, lower, upper, place, after, found)
 
     def negation(self, negated: b.Negated, lower: Limit, upper: Limit, place: dict[int, int]) -> Negation:
         inner = Scope(self.query, negated.scope, place, self.equal.inner())
         steps, negations = inner.plan(negated.child, lower, upper)
         return Negation(len(place), lower, upper, steps, negations, ready=len(place) - 1)
+
+
+def with_pairs(step: Step, pairs: list[Pair]) -> Step:
+    return replace(step, pairs=(*step.pairs, *pairs)) if pairs else step
 
 
 def step_of(predicates: list[b.Predicate], variable: int, place: dict[int, int], after: tuple[int, ...]) -> Step:

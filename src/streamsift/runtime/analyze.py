@@ -14,10 +14,12 @@ from streamsift.runtime.adaptive import AdaptiveSearch, Chosen
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.detect import CHUNK_MATCHES
 from streamsift.runtime.events import Events
+from streamsift.runtime.own_windows import with_own_windows
 
 
 def analyze(plan: DetectPlan, events: Events) -> Iterator[str]:
     """Runs the plan and tells, tree by tree, what was expected of each node and what it built."""
+    events = with_own_windows(plan.query, events)
     for number, alternative in enumerate(plan.alternatives, start=1):
         if len(plan.alternatives) > 1:
             yield f"alternative {number}"

@@ -30,6 +30,10 @@ class Columns:
         """The column at `rows`, or all of it for None."""
         return self.whole(name) if rows is None else take(self.whole(name), pa.array(rows))
 
+    def arrays(self) -> dict[str, pa.Array]:
+        """The columns that were asked for so far, and those that the table does not have."""
+        return self._arrays
+
     def with_array(self, name: str, array: pa.Array) -> Columns:
         """These columns and one that the table does not have."""
         return Columns(self.table, {**self._arrays, name: array})

@@ -66,7 +66,7 @@ class Events:
     window: Window | None
     width: int | float  # of a time window in the units of `ticks`; of a count window in rows
     in_input_order: bool  # rows[i] == i for all i
-    unit: pa.DataType  # what the ticks count
+    unit: pa.DataType  # what `ticks` count: timestamps of a unit, dates, decimals of a scale, numbers
 
     def rows_at(self, places: Int32) -> Int32:
         """The table rows of these places."""
@@ -245,6 +245,11 @@ def _ticks(time: pa.Array, binding: Binding) -> tuple[Ticks, pa.DataType]:
         digits = f"{time.type} column `{binding.time}` holds a time that does not fit 64 bits"
         raise BadInputError(f"The {digits} (as a count of its last decimal). Cast it to fewer digits.")
     return ticks, kind
+
+
+def window_width(window: Window, events: Events) -> int | float:
+    """The width of any window in the units of the events' ticks."""
+    return _width(window, events.unit, events.ticks.dtype == np.float64)
 
 
 def _width(window: Window, time: pa.DataType, real: bool) -> int | float:

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from streamsift.physical.plan import AggregatePlan, DetectPlan, Plan
+from streamsift.physical.plan import AggregatePlan, DetectPlan, Plan, RankPlan
 from streamsift.runtime.aggregate import aggregate
 from streamsift.runtime.detect import detect
 from streamsift.runtime.events import BadRows, prepare
+from streamsift.runtime.own_windows import with_own_windows
+from streamsift.runtime.ranking import rank
 
 
 def execute(
@@ -18,11 +20,17 @@ def execute(
     *,
     bad_rows: str = "fail",
     report: Callable[[BadRows], None] | None = None,
+    ties: bool = False,
 ) -> Iterator[pa.RecordBatch]:
-    """The result of the plan on a table, in batches; none if there is no row. Bad rows raise at once."""
-    events = prepare(plan.query, table, bad_rows, report)
+    """The result of the plan on a table, in batches; none if there is no row. Bad rows raise at once.
+
+    With `ties` a ranking has columns more, by which it can be merged with that of other tasks.
+    """
+    events = with_own_windows(plan.query, prepare(plan.query, table, bad_rows, report))
     match plan:
         case DetectPlan():
             return detect(plan, events)
         case AggregatePlan():
             return aggregate(plan, events)
+        case RankPlan():
+            return rank(plan, events, ties=ties)

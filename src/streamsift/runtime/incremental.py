@@ -24,6 +24,7 @@ from streamsift.runtime.detect import detect
 from streamsift.runtime.events import Events, prepare, ticks_of
 from streamsift.runtime.kernels import Bool
 from streamsift.runtime.output import match_schema
+from streamsift.runtime.own_windows import with_own_windows
 
 FORMAT = 1  # of saved states
 BOUNDS = ("match_start", "match_end")
@@ -95,7 +96,7 @@ class DetectionEngine:
         if not arrived.num_rows:
             return schema.empty_table()
         shown = replace(query, show_bounds=True)
-        events = prepare(shown, arrived)
+        events = with_own_windows(shown, prepare(shown, arrived))
         found = [schema.empty_table()]
         for alternative in self.plan.alternatives:
             own = replace(alternative, query=replace(alternative.query, show_bounds=True))

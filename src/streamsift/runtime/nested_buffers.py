@@ -11,6 +11,7 @@ import pyarrow as pa
 from streamsift.logical.bound import Expr
 from streamsift.physical.caching import value_reads
 from streamsift.physical.choices import Cache
+from streamsift.physical.definitions import own_windows
 from streamsift.physical.plan import Alternative, Edge, Negation, Pair, Step, is_sequence
 from streamsift.runtime import kernels, ranges
 from streamsift.runtime.buffers import OPERATORS
@@ -29,6 +30,7 @@ EDGES = {
     Edge.WINDOW_END: ranges.BY_WINDOW,
     Edge.MATCH_END: ranges.BY_MATCH,
 }
+OWN_EDGES = {**dict.fromkeys(EDGES, ranges.BY_OWN_WINDOW), Edge.MATCH_END: ranges.BY_OWN_END}  # of a definition
 MOST_ENTRIES = 1 << 20  # of one negation's ring
 LEAST_ENTRIES = 1 << 6
 LEAST_ANSWERED = 0.25  # of the questions, for a ring to pay: a search costs about four times as much as an entry
@@ -196,7 +198,12 @@ class _Packing:
     # --- negations ---
     def _negation(self, row: Int64, node: Node, negation: Negation) -> None:
         row[ranges.READY] = negation.ready
-        row[ranges.LOWER_EDGE], row[ranges.UPPER_EDGE] = EDGES[negation.lower.edge], EDGES[negation.upper.edge]
+        row[ranges.LOWER_EDGE], row[ranges.UPPER_EDGE] = (
+            (OWN_EDGES if limit.definition else EDGES)[limit.edge] for limit in (negation.lower, negation.upper)
+        )
+        own = negation.lower.definition or negation.upper.definition
+        names = [definition.name for definition in own_windows(self.alternative.query.pattern)]
+        row[ranges.OWN_WINDOW] = 2 * names.index(own) if own else -1
         row[ranges.LOWER_START], row[ranges.LOWER_STOP] = self._listed(negation.lower.steps)
         row[ranges.UPPER_START], row[ranges.UPPER_STOP] = self._listed(negation.upper.steps)
         row[ranges.NEEDS_ARROW], row[ranges.EARLIEST] = negation.needs_arrow, negation.first_hit_ends_earliest

@@ -85,9 +85,21 @@ def search(
                         if stream.rows_in_partition > 0:
                             most = stream.positions[earliest] + (stream.rows_in_partition - 1)
                 for at in range(nodes[node, r.LOWER_START], nodes[node, r.LOWER_STOP]):
-                    low = max(low, stream.place_after[marks[numbers[at], r.EVENT]])
+                    event = marks[numbers[at], r.EVENT]
+                    if nodes[node, r.LOWER_EDGE] == r.BY_OWN_WINDOW:
+                        low = max(low, stream.own_windows[nodes[node, r.OWN_WINDOW], event])
+                    else:
+                        low = max(low, stream.place_after[event])
+                if nodes[node, r.UPPER_EDGE] == r.BY_OWN_END:
+                    high = 0
                 for at in range(nodes[node, r.UPPER_START], nodes[node, r.UPPER_STOP]):
-                    high = min(high, stream.place_since[marks[numbers[at], r.EVENT]])
+                    event = marks[numbers[at], r.EVENT]
+                    if nodes[node, r.UPPER_EDGE] == r.BY_OWN_WINDOW:
+                        high = min(high, stream.own_windows[nodes[node, r.OWN_WINDOW] + 1, event] + 1)
+                    elif nodes[node, r.UPPER_EDGE] == r.BY_OWN_END:
+                        high = max(high, stream.place_after[event])
+                    else:
+                        high = min(high, stream.place_since[event])
                 marks[first, r.LOW], marks[first, r.HIGH], marks[first, r.ASKED_HIGH] = low, high, high
                 marks[first, r.LEAST], marks[first, r.MOST], marks[first, r.KEPT] = least, most, -1
                 answer = ASKS if low < high else NO

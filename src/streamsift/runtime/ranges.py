@@ -16,9 +16,9 @@ from streamsift.runtime.kernels import Int32, Int64
 # Columns of Tree.nodes: the pattern is node 0, the others are negations.
 FIRST, COUNT, STEPS, CHILDREN_START, CHILDREN_STOP, READY, CONFLICTS = range(7)
 LOWER_START, LOWER_STOP, UPPER_START, UPPER_STOP, LOWER_EDGE, UPPER_EDGE = range(7, 13)
-NEEDS_ARROW, EARLIEST, RING_BASE, RING_MASK, READS_START, READS_STOP, NODE_FIELDS = range(13, 20)
+NEEDS_ARROW, EARLIEST, RING_BASE, RING_MASK, READS_START, READS_STOP, OWN_WINDOW, NODE_FIELDS = range(13, 21)
 # Values of LOWER_EDGE and UPPER_EDGE: the steps in LOWER_START:LOWER_STOP of Tree.numbers, or an edge of the window.
-BY_STEPS, BY_WINDOW, BY_MATCH = range(3)
+BY_STEPS, BY_WINDOW, BY_MATCH, BY_OWN_WINDOW, BY_OWN_END = range(5)  # OWN: of the definition whose steps are listed
 # Columns of Tree.steps.
 NUMBER, OFFSETS_BASE, LINK_BASE, LINK_STEP, PAIRS_START, PAIRS_STOP, AFTER_START, AFTER_STOP = range(8)
 ORDER, OTHERS_START, OTHERS_STOP, GUARDED, FILTERED, FILTER_READS, STEP_FIELDS = range(8, 15)
@@ -65,6 +65,7 @@ class Stream(NamedTuple):
     window_high: Int32  # the last place in one window with this one, as its first event
     rows_in_partition: int  # the length of a count window within partitions, else 0
     widest_window: int  # the most places that one window holds
+    own_windows: Int32  # [2 * definitions, places] the first and the last place in one window of a definition with this
 
 
 class Ring(NamedTuple):

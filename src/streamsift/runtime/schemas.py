@@ -7,7 +7,10 @@ import pyarrow as pa
 from streamsift.logical.bound import BoundQuery
 from streamsift.runtime.aggregate_output import aggregate_schema
 from streamsift.runtime.output import match_schema
+from streamsift.runtime.rank_output import rank_schema
 
 
 def output_schema(query: BoundQuery) -> pa.Schema:
-    return aggregate_schema(query) if query.aggregates else match_schema(query)
+    if query.aggregates:
+        return aggregate_schema(query)
+    return rank_schema(query) if query.ranking else match_schema(query)

@@ -6,9 +6,11 @@ import numpy as np
 from numba import njit
 
 from streamsift.logical.bound import WindowKind
+from streamsift.physical.definitions import own_windows
 from streamsift.physical.plan import Alternative
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Int32
+from streamsift.runtime.own_windows import reach
 from streamsift.runtime.ranges import Stream
 
 
@@ -23,7 +25,9 @@ def stream_of(alternative: Alternative, events: Events) -> Stream:
         high = np.minimum(events.window_limit(everywhere), count - 1).astype(np.int32, copy=False)
         positions, rows_in_partition = everywhere, 0
     after, since, low, widest = places_around(events.rank, high)
-    return Stream(after, since, positions, low, high, rows_in_partition, widest)
+    own = [reach(definition, alternative.query, events) for definition in own_windows(alternative.query.pattern)]
+    windows = np.stack([edge for both in own for edge in both]) if own else np.empty((0, count), np.int32)
+    return Stream(after, since, positions, low, high, rows_in_partition, widest, windows)
 
 
 @njit(cache=True, nogil=True)

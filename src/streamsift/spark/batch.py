@@ -17,9 +17,10 @@ from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark 
 
 from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
-from streamsift.physical import AggregatePlan, Plan
+from streamsift.physical import AggregatePlan, Plan, RankPlan
 from streamsift.runtime import BadRows, execute
-from streamsift.spark.filters import can_matter, column, is_bad
+from streamsift.spark.filters import can_matter, column, counted_keys, is_bad
+from streamsift.spark.ranking import merged, needs_merge
 from streamsift.spark.schemas import result_schema
 
 BAD = "$streamsift_bad"  # a column beside the events until the shuffle is done
@@ -28,6 +29,7 @@ BAD = "$streamsift_bad"  # a column beside the events until the shuffle is done
 def run_batch(df: DataFrame, plan: Plan, *, bad_rows: str, observation: Observation | None) -> DataFrame:
     """The matches of a plan in a DataFrame, as a DataFrame."""
     schema = plan.query.schema
+    ties = isinstance(plan, RankPlan) and needs_merge(plan, shuffle_keys(plan))
     # With an observation the caller is told of dropped rows by it; else a worker warns.
     report = None if observation is None else _say_nothing
 
@@ -36,7 +38,7 @@ def run_batch(df: DataFrame, plan: Plan, *, bad_rows: str, observation: Observat
         if arrived:
             # The session's time zone is in the arriving type; the same instants are meant.
             table = pa.Table.from_batches(arrived).rename_columns(schema.names).cast(schema)
-            yield from execute(plan, table, bad_rows=bad_rows, report=report)
+            yield from execute(plan, table, bad_rows=bad_rows, report=report, ties=ties)
 
     events = df.select(*(column(name) for name in schema.names)).withColumn(BAD, is_bad(plan.query))
     if observation is not None:
@@ -44,7 +46,8 @@ def run_batch(df: DataFrame, plan: Plan, *, bad_rows: str, observation: Observat
     shuffled = shuffled_by(_pruned(events, plan), shuffle_keys(plan), plan.query).drop(BAD)
     # By position: mapInArrow cannot name columns with dots or backticks.
     numbered = shuffled.toDF(*(f"c{i}" for i in range(len(schema))))
-    return numbered.mapInArrow(find, result_schema(df, plan.query))
+    found = numbered.mapInArrow(find, result_schema(df, plan.query, ties=ties))
+    return merged(found, plan, result_schema(df, plan.query)) if isinstance(plan, RankPlan) and ties else found
 
 
 def _say_nothing(_: BadRows) -> None:
@@ -98,6 +101,8 @@ def placement(plan: Plan) -> list[str]:
         lines = ["Spark: one task: a count window counts the rows of all keys; PARTITION BY would count per key"]
     else:
         lines = ["Spark: one task: no column is shared by all variables"]
+    if isinstance(plan, RankPlan) and needs_merge(plan, keys):
+        lines.append("each partition ranks its own matches; the best of all partitions are merged in the JVM")
     if plan.query.binding.time_kind is b.TimeKind.TEXT:
         lines.append(
             f"the text in `{plan.query.binding.time}` is parsed in Python, twice: cast it to a timestamp to save that"
@@ -110,11 +115,9 @@ def placement(plan: Plan) -> list[str]:
 def shuffle_keys(plan: Plan) -> tuple[str, ...]:
     """Columns to split the work by. Positions of a count window are counted over a whole stream or partition."""
     query = plan.query
-    if isinstance(plan, AggregatePlan):
-        return _aggregate_keys(query)
-    if query.window is not None and query.window.kind is b.WindowKind.COUNT:
-        return query.partition_by
-    return query.partition_by or plan.keys
+    keys = _aggregate_keys(query) if isinstance(plan, AggregatePlan) else query.partition_by or plan.keys
+    counted = [set(columns) for columns in counted_keys(query)]
+    return tuple(key for key in keys if all(key in columns for columns in counted))
 
 
 def _aggregate_keys(query: b.BoundQuery) -> tuple[str, ...]:

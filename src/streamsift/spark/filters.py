@@ -20,6 +20,7 @@ from pyspark.sql.types import BooleanType, DecimalType
 from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
 from streamsift.physical import Plan
+from streamsift.physical.definitions import own_windows
 from streamsift.physical.plan import Step
 from streamsift.runtime.events import parse_text_times
 
@@ -67,11 +68,17 @@ def _is_no_time(texts: pa.Array) -> pa.Array:
     return parse_text_times(texts).is_null()
 
 
+def counted_keys(query: b.BoundQuery) -> list[tuple[str, ...]]:
+    """For each count window, the statement's or a definition's, the columns within which it counts rows."""
+    windows = [(query.window, query.partition_by)]
+    windows += [(d.window, d.partition_by or query.partition_by) for d in own_windows(query.pattern)]
+    return [keys for window, keys in windows if window is not None and window.kind is b.WindowKind.COUNT]
+
+
 def can_matter(plan: Plan) -> SparkColumn | None:
     """Rows that some step could bind, or None when no row can be left out."""
     query = plan.query
-    positions_count = query.window is not None and query.window.kind is b.WindowKind.COUNT
-    if positions_count or query.emit is Emit.CHANGES:
+    if counted_keys(query) or query.emit is Emit.CHANGES:
         return None  # with EMIT CHANGES rows without a key show changes too
     types: list[str] = []
     conditions: list[SparkColumn] = []

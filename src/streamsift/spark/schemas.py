@@ -18,6 +18,7 @@ from streamsift.logical import BoundQuery
 from streamsift.logical.bound import Column, Computed, TimeKind, WholeEvent
 from streamsift.runtime import output_schema
 from streamsift.runtime.output import time_type as time_type_of
+from streamsift.spark.ranking import tick_field, tie_fields
 
 
 def arrow_schema(df: DataFrame) -> pa.Schema:
@@ -75,23 +76,29 @@ def _zone(name: str) -> tzinfo:
         return timezone(sign * timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0)))
 
 
-def result_schema(df: DataFrame, query: BoundQuery) -> StructType:
-    """The schema of the result: whole events keep the input's own Spark types."""
+def result_schema(df: DataFrame, query: BoundQuery, *, ties: bool = False) -> StructType:
+    """The schema of the result: whole events keep the input's own Spark types.
+
+    With `ties`, also the columns by which the rankings of partitions are merged.
+    """
     arrow = output_schema(query)
     event_type = StructType([StructField(f.name, f.dataType, True) for f in df.schema.fields])
     spark_types = {field.name: field.dataType for field in df.schema.fields}
     time_type: DataType = (
         TimestampType() if query.binding.time_kind is TimeKind.TEXT else df.schema[query.binding.time].dataType
     )
-    types: list[DataType]
     if query.aggregates:
         own = dict(zip(query.group_names, query.group_by, strict=True))
         known = {"time": time_type} if arrow.field("time").type == time_type_of(query) else {}
         known |= {name: spark_types[column] for name, column in own.items()}
-        types = [known.get(field.name) or from_arrow_type(field.type) for field in arrow]
-        return _nullable_columns(arrow.names, types)
-    types = []
-    for item, field in zip(query.output, arrow, strict=False):
+        return _nullable_columns(arrow.names, [known.get(f.name) or from_arrow_type(f.type) for f in arrow])
+    types: list[DataType] = []
+    leading = len(arrow) - len(query.output) - 2 * query.show_bounds
+    keys = dict(zip(query.group_names, query.group_by, strict=True))
+    for field in list(arrow)[:leading]:
+        tick = tick_field(query, time_type) if field.name == "window_end" and query.update else None
+        types.append(spark_types[keys[field.name]] if field.name in keys else tick or from_arrow_type(field.type))
+    for item, field in zip(query.output, list(arrow)[leading:], strict=False):
         match item:
             case WholeEvent(variable=variable):
                 is_group = query.variables[variable].quantifier is not None
@@ -101,7 +108,8 @@ def result_schema(df: DataFrame, query: BoundQuery) -> StructType:
             case _:
                 types.append(from_arrow_type(field.type))
     types += [time_type, time_type] if query.show_bounds else []
-    return _nullable_columns(arrow.names, types)
+    columns = _nullable_columns(arrow.names, types)
+    return StructType(columns.fields + (tie_fields(query, spark_types, time_type) if ties else []))
 
 
 def _nullable_columns(names: list[str], types: list[DataType]) -> StructType:

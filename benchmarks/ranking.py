@@ -1,0 +1,203 @@
+"""The best k sequences as the window moves: best paths against the algorithms of the CPR thesis and enumeration.
+
+Figures 4.1 to 4.3 of the thesis, on readings like those of the Intel lab (54 motes, classes of temperature changes with
+the thesis's frequencies), scaled up to windows of a million events. All contenders get the same weighted candidates in
+memory; sums are compared before a ratio is printed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+import streamsift as ss
+from benchmarks.report import Measurement
+from streamsift.runtime.path_graph import build_graph, cut_windows
+from streamsift.runtime.path_search import Roots, Rule, best_paths
+from streamsift.runtime.pq_array import k_best_by_window
+
+BASE = 3e-3  # f_base of section 4.2
+SHARES = {"EG": 10, "EH": 89, "EI": 70, "EJ": 89, "EK": 10, "EL": 10, "EM": 3, "EN": 1, "EO": 10}
+LENGTHS = {2: ("EG", "EH"), 3: ("EG", "EH", "EJ"), 4: ("EG", "EH", "EJ", "EI")}
+FREQUENCIES = {"1x": ("EG", "EH", "EN"), "10x": ("EG", "EH", "EO"), "89x": ("EG", "EH", "EJ")}
+MOTES = 54
+SLOW = 20.0  # seconds after which a contender takes no part in larger workloads
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    events: int
+    window: int
+    step: int
+    limit: int
+    pattern: tuple[str, ...] = LENGTHS[3]
+
+
+@dataclass(frozen=True, slots=True)
+class Strata:
+    """The candidates of each step, and the windows of all ticks, as contenders take them."""
+
+    offsets: np.ndarray
+    place: np.ndarray
+    weight: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    events: int
+
+
+def readings(events: int, seed: int = 1) -> pa.Table:
+    """Class by frequency, mote at random; the score of an event is its mote's distance from (0, 0)."""
+    random = np.random.default_rng(seed)
+    names = [*SHARES, "other"]
+    shares = np.array([*SHARES.values()]) * BASE
+    kinds = random.choice(len(names), events, p=[*shares, 1 - shares.sum()])
+    motes = random.integers(0, MOTES, events)
+    distances = np.sqrt((random.random((MOTES, 2)) ** 2).sum(axis=1)) * 40
+    return pa.table(
+        {
+            "t": np.arange(events),
+            "kind": pa.array(names).take(pa.array(kinds)),
+            "moteid": motes,
+            "distance": distances[motes],
+        }
+    )
+
+
+def strata(table: pa.Table, work: Workload) -> Strata:
+    kind, weight = table.column("kind").to_numpy(), table.column("distance").to_numpy()
+    places = [np.flatnonzero(kind == name).astype(np.int32) for name in work.pattern]
+    ends = np.arange(work.step, work.events + work.window, work.step)
+    return Strata(
+        np.cumsum([0, *(part.size for part in places)]).astype(np.int64),
+        np.concatenate(places),
+        weight[np.concatenate(places)],
+        np.clip(ends - work.window, 0, work.events).astype(np.int32),
+        np.minimum(ends, work.events).astype(np.int32),
+        work.events,
+    )
+
+
+def lazy(data: Strata, limit: int) -> np.ndarray:
+    """The engine's kernels: sums [windows, limit] of the best paths."""
+    cut, front, back = cut_windows(data.low, data.high, data.events)
+    offsets = np.stack([data.offsets[:-1], data.offsets[1:]], axis=1)
+    place = data.place
+    graph = build_graph(offsets, place, place, data.weight, front[place], back[place])
+    count = data.low.size
+    roots = Roots(
+        np.zeros(count, np.int32),
+        data.low,
+        cut,
+        data.high,
+        np.full(count, -1, np.int32),
+        np.zeros((0, 3), np.int64),
+        np.zeros((0, place.size), np.int64),
+    )
+    paths, counts, _ = best_paths(graph, roots, np.arange(count + 1), Rule(limit, 0.0, False, 1 << 40))
+    found = np.full((count, limit), -np.inf)
+    which = np.repeat(np.arange(count), counts)
+    nth = np.arange(which.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    found[which, nth] = data.weight[paths].sum(axis=1)
+    return found
+
+
+def published(dynamic: bool, plain: bool) -> Callable[[Strata, int], np.ndarray]:
+    def run(data: Strata, limit: int) -> np.ndarray:
+        return k_best_by_window(
+            data.place, data.place, data.weight, data.offsets, data.low, data.high, limit, dynamic, plain
+        )
+
+    return run
+
+
+CONTENDERS: dict[str, Callable[[Strata, int], np.ndarray]] = {
+    "best paths": lazy,
+    "k-DSSP": published(dynamic=True, plain=False),
+    "k-SSP": published(dynamic=False, plain=False),
+    "D-Yen": published(dynamic=True, plain=True),
+    "Yen": published(dynamic=False, plain=True),
+}
+
+
+def measure(name: str, work: Workload, contenders: list[str], rounds: int = 9) -> Measurement:
+    data = strata(readings(work.events), work)
+    seconds: dict[str, float] = {}
+    expected = lazy(data, work.limit)
+    for contender in contenders:
+        for _ in range(rounds):
+            begin = time.thread_time()  # all are single-threaded: other work on the machine does not count
+            found = CONTENDERS[contender](data, work.limit)
+            seconds[contender] = min(seconds.get(contender, np.inf), time.thread_time() - begin)
+            if seconds[contender] > SLOW / rounds:
+                break
+        assert np.allclose(found, expected, rtol=1e-12), f"{contender} differs on {name}"
+    ours = seconds["best paths"]
+    ratios = ", ".join(f"{other} {taken / ours:.1f}x" for other, taken in seconds.items() if other != "best paths")
+    print(f"  {name}: best paths {ours * 1e3:.1f} ms{', ' * bool(ratios)}{ratios}")
+    return Measurement(name, work.events, seconds, 1.0)
+
+
+def figures() -> list[Measurement]:
+    """Figures 4.1 to 4.3: k, window, length, step and frequency, around the thesis's defaults."""
+    everyone = list(CONTENDERS)
+    for contender in CONTENDERS.values():  # compiled before any clock runs
+        contender(strata(readings(200), Workload(200, 50, 20, 2)), 2)
+    default = Workload(5_000, 50, 20, 10)
+    cells = [("defaults of the thesis (k 10, window 50, step 20)", default)]
+    cells += [(f"k {k}", Workload(5_000, 50, 20, k)) for k in (20, 40)]
+    cells += [(f"window {w}", Workload(5_000, w, 20, 10)) for w in (100, 200)]
+    cells += [(f"length {n}", Workload(5_000, 50, 20, 10, pattern)) for n, pattern in LENGTHS.items() if n != 3]
+    cells += [(f"step {s}", Workload(5_000, 50, s, 10)) for s in (10, 50)]
+    cells += [(f"frequency {f}", Workload(5_000, 50, 20, 10, pattern)) for f, pattern in FREQUENCIES.items()]
+    found = [measure(name, work, everyone) for name, work in cells]
+    for window, step, limit in ((500, 100, 10), (500, 500, 100), (2_000, 500, 10), (5_000, 1_000, 100)):
+        work = Workload(20_000, window, step, limit)
+        found.append(measure(f"window {window:,}, step {step:,}, k {limit}", work, everyone[:3], rounds=3))
+    return found
+
+
+def moves() -> list[Measurement]:
+    """The cost of a window move, for windows of 10^3 to 10^6 events and one step: it must not grow with the window."""
+    found = []
+    for window in (1_000, 10_000, 100_000, 1_000_000):
+        work = Workload(3_000_000, window, 1_000, 10)
+        found.append(measure(f"moves by 1,000 of a window of {window:,}", work, ["best paths"]))
+    for step in (100, 1_000, 10_000):
+        work = Workload(1_000_000, 100_000, step, 10)
+        found.append(measure(f"moves by {step:,} of a window of 100,000", work, ["best paths"]))
+    return found
+
+
+def enumeration() -> Measurement:
+    """The whole engine against finding and scoring all matches: window 5,000 events, k = 100."""
+    work = Workload(10_000, 5_000, 5_000, 100)
+    table = readings(work.events)
+    names = ", ".join(f"{name} v{n}" for n, name in enumerate(work.pattern))
+    score = " + ".join(f"v{n}.distance" for n in range(len(work.pattern)))
+    query = ss.query(f"SEQ({names}) PREF MAX[{score}] WITHIN {work.window} UPDATE {work.step} RETURN {work.limit}")
+    seconds: dict[str, float] = {}
+    results = {}
+    for strategy, rounds in (("auto", 4), ("enumerate", 1)):
+        for _ in range(rounds):
+            begin = time.perf_counter()
+            results[strategy] = query.run_local(table, time="t", type="kind", rank=strategy)
+            seconds[strategy] = min(seconds.get(strategy, np.inf), time.perf_counter() - begin)
+    assert results["auto"].equals(results["enumerate"]), "the strategies differ"
+    ratio = seconds["enumerate"] / seconds["auto"]
+    print(f"  window 5,000, k 100, whole engine: {seconds['auto'] * 1e3:.0f} ms, enumerate all {ratio:.0f}x")
+    return Measurement("window 5,000, k 100, whole engine", work.events, seconds, 1.0)
+
+
+def main() -> list[Measurement]:
+    """All are printed; those of large windows go into the picture."""
+    found = figures()
+    moves()
+    return [*found[-4:], enumeration()]
+
+
+if __name__ == "__main__":
+    main()

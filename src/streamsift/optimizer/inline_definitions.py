@@ -1,0 +1,23 @@
+"""A definition without a window or keys of its own is a name for its pattern, and nothing more."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from streamsift.logical import bound as b
+
+
+def inline_definitions(query: b.BoundQuery) -> b.BoundQuery:
+    def inline(node: b.Node) -> b.Node:
+        match node:
+            case b.SubPattern():
+                child = inline(node.child)
+                return replace(node, child=child) if node.window or node.partition_by else child
+            case b.Negated():
+                return replace(node, child=inline(node.child))
+            case b.Sequence() | b.Conjunction() | b.Disjunction():
+                return replace(node, children=tuple(map(inline, node.children)))
+            case _:
+                return node
+
+    return replace(query, pattern=inline(query.pattern))

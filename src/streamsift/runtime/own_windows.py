@@ -1,0 +1,65 @@
+"""A definition with a window of its own and the events in, how far its window reaches from each place out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from streamsift.logical.bound import BoundQuery, SubPattern, WindowKind
+from streamsift.physical.definitions import PLACE, own_windows, until
+from streamsift.runtime.codes import group_codes
+from streamsift.runtime.events import Events, window_width
+from streamsift.runtime.kernels import Int32, group_entries
+
+
+class Reach(NamedTuple):
+    """The first and the last place in one window with each place; both [places].
+
+    A window that counts the rows of a key reaches over places of other keys too: what shares a match shares the key.
+    """
+
+    low: Int32
+    high: Int32
+
+
+def reach(definition: SubPattern, query: BoundQuery, events: Events) -> Reach:
+    window, count = definition.window, events.rank.size
+    assert window is not None
+    everywhere = np.arange(count, dtype=np.int32)
+    if window.kind is WindowKind.TIME:
+        within = replace(events, window=window, width=window_width(window, events))
+        high = np.minimum(within.window_limit(everywhere), count - 1).astype(np.int32)
+        return Reach(np.searchsorted(high, everywhere, side="left").astype(np.int32), high)
+    rows = min(int(window.length), count)
+    keys = definition.partition_by or query.partition_by
+    if not keys:
+        return Reach(np.maximum(everywhere - (rows - 1), 0), np.minimum(everywhere + (rows - 1), max(0, count - 1)))
+    (groups,), number = group_codes([[events.columns.at(key, events.rows)] for key in keys])
+    offsets, order = group_entries(groups, number)
+    low, high = np.full(count, count, np.int32), np.full(count, -1, np.int32)
+    first, last = np.repeat(offsets[:-1], np.diff(offsets)), np.repeat(offsets[1:] - 1, np.diff(offsets))
+    entries = np.arange(order.size)
+    low[order] = order[np.maximum(entries - (rows - 1), first)]
+    high[order] = order[np.minimum(entries + (rows - 1), last)]
+    return Reach(low, high)
+
+
+def with_own_windows(query: BoundQuery, events: Events) -> Events:
+    """The events with the columns that definitions' windows are compared by; as they are if there is none."""
+    definitions = list(own_windows(query.pattern))
+    if not definitions:
+        return events
+    columns = events.columns
+
+    def by_row(of_place: Int32) -> pa.Array:
+        column = np.full(columns.table.num_rows, -1, np.int64)
+        column[events.rows] = of_place
+        return pa.array(column)
+
+    columns = columns.with_array(PLACE, by_row(np.arange(events.rows.size, dtype=np.int32)))
+    for definition in definitions:
+        columns = columns.with_array(until(definition.name), by_row(reach(definition, query, events).high))
+    return replace(events, columns=columns)

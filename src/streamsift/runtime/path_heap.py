@@ -1,0 +1,77 @@
+"""Sets of paths in, the one with the best path out: a binary heap of Numba arrays that grow.
+
+Best is the greatest sum, then the earliest events, step by step: the order of the ranking itself.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from streamsift.runtime.kernels import Float64, Int32
+
+
+class Heap(NamedTuple):
+    """Sets of paths, each with its best one; rows are numbered as they come."""
+
+    paths: Int32  # [nodes, L] the best path, as entries
+    sums: Float64  # [nodes]
+    nodes: Int32  # [nodes, 5] root, split, decision, and the entries [start, stop) that it chooses from
+    order: Int32  # [nodes] a binary heap of their numbers
+
+
+@njit(cache=True, nogil=True)
+def precedes(rank: Int32, sums: Float64, paths: Int32, one: int, two: int) -> bool:
+    """Whether node `one` comes out before `two`: greater sum, then earlier events, step by step."""
+    if sums[one] != sums[two]:
+        return sums[one] > sums[two]
+    for step in range(paths.shape[1]):
+        left, right = rank[paths[one, step]], rank[paths[two, step]]
+        if left != right:
+            return left < right
+    return one < two
+
+
+@njit(cache=True, nogil=True)
+def heap_push(rank: Int32, sums: Float64, paths: Int32, order: Int32, size: int, node: int) -> None:
+    place = size
+    while place > 0:
+        parent = (place - 1) >> 1
+        if not precedes(rank, sums, paths, node, order[parent]):
+            break
+        order[place] = order[parent]
+        place = parent
+    order[place] = node
+
+
+@njit(cache=True, nogil=True)
+def heap_pop(rank: Int32, sums: Float64, paths: Int32, order: Int32, size: int) -> int:
+    """Removes and returns the first of `size` nodes."""
+    top, moved, place = order[0], order[size - 1], 0
+    size -= 1
+    while 2 * place + 1 < size:
+        child = 2 * place + 1
+        if child + 1 < size and precedes(rank, sums, paths, order[child + 1], order[child]):
+            child += 1
+        if not precedes(rank, sums, paths, order[child], moved):
+            break
+        order[place] = order[child]
+        place = child
+    order[place] = moved
+    return top
+
+
+@njit(cache=True, nogil=True)
+def grown(array: np.ndarray) -> np.ndarray:
+    larger = np.empty((2 * array.shape[0], array.shape[1]), array.dtype)
+    larger[: array.shape[0]] = array
+    return larger
+
+
+@njit(cache=True, nogil=True)
+def longer(array: np.ndarray) -> np.ndarray:
+    twice = np.empty(2 * array.size, array.dtype)
+    twice[: array.size] = array
+    return twice

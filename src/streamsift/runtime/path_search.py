@@ -1,0 +1,255 @@
+"""A stratified graph and windows in, its best paths one after the other out: lazily, each O(L log n) after the first.
+
+A set of paths is described by a prefix of fixed choices and a range for the next one; its best path is the best entry
+of the range and what follows from it. Taking that path out of the set leaves disjoint sets of the same kind, two for
+each choice ("A procedure for computing the k best solutions to discrete optimization problems", Lawler, 1972).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from streamsift.runtime.elements import first_from
+from streamsift.runtime.kernels import Bool, Float64, Int32, Int64
+from streamsift.runtime.path_graph import Graph, best_in
+from streamsift.runtime.path_heap import Heap, grown, heap_pop, heap_push, longer
+from streamsift.runtime.search import holds
+
+EARLIER, THIS, OPERATOR, PAIR_FIELDS = range(4)  # columns of Roots.pairs
+
+
+class Roots(NamedTuple):
+    """Where paths are looked for: a group inside a window, and the first entry if that is given."""
+
+    group: Int32
+    low: Int32
+    cut: Int32
+    high: Int32
+    first: Int32  # entry, -1 for any
+    pairs: Int64  # [pairs, PAIR_FIELDS] comparisons between steps
+    codes: Int64  # [2 * pairs, n] the two sides of each, by entry
+
+
+class Rule(NamedTuple):
+    """When to stop: after `limit` paths, and all that might tie with the last of them."""
+
+    limit: int
+    slack: float  # sums that differ by less may be scores in another order
+    by_sum_only: bool  # whether equal sums are ties, whatever the times
+    most: int  # paths looked at, for one bucket
+
+
+@njit(cache=True, nogil=True)
+def step_of(split: int, steps: int, decision: int) -> int:
+    """The step that is chosen by a decision: those before the cut forwards, then those behind it backwards."""
+    return decision if decision < split else steps - 1 - (decision - split)
+
+
+@njit(cache=True, nogil=True)
+def open_root(graph: Graph, roots: Roots, root: int, opened: Int64) -> None:
+    """Where a root's window lies among the entries: opened [2 L + 3].
+
+    The first L are the entries at the cut, for each step; then the first one inside and the end, of the first and the
+    last step; then for each split the best entry that its back part can end with, -1 for none.
+    """
+    steps, group = graph.offsets.shape[0], roots.group[root]
+    for step in range(steps):
+        start, stop = graph.offsets[step, group], graph.offsets[step, group + 1]
+        opened[step] = first_from(graph.place, start, stop, roots.cut[root])
+        if step == 0:
+            opened[steps] = first_from(graph.place, start, stop, roots.low[root])
+            if roots.first[root] >= 0:
+                opened[steps] = roots.first[root]
+        if step == steps - 1:
+            opened[steps + 1] = first_from(graph.place, start, stop, roots.high[root])
+    for split in range(steps + 1):
+        opened[steps + 2 + split] = -1
+        if split < steps:
+            opened[steps + 2 + split] = choose(graph, split, split, opened[steps - 1], opened[steps + 1])
+
+
+@njit(cache=True, nogil=True)
+def choices(graph: Graph, opened: Int64, only_first: bool, split: int, decision: int, path: Int32) -> tuple[int, int]:
+    """The entries [start, stop) that a decision may choose from, given those before it."""
+    steps = graph.offsets.shape[0]
+    step = step_of(split, steps, decision)
+    if decision >= split:
+        end = opened[steps + 1] if decision == split else graph.until[path[step + 1]]
+        return int(opened[step]), int(end)
+    if decision > 0:
+        return int(graph.after[path[step - 1]]), int(opened[step])
+    end = opened[steps] + 1 if only_first else opened[0]
+    return int(opened[steps]), int(end)
+
+
+@njit(cache=True, nogil=True)
+def choose(graph: Graph, split: int, decision: int, start: int, stop: int) -> int:
+    """The best of the entries [start, stop), or -1."""
+    if decision < split:
+        return best_in(graph.front, graph.front_lex, graph.front_tree, split - 1, 0, start, stop)
+    return best_in(graph.back, graph.back_lex, graph.back_tree, split, split, start, stop)
+
+
+@njit(cache=True, nogil=True)
+def complete(graph: Graph, opened: Int64, split: int, decision: int, path: Int32) -> None:
+    """Fills in the best choices after a decision."""
+    steps = graph.offsets.shape[0]
+    for step in range(decision + 1, split):
+        path[step] = graph.front_next[split - 1, path[step - 1]]
+    if decision < split and split < steps:
+        path[steps - 1] = opened[steps + 2 + split]
+        decision = split
+    if decision >= split:
+        for step in range(step_of(split, steps, decision) - 1, split - 1, -1):
+            path[step] = graph.back_next[split, path[step + 1]]
+
+
+@njit(cache=True, nogil=True)
+def root_sums(graph: Graph, roots: Roots) -> Float64:
+    """The best sum of each root's paths; -inf if it has none."""
+    steps = graph.offsets.shape[0]
+    found = np.full(roots.group.size, -np.inf)
+    opened, none = np.empty(2 * steps + 3, np.int64), np.empty(0, np.int32)
+    for root in range(found.size):
+        open_root(graph, roots, root, opened)
+        only_first = roots.first[root] >= 0
+        for split in range(1 if only_first else 0, steps + 1):
+            total, back = 0.0, opened[steps + 2 + split]
+            if split < steps:
+                total += graph.back[split, back] if back >= 0 else -np.inf
+            if split > 0:
+                start, stop = choices(graph, opened, only_first, split, 0, none)
+                entry = choose(graph, split, 0, start, stop)
+                total += graph.front[split - 1, entry] if entry >= 0 else -np.inf
+            found[root] = max(found[root], total)
+    return found
+
+
+@njit(cache=True, nogil=True)
+def broken_at(graph: Graph, roots: Roots, split: int, path: Int32) -> int:
+    """The earliest decision that no later one can mend; the number of steps if the path is a match."""
+    steps = path.size
+    found = steps
+    for number in range(roots.pairs.shape[0]):
+        earlier, this = roots.pairs[number, EARLIER], roots.pairs[number, THIS]
+        left, right = roots.codes[2 * number, path[earlier]], roots.codes[2 * number + 1, path[this]]
+        if not holds(roots.pairs[number, OPERATOR], left, right):
+            one = earlier if earlier < split else split + steps - 1 - earlier
+            two = this if this < split else split + steps - 1 - this
+            found = min(found, max(one, two))
+    # A cut may lie between rows of equal time.
+    if 0 < split < steps and graph.rank[path[split - 1]] >= graph.rank[path[split]]:
+        found = min(found, steps - 1)
+    return found
+
+
+@njit(cache=True, nogil=True)
+def same_times(graph: Graph, one: Int32, two: Int32) -> bool:
+    return bool((graph.rank[one] == graph.rank[two]).all())
+
+
+@njit(cache=True, nogil=True)
+def is_behind(graph: Graph, rule: Rule, worst: float, worst_path: Int32, total: float, path: Int32) -> bool:
+    """Whether a path comes after the last of the k best for certain: it is worse, and no tie."""
+    if rule.slack > 0 or worst != total:
+        return worst - total > rule.slack
+    return not rule.by_sum_only and not same_times(graph, worst_path, path)
+
+
+@njit(cache=True, nogil=True)
+def push(
+    graph: Graph, opened: Int64, node: Int32, base: Int32, start: int, stop: int, heap: Heap, used: int, size: int
+) -> bool:
+    """Adds the set of paths that agree with `base` before a decision and choose from [start, stop) at it, if any.
+
+    node is (root, split, decision); the new node's number is `used`, and `size` are in the heap.
+    """
+    split, decision = node[1], node[2]
+    if start >= stop or (decision < split < base.size and opened[base.size + 2 + split] < 0):
+        return False
+    entry = choose(graph, split, decision, start, stop)
+    if entry < 0:
+        return False
+    path, total = heap.paths[used], 0.0
+    for step in range(base.size):
+        path[step] = base[step]
+    path[step_of(split, base.size, decision)] = entry
+    complete(graph, opened, split, decision, path)
+    for step in range(base.size):
+        total += graph.weight[path[step]]
+    heap.sums[used] = total
+    for field in range(3):
+        heap.nodes[used, field] = node[field]
+    heap.nodes[used, 3], heap.nodes[used, 4] = start, stop
+    heap_push(graph.rank, heap.sums, heap.paths, heap.order, size, used)
+    return True
+
+
+@njit(cache=True, nogil=True)
+def best_paths(graph: Graph, roots: Roots, buckets: Int64, rule: Rule) -> tuple[Int32, Int64, Bool]:
+    """The best paths of the roots buckets[i]:buckets[i + 1], for each i: (paths [m, L], counts [i], given up [i]).
+
+    Given up: more than rule.most paths were looked at, most of which broke a comparison or might tie.
+    """
+    steps = graph.offsets.shape[0]
+    out, written = np.empty((1024, steps), np.int32), 0
+    counts = np.zeros(buckets.size - 1, np.int64)
+    gave_up = np.zeros(buckets.size - 1, np.bool_)
+    heap = Heap(np.empty((256, steps), np.int32), np.empty(256), np.empty((256, 5), np.int32), np.empty(256, np.int32))
+    path, child = np.zeros(steps, np.int32), np.empty(3, np.int32)
+    opened = np.empty((1, 2 * steps + 3), np.int64)
+    for bucket in range(counts.size):
+        first = buckets[bucket]
+        used, size, looked, last = 0, 0, 0, -1
+        while opened.shape[0] < buckets[bucket + 1] - first:
+            opened = grown(opened)
+        for root in range(first, buckets[bucket + 1]):
+            limits, only_first = opened[root - first], roots.first[root] >= 0
+            open_root(graph, roots, root, limits)
+            while used + steps + 1 > heap.paths.shape[0]:
+                heap = Heap(grown(heap.paths), longer(heap.sums), grown(heap.nodes), longer(heap.order))
+            for split in range(1 if only_first else 0, steps + 1):
+                child[0], child[1], child[2] = root, split, 0
+                start, stop = choices(graph, limits, only_first, split, 0, path)
+                if push(graph, limits, child, path, start, stop, heap, used, size):
+                    used, size = used + 1, size + 1
+        while size > 0:
+            node = heap_pop(graph.rank, heap.sums, heap.paths, heap.order, size)
+            size -= 1
+            for step in range(steps):
+                path[step] = heap.paths[node, step]
+            root, split, decision = heap.nodes[node, 0], heap.nodes[node, 1], heap.nodes[node, 2]
+            total = heap.sums[node]
+            if last >= 0 and is_behind(graph, rule, heap.sums[last], heap.paths[last], total, path):
+                break
+            looked += 1
+            if looked > rule.most:
+                gave_up[bucket] = True
+                break
+            broken = broken_at(graph, roots, split, path)
+            if broken == steps:
+                if written == out.shape[0]:
+                    out = grown(out)
+                out[written] = path
+                written += 1
+                counts[bucket] += 1
+                if counts[bucket] == rule.limit:
+                    last = node
+            while used + 2 * steps > heap.paths.shape[0]:
+                heap = Heap(grown(heap.paths), longer(heap.sums), grown(heap.nodes), longer(heap.order))
+            limits = opened[root - first]
+            for later in range(decision, min(broken, steps - 1) + 1):
+                child[0], child[1], child[2] = root, split, later
+                if later == decision:
+                    start, stop = int(heap.nodes[node, 3]), int(heap.nodes[node, 4])
+                else:
+                    start, stop = choices(graph, limits, roots.first[root] >= 0, split, later, path)
+                chosen = path[step_of(split, steps, later)]
+                if push(graph, limits, child, path, start, chosen, heap, used, size):
+                    used, size = used + 1, size + 1
+                if push(graph, limits, child, path, chosen + 1, stop, heap, used, size):
+                    used, size = used + 1, size + 1
+    return out[:written], counts, gave_up

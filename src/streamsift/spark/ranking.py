@@ -1,0 +1,55 @@
+"""The candidates of each partition in, the exact ranking over all of them out: no collect, the JVM merges.
+
+Contract: a candidate is among the k best of its own partition, so the k best of all are among the candidates
+(tests/spark/test_ranking_on_spark.py).
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
+from pyspark.sql.types import DataType, StructField, StructType, TimestampNTZType
+
+from streamsift.logical.bound import BoundQuery, TimeKind, WindowKind
+from streamsift.physical.plan import RankPlan
+from streamsift.runtime.rank_output import tie_names
+from streamsift.spark.filters import column
+
+
+def needs_merge(plan: RankPlan, keys: tuple[str, ...]) -> bool:
+    """Whether matches that are ranked together may be found in different partitions of a shuffle by `keys`."""
+    query = plan.query
+    ticks_of_a_key = query.update is not None and query.update.kind is WindowKind.COUNT
+    return bool(keys) and not set(keys) <= set(query.group_by) and not ticks_of_a_key
+
+
+def tie_fields(query: BoundQuery, types: dict[str, DataType], time_type: DataType) -> list[StructField]:
+    """The columns beside the result by which partitions' candidates are put in order."""
+    order = query.binding.order
+    return [
+        StructField(name, types[order] if order and name.startswith("$order") else time_type, True)
+        for name in tie_names(query)
+    ]
+
+
+def tick_field(query: BoundQuery, time_type: DataType) -> DataType | None:
+    """The type of `window_end` where it is not that of the Arrow column."""
+    assert query.update is not None
+    if query.update.kind is WindowKind.COUNT or query.binding.time_kind in (TimeKind.TIMESTAMP, TimeKind.TEXT):
+        return time_type
+    return TimestampNTZType() if query.binding.time_kind is TimeKind.DATE else None
+
+
+def merged(candidates: DataFrame, plan: RankPlan, schema: StructType) -> DataFrame:
+    """The k best per tick and group of all candidates, with their ranks."""
+    query = plan.query
+    assert query.ranking is not None
+    limit = query.ranking.limit
+    # `+ 0.0` makes -0.0 and 0.0 one value, as they are to the engine. An absent event comes first: nulls do.
+    best_first = [(column("score") + F.lit(0.0)).desc(), *(column(name).asc_nulls_first() for name in tie_names(query))]
+    together = [column(name) for name in (*(["window_end"] if query.update else []), *query.group_names)]
+    if not together:
+        candidates = candidates.orderBy(*best_first).limit(limit)
+    window = Window.partitionBy(*(together or [F.lit(0)])).orderBy(*best_first)
+    ranked = candidates.withColumn("rank", F.row_number().over(window).cast("bigint"))
+    return ranked.where(column("rank") <= limit).select(*(column(field.name) for field in schema))

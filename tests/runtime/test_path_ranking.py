@@ -1,0 +1,82 @@
+"""Best paths against the thesis's algorithms and against all matches, on streams larger than the oracle can take."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import streamsift as ss
+from streamsift.runtime.path_graph import build_graph, cut_windows
+from streamsift.runtime.path_search import Roots, Rule, best_paths
+from streamsift.runtime.pq_array import k_best_by_window
+
+
+def events(count: int, values: str, seed: int = 5) -> pa.Table:
+    random = np.random.default_rng(seed)
+    x = {
+        "whole": random.integers(0, 6, count).astype(float),  # many ties
+        "cents": random.integers(0, 5, count) / 100,  # many ties that rounding breaks
+        "real": random.random(count),
+    }[values]
+    kinds = pa.array(["A", "B", "C", "D"]).take(pa.array(random.integers(0, 4, count)))
+    times = np.sort(random.integers(0, count, count))
+    return pa.table({"t": times, "kind": kinds, "id": random.integers(0, 5, count), "x": x, "seq": np.arange(count)})
+
+
+TWO_DEFINITIONS = (
+    "SEQ S1 = A a; B b WITHIN 9 PREF MAX[a.x + b.x]\nSEQ S2 = C c; D d PREF MAX[c.x] AND MAX[d.x] MERGE AVG\n"
+    "PATTERN S1 & S2 WHERE S1.a.id = S2.c.id WITHIN 30 UPDATE 15 RETURN 5"
+)
+QUERIES = [
+    "A a; B b; C c PREF MAX[a.x + b.x + c.x] WITHIN 30 UPDATE 7 RETURN 5",
+    "A a; B b; C c PREF MIN[a.x - b.x + 2 * c.x] WITHIN 30 RETURN 9",
+    "A a; B b; C c WHERE [id] PREF MAX[a.x + b.x + c.x] WITHIN 80 UPDATE 20 RETURN 5",
+    "A a; B b; C c WHERE [id] GROUP BY id PREF MIN[c.t - a.t] AND MAX[b.x] MERGE SUM RETURN 3",
+    "A a; B b WHERE a.x < b.x AND a.id = b.id PREF MAX[b.x - a.x] WITHIN 25 EVENTS UPDATE 10 EVENTS RETURN 4",
+    "SEQ S1 = A a; B b WITHIN 9\nPATTERN S1; C c PREF MAX[S1.a.x + S1.b.x + c.x] WITHIN 40 UPDATE 10 RETURN 5",
+    "A a; B b; C c PREF MAX[a.x + c.x] AND MAX[b.x] WITHIN 30 UPDATE 10 RETURN 5",
+    "A a & (B b; C c) WHERE a.id = b.id AND a.x + b.x > c.x PREF MAX[a.x] AND MIN[c.t - b.t] MERGE MAX RETURN 5",
+    TWO_DEFINITIONS,
+    "A a | B b; C c PREF MAX[a.x] RETURN 3",
+    "A a; B b; C c PREF MAX[SQRT(a.x^2 + b.x^2 + c.x^2)] WITHIN 30 UPDATE 10 RETURN 5",
+    "A a & B b & C c PREF MAX[LEAST(a.x, b.x)] AND MAX[c.x - a.x] WITHIN 20 UPDATE 10 RETURN 5",
+]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("values", ["whole", "cents", "real"])
+@pytest.mark.parametrize("order", [None, "seq"])
+def test_strategies_agree(query: str, values: str, order: str | None) -> None:
+    table = events(300, values)
+    wanted, found = (
+        ss.query(query).run_local(table, time="t", type="kind", order=order, rank=strategy)
+        for strategy in ("enumerate", "auto")
+    )
+    assert wanted.num_rows > 0
+    assert found.equals(wanted)
+
+
+@pytest.mark.parametrize(("steps", "window", "move"), [(1, 10, 5), (2, 50, 20), (3, 50, 20), (4, 30, 7), (3, 10, 25)])
+def test_the_algorithms_of_the_thesis_find_the_same_sums(steps: int, window: int, move: int) -> None:
+    count, limit = 300, 6
+    random = np.random.default_rng(steps)
+    step_of_place = random.integers(0, steps, count)
+    places = [np.flatnonzero(step_of_place == step).astype(np.int32) for step in range(steps)]
+    offsets, place = np.cumsum([0, *map(len, places)]).astype(np.int64), np.concatenate(places)
+    weight = random.random(count)
+    ends = np.arange(move, count + window, move)
+    low, high = (np.clip(bound, 0, count).astype(np.int32) for bound in (ends - window, ends))
+    cut, front, back = cut_windows(low, high, count)
+    graph = build_graph(np.stack([offsets[:-1], offsets[1:]], axis=1), place, place, weight, front[place], back[place])
+    any_first, no_pairs = np.full(low.size, -1, np.int32), np.zeros((0, 3), np.int64)
+    roots = Roots(np.zeros(low.size, np.int32), low, cut, high, any_first, no_pairs, np.zeros((0, count), np.int64))
+    paths, counts, gave_up = best_paths(graph, roots, np.arange(low.size + 1), Rule(limit, 0.0, False, 1 << 30))
+    assert not gave_up.any()
+    found = np.full((low.size, limit), -np.inf)
+    for bucket, part in enumerate(np.split(weight[paths].sum(axis=1), np.cumsum(counts)[:-1])):
+        found[bucket, : part.size] = part
+    for dynamic in (False, True):
+        for plain in (False, True):
+            sums = k_best_by_window(place, place, weight, offsets, low, high, limit, dynamic, plain)
+            np.testing.assert_allclose(sums, found, rtol=1e-12)

@@ -1,0 +1,49 @@
+"""Generated ranking queries on generated streams: the engine ranks as the oracle does, whatever the strategy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import event, given, note, settings
+from hypothesis import strategies as st
+
+import streamsift as ss
+from strategies import bindings, queries, streams
+from streamsift.language import Script, print_script
+from test_generated import EXAMPLES, LARGE, SCHEMA, Rows, assert_same
+
+RANKING = {"kleene": False, "aggregates": False, "detection": False}
+POSITIVE = {**RANKING, "negation": False, "linear": True}
+FLAT = {**POSITIVE, "conjunction": False, "disjunction": False}
+
+
+def check_ranking(script: Script, rows: Rows, binding: dict[str, str], strategy: Any) -> None:
+    note(print_script(script))
+    query, table = ss.query(print_script(script)), pa.Table.from_pylist(rows, SCHEMA)
+    try:
+        actual = query.run_local(table, **binding, rank=strategy).to_pylist()
+    except ss.BadInputError as refusal:
+        assert "64 bits" in str(refusal), "only an overflow is no answer"
+        return
+    why = query.explain(table, **binding, rank=strategy).split("\nWhy\n")[1].split(":")[0].strip()
+    event(f"{why}, {'ranked' if actual else 'no match'}")
+    assert_same(script, rows, binding, actual)
+
+
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 2_000))
+@given(queries(max_depth=2, **FLAT), streams(), bindings())
+def test_linear_sequences(script: Script, rows: Rows, binding: dict[str, str]) -> None:
+    check_ranking(script, rows, binding, "auto")
+
+
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 1_000))
+@given(queries(max_depth=3, **POSITIVE), streams(), bindings(), st.sampled_from(["merge", "join"]))
+def test_merges_and_joins(script: Script, rows: Rows, binding: dict[str, str], strategy: Any) -> None:
+    check_ranking(script, rows, binding, strategy)
+
+
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 1_000))
+@given(queries(max_depth=3, **RANKING), streams(), bindings(), st.sampled_from(["auto", "enumerate"]))
+def test_ranking_queries(script: Script, rows: Rows, binding: dict[str, str], strategy: Any) -> None:
+    check_ranking(script, rows, binding, strategy)
