@@ -9,6 +9,7 @@ from streamsift.errors import UnsupportedQuery
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_expression
 from streamsift.physical.choices import CountBy
+from streamsift.physical.definitions import own_windows
 from streamsift.physical.plan import (
     AggregatePlan,
     Alternative,
@@ -130,6 +131,8 @@ def _obstacle(query: b.BoundQuery, alternative: Alternative, keys: tuple[str, ..
         return None
     if query.update is not None and query.update.kind is b.WindowKind.COUNT:
         return "UPDATE counts rows, and a tick may fall between rows of equal time"
+    if any(True for _ in own_windows(query.pattern)):
+        return "a definition has a window of its own"
     if alternative.groups is not None:
         return "a Kleene variable binds a group of events"
     if not alternative.is_sequence:
