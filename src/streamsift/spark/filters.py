@@ -75,14 +75,17 @@ def can_matter(plan: Plan) -> SparkColumn | None:
         return None  # with EMIT CHANGES rows without a key show changes too
     types: list[str] = []
     conditions: list[SparkColumn] = []
-    for step in (step for alternative in plan.alternatives for step in alternative.all_steps()):
-        condition = _step_condition(step, query)
-        if condition is not None:
-            conditions.append(condition)
-        elif query.variables[step.variable].event_class.rule is b.ClassRule.TYPE:
-            types.append(query.variables[step.variable].event_class.name)
-        else:
-            return None
+    for alternative in plan.alternatives:
+        # An alternative's own query also has variables for the elements of groups.
+        for step in alternative.all_steps():
+            event_class = alternative.query.variables[step.variable].event_class
+            condition = _step_condition(step, alternative.query)
+            if condition is not None:
+                conditions.append(condition)
+            elif event_class.rule is b.ClassRule.TYPE:
+                types.append(event_class.name)
+            else:
+                return None
     if types:
         assert query.binding.type is not None
         conditions.append(text(query.binding.type).isin(types))
