@@ -156,25 +156,26 @@ def _same_column(predicate: b.Predicate) -> list[Side]:
 
 
 def _joins_all(query: b.BoundQuery, alternative: Alternative, column: str) -> bool:
-    """What equals an event of a `*` variable says nothing where that is empty: only a key of all groups goes on."""
+    """What equals a negated event, or one of a `*` variable that is empty, says nothing: only a key of all goes on."""
     sides = {(v, column) for v in alternative.variables}
     links = [{v for v, _ in found} for p in query.predicates if (found := {*_same_column(p)} & sides)]
-    always = [link - {v for v in link if _may_be_empty(query, v)} for link in links]
+    always = [link - {v for v in link if _may_be_missing(query, v)} for link in links]
     uniform = [
         {v for v, _ in found}
         for p in query.predicates
         if p.predicate_class is b.PredicateClass.UNIFORM and (found := {*_same_column(p)} & sides)
     ]
-    reached = {min(alternative.variables, key=lambda v: (_may_be_empty(query, v), v))}
+    reached = {min(alternative.variables, key=lambda v: (_may_be_missing(query, v), v))}
     while more := {v for link in (*always, *uniform) if reached & link for v in link} - reached:
         reached |= more
     reached |= {v for link in links if reached & link for v in link}
     return reached == alternative.variables
 
 
-def _may_be_empty(query: b.BoundQuery, variable: int) -> bool:
+def _may_be_missing(query: b.BoundQuery, variable: int) -> bool:
     quantifier = query.variables[variable].quantifier
-    return quantifier is not None and quantifier.repeat is Repeat.ANY_NUMBER
+    may_be_empty = quantifier is not None and quantifier.repeat is Repeat.ANY_NUMBER
+    return may_be_empty or not query.variables[variable].positive
 
 
 def _reasons(alternatives: tuple[Alternative, ...], keys: tuple[str, ...]) -> list[str]:
