@@ -1,0 +1,156 @@
+"""Condensed composition on, off and left to the cost model: random-walk prices, and quotes that rarely move.
+
+The experiments of "Accelerating Sequence Event Detection through Condensed Composition", section V: Query 2 by its
+number of classes and its window, Query 3 by its window. Its stock data is not public; quotes are generated with the
+property that matters, that most prices do not move from one quote to the next.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+import streamsift as ss
+from benchmarks.report import Measurement
+from streamsift.physical.choices import Choices, Condense
+from streamsift.physical.plan import DetectPlan
+from streamsift.runtime.adaptive import AdaptiveSearch
+from streamsift.runtime.candidates import candidates
+from streamsift.runtime.detect import CHUNK_MATCHES, match_rows
+from streamsift.runtime.events import Events, prepare
+
+WALK_TIMES = 20_000
+CLASS_WINDOW = 8
+CLASSES, WINDOWS = (2, 3, 4, 5, 6), (5, 10, 20, 40)
+STOCKS, SECONDS_OF_QUOTES, QUOTE_S, STOCK = 800, 1_905, 5, 210
+QUOTE_WINDOWS_S = (15, 30, 60, 90)
+MOVES = 0.25  # the share of quotes with another price than the one before
+ROUNDS = 3
+WAYS = (Condense.AUTO, Condense.ON, Condense.OFF)
+
+
+def make_walks(classes: int, times: int = WALK_TIMES, seed: int = 1) -> pa.Table:
+    """At each time one event of each class, whose price goes at most 5 up or down, and stays within 0 and 100."""
+    random = np.random.default_rng(seed)
+    price = random.uniform(0, 100, classes)
+    prices = np.empty((times, classes))
+    for moment in range(times):
+        prices[moment] = price
+        price = (price + random.uniform(-5, 5, classes)).clip(0, 100)
+    names = pa.array([f"name{number + 1}" for number in range(classes)])
+    return pa.table(
+        {
+            "t": np.repeat(np.arange(times), classes),
+            "name": names.take(pa.array(np.tile(np.arange(classes), times))),
+            "price": prices.round(2).ravel(),
+        }
+    )
+
+
+def make_quotes(seed: int = 1) -> pa.Table:
+    """A quote of each stock every five seconds, in cents; a price that moves goes up to three cents up or down."""
+    random = np.random.default_rng(seed)
+    times = SECONDS_OF_QUOTES // QUOTE_S
+    moves = random.choice([-0.03, -0.02, -0.01, 0.01, 0.02, 0.03], (times, STOCKS)) * (random.random((times, STOCKS)) < MOVES)
+    prices = (random.uniform(5, 30, STOCKS) + np.cumsum(moves, axis=0)).clip(0.01, None).round(2)
+    codes = pa.array([str(600_000 + number) for number in range(STOCKS)])
+    return pa.table(
+        {
+            "t": np.repeat(np.arange(times) * QUOTE_S, STOCKS),
+            "code": codes.take(pa.array(np.tile(np.arange(STOCKS), times))),
+            "price": prices.ravel(),
+        }
+    )
+
+
+def query_2(classes: int, window: int) -> str:
+    variables = [f"T{number + 1}" for number in range(classes)]
+    lower = [f"T1.price > {variable}.price" for variable in variables[1:]]
+    named = [f"{variable}.name = 'name{number + 1}'" for number, variable in enumerate(variables)]
+    steps, where = "; ".join(variables), " AND ".join(lower + named)
+    return f"PATTERN {steps} WHERE {where} WITHIN {window} RETURN {', '.join(variables)}"
+
+
+def query_3(window_s: int) -> str:
+    return (
+        f"PATTERN T1; T2; T3; T4 WHERE T1.code = T3.code AND T2.code = T4.code AND T2.code = '{600_000 + STOCK}' "
+        f"AND T1.price < T2.price - 0.02 AND T3.price > T4.price + 0.02 WITHIN {window_s} RETURN T1, T2, T3, T4"
+    )
+
+
+def rows_of(plan: DetectPlan, events: Events, condense: Condense) -> np.ndarray:
+    """All matches as table rows [steps, matches], in one order."""
+    chunks = list(match_rows(plan.alternatives[0], events, Choices(condense=condense)))
+    rows = np.concatenate(chunks, axis=1) if chunks else np.empty((len(plan.alternatives[0].steps), 0), np.int32)
+    return rows[:, np.lexsort(rows[::-1])]
+
+
+def seconds(plan: DetectPlan, events: Events, condense: Condense) -> float:
+    start = time.perf_counter()
+    for _ in match_rows(plan.alternatives[0], events, Choices(condense=condense)):
+        pass
+    return time.perf_counter() - start
+
+
+def built(plan: DetectPlan, events: Events, condense: Condense) -> tuple[int, float]:
+    """The partial matches that the tree of `auto` makes on the way, and the share of the stream that was condensed."""
+    alternative = plan.alternatives[0]
+    search = AdaptiveSearch(alternative, events, candidates(alternative, events), Choices(condense=condense), CHUNK_MATCHES)
+    for _ in search.matches():
+        pass
+    steps = len(alternative.steps)
+    rows = sum(count for chosen in search.log for part, count in chosen.rows.items() if 1 < len(part) < steps)
+    return rows, float(np.mean([chosen.condensed for chosen in search.log]))
+
+
+def compare(workload: str, text: str, table: pa.Table) -> Measurement:
+    plan = ss.query(text).plan(table.schema, "t", None, None)
+    assert isinstance(plan, DetectPlan)
+    events = prepare(plan.query, table)
+    expected = rows_of(plan, events, Condense.OFF)
+    for way in WAYS:
+        assert np.array_equal(rows_of(plan, events, way), expected), f"condense={way} finds other matches"
+    best = dict.fromkeys(WAYS, np.inf)
+    for _ in range(ROUNDS):
+        for way in WAYS:
+            best[way] = min(best[way], seconds(plan, events, way))
+    report(workload, expected.shape[1], best, plan, events)
+    return Measurement(workload, expected.shape[1], {f"condense={way}": taken for way, taken in best.items()})
+
+
+def report(workload: str, matches: int, best: dict[Condense, float], plan: DetectPlan, events: Events) -> None:
+    auto, on, off = (best[way] for way in WAYS)
+    rows, condensed = built(plan, events, Condense.ON)[0], built(plan, events, Condense.AUTO)[1]
+    print(
+        f"  {workload:24} {matches:>11,} matches, {rows:>11,} partial when condensed;"
+        f"  auto {auto * 1000:7.1f} ms ({condensed:.0%} condensed), {auto / min(on, off):.2f} of the better;"
+        f"  off / on {off / on:.2f}"
+    )
+
+
+def queries_2(classes: Sequence[int] = CLASSES, windows: Sequence[int] = WINDOWS) -> list[Measurement]:
+    print("Query 2, by the number of classes")
+    found = [compare(f"{count} classes", query_2(count, CLASS_WINDOW), make_walks(count)) for count in classes]
+    print("Query 2, four classes, by the window")
+    table = make_walks(4)
+    few = make_walks(4, WALK_TIMES // 10)
+    return found + [
+        compare(f"window {window}", query_2(4, window), table if window <= 10 else few) for window in windows
+    ]
+
+
+def queries_3(windows_s: Sequence[int] = QUOTE_WINDOWS_S) -> list[Measurement]:
+    print("Query 3, by the window")
+    table = make_quotes()
+    return [compare(f"Query 3, {window} s", query_3(window), table) for window in windows_s]
+
+
+def main() -> list[Measurement]:
+    return [*queries_2(), *queries_3()]
+
+
+if __name__ == "__main__":
+    main()
