@@ -115,7 +115,7 @@ class Condenser:
 
     def _candidates(self, steps: Sequence[int], low: int, high: int) -> dict[int, Int32]:
         every = self.packing.places
-        return {step: every[step][slice(*np.searchsorted(every[step], [low, high]))] for step in steps}
+        return {step: every[step][slice(*kernels.entries_from(every[step], [low, high]))] for step in steps}
 
     def entries(self, steps: Sequence[int], low: int, high: int) -> int:
         """How many entries the lists of all groups are sifted from, before anything is left out."""

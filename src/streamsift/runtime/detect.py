@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +24,7 @@ from streamsift.runtime.evaluate import Rows, mask
 from streamsift.runtime.events import Events
 from streamsift.runtime.group_matches import GroupMatches
 from streamsift.runtime.group_output import group_batches
-from streamsift.runtime.kernels import Bool, Int32
+from streamsift.runtime.kernels import Bool, Int32, entries_from
 from streamsift.runtime.kleene import GroupSearch
 from streamsift.runtime.nested import NestedSearch
 from streamsift.runtime.output import known_columns, match_schema, result_batches
@@ -108,12 +109,17 @@ def _chunks(plan: Alternative, events: Events, choices: Choices, chunk: int) -> 
     elif not plan.is_sequence:
         yield from AdaptiveSearch(plan, events, places, choices, chunk).matches()
     else:
-        search = Search(plan, events, pack(plan, events, places), places[0], chunk)
+
+        @cache  # made when it is asked for: other trees, and condensed ones, have buffers of their own
+        def search() -> Search:
+            return Search(plan, events, pack(plan, events, places), places[0], chunk)
+
         is_pair = choices.plan is PlanShape.AUTO and len(plan.steps) < 3 and choices.condense is not Condense.ON
         if is_pair or (choices.plan is PlanShape.LEFT and choices.condense is Condense.OFF):
-            yield from search.matches(0, events.rank.size)
+            yield from search().matches(0, events.rank.size)
         else:
-            yield from AdaptiveSearch(plan, events, places, choices, chunk, left=search.matches).matches()
+            adaptive = AdaptiveSearch(plan, events, places, choices, chunk, left=lambda *part: search().matches(*part))
+            yield from adaptive.matches()
 
 
 def stages(plan: Alternative) -> list[Stage]:
@@ -140,7 +146,7 @@ class Search:
     def matches(self, low: int, high: int) -> Iterator[Int32]:
         """Table rows [steps, m] of the matches that start at places [low, high), chunk by chunk."""
         first, *rest = stages(self.plan)
-        starts = np.arange(*np.searchsorted(self.first_places, [low, high]), dtype=np.int32)[None, :]
+        starts = np.arange(*entries_from(self.first_places, [low, high]), dtype=np.int32)[None, :]
         size = self.chunk if first.filters or not rest else max(1, starts.shape[1])
         for begin in range(0, starts.shape[1], size):
             entries = starts[:, begin : begin + size]

@@ -6,6 +6,8 @@ no query ever waits for a compiler; the compiled code is cached on disk. Only th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -19,6 +21,14 @@ Ticks = Int64 | Float64  # times: one kernel each for whole and for real numbers
 Bool = NDArray[np.bool_]
 
 UNKNOWN = np.iinfo(np.int64).min  # the code of null and NaN: no comparison with it holds
+
+
+def entries_from(places: Int32, bounds: Sequence[int] | Int32 | Int64) -> Int64:
+    """For each bound the first entry that lies there or later; places ascend.
+
+    Bounds are made 32 bits wide, or NumPy would make all places 64 bits wide for each search.
+    """
+    return np.searchsorted(places, np.asarray(bounds, np.int32))
 
 
 @njit(cache=True, nogil=True)

@@ -193,7 +193,7 @@ class Packing:
         """The places [steps of the unit, entries] that a level may bind."""
         if isinstance(unit, Leaf):
             places = self.places[unit.step]
-            return places[None, slice(*np.searchsorted(places, [low, high]))]
+            return places[None, slice(*kernels.entries_from(places, [low, high]))]
         return blocks[unit][list(steps_of(unit))]
 
     def _lookup(

@@ -21,7 +21,7 @@ from streamsift.runtime.candidates import step_rows
 from streamsift.runtime.codes import codes
 from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import UNKNOWN, Bool, Int32, Int64
+from streamsift.runtime.kernels import UNKNOWN, Bool, Int32, Int64, entries_from
 from streamsift.runtime.levels import Comparison, Relations
 
 SAMPLES = 512
@@ -62,7 +62,7 @@ class Measure:
         firsts = np.linspace(low, high - 1, min(high - low, 64)).astype(np.int64)
         ends = self.window_end(firsts)
         reached = int(ends[-1])
-        ranges = [np.searchsorted(places, [low, high, reached]) for places in self.places]
+        ranges = [entries_from(places, [low, high, reached]) for places in self.places]
         counts = tuple(float(stop - start) for start, stop, _ in ranges)
         # Of the events within reach of the slice, the share that lies in the window of one event.
         share = float(np.mean(ends - firsts)) / (reached - low) * (1 if ordered else 2)
@@ -113,7 +113,7 @@ class Measure:
         chosen = self.places[first][np.linspace(low, high - 1, min(SAMPLES, high - low)).astype(np.int64)]
         others = self.places[second]
         begin = np.searchsorted(others, chosen, side="right")
-        end = np.searchsorted(others, self.window_end(chosen))
+        end = entries_from(others, self.window_end(chosen))
         some = end > begin
         if not some.any():
             return None

@@ -25,7 +25,7 @@ from streamsift.runtime.condense import Condenser
 from streamsift.runtime.evaluate import Rows, mask
 from streamsift.runtime.events import Events
 from streamsift.runtime.joins import Block, Levels, Reach
-from streamsift.runtime.kernels import Bool, Int32, Int64
+from streamsift.runtime.kernels import Bool, Int32, Int64, entries_from
 from streamsift.runtime.levels import Condensed, Packing, Relations
 from streamsift.runtime.stream_limits import stream_of
 
@@ -153,7 +153,7 @@ class TreeSearch:
         kept = self._kept.get(tree)
         if kept is None or kept.high <= low or low < kept.low:
             kept = Kept(low, low, np.empty(0, np.int32), np.empty((count, 0), np.int32))
-        stays = int(np.searchsorted(kept.starts, low))
+        stays = int(entries_from(kept.starts, [low])[0])
         parts = [kept.members[:, stays:]]
         if high > kept.high:
             parts += [_by_start(part, steps_of(tree)) for part in self._sliced(tree, kept.high, high)]

@@ -1,0 +1,164 @@
+"""Left, right, bushy and inner trees against the tree that the cost model chooses, with and without Kleene groups.
+
+The experiments of "Kleene operators in complex event processing" on a binary tree, figures 7 to 11: order of joins,
+population, selectivity, window, position of the group. Its music ratings are not at hand: events are generated with
+the populations of its table 1. Of other classes it has many more events, which no query names; they are left out.
+"""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+import streamsift as ss
+from benchmarks.report import Measurement
+from streamsift.physical.choices import Choices, PlanShape
+from streamsift.physical.describe_joins import names_of
+from streamsift.physical.plan import Alternative, DetectPlan
+from streamsift.runtime.adaptive import AdaptiveSearch
+from streamsift.runtime.candidates import candidates
+from streamsift.runtime.detect import CHUNK_MATCHES, group_matches, match_rows
+from streamsift.runtime.events import Events, prepare
+
+POPULATION = {"A": 1661, "B": 1350, "C": 1325, "D": 1268}  # in a million records: t147073, t56437, t189820, t531386
+SKEWED = {"A": 9000, "B": 3000, "C": 1000, "D": 300}
+RECORDS, FEW_RECORDS = 10_000_000, 1_500_000
+SHAPES = (PlanShape.AUTO, PlanShape.LEFT, PlanShape.RIGHT, PlanShape.BUSHY, PlanShape.INNER)
+ROUNDS, MOST_ROUNDS, LEAST_S = 3, 12, 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    figure: str
+    pattern: str
+    window: int = 5_000
+    where: str = ""
+    records: int = RECORDS
+    skewed: bool = False
+
+    @property
+    def text(self) -> str:
+        return f"PATTERN {self.pattern}" + f" WHERE {self.where}" * bool(self.where) + f" WITHIN {self.window}"
+
+    @property
+    def name(self) -> str:
+        return f"{self.figure}: {self.pattern}" + f", {self.where}" * bool(self.where) + f", window {self.window}"
+
+
+def cells() -> Iterator[Cell]:
+    for pattern in ("A; B; C; D+", "A+; B; C; D", "A; B; C; D"):
+        yield Cell("figure 7", pattern)
+    for pattern in ("D; C; B; A+", "D+; C; B; A", "A+; B; C; D", "A; B; C"):
+        yield Cell("figure 8", pattern)
+    for pattern in ("A; B; C; D", "D; C; B; A", "B; D; A; C"):
+        yield Cell("skewed", pattern, 1_000, skewed=True)
+    for left, right in (("A", "B"), ("C", "D")):
+        for factor in (1, 0.25, 0.0625):  # of two uniform values x < f * y holds for a share of f / 2
+            yield Cell("figure 9", "A; B; C; D+", where=f"{left}.x < {factor} * {right}.x")
+            yield Cell("figure 9", "A; B; C; D", where=f"{left}.x < {factor} * {right}.x")
+    for window in (2_500, 7_500, 10_000):
+        yield Cell("figure 10", "A; B; C; D+", window)
+        yield Cell("figure 10", "A; B; C; D", window, records=RECORDS // 4)
+    for number, name in enumerate("ABCD"):
+        for quantifier in ("[3]", "+", "*"):
+            steps = [letter + quantifier * (letter == name) for letter in "ABCD"]
+            yield Cell(f"figure 11, {number + 1}", "; ".join(steps), 10_000, records=FEW_RECORDS)
+
+
+def make_events(population: dict[str, int], records: int, seed: int = 1) -> pa.Table:
+    """The events of the four classes among so many records, in order, each at the number of its record."""
+    random = np.random.default_rng(seed)
+    counts = [count * records // 1_000_000 for count in population.values()]
+    kinds = pa.array(list(population)).take(pa.array(random.permutation(np.repeat(np.arange(len(counts)), counts))))
+    times = np.sort(random.choice(records, sum(counts), replace=False))
+    return pa.table({"t": times, "kind": kinds, "x": random.random(times.size)})
+
+
+def found_rows(plan: Alternative, events: Events, shape: PlanShape) -> np.ndarray:
+    """Numbers [.., matches] that tell each match: rows of its events; size, ends and sum of each group; in one order."""
+    parts = []
+    if plan.groups is None:
+        parts = [rows.astype(np.int64) for rows in match_rows(plan, events, Choices(plan=shape))]
+    else:
+        for found in group_matches(plan, events, Choices(plan=shape)):
+            sums = np.concatenate([[0], np.cumsum(found.places, dtype=np.int64)])
+            parts.append(np.vstack([found.events(), found.sizes, sums[found.stop] - sums[found.first]]))
+    rows = np.concatenate(parts, axis=1)
+    return rows[:, np.lexsort(rows[::-1])]
+
+
+def seconds(plan: Alternative, events: Events, shape: PlanShape) -> float:
+    start = time.perf_counter()
+    search = match_rows if plan.groups is None else group_matches
+    for _ in search(plan, events, Choices(plan=shape)):  # type: ignore[operator]
+        pass
+    return time.perf_counter() - start
+
+
+def built(plan: Alternative, events: Events, shape: PlanShape) -> dict[str, int]:
+    """The rows that each inner node of the joins made on the way, by the names of its variables."""
+    positive = Alternative(plan.query, plan.steps, ())
+    search = AdaptiveSearch(positive, events, candidates(positive, events), Choices(plan=shape), CHUNK_MATCHES)
+    for _ in search.matches():
+        pass
+    names, found = names_of(positive), dict[str, int]()
+    for chosen in search.log:
+        for steps, rows in chosen.rows.items():
+            if 1 < len(steps) < len(plan.steps):
+                node = "".join(names[step] for step in sorted(steps))
+                found[node] = found.get(node, 0) + rows
+    return found
+
+
+def peak_mb(plan: Alternative, events: Events, shape: PlanShape) -> float:
+    """What Python and NumPy held at most, beyond the events."""
+    tracemalloc.start()
+    seconds(plan, events, shape)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / 1e6
+
+
+def compare(cell: Cell) -> Measurement:
+    table = make_events(SKEWED if cell.skewed else POPULATION, cell.records)
+    plan = ss.query(cell.text).plan(table.schema, "t", "kind", None)
+    assert isinstance(plan, DetectPlan)
+    alternative, events = plan.alternatives[0], prepare(plan.query, table)
+    expected = found_rows(alternative, events, PlanShape.AUTO)
+    best = dict.fromkeys(SHAPES, np.inf)
+    for shape in SHAPES[1:]:
+        assert np.array_equal(found_rows(alternative, events, shape), expected), f"plan={shape} finds other matches"
+    begin = time.perf_counter()
+    for number in range(MOST_ROUNDS):
+        if number >= ROUNDS and time.perf_counter() - begin > LEAST_S:
+            break
+        for shape in SHAPES:
+            best[shape] = min(best[shape], seconds(alternative, events, shape))
+    report(cell, expected.shape[1], best)
+    for shape in SHAPES:
+        nodes = ", ".join(f"{node} {rows:,}" for node, rows in built(alternative, events, shape).items())
+        print(f"      {shape:6} {peak_mb(alternative, events, shape):5.0f} MB at most;  built {nodes or 'matches only'}")
+    return Measurement(cell.name, expected.shape[1], {f"plan={shape}": taken for shape, taken in best.items()})
+
+
+def report(cell: Cell, matches: int, best: dict[PlanShape, float]) -> None:
+    auto, *others = best.values()
+    ratios = "  ".join(f"{shape} {taken / auto:.2f}" for shape, taken in best.items() if shape is not PlanShape.AUTO)
+    print(f"  {cell.name}: {matches:,} matches, auto {auto * 1000:.1f} ms, {auto / min(others):.2f} of the best; {ratios}")
+
+
+def main() -> list[Measurement]:
+    """Prints all; keeps for the picture the cells in which auto is farthest from the best shape."""
+    found = [compare(cell) for cell in cells()]
+    found.sort(key=lambda cell: cell.ratio)
+    print(f"  auto takes at most {1 / found[0].ratio:.2f} of the best shape's time, in {len(found)} cells")
+    return found[:6]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""The detection engine on one core: events a second where matches are few, matches a second where they dominate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+import streamsift as ss
+from benchmarks.report import Measurement
+from streamsift.physical.plan import DetectPlan
+from streamsift.runtime.candidates import candidates
+from streamsift.runtime.detect import detect, match_rows
+from streamsift.runtime.events import Events, prepare
+
+EVENTS = 8_000_000
+MATCHING_EVENTS = 400_000
+CLASSES = "ABC"
+QUERY = "SEQ(A a, B b, C c) WITHIN {window}"
+FEW, MANY = 3, 30  # windows: about one match for 10 events, about 16 for each
+TARGETS = {"events": 10e6, "indices": 20e6, "structs": 5e6}
+ROUNDS = 5
+
+
+def make_events(events: int, seed: int = 1) -> pa.Table:
+    """One event for each time, of four columns; class, key and value uniformly at random."""
+    random = np.random.default_rng(seed)
+    names = pa.array(list(CLASSES))
+    return pa.table(
+        {
+            "t": np.arange(events),
+            "kind": names.take(pa.array(random.integers(0, len(CLASSES), events))),
+            "key": random.integers(0, 1_000, events),
+            "value": random.random(events),
+        }
+    )
+
+
+def planned(table: pa.Table, window: int) -> tuple[DetectPlan, Events]:
+    plan = ss.query(QUERY.format(window=window)).plan(table.schema, "t", "kind", None)
+    assert isinstance(plan, DetectPlan)
+    return plan, prepare(plan.query, table)
+
+
+def expected_matches(table: pa.Table, window: int) -> int:
+    """The number of matches, by another way: there is one event for each time, so offsets tell order and window."""
+    kinds = table["kind"].to_numpy()
+    is_a, is_b, is_c = (kinds == name for name in CLASSES)
+    total = 0
+    for last in range(2, window + 1):
+        for middle in range(1, last):
+            total += int(np.count_nonzero(is_a[:-last] & is_b[middle : middle - last] & is_c[last:]))
+    return total
+
+
+def count_rows(plan: DetectPlan, events: Events) -> int:
+    return sum(rows.shape[1] for rows in match_rows(plan.alternatives[0], events, plan.choices))
+
+
+def count_structs(plan: DetectPlan, events: Events) -> int:
+    return sum(batch.num_rows for batch in detect(plan, events))
+
+
+def best(run: Callable[[], int]) -> float:
+    taken = []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        run()
+        taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+def told(name: str, count: int, unit: str, taken: float, target: float) -> Measurement:
+    rate = count / taken
+    headline = f"{rate / 1e6:.1f} M {unit}/s on one core, {rate / target:.1f} of the target"
+    print(f"  {name:48} {taken * 1000:8.1f} ms  {headline}")
+    return Measurement(name, count, {"streamsift": taken}, headline=headline)
+
+
+def events_a_second() -> list[Measurement]:
+    table = make_events(EVENTS)
+    plan, events = planned(table, FEW)
+    found = count_rows(plan, events)
+    assert found == expected_matches(table, FEW), "other matches"
+    print(f"{EVENTS:,} events, {found:,} matches, as row indices")
+    search, picked = best(lambda: count_rows(plan, events)), best(lambda: len(candidates(plan.alternatives[0], events)))
+    whole = best(lambda: count_rows(plan, prepare(plan.query, table)))
+    print(f"  to order and read the events takes {1 - search / whole:.0%}, to pick candidates {picked / whole:.0%}")
+    return [
+        told("events, from a table to row indices", EVENTS, "events", whole, TARGETS["events"]),
+        told("events, once they are in order", EVENTS, "events", search, TARGETS["events"]),
+    ]
+
+
+def matches_a_second() -> list[Measurement]:
+    table = make_events(MATCHING_EVENTS)
+    plan, events = planned(table, MANY)
+    found = count_rows(plan, events)
+    assert found == count_structs(plan, events) == expected_matches(table, MANY), "other matches"
+    print(f"{MATCHING_EVENTS:,} events, {found:,} matches")
+    indices, structs = best(lambda: count_rows(plan, events)), best(lambda: count_structs(plan, events))
+    print(f"  {1 - indices / structs:.0%} of the time of structs is Arrow's `take` of their columns")
+    return [
+        told("matches, as row indices", found, "matches", indices, TARGETS["indices"]),
+        told("matches, as structs of four columns each", found, "matches", structs, TARGETS["structs"]),
+    ]
+
+
+def main() -> list[Measurement]:
+    return [*events_a_second(), *matches_a_second()]
+
+
+if __name__ == "__main__":
+    main()
