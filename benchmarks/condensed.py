@@ -54,7 +54,9 @@ def make_quotes(seed: int = 1) -> pa.Table:
     """A quote of each stock every five seconds, in cents; a price that moves goes up to three cents up or down."""
     random = np.random.default_rng(seed)
     times = SECONDS_OF_QUOTES // QUOTE_S
-    moves = random.choice([-0.03, -0.02, -0.01, 0.01, 0.02, 0.03], (times, STOCKS)) * (random.random((times, STOCKS)) < MOVES)
+    moves = random.choice([-0.03, -0.02, -0.01, 0.01, 0.02, 0.03], (times, STOCKS)) * (
+        random.random((times, STOCKS)) < MOVES
+    )
     prices = (random.uniform(5, 30, STOCKS) + np.cumsum(moves, axis=0)).clip(0.01, None).round(2)
     codes = pa.array([str(600_000 + number) for number in range(STOCKS)])
     return pa.table(
@@ -98,7 +100,9 @@ def seconds(plan: DetectPlan, events: Events, condense: Condense) -> float:
 def built(plan: DetectPlan, events: Events, condense: Condense) -> tuple[int, float]:
     """The partial matches that the tree of `auto` makes on the way, and the share of the stream that was condensed."""
     alternative = plan.alternatives[0]
-    search = AdaptiveSearch(alternative, events, candidates(alternative, events), Choices(condense=condense), CHUNK_MATCHES)
+    search = AdaptiveSearch(
+        alternative, events, candidates(alternative, events), Choices(condense=condense), CHUNK_MATCHES
+    )
     for _ in search.matches():
         pass
     steps = len(alternative.steps)

@@ -142,14 +142,18 @@ def compare(cell: Cell) -> Measurement:
     report(cell, expected.shape[1], best)
     for shape in SHAPES:
         nodes = ", ".join(f"{node} {rows:,}" for node, rows in built(alternative, events, shape).items())
-        print(f"      {shape:6} {peak_mb(alternative, events, shape):5.0f} MB at most;  built {nodes or 'matches only'}")
+        print(
+            f"      {shape:6} {peak_mb(alternative, events, shape):5.0f} MB at most;  built {nodes or 'matches only'}"
+        )
     return Measurement(cell.name, expected.shape[1], {f"plan={shape}": taken for shape, taken in best.items()})
 
 
 def report(cell: Cell, matches: int, best: dict[PlanShape, float]) -> None:
     auto, *others = best.values()
     ratios = "  ".join(f"{shape} {taken / auto:.2f}" for shape, taken in best.items() if shape is not PlanShape.AUTO)
-    print(f"  {cell.name}: {matches:,} matches, auto {auto * 1000:.1f} ms, {auto / min(others):.2f} of the best; {ratios}")
+    print(
+        f"  {cell.name}: {matches:,} matches, auto {auto * 1000:.1f} ms, {auto / min(others):.2f} of the best; {ratios}"
+    )
 
 
 def main() -> list[Measurement]:

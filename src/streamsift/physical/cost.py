@@ -15,7 +15,7 @@ from streamsift.physical.choices import Cache, PlanShape
 from streamsift.physical.shapes import Join, Leaf, Tree, forced, is_left_deep, steps_of, units_of
 
 OPEN_NS, SCAN_NS, BUILD_NS = 40.0, 6.0, 8.0  # the search in any order: per partial match, entry looked at, row built
-LEFT_OPEN_NS, LEFT_SCAN_NS = 6.0, 2.0  # the search of plain sequences, whose ranges are known beforehand
+LEFT_OPEN_NS, LEFT_SCAN_NS, LEFT_BUILD_NS = 13.0, 2.7, 4.0  # the search of plain sequences: ranges are known before
 BLOCK_NS, BLOCK_OPEN_NS = 60.0, 2e6  # to keep one row of a block; to keep a block at all
 MOST_BLOCK_ROWS = 20_000_000
 MOST_STEPS = 12  # up to here every tree of a SEQ and every order of an AND is considered
@@ -71,6 +71,16 @@ class CostModel:
             product *= of.get(pair, 1.0)
         return product
 
+    def _looked_up(self, bound: Sequence[int], unit: Sequence[int]) -> float:
+        """The share of a unit's rows that equalities with what is bound leave."""
+        share = 1.0
+        for of in self.statistics.equal:
+            between = [
+                found for (i, j), found in of.items() if (i in bound and j in unit) or (j in bound and i in unit)
+            ]
+            share *= min(between, default=1.0)
+        return share
+
     def cost(self, tree: Tree) -> float:
         if is_left_deep(tree) and self.statistics.ordered:
             return self._left_cost(steps_of(tree))
@@ -83,6 +93,10 @@ class CostModel:
             steps = (*steps, *steps_of(unit))
         return total
 
+    def build_ns(self, tree: Tree) -> float:
+        """What it costs to write one match."""
+        return LEFT_BUILD_NS if is_left_deep(tree) and self.statistics.ordered else BUILD_NS
+
     def join_cost(self, bound: Sequence[int], unit: Sequence[int]) -> float:
         """Of extending every partial match by a unit: to find where it may be, to look at what is there, to build."""
         together = (*bound, *unit)
@@ -93,7 +107,7 @@ class CostModel:
             # Those sub-matches are looked at that start in the window, wherever they end.
             rows = self.rows(unit)
             in_window = rows / max(1.0, self.statistics.counts[min(unit)]) * self.statistics.in_window[min(unit)]
-            looked_at = max(looked_at, self.rows(bound) * in_window / len(bound))
+            looked_at = max(looked_at, self.rows(bound) * in_window / len(bound) * self._looked_up(bound, unit))
             total += BLOCK_OPEN_NS + BLOCK_NS * rows if rows < MOST_BLOCK_ROWS else inf
         return total + SCAN_NS * looked_at
 
@@ -107,7 +121,8 @@ class CostModel:
                 ends *= 1.0 - exp(-self.statistics.in_window[later] / number)
             inside = self._selectivity(self.statistics.other, bound[:-1])
             looked_at = self.rows(bound, compared=False) * inside
-            total += ends * (LEFT_OPEN_NS * self.rows(bound) + LEFT_SCAN_NS * looked_at)
+            build_ns = LEFT_OPEN_NS if number < len(steps) else LEFT_BUILD_NS
+            total += ends * (build_ns * self.rows(bound) + LEFT_SCAN_NS * looked_at)
         return total
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from streamsift.physical.choices import Choices, Condense, PlanShape
-from streamsift.physical.cost import LEFT_OPEN_NS, CostModel, Statistics, cheapest
+from streamsift.physical.cost import OPEN_NS, CostModel, Statistics, cheapest
 from streamsift.physical.plan import Alternative
 from streamsift.physical.shapes import Leaf, Tree, forced, is_left_deep, steps_of, units_of
 from streamsift.runtime.events import Events
@@ -25,7 +25,8 @@ SLICE_PLACES = 1 << 17
 SLICE_WINDOWS = 2  # a slice is at least this many windows long: what it reaches beyond its end is built again
 MARGIN = 0.8  # another tree must cost less than this share of the current one
 CONDENSED_PLACES, CONDENSED_WINDOWS = 1 << 12, 4  # slices that are condensed are shorter: lists reach over all of one
-CONDENSE_EVENT_NS, CONDENSE_ENTRY_NS = 250.0, 3.0  # to group an event; to look at an entry for the list of a group
+CONDENSE_EVENT_NS, CONDENSE_ENTRY_NS = 100.0, 12.0  # to group an event; to look at an entry for the list of a group
+CONDENSED_BUILD_NS = 16.0  # to write a match that was found by following lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,18 @@ class Chosen:
     statistics: Statistics  # of the slice
     share: float  # of the slice
     rows: dict[frozenset[int], int]  # by the steps of a node; empty for the search of plain sequences
+    matches: int
+    entries: int  # of the lists that condensing made
+
+    @property
+    def surplus(self) -> float:
+        """How many matches there were for each that was expected."""
+        return (self.matches + 1) / (self.share * CostModel(self.statistics).rows(steps_of(self.tree)) + 1)
+
+    @property
+    def partial_per_match(self) -> float:
+        steps = len(self.statistics.counts)
+        return sum(rows for part, rows in self.rows.items() if len(part) < steps) / (self.matches + 1)
 
 
 class AdaptiveSearch:
@@ -72,11 +85,15 @@ class AdaptiveSearch:
         for low, high in self._slices():
             statistics = self.measure.slice(low, high)
             tree = self._tree(statistics, tree)
-            for start, stop in self._parts(tree, low, high):
+            for start, stop in self._parts(tree, statistics, low, high):
                 share = (stop - start) / (high - low)
                 condensed = self._condense(tree, statistics, (start, stop), share)
-                yield from self._found(tree, start, stop, condensed)
-                self.log.append(Chosen(tree, condensed, statistics, share, self._rows_built()))
+                matches = 0
+                for found in self._found(tree, start, stop, condensed):
+                    matches += found.shape[1]
+                    yield found
+                entries = sum(level.places.size for level in self.search.condensed) if condensed else 0
+                self.log.append(Chosen(tree, condensed, statistics, share, self._rows_built(), matches, entries))
 
     def _found(self, tree: Tree, low: int, high: int, condensed: bool) -> Iterator[Int32]:
         if self.left is not None and is_left_deep(tree) and not condensed:
@@ -111,31 +128,44 @@ class AdaptiveSearch:
         is_open = self.choices.condense is not Condense.OFF
         return is_open and related and linear and self.alternative.is_sequence and len(self.alternative.steps) > 1
 
-    def _parts(self, tree: Tree, low: int, high: int) -> Iterator[tuple[int, int]]:
+    def _parts(self, tree: Tree, statistics: Statistics, low: int, high: int) -> Iterator[tuple[int, int]]:
+        """The parts of a slice to decide on, whether to condense; where it cannot pay, the slice is one."""
         size = high - low
-        if self._can_condense(tree) and self.events.window is not None:
+        if self._can_condense(tree) and self.events.window is not None and self._may_pay(tree, statistics):
             size = min(size, max(CONDENSED_PLACES, int(CONDENSED_WINDOWS * self.measure.width())))
+            if not self.log and self.choices.condense is Condense.AUTO:
+                yield low, min(high, low + CONDENSED_PLACES)
+                low = min(high, low + CONDENSED_PLACES)
         for start in range(low, high, size):
             yield start, min(high, start + size)
 
-    def _condense(self, tree: Tree, statistics: Statistics, part: tuple[int, int], share: float) -> bool:
-        """Whether a part of a slice is condensed: the comparisons it saves must cost more than making the groups.
+    def _may_pay(self, tree: Tree, statistics: Statistics) -> bool:
+        events = sum(statistics.counts)
+        is_asked_for = self.choices.condense is Condense.ON
+        return is_asked_for or CONDENSE_EVENT_NS * events < CostModel(statistics).cost(tree)
 
-        Condensing that began goes on until it no longer pays; it begins where it pays twice.
+    def _condense(self, tree: Tree, statistics: Statistics, part: tuple[int, int], share: float) -> bool:
+        """Whether a part of a slice is condensed: the search that it saves must cost more than making the groups.
+
+        A first short part is condensed where that may pay: it tells how long lists are and how many matches there are,
+        as values that events share are rarely independent. Condensing that began goes on until it no longer pays; to
+        begin again, it must pay by a margin.
         """
         if not self._can_condense(tree):
             return False
         if self.choices.condense is Condense.ON:
             return True
         model = CostModel(statistics)
-        saved = share * (model.cost(tree) - LEFT_OPEN_NS * model.rows(steps_of(tree)))
-        was_condensed = bool(self.log) and self.log[-1].condensed
-        events = share * sum(statistics.counts)
-        allowed = saved if was_condensed else saved / 2
-        if CONDENSE_EVENT_NS * events > allowed:
-            return False
-        entries = self.search.entries_to_condense(tree, *part)
-        return CONDENSE_EVENT_NS * events + CONDENSE_ENTRY_NS * entries < allowed
+        events, search_ns = share * sum(statistics.counts), share * model.cost(tree)
+        last = next((chosen for chosen in reversed(self.log) if chosen.condensed), None)
+        if last is None:
+            return CONDENSE_EVENT_NS * events < MARGIN * search_ns
+        expected = share * model.rows(steps_of(tree))
+        matches = expected * self.log[-1].surplus
+        search_ns -= model.build_ns(tree) * (expected - matches)
+        per_event_ns = CONDENSE_EVENT_NS + CONDENSE_ENTRY_NS * last.entries / (last.share * sum(last.statistics.counts))
+        per_match_ns = CONDENSED_BUILD_NS + OPEN_NS * last.partial_per_match
+        return per_event_ns * events + per_match_ns * matches < search_ns * (1.0 if self.log[-1].condensed else MARGIN)
 
     def _slices(self) -> Iterator[tuple[int, int]]:
         """A sequence is cut where there is a window; other patterns and windows are one slice."""

@@ -31,17 +31,20 @@ NO_OFFSETS, NO_LINKS = np.empty(0, np.int64), np.empty(0, np.int32)
 def successor_lists(
     left_groups: Int32,
     left_codes: Int64,
+    left_reach: Int32,
     operators: Int64,
     right_offsets: Int64,
     right_order: Int32,
+    right_places: Int32,
     right_terms: Int32,
     right_codes: Int64,
 ) -> tuple[Int64, Int32]:
     """(offsets [lefts + 1], entries): for each group of equal left terms the right entries that may follow it.
 
     left_codes [P, lefts] and right_codes [P, rights] have the terms of each group, for P comparisons; left_groups
-    [lefts] is the lookup group of the left terms (-1: none), right_order the right entries by lookup group, ascending
-    within each, and right_terms [entries] the group of equal terms of each right entry.
+    [lefts] is the lookup group of the left terms (-1: none), left_reach [2, lefts] the first place and the one after
+    the last that order and window leave for any event of the group. right_order has the right entries by lookup group,
+    ascending within each, right_places [entries] their places, right_terms [entries] their groups of equal terms.
     """
     lefts, rights, comparisons = left_groups.size, right_codes.shape[1], operators.size
     offsets = np.zeros(lefts + 1, np.int64)
@@ -52,14 +55,23 @@ def successor_lists(
     for left in range(lefts):
         group = left_groups[left]
         if group >= 0:
-            for place in range(right_offsets[group], right_offsets[group + 1]):
-                entry = right_order[place]
+            start, stop = right_offsets[group], right_offsets[group + 1]
+            while start < stop:
+                middle = (start + stop) >> 1
+                if right_places[right_order[middle]] < left_reach[0, left]:
+                    start = middle + 1
+                else:
+                    stop = middle
+            for number in range(start, right_offsets[group + 1]):
+                entry = right_order[number]
+                if right_places[entry] >= left_reach[1, left]:
+                    break
                 right = right_terms[entry]
                 if known[right] != left + 1:
                     known[right] = left + 1
                     fits = True
-                    for number in range(comparisons):
-                        fits = fits and holds(operators[number], left_codes[number, left], right_codes[number, right])
+                    for pair in range(comparisons):
+                        fits = fits and holds(operators[pair], left_codes[pair, left], right_codes[pair, right])
                     passes[right] = fits
                 if passes[right]:
                     if count == found.size:
@@ -117,20 +129,6 @@ class Condenser:
         every = self.packing.places
         return {step: every[step][slice(*kernels.entries_from(every[step], [low, high]))] for step in steps}
 
-    def entries(self, steps: Sequence[int], low: int, high: int) -> int:
-        """How many entries the lists of all groups are sifted from, before anything is left out."""
-        events, total = self._candidates(steps, low, high), 0
-        for number, step in enumerate(steps):
-            linked = self.packing.relations.link(steps[:number], (step,))
-            for partner in _partners(linked, step):
-                lookup = linked.lookup if linked.lookup and linked.lookup[0][0][0] == partner else ()
-                joined = [c for c in linked.comparisons if _other(c, step) == partner]
-                if joined:
-                    groups, _, _ = self._terms(lookup, partner, joined, events[partner], is_bound=True)
-                    own, _, _ = self._terms(lookup, step, [], events[step], is_bound=False)
-                    total += groups.size * events[step].size // max(1, own.size)
-        return total
-
     def _level(
         self, linked: Linked, step: int, partner: int, alive: dict[int, Int32], low: int, high: int
     ) -> Condensed:
@@ -152,9 +150,11 @@ class Condenser:
         offsets, entries = successor_lists(
             left_groups,
             left_codes,
+            self._reach_of(partner, step, alive[partner], left_terms, left_groups.size),
             np.array(operators, np.int64),
             right_offsets,
             right_order,
+            own,
             right_terms,
             right_codes,
         )
@@ -163,6 +163,23 @@ class Condenser:
         rest += tuple((known, "=", other) for known, other in linked.lookup if not lookup)
         degree = left_groups.size / max(1, alive[partner].size) * right_groups.size / max(1, own.size)
         return Condensed(own[entries], offsets, links, partner, rest, degree)
+
+    def _reach_of(self, partner: int, step: int, places: Int32, terms: Int32, groups: int) -> Int32:
+        """[2, groups] where order and window leave events of a step for any of a partner's events with equal terms."""
+        first, last = np.zeros(groups, np.int32), np.zeros(groups, np.int32)
+        first[terms[::-1]] = places[::-1]
+        last[terms] = places
+        lows, highs = self._edges(partner, step, first)[0], self._edges(partner, step, last)[1]
+        return np.stack([lows, highs]).astype(np.int32)
+
+    def _edges(self, bound: int, step: int, places: Int32) -> tuple[Int32, Int32]:
+        """The first place that order and window leave for a step by each bound event, and the one after the last."""
+        reach, before = self.reach, self.packing.relations.before
+        if before[bound, step]:
+            return reach.place_after[places], reach.window_high[places] + 1
+        if before[step, bound]:
+            return reach.window_low[places], reach.place_since[places]
+        return np.zeros(places.size, np.int32), np.full(places.size, reach.place_after.size, np.int32)
 
     def _terms(
         self, lookup: Lookup, step: int, joined: Sequence[Comparison], places: Int32, *, is_bound: bool
@@ -183,13 +200,8 @@ class Condenser:
 
     def _prune(self, level: Condensed, step: int, bound: int, alive: dict[int, Int32], low: int) -> None:
         """Leaves out events of an earlier level that nothing of this one can follow (or come before)."""
-        reach, before, places = self.reach, self.packing.relations.before, alive[bound]
-        if before[bound, step]:
-            lows, highs = reach.place_after[places], reach.window_high[places] + 1
-        elif before[step, bound]:
-            lows, highs = reach.window_low[places], reach.place_since[places]
-        else:
-            return
+        places = alive[bound]
+        lows, highs = self._edges(bound, step, places)
         if bound == level.partner:
             groups, offsets = level.links[places - low], level.offsets
         else:

@@ -128,11 +128,6 @@ class TreeSearch:
         self._ordered[tree] = Ordered(units, levels, block, stages)
         return self._ordered[tree]
 
-    def entries_to_condense(self, tree: Tree, low: int, high: int) -> int:
-        """How many entries condensing would look at, for the matches that start in [low, high)."""
-        steps = [step for unit in units_of(tree) for step in steps_of(unit)]
-        return Condenser(self.packing, self.reach).entries(steps, low, self._end(low, high))
-
     def _condensed(self, tree: Tree, low: int, high: int) -> Ordered:
         units, reached = units_of(tree), self._end(low, high)
         steps = [step for unit in units for step in steps_of(unit)]
