@@ -34,6 +34,7 @@ class Statistics:
     equal: tuple[Mapping[tuple[int, int], float], ...]
     other: Mapping[tuple[int, int], float]
     ordered: bool = True  # a SEQ: of all orders of its events one is right
+    alike: float = 0.0  # so many events of a window have equal values for a comparison: of the one with most
 
 
 @dataclass(slots=True)

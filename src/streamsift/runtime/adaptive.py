@@ -24,8 +24,9 @@ from streamsift.runtime.trees import TreeSearch
 SLICE_PLACES = 1 << 17
 SLICE_WINDOWS = 2  # a slice is at least this many windows long: what it reaches beyond its end is built again
 MARGIN = 0.8  # another tree must cost less than this share of the current one
-CONDENSED_PLACES, CONDENSED_WINDOWS = 1 << 12, 4  # slices that are condensed are shorter: lists reach over all of one
+CONDENSED_PLACES, CONDENSED_WINDOWS = 1 << 13, 8  # slices that are condensed are shorter: lists reach over all of one
 CONDENSE_EVENT_NS, CONDENSE_ENTRY_NS = 100.0, 12.0  # to group an event; to look at an entry for the list of a group
+CONDENSE_ALIKE = 2.0  # a group is at least so many events of a window, by the values of one comparison
 CONDENSED_BUILD_NS = 16.0  # to write a match that was found by following lists
 
 
@@ -87,7 +88,7 @@ class AdaptiveSearch:
             tree = self._tree(statistics, tree)
             for start, stop in self._parts(tree, statistics, low, high):
                 share = (stop - start) / (high - low)
-                condensed = self._condense(tree, statistics, (start, stop), share)
+                condensed = self._condense(tree, statistics, share)
                 matches = 0
                 for found in self._found(tree, start, stop, condensed):
                     matches += found.shape[1]
@@ -133,25 +134,24 @@ class AdaptiveSearch:
         size = high - low
         if self._can_condense(tree) and self.events.window is not None and self._may_pay(tree, statistics):
             size = min(size, max(CONDENSED_PLACES, int(CONDENSED_WINDOWS * self.measure.width())))
-            if not self.log and self.choices.condense is Condense.AUTO:
-                yield low, min(high, low + CONDENSED_PLACES)
-                low = min(high, low + CONDENSED_PLACES)
         for start in range(low, high, size):
             yield start, min(high, start + size)
 
     def _may_pay(self, tree: Tree, statistics: Statistics) -> bool:
-        events = sum(statistics.counts)
-        is_asked_for = self.choices.condense is Condense.ON
-        return is_asked_for or CONDENSE_EVENT_NS * events < CostModel(statistics).cost(tree)
+        """What is not alike has no groups, and what is found at once needs none."""
+        if self.choices.condense is Condense.ON:
+            return True
+        events_ns = CONDENSE_EVENT_NS * sum(statistics.counts)
+        return statistics.alike >= CONDENSE_ALIKE and events_ns < MARGIN * CostModel(statistics).cost(tree)
 
-    def _condense(self, tree: Tree, statistics: Statistics, part: tuple[int, int], share: float) -> bool:
+    def _condense(self, tree: Tree, statistics: Statistics, share: float) -> bool:
         """Whether a part of a slice is condensed: the search that it saves must cost more than making the groups.
 
-        A first short part is condensed where that may pay: it tells how long lists are and how many matches there are,
+        The first part is condensed where that may pay: it tells how long lists are and how many matches there are,
         as values that events share are rarely independent. Condensing that began goes on until it no longer pays; to
         begin again, it must pay by a margin.
         """
-        if not self._can_condense(tree):
+        if not self._can_condense(tree) or not self._may_pay(tree, statistics):
             return False
         if self.choices.condense is Condense.ON:
             return True
@@ -159,7 +159,7 @@ class AdaptiveSearch:
         events, search_ns = share * sum(statistics.counts), share * model.cost(tree)
         last = next((chosen for chosen in reversed(self.log) if chosen.condensed), None)
         if last is None:
-            return CONDENSE_EVENT_NS * events < MARGIN * search_ns
+            return True
         expected = share * model.rows(steps_of(tree))
         matches = expected * self.log[-1].surplus
         search_ns -= model.build_ns(tree) * (expected - matches)

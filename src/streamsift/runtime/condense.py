@@ -85,19 +85,26 @@ def successor_lists(
 
 
 @njit(cache=True, nogil=True)
-def can_be_followed(places: Int32, groups: Int32, offsets: Int64, successors: Int32, lows: Int32, highs: Int32) -> Bool:
-    """For each place whether its group has a successor in [low, high)."""
+def can_be_followed(
+    places: Int32, links: Int32, low: int, offsets: Int64, successors: Int32, first: Int32, last: Int32, beyond: int
+) -> Bool:
+    """For each place whether its group has a successor in [first, last + beyond), both by place.
+
+    links has the group of each place from `low` on; empty: there is one group.
+    """
     found = np.zeros(places.size, np.bool_)
     for i in range(places.size):
-        if groups[i] >= 0:
-            start, stop = offsets[groups[i]], offsets[groups[i] + 1]
+        place = places[i]
+        group = links[place - low] if links.size > 0 else 0
+        if group >= 0:
+            start, stop = offsets[group], offsets[group + 1]
             while start < stop:
                 middle = (start + stop) >> 1
-                if successors[middle] < lows[i]:
+                if successors[middle] < first[place]:
                     start = middle + 1
                 else:
                     stop = middle
-            found[i] = start < offsets[groups[i] + 1] and successors[start] < highs[i]
+            found[i] = start < offsets[group + 1] and successors[start] < last[place] + beyond
     return found
 
 
@@ -116,10 +123,11 @@ class Condenser:
             step = steps[number]
             linked = self.packing.relations.link(steps[:number], (step,))
             level = Condensed(alive[step], NO_OFFSETS, NO_LINKS, -1, linked.comparisons, 1.0)
-            for bound in {*linked.lower, *linked.upper}:
+            partners = _partners(linked, step)
+            for bound in {*linked.lower, *linked.upper} - set(partners):
                 self._prune(level, step, bound, alive, low)
             # The last partner is the one that the search follows: that of the lookup, or the one with most to compare.
-            for partner in reversed(_partners(linked, step)):
+            for partner in reversed(partners):
                 level = self._level(linked, step, partner, alive, low, high)
                 self._prune(level, step, partner, alive, low)
             found.insert(0, level)
@@ -164,22 +172,19 @@ class Condenser:
         degree = left_groups.size / max(1, alive[partner].size) * right_groups.size / max(1, own.size)
         return Condensed(own[entries], offsets, links, partner, rest, degree)
 
+    def _edges(self, bound: int, step: int) -> tuple[Int32, Int32, int]:
+        """By place of a bound event, what order and window leave for a step: [first, last + beyond)."""
+        if self.packing.relations.before[bound, step]:
+            return self.reach.place_after, self.reach.window_high, 1
+        return self.reach.window_low, self.reach.place_since, 0
+
     def _reach_of(self, partner: int, step: int, places: Int32, terms: Int32, groups: int) -> Int32:
         """[2, groups] where order and window leave events of a step for any of a partner's events with equal terms."""
-        first, last = np.zeros(groups, np.int32), np.zeros(groups, np.int32)
-        first[terms[::-1]] = places[::-1]
-        last[terms] = places
-        lows, highs = self._edges(partner, step, first)[0], self._edges(partner, step, last)[1]
-        return np.stack([lows, highs]).astype(np.int32)
-
-    def _edges(self, bound: int, step: int, places: Int32) -> tuple[Int32, Int32]:
-        """The first place that order and window leave for a step by each bound event, and the one after the last."""
-        reach, before = self.reach, self.packing.relations.before
-        if before[bound, step]:
-            return reach.place_after[places], reach.window_high[places] + 1
-        if before[step, bound]:
-            return reach.window_low[places], reach.place_since[places]
-        return np.zeros(places.size, np.int32), np.full(places.size, reach.place_after.size, np.int32)
+        least, most = np.zeros(groups, np.int32), np.zeros(groups, np.int32)
+        least[terms[::-1]] = places[::-1]
+        most[terms] = places
+        first, last, beyond = self._edges(partner, step)
+        return np.stack([first[least], last[most] + np.int32(beyond)])
 
     def _terms(
         self, lookup: Lookup, step: int, joined: Sequence[Comparison], places: Int32, *, is_bound: bool
@@ -200,13 +205,12 @@ class Condenser:
 
     def _prune(self, level: Condensed, step: int, bound: int, alive: dict[int, Int32], low: int) -> None:
         """Leaves out events of an earlier level that nothing of this one can follow (or come before)."""
-        places = alive[bound]
-        lows, highs = self._edges(bound, step, places)
-        if bound == level.partner:
-            groups, offsets = level.links[places - low], level.offsets
-        else:
-            groups, offsets = np.zeros(places.size, np.int32), np.array([0, level.places.size], np.int64)
-        alive[bound] = places[can_be_followed(places, groups, offsets, level.places, lows, highs)]
+        first, last, beyond = self._edges(bound, step)
+        links, offsets = level.links, level.offsets
+        if bound != level.partner:
+            links, offsets = NO_LINKS, np.array([0, level.places.size], np.int64)
+        follows = can_be_followed(alive[bound], links, low, offsets, level.places, first, last, beyond)
+        alive[bound] = alive[bound][follows]
 
 
 def _partners(linked: Linked, step: int) -> list[int]:

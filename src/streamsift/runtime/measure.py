@@ -67,31 +67,32 @@ class Measure:
         # Of the events within reach of the slice, the share that lies in the window of one event.
         share = float(np.mean(ends - firsts)) / (reached - low) * (1 if ordered else 2)
         in_window = tuple(float(far - start) * share for start, _, far in ranges)
-        equal, other = self._selectivities([(start, far) for start, _, far in ranges])
-        return Statistics(counts, in_window, equal, other, ordered)
+        equal, other, alike = self._selectivities([(start, far) for start, _, far in ranges], in_window)
+        return Statistics(counts, in_window, equal, other, ordered, alike)
 
     def _selectivities(
-        self, ranges: Sequence[tuple[int, int]]
-    ) -> tuple[tuple[dict[tuple[int, int], float], ...], dict[tuple[int, int], float]]:
+        self, ranges: Sequence[tuple[int, int]], in_window: Sequence[float]
+    ) -> tuple[tuple[dict[tuple[int, int], float], ...], dict[tuple[int, int], float], float]:
         equal: list[dict[tuple[int, int], float]] = []
         other: dict[tuple[int, int], float] = {}
         for sides in self.relations.equal:
             equal.append({})
             for left, right in combinations(sides, 2):
                 self._multiply(equal[-1], (left, "=", right), ranges)
+        alike = 0.0
         for comparison in self.relations.comparisons:
-            self._multiply(other, comparison, ranges)
-        return tuple(equal), other
+            for (step, _), share in zip(comparison[::2], self._multiply(other, comparison, ranges), strict=True):
+                alike = max(alike, in_window[step] * share)
+        return tuple(equal), other, alike
 
     def _multiply(
         self, found: dict[tuple[int, int], float], comparison: Comparison, ranges: Sequence[tuple[int, int]]
-    ) -> None:
+    ) -> tuple[float, float]:
+        """Multiplies the selectivity into that of its pair; returns how often two events of each side are alike."""
         (left, _), op, (right, _) = comparison
-        if left == right:
-            return
-        pairs = self._drawn(left, right, ranges)
+        pairs = None if left == right else self._drawn(left, right, ranges)
         if pairs is None:
-            return
+            return 0.0, 0.0
         sides = (
             evaluate(side, step_rows(self.alternative, self.events, self.events.rows_at(places)))
             for (_, side), places in zip((comparison[0], comparison[2]), pairs, strict=True)
@@ -103,6 +104,7 @@ class Measure:
             share = float(np.mean(_holds(OPERATORS[op], left_codes, right_codes)))
         key = (min(left, right), max(left, right))
         found[key] = found.get(key, 1.0) * max(share, LEAST)
+        return _alike(left_codes), _alike(right_codes)
 
     def _drawn(self, left: int, right: int, ranges: Sequence[tuple[int, int]]) -> tuple[Int32, Int32] | None:
         """Places of both steps: evenly drawn, the second near the first."""
@@ -129,6 +131,12 @@ def _equal_share(left: Int64, right: Int64) -> float:
     values, inverse = np.unique(np.concatenate([left, right]), return_inverse=True)
     of_left, of_right = (np.bincount(part, minlength=values.size) for part in np.split(inverse, [left.size]))
     return float((of_left * of_right)[values != UNKNOWN].sum() / (left.size * right.size))
+
+
+def _alike(values: Int64) -> float:
+    """The share of all pairs of two of the values that are equal."""
+    _, counts = np.unique(values, return_counts=True)
+    return float((counts * (counts - 1)).sum() / max(1, values.size * (values.size - 1)))
 
 
 def _holds(operator: int, left: Int64, right: Int64) -> Bool:
