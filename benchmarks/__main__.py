@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from benchmarks import aggregation, flat_sequence, nested, ranking
+from benchmarks import aggregation, condensed, flat_sequence, nested, ranking, shapes, throughput
 from benchmarks.report import save
 
 
 def main() -> None:
-    for benchmark in (flat_sequence, nested, aggregation, ranking):
+    for benchmark in (throughput, flat_sequence, nested, condensed, shapes, aggregation, ranking):
         print(f"\n{benchmark.__name__.rsplit('.', 1)[-1]}: {(benchmark.__doc__ or '').splitlines()[0]}")
         save(benchmark.__name__.rsplit(".", 1)[-1], benchmark.main())
 
