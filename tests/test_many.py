@@ -44,7 +44,7 @@ def workloads(draw: st.DrawFn) -> dict[str, str]:
     return queries
 
 
-@settings(max_examples=EXAMPLES or (5_000 if LARGE else 500))
+@settings(max_examples=EXAMPLES or (5_000 if LARGE else 300))
 @given(workloads(), streams())
 def test_workloads(queries: dict[str, str], rows: list[Event]) -> None:
     for text in queries.values():

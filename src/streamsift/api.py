@@ -86,7 +86,7 @@ class Query:
     ) -> pa.Table:
         """The result on a pyarrow or pandas table (or anything that exports Arrow), as a pyarrow Table, without Spark.
 
-        Matches come in order of their first event, then the second, and so on.
+        The order of the matches depends on the plan: sort them where it matters.
         """
         from streamsift import runtime
 

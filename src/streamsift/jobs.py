@@ -77,7 +77,10 @@ class LocalJob:
     def show(self, limit: int) -> None:
         result = self._result()
         Console().print(
-            result_table(result.slice(0, limit), caption=how_many(min(limit, result.num_rows), result.num_rows))
+            result_table(
+                result.slice(0, limit),
+                caption=how_many(min(limit, result.num_rows), result.num_rows, *_nouns(self.query)),
+            )
         )
 
     def stream(self, output_format: str) -> None:
@@ -166,7 +169,7 @@ class SparkJob:
             total = result.count()
             head = _best_first(self.query, result).limit(limit).toArrow()
         report()
-        Console().print(result_table(head, caption=how_many(head.num_rows, total)))
+        Console().print(result_table(head, caption=how_many(head.num_rows, total, *_nouns(self.query))))
 
     def stream(self, output_format: str) -> None:
         result, report = self._result()
@@ -231,6 +234,11 @@ class GivenFrame(SparkJob):
 
     def _result(self) -> tuple[DataFrame, Any]:
         return self.result, lambda: None
+
+
+def _nouns(query: Query) -> tuple[str, str]:
+    """What the rows of a result are called: one, and several."""
+    return ("row", "rows") if query.script.statement.aggregates else ("match", "matches")
 
 
 def _best_first(query: Query, result: DataFrame) -> DataFrame:

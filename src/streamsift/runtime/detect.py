@@ -1,8 +1,8 @@
 """A detection plan and events in, the matches out: as rows of the table, or as record batches of the result.
 
-Contract: matches come in lexicographic order of their events' places in the stream (time, order, input), and memory is
-bounded by the events and one chunk of partial matches per stage, whatever the number of matches. Checked by
-tests/runtime/test_detect.py. The state is the events alone: what a stage holds can be rebuilt from them.
+Contract: memory is bounded by the events, one chunk of partial matches per stage and the blocks of one slice, whatever
+the number of matches (tests/runtime/test_detect.py). The order of matches is that of the plan. The state is the events
+alone: what a stage holds can be rebuilt from them.
 """
 
 from __future__ import annotations
