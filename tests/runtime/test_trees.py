@@ -37,6 +37,9 @@ def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"SLICE_PLACES": 3, "SLICE_WINDOWS": 0, "CONDENSED_PLACES": 2, "CONDENSED_WINDOWS": 0}.items():
         monkeypatch.setattr(adaptive, name, value)
     monkeypatch.setattr(adaptive, "MARGIN", 1.0)
+    # Condensing costs little, so that some parts of these short streams are condensed and others are not.
+    for name in ("CONDENSE_EVENT_NS", "CONDENSE_ENTRY_NS", "CONDENSE_ALIKE"):
+        monkeypatch.setattr(adaptive, name, 0.1)
 
 
 @settings(
@@ -140,3 +143,24 @@ def test_a_choice_must_be_known() -> None:
         ss.query(QUERY).run_local(stream("ABCD", 1, 6), time="t", type="kind", plan="sideways")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="no option `shape`"):
         ss.query(QUERY).run_local(stream("ABCD", 1, 6), time="t", type="kind", shape="left")  # type: ignore[call-arg]
+
+
+REPEATING = "PATTERN SEQ(A a, B b, C c, D d) WHERE a.x < b.x - 1 AND c.x > d.x + 1 AND a.key = c.key WITHIN 2000"
+
+
+@pytest.mark.parametrize(("values", "is_condensed"), [(3, True), (1_000_000, False)])
+def test_condensing_follows_how_often_values_repeat(values: int, is_condensed: bool) -> None:
+    random = np.random.default_rng(7)
+    length = 20_000
+    kinds = random.choice(list("ABCD"), length, p=[0.49, 0.01, 0.49, 0.01])
+    columns = {"x": random.integers(0, values, length), "key": random.integers(0, 200, length)}
+    table = stream("ABCD", 7, length, **columns).set_column(1, "kind", pa.array(kinds))
+    query = ss.query(REPEATING)
+    binding = {"time": "t", "type": "kind"}
+    told = query.explain(table, **binding, plan="left", analyze=True)
+    assert (", condensed\n" in told) == is_condensed
+    expected = query.run_local(table, **binding, plan="left", condense="off")
+    found = query.run_local(table, **binding, plan="left")
+    order = [(name, "ascending") for name in ("a.t", "b.t", "c.t", "d.t")]
+    assert expected.num_rows > 0
+    assert found.flatten().sort_by(order).equals(expected.flatten().sort_by(order))
