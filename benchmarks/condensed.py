@@ -131,9 +131,11 @@ def compare(workload: str, text: str, table: pa.Table) -> Measurement:
 
 def report(workload: str, matches: int, best: dict[Condense, float], plan: DetectPlan, events: Events) -> None:
     auto, on, off = (best[way] for way in WAYS)
-    rows, condensed = built(plan, events, Condense.ON)[0], built(plan, events, Condense.AUTO)[1]
+    rows = {way: built(plan, events, way) for way in WAYS}
+    condensed = rows[Condense.AUTO][1]
     print(
-        f"  {workload:24} {matches:>11,} matches, {rows:>11,} partial when condensed;"
+        f"  {workload:24} {matches:>11,} matches; partial {rows[Condense.OFF][0]:>11,} off,"
+        f" {rows[Condense.ON][0]:>9,} on;"
         f"  auto {auto * 1000:7.1f} ms ({condensed:.0%} condensed), {auto / min(on, off):.2f} of the better;"
         f"  off / on {off / on:.2f}"
     )
