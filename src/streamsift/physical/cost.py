@@ -1,7 +1,7 @@
 """Statistics of a pattern's steps in, expected rows and the cheapest tree of joins out.
 
 Rows are expected numbers of sub-matches, of events that come independently of each other. Costs are nanoseconds in
-the kernels, as measured by `benchmarks/shapes.py`: only their ratios matter.
+the kernels: those of the search of plain sequences were fitted to measurements, the others are estimates.
 """
 
 from __future__ import annotations
