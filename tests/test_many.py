@@ -24,13 +24,15 @@ STEPS = ["A", "A", "B", "B", "C", "ANY", "Big"]
 
 @st.composite
 def workloads(draw: st.DrawFn) -> dict[str, str]:
-    """Two to eight queries that often begin alike: few classes, few windows, few groups."""
+    """Two to eight queries that often begin alike, or have an inner part in common: few classes, windows and groups."""
     window = draw(st.sampled_from(["", " WITHIN 4", " WITHIN 3 EXCLUSIVE", " WITHIN 4 EVENTS"]))
     group = draw(st.sampled_from(["", "", " GROUP BY id", " GROUP BY s"]))
-    common = draw(st.lists(st.sampled_from(STEPS), min_size=1, max_size=2))
+    common = draw(st.lists(st.sampled_from(STEPS), min_size=1, max_size=3))
+    most_before = draw(st.sampled_from([0, 2]))
     queries: dict[str, str] = {}
     for number in range(draw(st.integers(2, 8))):
-        steps = [*common, *draw(st.lists(st.sampled_from(STEPS), max_size=2))]
+        before = draw(st.lists(st.sampled_from(STEPS), max_size=most_before))
+        steps = [*before, *common, *draw(st.lists(st.sampled_from(STEPS), max_size=2))]
         parts = [f"{step} v{place}" for place, step in enumerate(steps)]
         if len(parts) > 1 and draw(st.integers(0, 3)) == 0:
             parts.insert(draw(st.integers(1, len(parts) - 1)), f"!{draw(st.sampled_from(STEPS))} w")
@@ -44,14 +46,35 @@ def workloads(draw: st.DrawFn) -> dict[str, str]:
     return queries
 
 
+@st.composite
+def chopped_workloads(draw: st.DrawFn) -> dict[str, str]:
+    """Two to eight queries with one or two inner parts in common, and what is their own before, between and behind."""
+    window = draw(st.sampled_from([" WITHIN 4", " WITHIN 2", " WITHIN 3 EXCLUSIVE"]))
+    group = draw(st.sampled_from(["", "", " GROUP BY id"]))
+    parts = st.lists(st.sampled_from(["A", "B", "C", "ANY", "!B", "!C"]), min_size=2, max_size=3)
+    inner = [draw(parts), draw(parts)]
+    own = st.lists(st.sampled_from(["A", "B", "C"]), max_size=2)
+    queries: dict[str, str] = {}
+    for number in range(draw(st.integers(2, 8))):
+        steps = [*draw(own), *inner[0], *draw(own), *(inner[1] if draw(st.booleans()) else []), *draw(own)]
+        while steps and steps[0].startswith("!"):
+            steps.pop(0)
+        while steps and steps[-1].startswith("!"):
+            steps.pop()
+        written = ", ".join(f"{step} v{place}" for place, step in enumerate(steps or ["A"]))
+        queries[f"q{number}"] = f"PATTERN SEQ({written}){group} AGG COUNT{window}"
+    return queries
+
+
 @settings(max_examples=EXAMPLES or (5_000 if LARGE else 500))
-@given(workloads(), streams())
+@given(st.one_of(workloads(), chopped_workloads()), streams())
 def test_workloads(queries: dict[str, str], rows: list[Event]) -> None:
     for text in queries.values():
         note(text)
     table, binding = pa.Table.from_pylist(rows, SCHEMA), {"time": "t", "type": "kind"}
     results = ss.run_many(queries, table, **binding)
-    event(f"{ss.explain_many(queries, table, **binding).count('tree')} trees")
+    explained = ss.explain_many(queries, table, **binding)
+    event(f"{explained.count('tree')} trees, {explained.count('chop')} chopped")
     for name, text in queries.items():
         assert_equal(naive.run(text, rows, **binding, columns=list(COLUMNS)), results[name].to_pylist())
 
