@@ -17,7 +17,7 @@ from streamsift.physical.plan import Alternative
 from streamsift.runtime.aggregate_output import Groups
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.clock import Clock
-from streamsift.runtime.connect_kernels import Connects, Ends, Pieces, connect_pieces, starts_in_window
+from streamsift.runtime.connect_kernels import Connects, Ends, Pieces, connect_pieces, empty_state, starts_in_window
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Int64
 from streamsift.runtime.letters import Found, letters_of, packed, steps_of
@@ -49,7 +49,7 @@ def count_chopped(chopped: ChoppedQueries, events: Events, clock: Clock, groups:
     if _largest_count(chopped, most[letter_of]) >= LARGEST_COUNT:
         return None
     routes = _routes(chopped)
-    room = np.maximum(most[starting], 1)
+    room = np.array([1 << (max(int(starts), 1) - 1).bit_length() for starts in most[starting]])
     connects = _connects(routes, room)
     if int(connects.offset[-1]) + len(chopped.nodes) * 2 * int(room.max()) > MOST_NUMBERS:
         return None
@@ -60,7 +60,7 @@ def count_chopped(chopped: ChoppedQueries, events: Events, clock: Clock, groups:
     size = int(ends.room[-1])
     out = Found(np.empty(size, np.int32), np.empty(size, np.int64), np.empty(size, np.int64))
     filled = ends.room[:-1].copy()
-    connect_pieces(pieces, connects, ends, steps, out, filled)
+    connect_pieces(pieces, connects, ends, steps, empty_state(pieces, connects, ends, steps), out, filled)
     parts = {}
     for name, route in chopped.routes.items():
         end = routes.ends.index(route)

@@ -19,7 +19,7 @@ class Pieces(NamedTuple):
     letters: Letters
     piece_of: Int64  # [nodes + 1]
     first: Int64  # [pieces + 1] the first node of each
-    room: Int64  # [pieces] the most starts of each in one window
+    room: Int64  # [pieces] a power of two, no less than the most starts of each in one window
 
 
 class Connects(NamedTuple):
@@ -54,6 +54,30 @@ class State(NamedTuple):
     snapshots: Int64
     since: Int64  # for each row of a snapshot the tag of its first number
     until: Int64  # and the tag after that of its last
+    entries: Int64  # what the events of one time do
+    fresh: Int64  # [pieces] new starts at this time that are not yet added
+    sofar: Int64  # [ends] the matches before this time's events
+    asked: Int64  # [ends] the event at which `sofar` was asked for
+
+
+def empty_state(pieces: Pieces, connects: Connects, ends: Ends, steps: Steps) -> State:
+    """No start anywhere. Made outside the kernel: arrays that it makes itself are counted at each use."""
+    count, rows = pieces.room.size, int(connects.row[-1])
+    columns = 2 * int(pieces.room.max())
+    return State(
+        np.zeros((pieces.piece_of.size, columns), np.int64),
+        np.zeros((count, columns), np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(int(connects.offset[-1]), np.int64),
+        np.zeros(rows, np.int64),
+        np.zeros(rows, np.int64),
+        np.empty(most_entries(pieces.letters, steps), np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(ends.piece.size, np.int64),
+        np.full(ends.piece.size, -1, np.int64),
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -103,13 +127,13 @@ def add_start(pieces: Pieces, state: State, piece: int, leaving: int) -> None:
     state.after[piece] += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def take_snapshot(pieces: Pieces, connects: Connects, state: State, connect: int, start: int) -> None:
     """The matches of all pieces before, by the tags in the window: those that begin at a tag or later."""
     source, tag, before = connects.source[connect], connects.tag[connect], connects.before[connect]
     node = pieces.first[source + 1] - 1
     since, until = state.begin[tag], state.after[tag]
-    place = start % pieces.room[connects.target[connect]]
+    place = start & (pieces.room[connects.target[connect]] - 1)
     at = connects.offset[connect] + place * pieces.room[tag]
     state.since[connects.row[connect] + place] = since
     state.until[connects.row[connect] + place] = until
@@ -123,14 +147,14 @@ def take_snapshot(pieces: Pieces, connects: Connects, state: State, connect: int
     for earlier in range(state.begin[source], state.after[source]):
         count = state.counts[node, earlier - state.origin[source]]
         if count > 0:
-            row = earlier % pieces.room[source]
+            row = earlier & (pieces.room[source] - 1)
             known = state.until[connects.row[before] + row]
             shift = connects.offset[before] + row * pieces.room[tag] - state.since[connects.row[before] + row]
             for n in range(since, known):
                 state.snapshots[at + n - since] += count * state.snapshots[shift + n]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def matches_of(pieces: Pieces, connects: Connects, state: State, piece: int, connect: int, stamp: int) -> int:
     """The matches in the window of a query that ends with a piece."""
     expire(state, piece, stamp)
@@ -145,7 +169,7 @@ def matches_of(pieces: Pieces, connects: Connects, state: State, piece: int, con
     expire(state, tag, stamp)
     first = state.begin[tag]
     for n in range(state.begin[piece], state.after[piece]):
-        place = n % pieces.room[piece]
+        place = n & (pieces.room[piece] - 1)
         row = connects.row[connect] + place
         if first < state.until[row]:
             at = connects.offset[connect] + place * pieces.room[tag] + first - state.since[row]
@@ -154,24 +178,11 @@ def matches_of(pieces: Pieces, connects: Connects, state: State, piece: int, con
 
 
 @njit(cache=True, nogil=True)
-def connect_pieces(pieces: Pieces, connects: Connects, ends: Ends, steps: Steps, out: Found, filled: Int64) -> None:
+def connect_pieces(
+    pieces: Pieces, connects: Connects, ends: Ends, steps: Steps, state: State, out: Found, filled: Int64
+) -> None:
     """At each time: snapshots for the new starts and the matches so far, then the counters, then the matches again."""
-    nodes, count = pieces.piece_of.size, pieces.room.size
-    columns = 2 * pieces.room.max()
-    rows = connects.row[-1]
-    state = State(
-        np.zeros((nodes, columns), np.int64),
-        np.zeros((count, columns), np.int64),
-        np.zeros(count, np.int64),
-        np.zeros(count, np.int64),
-        np.zeros(count, np.int64),
-        np.zeros(connects.offset[-1], np.int64),
-        np.zeros(rows, np.int64),
-        np.zeros(rows, np.int64),
-    )
-    entries = np.empty(most_entries(pieces.letters, steps), np.int64)
-    fresh = np.zeros(count, np.int64)  # new starts of each piece at this time that are not yet added
-    sofar, asked = np.zeros(ends.piece.size, np.int64), np.full(ends.piece.size, -1, np.int64)
+    entries, fresh, sofar, asked = state.entries, state.fresh, state.sofar, state.asked
     for group in range(steps.offsets.size - 1):
         state.begin[:] = 0
         state.after[:] = 0
