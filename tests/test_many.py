@@ -67,13 +67,13 @@ def chopped_workloads(draw: st.DrawFn) -> dict[str, str]:
 
 
 @settings(max_examples=EXAMPLES or (5_000 if LARGE else 500))
-@given(st.one_of(workloads(), chopped_workloads()), streams())
-def test_workloads(queries: dict[str, str], rows: list[Event]) -> None:
+@given(st.one_of(workloads(), chopped_workloads()), streams(), st.sampled_from(["auto", "always"]))
+def test_workloads(queries: dict[str, str], rows: list[Event], share: Any) -> None:
     for text in queries.values():
         note(text)
     table, binding = pa.Table.from_pylist(rows, SCHEMA), {"time": "t", "type": "kind"}
-    results = ss.run_many(queries, table, **binding)
-    explained = ss.explain_many(queries, table, **binding)
+    results = ss.run_many(queries, table, **binding, share=share)
+    explained = ss.explain_many(queries, table, **binding, share=share)
     event(f"{explained.count('tree')} trees, {explained.count('chop')} chopped")
     for name, text in queries.items():
         assert_equal(naive.run(text, rows, **binding, columns=list(COLUMNS)), results[name].to_pylist())
@@ -93,6 +93,48 @@ SHOP = pa.schema([("at", pa.timestamp("us")), ("kind", pa.string()), ("price", p
 
 def test_explain_many() -> None:
     check_golden("explain_many/kindle.txt", ss.explain_many(KINDLE, SHOP, time="at", type="kind"))
+
+
+PAPER = {
+    "whole": "PATTERN SEQ(A, B, C, D, E, F, G) AGG COUNT WITHIN 15",
+    "middle": "PATTERN SEQ(X, D, E) AGG COUNT WITHIN 15",
+    "tail": "PATTERN SEQ(Y, F, G) AGG COUNT WITHIN 15",
+}
+LETTERS = pa.schema([("t", pa.int64()), ("kind", pa.string())])
+
+
+def test_multi_connect() -> None:
+    """The chopping of section 4.2: (A, B, C) (D, E) (F, G)."""
+    kinds = "AABCXDYDEBCDEFEFGAG"
+    table = pa.table({"t": range(len(kinds)), "kind": list(kinds)})
+    binding = {"time": "t", "type": "kind"}
+    check_golden("explain_many/multi_connect.txt", ss.explain_many(PAPER, LETTERS, **binding, share="always"))
+    shared, alone = (ss.run_many(PAPER, table, **binding, share=share) for share in ("always", "never"))
+    assert {name: result.to_pylist() for name, result in shared.items()} == {
+        "whole": [{"time": 16, "count": 19}],  # of the second A; at 18 it has left too
+        "middle": [{"time": 8, "count": 2}, {"time": 12, "count": 5}, {"time": 14, "count": 8}],
+        "tail": [{"time": 16, "count": 2}, {"time": 18, "count": 4}],
+    }
+    assert all(shared[name].equals(alone[name]) for name in PAPER)
+
+
+def test_inner_parts_are_shared_by_cost() -> None:
+    """Few short queries cost less alone; many with a long part in common do not."""
+    few = ss.explain_many(PAPER, LETTERS, time="t", type="kind")
+    assert few.count("runs alone") == 3
+    many = {f"q{n}": f"PATTERN SEQ(X{n}, A, B, C, D, E, F) AGG COUNT WITHIN 12" for n in range(8)}
+    check_golden("explain_many/chopped.txt", ss.explain_many(many, LETTERS, time="t", type="kind"))
+
+
+def test_choices_hold_for_every_query() -> None:
+    queries = {name: text for name, text in KINDLE.items() if name in ("q1", "q2", "q5")}
+    by_sem = ss.explain_many(queries, SHOP, time="at", type="kind", strategy="sem")
+    assert by_sem.count("runs alone: it is counted by sem") == 3
+    with pytest.raises(ss.UnsupportedQuery, match="strategy 'prefix' cannot count this"):
+        ss.run_many(queries, SHOP.empty_table(), time="at", type="kind", strategy="prefix")
+    wrong: Any = "sometimes"
+    with pytest.raises(ss.QueryError, match="share='sometimes'"):
+        ss.run_many(queries, SHOP.empty_table(), time="at", type="kind", share=wrong)
 
 
 def test_no_queries() -> None:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import inf
 
 import pyarrow as pa
 
@@ -20,8 +21,11 @@ from streamsift.physical.plan import AggregatePlan, Branch, Step
 from streamsift.physical.prefix_trees import ROOT, TreeNode, accepts, negated_after, signature
 
 SHORTEST = 2  # steps of a piece that is worth sharing
-# Estimate, in nanoseconds: bringing one event of one step into order, which every query does for itself if alone.
-ORDERING_NS = 20.0
+# Nanoseconds for an event, from timings of a few workloads on one machine, rounded: only their ratios matter.
+ALONE_NS = 70.0  # each query, to bring an event of a step into order, beside what the two stacks cost
+PIECE_NS = 150.0  # each step of a piece, to bring it into order and find its counters
+SNAPSHOT_NS = 120.0  # each connect, beside the starts that it looks at
+ENDING_NS = 250.0  # each query, for an event that ends matches
 
 Key = tuple[object, frozenset[object]]  # what a step accepts, and what is negated after it
 
@@ -49,8 +53,11 @@ class ChoppedQueries:
         return [name for name, route in self.routes.items() if piece in route]
 
 
-def chop(members: Mapping[str, AggregatePlan]) -> ChoppedQueries | None:
-    """The pieces of the queries that have one in common with another; None if none has, or if it never pays."""
+def chop(members: Mapping[str, AggregatePlan], asked: bool) -> ChoppedQueries | None:
+    """The pieces of the queries that have one in common with another; None if none has, or if it never pays.
+
+    `asked`: whatever it costs.
+    """
     keys = {name: tuple(_keys(plan)) for name, plan in members.items()}
     cuts = _cuts(keys)
     pieces = {name: _pieces(keys[name], cuts[name]) for name in keys}
@@ -58,7 +65,7 @@ def chop(members: Mapping[str, AggregatePlan]) -> ChoppedQueries | None:
     shared = {name: own for name, own in pieces.items() if any(uses[piece] > 1 for piece in own)}
     if not shared:
         return None
-    most = _most_starts(shared)
+    most = inf if asked else _most_starts(shared)
     return _chopped({name: members[name] for name in shared}, shared, most) if most >= 1 else None
 
 
@@ -111,11 +118,11 @@ def _most_starts(routes: Mapping[str, tuple[tuple[Key, ...], ...]]) -> float:
     connects = {own[:end] for own in routes.values() for end in range(2, len(own) + 1)}
     lengths = [sum(map(len, own)) for own in routes.values()]
     steps = sum(map(len, pieces))
-    saved = sum(TWO_STACK_NS_PER_LEVEL * length * length for length in lengths)
-    saved += ORDERING_NS * (sum(lengths) - steps)
+    alone = sum((ALONE_NS + TWO_STACK_NS_PER_LEVEL * length) * length for length in lengths)
+    saved = alone - PIECE_NS * steps - SNAPSHOT_NS * len(connects) - ENDING_NS * len(routes)
     linear = SEM_NS_PER_START * (steps + sum(len(c) == 2 for c in connects) + 2 * len(routes))
     quadratic = SEM_NS_PER_START * sum(len(c) > 2 for c in connects)
-    if quadratic == 0:
+    if saved < 0 or quadratic == 0:
         return saved / linear
     return float((linear**2 + 4 * quadratic * saved) ** 0.5 - linear) / (2 * quadratic)
 
@@ -159,10 +166,9 @@ def _chopped(
 
 def describe_chopped(number: int, chopped: ChoppedQueries) -> Iterator[str]:
     """The pieces, which queries use each, and how each query is put together."""
-    yield (
-        f"chop {number}: {len(chopped.routes)} queries from {len(chopped.first)} pieces; "
-        f"while a window holds at most {chopped.most_starts:.0f} start events of a piece on average, else by two-stack"
-    )
+    limit = f"while a window holds at most {chopped.most_starts:.0f} start events of a piece on average, else alone"
+    when = "as asked" if chopped.most_starts == inf else limit
+    yield f"chop {number}: {len(chopped.routes)} queries from {len(chopped.first)} pieces, {when}"
     for piece, begin in enumerate(chopped.first):
         nodes = chopped.nodes[begin - 1 : begin - 1 + chopped.length(piece)]
         steps = "; ".join(

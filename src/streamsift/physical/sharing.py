@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from enum import StrEnum
 
 from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
@@ -13,6 +14,14 @@ from streamsift.physical.plan import AggregatePlan, Plan, Strategy
 from streamsift.physical.prefix_trees import SharedTree, accepts, separate_cost, shared_cost, signature, tree_of
 
 
+class Share(StrEnum):
+    """Which queries are counted together. Every choice gives the same rows."""
+
+    AUTO = "auto"  # those for which it costs less
+    ALWAYS = "always"  # all that have a step in common at the beginning, or two elsewhere
+    NEVER = "never"  # none: one scan, each counted for itself
+
+
 @dataclass(frozen=True, slots=True)
 class SharingPlan:
     """Trees, queries chopped into pieces, and why the others run alone."""
@@ -20,11 +29,14 @@ class SharingPlan:
     plans: dict[str, Plan]
     trees: tuple[SharedTree, ...]
     chops: tuple[ChoppedQueries, ...]
-    alone: dict[str, str] = field(default_factory=dict)
+    alone: dict[str, str]
+    how: Share
 
 
-def share(plans: Mapping[str, Plan]) -> SharingPlan:
+def share(plans: Mapping[str, Plan], how: Share = Share.AUTO) -> SharingPlan:
     """The cheapest sharing: trees of those that begin alike, where that saves work; of the rest, pieces in common."""
+    if how is Share.NEVER:
+        return SharingPlan(dict(plans), (), (), dict.fromkeys(plans, "as asked"), how)
     alone: dict[str, str] = {}
     families: dict[object, dict[str, AggregatePlan]] = {}
     for name, plan in plans.items():
@@ -36,16 +48,17 @@ def share(plans: Mapping[str, Plan]) -> SharingPlan:
     trees: list[SharedTree] = []
     chops: list[ChoppedQueries] = []
     for members in families.values():
-        found, rest = _trees(members)
+        found, rest = _trees(members, how)
         trees += found
-        chopped = chop({name: members[name] for name in rest}) if _has_window(members) else None
+        inner = {name: members[name] for name in rest}
+        chopped = chop(inner, how is Share.ALWAYS) if _has_window(members) else None
         if chopped is not None:
             chops.append(chopped)
         alone |= {name: why for name, why in rest.items() if chopped is None or name not in chopped.routes}
-    return SharingPlan(dict(plans), tuple(trees), tuple(chops), alone)
+    return SharingPlan(dict(plans), tuple(trees), tuple(chops), alone, how)
 
 
-def _trees(members: Mapping[str, AggregatePlan]) -> tuple[list[SharedTree], dict[str, str]]:
+def _trees(members: Mapping[str, AggregatePlan], how: Share) -> tuple[list[SharedTree], dict[str, str]]:
     """The trees that pay, and why the other queries are in none."""
     alike: dict[object, dict[str, AggregatePlan]] = {}
     for name, plan in members.items():
@@ -54,7 +67,7 @@ def _trees(members: Mapping[str, AggregatePlan]) -> tuple[list[SharedTree], dict
     rest: dict[str, str] = {}
     for beginning in alike.values():
         tree = tree_of(beginning)
-        if len(beginning) > 1 and shared_cost(tree) < separate_cost(beginning):
+        if len(beginning) > 1 and (how is Share.ALWAYS or shared_cost(tree) < separate_cost(beginning)):
             trees.append(tree)
             continue
         reason = "no other query begins like it" if len(beginning) == 1 else "sharing would cost more than it saves"
