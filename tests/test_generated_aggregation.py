@@ -41,19 +41,19 @@ def check_aggregation(script: Script, rows: Rows, binding: dict[str, str]) -> No
         assert_equal(expected, actual)
 
 
-@settings(max_examples=EXAMPLES or (10_000 if LARGE else 2_000))
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 800))
 @given(aggregations(**FLAT), streams(), bindings())
 def test_flat_aggregations(script: Script, rows: Rows, binding: dict[str, str]) -> None:
     check_aggregation(script, rows, binding)
 
 
-@settings(max_examples=EXAMPLES or (10_000 if LARGE else 1_000))
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 400))
 @given(aggregations(**DETECTED), streams(), bindings())
 def test_nested_aggregations(script: Script, rows: Rows, binding: dict[str, str]) -> None:
     check_aggregation(script, rows, binding)
 
 
-@settings(max_examples=EXAMPLES or (10_000 if LARGE else 1_000))
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 400))
 @given(neighbour_aggregations(), streams(), bindings())
 def test_aggregations_of_neighbours(script: Script, rows: Rows, binding: dict[str, str]) -> None:
     check_aggregation(script, rows, binding)

@@ -35,7 +35,7 @@ FLAT = [
 Rows = list[dict[str, Any]]
 
 
-@settings(max_examples=EXAMPLES or (10_000 if LARGE else 1_000), deadline=None)
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 600), deadline=None)
 @given(queries(**DETECTION), streams(max_size=7), bindings())
 def test_kleene_queries(script: Script, rows: Rows, binding: dict[str, str]) -> None:
     check_answer(script, rows, binding)

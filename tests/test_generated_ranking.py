@@ -31,19 +31,19 @@ def check_ranking(script: Script, rows: Rows, binding: dict[str, str], strategy:
     assert_same(script, rows, binding, actual)
 
 
-@settings(max_examples=EXAMPLES or (10_000 if LARGE else 2_000))
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 600))
 @given(queries(max_depth=2, **FLAT), streams(), bindings())
 def test_linear_sequences(script: Script, rows: Rows, binding: dict[str, str]) -> None:
     check_ranking(script, rows, binding, "auto")
 
 
-@settings(max_examples=EXAMPLES or (10_000 if LARGE else 1_000))
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 300))
 @given(queries(max_depth=3, **POSITIVE), streams(), bindings(), st.sampled_from(["merge", "join"]))
 def test_merges_and_joins(script: Script, rows: Rows, binding: dict[str, str], strategy: Any) -> None:
     check_ranking(script, rows, binding, strategy)
 
 
-@settings(max_examples=EXAMPLES or (10_000 if LARGE else 1_000))
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 300))
 @given(queries(max_depth=3, **RANKING), streams(), bindings(), st.sampled_from(["auto", "enumerate"]))
 def test_ranking_queries(script: Script, rows: Rows, binding: dict[str, str], strategy: Any) -> None:
     check_ranking(script, rows, binding, strategy)

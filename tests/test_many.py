@@ -71,7 +71,7 @@ def chopped_workloads(draw: st.DrawFn) -> dict[str, str]:
 def dense_streams(draw: st.DrawFn) -> list[Event]:
     """Few classes and small gaps, so that windows hold many matches, and some leave them."""
     events = draw(
-        st.lists(st.tuples(st.integers(0, 1), st.sampled_from("AABBC"), st.integers(1, 2)), min_size=10, max_size=18)
+        st.lists(st.tuples(st.integers(0, 1), st.sampled_from("AABBC"), st.integers(1, 2)), min_size=8, max_size=13)
     )
     time = 0
     rows: list[Event] = []
@@ -93,13 +93,13 @@ def check_workload(queries: dict[str, str], rows: list[Event], share: Any) -> No
         assert_equal(naive.run(text, rows, **binding, columns=list(COLUMNS)), results[name].to_pylist())
 
 
-@settings(max_examples=EXAMPLES or (5_000 if LARGE else 500))
+@settings(max_examples=EXAMPLES or (5_000 if LARGE else 300))
 @given(workloads(), streams(), st.sampled_from(["auto", "always"]))
 def test_workloads(queries: dict[str, str], rows: list[Event], share: Any) -> None:
     check_workload(queries, rows, share)
 
 
-@settings(max_examples=EXAMPLES or (5_000 if LARGE else 500))
+@settings(max_examples=EXAMPLES or (5_000 if LARGE else 300))
 @given(chopped_workloads(), dense_streams())
 def test_workloads_with_inner_parts_in_common(queries: dict[str, str], rows: list[Event]) -> None:
     check_workload(queries, rows, "always")

@@ -62,17 +62,17 @@ def _pruned(events: DataFrame, plan: Plan) -> DataFrame:
 
 def can_matter_with_keys(plan: Plan) -> SparkColumn | None:
     """Rows that some step could bind and that have the keys which a match needs; None when no row can be left out."""
-    conditions = [column(key).isNotNull() for key in shuffle_keys(plan)] if _needs_key(plan) else []
+    conditions = [column(key).isNotNull() for key in shuffle_keys(plan) if _is_needed(key, plan)]
     matters = can_matter(plan)
     if matters is not None:
         conditions.append(matters)
     return reduce(and_, conditions) if conditions else None
 
 
-def _needs_key(plan: Plan) -> bool:
-    """Whether a row without key can be in no match: it must equal another there, or be in a partition."""
-    grouped = plan.query.partition_by or plan.query.group_by
-    return bool(grouped) or all(a.least_events > 1 for a in plan.alternatives)
+def _is_needed(key: str, plan: Plan) -> bool:
+    """Whether a row without this key can be in no match: it must equal another there, or be in a partition or group."""
+    in_all = key in (*plan.query.partition_by, *plan.query.group_by)
+    return in_all or all(alternative.least_events > 1 for alternative in plan.alternatives)
 
 
 def shuffled_by(events: DataFrame, keys: tuple[str, ...], query: b.BoundQuery) -> DataFrame:
