@@ -27,9 +27,9 @@ MOST_NUMBERS = 1 << 24  # of counters and snapshots, 128 MB
 
 
 class Routes(NamedTuple):
-    """The routes of the queries as a tree: `connects` have the pieces so far, the connect before and the next piece."""
+    """The routes of the queries, and the places where they connect pieces: queries that go the same way share those."""
 
-    connects: list[tuple[int, ...]]
+    connects: list[tuple[int, ...]]  # the pieces up to there
     ends: list[tuple[int, ...]]  # the distinct routes
 
 
@@ -38,7 +38,6 @@ def count_chopped(chopped: ChoppedQueries, events: Events, clock: Clock, groups:
     steps_of_letters, lists = letters_of(chopped.query, chopped.nodes)
     found = candidates(Alternative(chopped.query, steps_of_letters, ()), events)
     steps, used = steps_of(found, [True] * len(lists), events, clock, groups)
-    letters = packed(lists, chopped.nodes)
     most, total, seen = starts_in_window(len(lists), steps)
     letter_of = np.zeros(len(chopped.nodes) + 1, np.int64)
     for letter, entries in enumerate(lists):
@@ -54,19 +53,18 @@ def count_chopped(chopped: ChoppedQueries, events: Events, clock: Clock, groups:
     if int(connects.offset[-1]) + len(chopped.nodes) * 2 * int(room.max()) > MOST_NUMBERS:
         return None
     ends = _ends(chopped, routes, np.array([part.size for part in found])[letter_of])
-    after = len(chopped.nodes) + 1
-    piece_of = np.append(0, np.repeat(np.arange(len(chopped.first)), np.diff([*chopped.first, after])))
-    pieces = Pieces(letters, piece_of, np.array([*chopped.first, after]), room)
+    first = np.array([*chopped.first, len(chopped.nodes) + 1])
+    piece_of = np.append(0, np.repeat(np.arange(room.size), np.diff(first)))
+    pieces = Pieces(packed(lists, chopped.nodes), piece_of, first, room)
     size = int(ends.room[-1])
     out = Found(np.empty(size, np.int32), np.empty(size, np.int64), np.empty(size, np.int64))
     filled = ends.room[:-1].copy()
     connect_pieces(pieces, connects, ends, steps, empty_state(pieces, connects, ends, steps), out, filled)
-    parts = {}
-    for name, route in chopped.routes.items():
-        end = routes.ends.index(route)
-        own = slice(ends.room[end], filled[end])
-        parts[name] = Found(used[out.group[own]], out.stamp[own], out.total[own])
-    return parts
+    own = {route: slice(ends.room[end], filled[end]) for end, route in enumerate(routes.ends)}
+    return {
+        name: Found(used[out.group[own[route]]], out.stamp[own[route]], out.total[own[route]])
+        for name, route in chopped.routes.items()
+    }
 
 
 def _largest_count(chopped: ChoppedQueries, most: Int64) -> float:
