@@ -12,6 +12,7 @@ import pyarrow as pa
 
 import streamsift as ss
 from benchmarks.report import Measurement
+from streamsift.many import ShareName
 from streamsift.physical.plan import AggregatePlan
 from streamsift.runtime import counters
 from streamsift.runtime.aggregate_output import groups_of
@@ -102,22 +103,58 @@ def single_queries() -> list[Measurement]:
 # --- figures 15 and 16, and 100 queries: sharing -------------------------------------------------------------------
 
 
-def share(workload: str, texts: list[str], table: pa.Table) -> Measurement:
+def share(workload: str, texts: list[str], table: pa.Table, how: ShareName = "auto") -> Measurement:
+    """The queries together against one by one; equal results first."""
     queries = {f"q{number}": ss.query(text) for number, text in enumerate(texts)}
-    assert "tree 1" in ss.explain_many(queries, table, **BINDING), "nothing is shared"
+    explained = ss.explain_many(queries, table, **BINDING, share=how)
+    assert "tree 1" in explained or "chop 1" in explained, "nothing is shared"
 
     def one_by_one() -> dict[str, pa.Table]:
         return {name: query.run_local(table, **BINDING) for name, query in queries.items()}
 
-    expected, shared = one_by_one(), ss.run_many(queries, table, **BINDING)
+    expected, shared = one_by_one(), ss.run_many(queries, table, **BINDING, share=how)
     assert all(shared[name].equals(expected[name]) for name in queries), "sharing changes counts"
     rows = sum(result.num_rows for result in expected.values())
     taken = {
-        "run_many": seconds(lambda: ss.run_many(queries, table, **BINDING)),
+        "run_many": seconds(lambda: ss.run_many(queries, table, **BINDING, share=how)),
         "one by one": seconds(one_by_one, 1 if len(texts) > 20 else ROUNDS),
     }
     report(workload, rows, taken)
     return Measurement(workload, rows, taken, 1.0)
+
+
+def with_common_part(count: int, length: int, window_ms: float) -> list[str]:
+    """Queries that begin each with a class of its own and go on with the same `length` classes."""
+    return [pattern([SYMBOLS[length + own], *SYMBOLS[:length]], window_ms) for own in range(count)]
+
+
+def chopped_queries() -> list[Measurement]:
+    """Sharing whatever it costs: chop-connect has counters for each start, two stacks cost the same for any window."""
+    table = make_trades(1_000_000)
+    found = []
+    print("figure 15: three queries, a common part of 3; matches built, starts marked, two stacks, chop-connect")
+    small, texts = table.slice(0, TRADES), with_common_part(3, 3, 100)
+    queries = {f"q{number}": ss.query(text) for number, text in enumerate(texts)}
+    expected = ss.run_many(queries, small, **BINDING, share="always")
+    taken = {"chop-connect": seconds(lambda: ss.run_many(queries, small, **BINDING, share="always"))}
+    for strategy in ("two-stack", "sem", "detect"):
+        alone = partial(ss.run_many, queries, small, **BINDING, share="never", strategy=strategy)
+        assert all(result.equals(expected[name]) for name, result in alone().items()), f"{strategy} counts otherwise"
+        taken[strategy] = seconds(alone, 1 if strategy == "detect" else ROUNDS)
+    report("figure 15", sum(result.num_rows for result in expected.values()), taken)
+    print("figure 16: three queries, by the length of their common part (window 100 ms)")
+    for length in range(2, 7):
+        texts = with_common_part(3, length, 100)
+        found.append(share(f"figure 16c: common part of {length}", texts, table, "always"))
+    print("figure 16: queries with a common part of 3")
+    for count in range(2, 7):
+        found.append(share(f"figure 16d: {count} queries", with_common_part(count, 3, 100), table, "always"))
+    print("beyond the paper: six queries with a common part of 6, by window")
+    pairs = [[one, other] for one, other in product(SYMBOLS[6:], SYMBOLS[6:]) if one != other]
+    for window in (20, 100, 500):
+        texts = [pattern([*pair, *SYMBOLS[:6]], window) for pair in pairs[::5]]
+        found.append(share(f"6 queries, window {window} ms", texts, table, "always"))
+    return found
 
 
 def shared_queries() -> list[Measurement]:
@@ -192,6 +229,7 @@ def main() -> list[Measurement]:
     print("flatness: two-stack kernel on one core")
     found = flatness()
     single_queries()
+    chopped_queries()
     return [*found, shared_queries()[-1]]
 
 

@@ -24,13 +24,15 @@ STEPS = ["A", "A", "B", "B", "C", "ANY", "Big"]
 
 @st.composite
 def workloads(draw: st.DrawFn) -> dict[str, str]:
-    """Two to eight queries that often begin alike: few classes, few windows, few groups."""
+    """Two to eight queries that often begin alike, or have an inner part in common: few classes, windows and groups."""
     window = draw(st.sampled_from(["", " WITHIN 4", " WITHIN 3 EXCLUSIVE", " WITHIN 4 EVENTS"]))
     group = draw(st.sampled_from(["", "", " GROUP BY id", " GROUP BY s"]))
-    common = draw(st.lists(st.sampled_from(STEPS), min_size=1, max_size=2))
+    common = draw(st.lists(st.sampled_from(STEPS), min_size=1, max_size=3))
+    most_before = draw(st.sampled_from([0, 2]))
     queries: dict[str, str] = {}
     for number in range(draw(st.integers(2, 8))):
-        steps = [*common, *draw(st.lists(st.sampled_from(STEPS), max_size=2))]
+        before = draw(st.lists(st.sampled_from(STEPS), max_size=most_before))
+        steps = [*before, *common, *draw(st.lists(st.sampled_from(STEPS), max_size=2))]
         parts = [f"{step} v{place}" for place, step in enumerate(steps)]
         if len(parts) > 1 and draw(st.integers(0, 3)) == 0:
             parts.insert(draw(st.integers(1, len(parts) - 1)), f"!{draw(st.sampled_from(STEPS))} w")
@@ -44,16 +46,63 @@ def workloads(draw: st.DrawFn) -> dict[str, str]:
     return queries
 
 
-@settings(max_examples=EXAMPLES or (5_000 if LARGE else 300))
-@given(workloads(), streams())
-def test_workloads(queries: dict[str, str], rows: list[Event]) -> None:
+@st.composite
+def chopped_workloads(draw: st.DrawFn) -> dict[str, str]:
+    """Two to eight queries with one or two inner parts in common, and what is their own before, between and behind."""
+    window = draw(st.sampled_from([" WITHIN 9", " WITHIN 6", " WITHIN 7 EXCLUSIVE"]))
+    group = draw(st.sampled_from(["", "", " GROUP BY id"]))
+    step = st.sampled_from(["A", "B", "ANY"])
+    inner = [[draw(step), *draw(st.sampled_from([[], [], ["!C"]])), draw(step)] for _ in range(2)]
+    own = st.lists(st.sampled_from(["A", "B", "ANY", "!C"]), max_size=1)
+    queries: dict[str, str] = {}
+    for number in range(draw(st.integers(2, 8))):
+        first = draw(st.sampled_from(["A", "B", "ANY"]))
+        steps = [first, *draw(own), *inner[0], *draw(own), *(inner[1] if draw(st.booleans()) else []), *draw(own)]
+        if steps[-1].startswith("!"):
+            steps.pop()
+        written = ", ".join(f"{step} v{place}" for place, step in enumerate(steps))
+        # No two begin alike: trees would take those.
+        condition = f" WHERE v0.n > {-number - 1}"
+        queries[f"q{number}"] = f"PATTERN SEQ({written}){condition}{group} AGG COUNT{window}"
+    return queries
+
+
+@st.composite
+def dense_streams(draw: st.DrawFn) -> list[Event]:
+    """Few classes and small gaps, so that windows hold many matches, and some leave them."""
+    events = draw(
+        st.lists(st.tuples(st.integers(0, 1), st.sampled_from("AABBC"), st.integers(1, 2)), min_size=8, max_size=13)
+    )
+    time = 0
+    rows: list[Event] = []
+    for gap, kind, identity in events:
+        time += gap
+        rows.append({**dict.fromkeys(COLUMNS), "t": time, "kind": kind, "id": identity, "n": 1})
+    return rows
+
+
+def check_workload(queries: dict[str, str], rows: list[Event], share: Any) -> None:
     for text in queries.values():
         note(text)
     table, binding = pa.Table.from_pylist(rows, SCHEMA), {"time": "t", "type": "kind"}
-    results = ss.run_many(queries, table, **binding)
-    event(f"{ss.explain_many(queries, table, **binding).count('tree')} trees")
+    results = ss.run_many(queries, table, **binding, share=share)
+    explained = ss.explain_many(queries, table, **binding, share=share)
+    found = sum(result.num_rows for result in results.values())
+    event(f"{explained.count('tree')} trees, {explained.count('chop')} chopped, {'some' if found else 'no'} rows")
     for name, text in queries.items():
         assert_equal(naive.run(text, rows, **binding, columns=list(COLUMNS)), results[name].to_pylist())
+
+
+@settings(max_examples=EXAMPLES or (5_000 if LARGE else 300))
+@given(workloads(), streams(), st.sampled_from(["auto", "always"]))
+def test_workloads(queries: dict[str, str], rows: list[Event], share: Any) -> None:
+    check_workload(queries, rows, share)
+
+
+@settings(max_examples=EXAMPLES or (5_000 if LARGE else 300))
+@given(chopped_workloads(), dense_streams())
+def test_workloads_with_inner_parts_in_common(queries: dict[str, str], rows: list[Event]) -> None:
+    check_workload(queries, rows, "always")
 
 
 KINDLE = {
@@ -70,6 +119,48 @@ SHOP = pa.schema([("at", pa.timestamp("us")), ("kind", pa.string()), ("price", p
 
 def test_explain_many() -> None:
     check_golden("explain_many/kindle.txt", ss.explain_many(KINDLE, SHOP, time="at", type="kind"))
+
+
+PAPER = {
+    "whole": "PATTERN SEQ(A, B, C, D, E, F, G) AGG COUNT WITHIN 15",
+    "middle": "PATTERN SEQ(X, D, E) AGG COUNT WITHIN 15",
+    "tail": "PATTERN SEQ(Y, F, G) AGG COUNT WITHIN 15",
+}
+LETTERS = pa.schema([("t", pa.int64()), ("kind", pa.string())])
+
+
+def test_multi_connect() -> None:
+    """The chopping of section 4.2: (A, B, C) (D, E) (F, G)."""
+    kinds = "AABCXDYDEBCDEFEFGAG"
+    table = pa.table({"t": range(len(kinds)), "kind": list(kinds)})
+    binding = {"time": "t", "type": "kind"}
+    check_golden("explain_many/multi_connect.txt", ss.explain_many(PAPER, LETTERS, **binding, share="always"))
+    shared, alone = (ss.run_many(PAPER, table, **binding, share=share) for share in ("always", "never"))
+    assert {name: result.to_pylist() for name, result in shared.items()} == {
+        "whole": [{"time": 16, "count": 19}],  # of the second A; at 18 it has left too
+        "middle": [{"time": 8, "count": 2}, {"time": 12, "count": 5}, {"time": 14, "count": 8}],
+        "tail": [{"time": 16, "count": 2}, {"time": 18, "count": 4}],
+    }
+    assert all(shared[name].equals(alone[name]) for name in PAPER)
+
+
+def test_inner_parts_are_shared_by_cost() -> None:
+    """Few short queries cost less alone; many with a long part in common do not."""
+    few = ss.explain_many(PAPER, LETTERS, time="t", type="kind")
+    assert few.count("runs alone") == 3
+    many = {f"q{n}": f"PATTERN SEQ(X{n}, A, B, C, D, E, F) AGG COUNT WITHIN 12" for n in range(8)}
+    check_golden("explain_many/chopped.txt", ss.explain_many(many, LETTERS, time="t", type="kind"))
+
+
+def test_choices_hold_for_every_query() -> None:
+    queries = {name: text for name, text in KINDLE.items() if name in ("q1", "q2", "q5")}
+    by_sem = ss.explain_many(queries, SHOP, time="at", type="kind", strategy="sem")
+    assert by_sem.count("runs alone: it is counted by sem") == 3
+    with pytest.raises(ss.UnsupportedQuery, match="strategy 'prefix' cannot count this"):
+        ss.run_many(queries, SHOP.empty_table(), time="at", type="kind", strategy="prefix")
+    wrong: Any = "sometimes"
+    with pytest.raises(ss.QueryError, match="share='sometimes'"):
+        ss.run_many(queries, SHOP.empty_table(), time="at", type="kind", share=wrong)
 
 
 def test_no_queries() -> None:

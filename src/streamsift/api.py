@@ -152,9 +152,17 @@ class Query:
         """The script with source spans: a query made by Python calls is located in its printed text."""
         return self.script if self.script.text else parse(self.text)
 
-    def plan(self, schema: pa.Schema, time: str, type: str | None, order: str | None, **settings: Any) -> physical.Plan:
+    def plan(
+        self,
+        schema: pa.Schema,
+        time: str,
+        type: str | None,
+        order: str | None,
+        choices: physical.ChoiceNames | None = None,
+        **settings: Any,
+    ) -> physical.Plan:
         """The physical plan on events of a schema: what `run_many` shares."""
-        return self._plan(schema, time, type, order, {}, **settings).plan
+        return self._plan(schema, time, type, order, choices or {}, **settings).plan
 
     def _plan(
         self,

@@ -37,11 +37,8 @@ class Columns:
     bad_rows: Any
     choices: dict[str, Any] = field(default_factory=dict)
 
-    def parts(self) -> dict[str, Any]:
-        return {"time": self.time, "type": self.type, "order": self.order}
-
     def binding(self) -> dict[str, Any]:
-        return {**self.parts(), **self.choices}
+        return {"time": self.time, "type": self.type, "order": self.order, **self.choices}
 
 
 @dataclass(slots=True)
@@ -62,7 +59,7 @@ class LocalJob:
     def many(self, queries: Mapping[str, Query]) -> dict[str, LocalJob]:
         """The results of several queries from one pass, each a job that has its result."""
         events = read_table(self.path, self.given_format)
-        results = run_many(queries, events, bad_rows=self.columns.bad_rows, **self.columns.parts())
+        results = run_many(queries, events, bad_rows=self.columns.bad_rows, **self.columns.binding())
         return {
             name: GivenTable(queries[name], self.path, self.given_format, self.columns, result)
             for name, result in results.items()
@@ -72,7 +69,7 @@ class LocalJob:
         return self.query.explain(read_schema(self.path, self.given_format), **self.columns.binding())
 
     def explain_many(self, queries: Mapping[str, Query]) -> str:
-        return explain_many(queries, read_schema(self.path, self.given_format), **self.columns.parts())
+        return explain_many(queries, read_schema(self.path, self.given_format), **self.columns.binding())
 
     def show(self, limit: int) -> None:
         result = self._result()
@@ -148,7 +145,7 @@ class SparkJob:
 
     def many(self, queries: Mapping[str, Query]) -> dict[str, SparkJob]:
         """The results of several queries from one pass, each a job that has its result."""
-        results = run_many(queries, self._events(), bad_rows=self.columns.bad_rows, **self.columns.parts())
+        results = run_many(queries, self._events(), bad_rows=self.columns.bad_rows, **self.columns.binding())
         jobs: dict[str, SparkJob] = {}
         for name, result in results.items():
             job = GivenFrame(queries[name], self.path, self.given_format, self.columns, self.master, self.console)
@@ -160,7 +157,7 @@ class SparkJob:
         return self.query.explain(self._events(), **self.columns.binding())
 
     def explain_many(self, queries: Mapping[str, Query]) -> str:
-        return explain_many(queries, self._events(), **self.columns.parts())
+        return explain_many(queries, self._events(), **self.columns.binding())
 
     def show(self, limit: int) -> None:
         result, report = self._result()

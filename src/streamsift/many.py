@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import pyarrow as pa
 
 from streamsift import physical
 from streamsift.api import BadRowsPolicy, Query, as_table, check_policy, is_spark, query
 from streamsift.errors import QueryError
-from streamsift.physical.sharing import SharingPlan, describe_sharing, share
+from streamsift.physical.sharing import Share, SharingPlan, describe_sharing
+from streamsift.physical.sharing import share as plan_sharing
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from streamsift.spark import SharedFrames
+
+ShareName = Literal["auto", "always", "never"]
 
 
 def run_many(
@@ -24,22 +27,28 @@ def run_many(
     type: str | None = None,
     order: str | None = None,
     bad_rows: BadRowsPolicy = "fail",
-) -> dict[str, DataFrame] | dict[str, pa.Table]:
+    share: ShareName = "auto",
+    **choices: Unpack[physical.ChoiceNames],
+) -> SharedFrames | dict[str, pa.Table]:
     """The result of each query, by its name: DataFrames for a Spark DataFrame, else Arrow tables.
 
     Each equals what the query gives alone. On Spark the results are lazy and come from one persisted pass over the
-    events, which is made when the first of them is used.
+    events, which is made when the first of them is used; `unpersist()` of what is returned, or leaving a `with` block
+    around it, gives that memory back. `share` ("auto", "always", "never") tells whether queries are counted together;
+    the other choices are those of `Query.run` and hold for every query that they can be made for.
     """
     check_policy(bad_rows)
     if is_spark(data):
         from streamsift import spark
 
-        plan = _shared(queries, spark.arrow_schema(data), time, type, order, **spark.session_settings(data))
+        plan = _shared(
+            queries, spark.arrow_schema(data), time, type, order, share, choices, **spark.session_settings(data)
+        )
         return spark.run_batch_many(data, plan, bad_rows=bad_rows)
     from streamsift import runtime
 
     table = as_table(data)
-    plan = _shared(queries, table.schema, time, type, order)
+    plan = _shared(queries, table.schema, time, type, order, share, choices)
     found: dict[str, list[pa.RecordBatch]] = {name: [] for name in queries}
     for name, batch in runtime.execute_many(plan, table, bad_rows=bad_rows):
         found[name].append(batch)
@@ -50,7 +59,14 @@ def run_many(
 
 
 def explain_many(
-    queries: Mapping[str, Query | str], data: Any, *, time: str, type: str | None = None, order: str | None = None
+    queries: Mapping[str, Query | str],
+    data: Any,
+    *,
+    time: str,
+    type: str | None = None,
+    order: str | None = None,
+    share: ShareName = "auto",
+    **choices: Unpack[physical.ChoiceNames],
 ) -> str:
     """What the queries share on this data (a DataFrame, a table or an Arrow schema), and why the rest does not."""
     settings = {}
@@ -60,7 +76,7 @@ def explain_many(
         settings, schema = spark.session_settings(data), spark.arrow_schema(data)
     else:
         schema = data if isinstance(data, pa.Schema) else as_table(data).schema
-    return "\n".join(describe_sharing(_shared(queries, schema, time, type, order, **settings)))
+    return "\n".join(describe_sharing(_shared(queries, schema, time, type, order, share, choices, **settings)))
 
 
 def _shared(
@@ -69,12 +85,16 @@ def _shared(
     time: str,
     type: str | None,
     order: str | None,
+    how: str,
+    choices: physical.ChoiceNames,
     **settings: Any,
 ) -> SharingPlan:
+    if how not in list(Share):
+        raise QueryError(f"share={how!r}", hint='it is "auto", "always" or "never".')
     if not queries:
         raise QueryError("no queries", hint='run_many takes names and queries: {"q1": "PATTERN …"}.')
     plans: dict[str, physical.Plan] = {}
     for name, written in queries.items():
         one = query(written) if isinstance(written, str) else written
-        plans[name] = one.plan(schema, time, type, order, **settings)
-    return share(plans)
+        plans[name] = one.plan(schema, time, type, order, choices, **settings)
+    return plan_sharing(plans, Share(how))

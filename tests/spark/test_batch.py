@@ -254,12 +254,16 @@ def test_many_queries_share_one_shuffle(spark: SparkSession) -> None:
     queries = {
         "two": "PATTERN SEQ(A, B) GROUP BY id AGG COUNT WITHIN 9",
         "three": "PATTERN SEQ(A, B, C) GROUP BY id AGG COUNT WITHIN 9",
+        "inner": "PATTERN SEQ(B b, A, C) GROUP BY id AGG COUNT WITHIN 19",
+        "other": "PATTERN SEQ(C c, A, C d) GROUP BY id AGG COUNT WITHIN 19",
         "sum": "PATTERN SEQ(A, B b) GROUP BY id AGG SUM(b.t) WITHIN 9",
         "all": "PATTERN SEQ(A, B) AGG COUNT",
         "matches": "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 9 RETURN a.t, b.t",
     }
-    results = ss.run_many(queries, spark.createDataFrame(table).repartition(2), time="t", type="kind")
-    for name, text in queries.items():
-        expected = ss.query(text).run_local(table, time="t", type="kind").to_pylist()
-        found = results[name].toArrow().to_pylist()
-        assert sorted(map(repr, found)) == sorted(map(repr, expected)), name
+    df = spark.createDataFrame(table).repartition(2)
+    with ss.run_many(queries, df, time="t", type="kind", share="always") as results:
+        for name, text in queries.items():
+            expected = ss.query(text).run_local(table, time="t", type="kind").to_pylist()
+            found = results[name].toArrow().to_pylist()
+            assert sorted(map(repr, found)) == sorted(map(repr, expected)), name
+    assert results["two"].count() == len(ss.query(queries["two"]).run_local(table, time="t", type="kind"))

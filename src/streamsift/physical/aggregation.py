@@ -22,7 +22,8 @@ from streamsift.physical.plan import (
     Strategy,
 )
 
-# Measured costs, in nanoseconds: one counter of one active start event; one event on the two stacks, per level.
+# Estimates, in nanoseconds: one event for each start in the window; one event on the two stacks, per level. Only their
+# ratio decides. Timings of the kernels (3 to 8 levels, 20 to 67 starts, a busy machine) had 1.6 to 2.2 and 7 to 16.
 SEM_NS_PER_START = 1.0
 TWO_STACK_NS_PER_LEVEL = 6.0
 

@@ -1,79 +1,83 @@
-"""The plans of many queries in, a sharing plan out: which of them are counted together, as one tree of prefixes.
-
-The prefix tree is that of "Complex Event Analytics: Online Aggregation of Stream Sequence Patterns", section 4.1:
-queries whose patterns begin alike share the counters of the common prefix. Here it also serves the two-stack strategy.
-"""
+"""The plans of many queries in, a sharing plan out: which of them are counted together, and how."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-
-import pyarrow as pa
+from dataclasses import dataclass
+from enum import StrEnum
 
 from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
-from streamsift.logical.describe import describe_class, describe_expression
-from streamsift.logical.expressions import anonymous
 from streamsift.physical.aggregation import is_at_edge
-from streamsift.physical.plan import AggregatePlan, Branch, Plan, Step, Strategy
-
-ROOT = 0
-
-
-@dataclass(frozen=True, slots=True)
-class TreeNode:
-    """A prefix: that of its parent, then one more step, after which `negated` must not occur before the next.
-
-    Numbered depth first, so that the prefixes that go on from a node are the `size` numbers from its own on.
-    """
-
-    parent: int
-    depth: int
-    size: int
-    step: Step
-    negated: tuple[Step, ...]
+from streamsift.physical.chopping import ChoppedQueries, chop, describe_chopped
+from streamsift.physical.plan import AggregatePlan, Plan, Strategy
+from streamsift.physical.prefix_trees import SharedTree, accepts, separate_cost, shared_cost, signature, tree_of
 
 
-@dataclass(frozen=True, slots=True)
-class SharedTree:
-    """Queries that one run counts; `nodes` from 1 on, `terminals` the node at which each query's pattern ends."""
+class Share(StrEnum):
+    """Which queries are counted together. Every choice gives the same rows."""
 
-    strategy: Strategy
-    query: b.BoundQuery  # with a variable for each step of the tree, and all columns that any of them reads
-    nodes: tuple[TreeNode, ...]
-    terminals: dict[str, int]
-    keys: tuple[str, ...]
+    AUTO = "auto"  # those for which it costs less
+    ALWAYS = "always"  # all that have a step in common at the beginning, or two elsewhere
+    NEVER = "never"  # none: one scan, each counted for itself
 
 
 @dataclass(frozen=True, slots=True)
 class SharingPlan:
-    """Trees, and why the other queries run alone."""
+    """Trees, queries chopped into pieces, and why the others run alone."""
 
     plans: dict[str, Plan]
     trees: tuple[SharedTree, ...]
-    alone: dict[str, str] = field(default_factory=dict)
+    chops: tuple[ChoppedQueries, ...]
+    alone: dict[str, str]
+    how: Share
 
 
-def share(plans: Mapping[str, Plan]) -> SharingPlan:
-    """The cheapest sharing: trees of those that begin alike, where that saves work."""
+def share(plans: Mapping[str, Plan], how: Share = Share.AUTO) -> SharingPlan:
+    """The cheapest sharing: trees of those that begin alike, where that saves work; of the rest, pieces in common."""
+    if how is Share.NEVER:
+        return SharingPlan(dict(plans), (), (), dict.fromkeys(plans, "as asked"), how)
     alone: dict[str, str] = {}
-    alike: dict[object, dict[str, AggregatePlan]] = {}
+    families: dict[object, dict[str, AggregatePlan]] = {}
     for name, plan in plans.items():
         obstacle = _obstacle(plan)
         if obstacle is not None or not isinstance(plan, AggregatePlan):
             alone[name] = obstacle or ""
         else:
-            alike.setdefault(_family(plan), {})[name] = plan
-    trees = []
-    for members in alike.values():
-        tree = _tree(members)
-        if len(members) > 1 and shared_cost(tree) < separate_cost(members):
+            families.setdefault(_family(plan), {})[name] = plan
+    trees: list[SharedTree] = []
+    chops: list[ChoppedQueries] = []
+    for members in families.values():
+        found, rest = _trees(members, how)
+        trees += found
+        inner = {name: members[name] for name in rest}
+        chopped = chop(inner, how is Share.ALWAYS) if _has_window(members) else None
+        if chopped is not None:
+            chops.append(chopped)
+        alone |= {name: why for name, why in rest.items() if chopped is None or name not in chopped.routes}
+    return SharingPlan(dict(plans), tuple(trees), tuple(chops), alone, how)
+
+
+def _trees(members: Mapping[str, AggregatePlan], how: Share) -> tuple[list[SharedTree], dict[str, str]]:
+    """The trees that pay, and why the other queries are in none."""
+    alike: dict[object, dict[str, AggregatePlan]] = {}
+    for name, plan in members.items():
+        alike.setdefault(signature(plan.query, plan.branches[0].alternative.steps[0]), {})[name] = plan
+    trees: list[SharedTree] = []
+    rest: dict[str, str] = {}
+    for beginning in alike.values():
+        tree = tree_of(beginning)
+        if len(beginning) > 1 and (how is Share.ALWAYS or shared_cost(tree) < separate_cost(beginning)):
             trees.append(tree)
             continue
-        reason = "no other query begins like it" if len(members) == 1 else "sharing would cost more than it saves"
-        alone |= dict.fromkeys(members, reason)
-    return SharingPlan(dict(plans), tuple(trees), alone)
+        reason = "no other query begins like it" if len(beginning) == 1 else "sharing would cost more than it saves"
+        rest |= dict.fromkeys(beginning, reason)
+    return trees, rest
+
+
+def _has_window(members: Mapping[str, AggregatePlan]) -> bool:
+    """Without a window a counter for each prefix costs less than one for each start of a piece, which never leaves."""
+    return all(plan.query.window is not None for plan in members.values())
 
 
 def _obstacle(plan: Plan) -> str | None:
@@ -95,108 +99,17 @@ def _obstacle(plan: Plan) -> str | None:
 
 
 def _family(plan: AggregatePlan) -> object:
-    """What queries must have in common to be counted together: window, groups, binding and the first step."""
+    """What queries must have in common to be counted together: strategy, window, groups and binding."""
     query, branch = plan.query, plan.branches[0]
     window = query.window and (query.window.length, query.window.exclusive)
-    first = _signature(query, branch.alternative.steps[0])
-    return branch.strategy, window, query.group_by, query.partition_by, query.binding, first
-
-
-Signature = tuple[b.EventClass, tuple[b.Expr, ...]]
-
-
-def _signature(query: b.BoundQuery, step: Step) -> Signature:
-    """What a step accepts, whatever its variable is called."""
-    return query.variables[step.variable].event_class, tuple(anonymous(predicate) for predicate in step.local)
-
-
-# --- the tree ----------------------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Growing:
-    """A node while the tree grows."""
-
-    step: Step
-    negated: tuple[Step, ...]
-    children: dict[object, _Growing] = field(default_factory=dict)
-    ends: list[str] = field(default_factory=list)
-
-
-def _tree(members: Mapping[str, AggregatePlan]) -> SharedTree:
-    roots: dict[object, _Growing] = {}
-    variables: list[b.Variable] = []
-
-    def owned(query: b.BoundQuery, step: Step) -> Step:
-        """The step with a variable of the tree's own query."""
-        variables.append(replace(query.variables[step.variable], index=len(variables)))
-        return Step(len(variables) - 1, (), step.local, (), (), ())
-
-    for name, plan in members.items():
-        query, branch = plan.query, plan.branches[0]
-        here = roots
-        for number, step in enumerate(branch.alternative.steps):
-            negated = _negated_after(branch, number)
-            key = (_signature(query, step), frozenset(_signature(query, n) for n in negated))
-            if key not in here:
-                here[key] = _Growing(owned(query, step), tuple(owned(query, n) for n in negated))
-            node = here[key]
-            here = node.children
-        node.ends.append(name)
-    nodes: list[TreeNode] = []
-    terminals: dict[str, int] = {}
-    for root in roots.values():
-        _number(root, ROOT, 1, nodes, terminals)
-    first = next(iter(members.values()))
-    columns = {field.name: field for plan in members.values() for field in plan.query.schema}
-    query = replace(first.query, variables=tuple(variables), schema=pa.schema(columns.values()))
-    branch = first.branches[0]
-    return SharedTree(branch.strategy, query, tuple(nodes), terminals, branch.keys)
-
-
-def _negated_after(branch: Branch, number: int) -> tuple[Step, ...]:
-    return tuple(n.steps[0] for n in branch.alternative.negations if n.lower.steps == (number,))
-
-
-def _number(node: _Growing, parent: int, depth: int, nodes: list[TreeNode], terminals: dict[str, int]) -> int:
-    """Appends a node and what grows from it, depth first; returns how many they are."""
-    place = len(nodes)
-    nodes.append(TreeNode(parent, depth, 0, node.step, node.negated))
-    terminals |= dict.fromkeys(node.ends, place + 1)
-    size = 1 + sum(_number(child, place + 1, depth + 1, nodes, terminals) for child in node.children.values())
-    nodes[place] = replace(nodes[place], size=size)
-    return size
-
-
-# --- cost --------------------------------------------------------------------------------------------------------
-
-
-def separate_cost(members: Mapping[str, AggregatePlan]) -> float:
-    """Counters touched for one event of every step of every query, forwards and backwards."""
-    return sum(_touched(range(1, len(plan.branches[0].alternative.steps) + 1)) for plan in members.values())
-
-
-def _touched(depths: range) -> float:
-    return sum(2.0 * len(depths) for _ in depths)
-
-
-# Going backwards, a shared step touches every prefix that goes on from it, but side by side: 8 cost about as much as 1.
-SIDE_BY_SIDE = 8.0
-
-
-# Walking a tree instead of the levels of one pattern: measured on three queries, which it makes no faster.
-WALKING = 3.0
-
-
-def shared_cost(tree: SharedTree) -> float:
-    return WALKING * sum(node.depth + node.size / SIDE_BY_SIDE for node in tree.nodes)
+    return branch.strategy, window, query.group_by, query.partition_by, query.binding
 
 
 # --- what it looks like --------------------------------------------------------------------------------------------
 
 
 def describe_sharing(plan: SharingPlan) -> Iterator[str]:
-    """The trees drawn, with the queries that end at each prefix, and the queries that run alone."""
+    """The trees drawn, with the queries that end at each prefix; the pieces; the queries that run alone."""
     for number, tree in enumerate(plan.trees, start=1):
         members = {name: p for name, p in plan.plans.items() if name in tree.terminals and isinstance(p, AggregatePlan)}
         yield (
@@ -206,18 +119,14 @@ def describe_sharing(plan: SharingPlan) -> Iterator[str]:
         )
         for place, node in enumerate(tree.nodes, start=1):
             ends = [name for name, terminal in tree.terminals.items() if terminal == place]
-            negated = "".join(f", then not {_accepts(tree.query, n)}" for n in node.negated)
+            negated = "".join(f", then not {accepts(tree.query, n)}" for n in node.negated)
             yield (
                 "  " * node.depth
-                + _accepts(tree.query, node.step)
+                + accepts(tree.query, node.step)
                 + negated
                 + (f"  → {', '.join(ends)}" if ends else "")
             )
+    for number, chopped in enumerate(plan.chops, start=1):
+        yield from describe_chopped(number, chopped)
     for name, reason in plan.alone.items():
         yield f"{name} runs alone: {reason}"
-
-
-def _accepts(query: b.BoundQuery, step: Step) -> str:
-    variable = query.variables[step.variable]
-    filters = "".join(f" and {describe_expression(predicate, query.variables)}" for predicate in step.local)
-    return f"{variable.event_class.name}: {describe_class(variable.event_class, query.binding)}{filters}"

@@ -1,4 +1,4 @@
-"""A sharing plan and a table in, the record batches of every query out: trees together, the others one by one."""
+"""A sharing plan and a table in, the record batches of every query out: what they share once, the others one by one."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.errors import BadRowsWarning
+from streamsift.physical.chopping import ChoppedQueries
 from streamsift.physical.plan import AggregatePlan
-from streamsift.physical.sharing import SharedTree, SharingPlan
-from streamsift.runtime.aggregate_output import Timeline, aggregate_schema, groups_of, result_batch, result_rows
-from streamsift.runtime.clock import clock_of
-from streamsift.runtime.events import BadRows, prepare
+from streamsift.physical.prefix_trees import SharedTree
+from streamsift.physical.sharing import SharingPlan
+from streamsift.runtime.aggregate_output import Groups, Timeline, aggregate_schema, groups_of, result_batch, result_rows
+from streamsift.runtime.chop_connect import count_chopped
+from streamsift.runtime.clock import Clock, clock_of
+from streamsift.runtime.events import BadRows, Events, prepare
 from streamsift.runtime.execute import execute
+from streamsift.runtime.letters import Found
 from streamsift.runtime.measures import Totals, measures_of
-from streamsift.runtime.prefix_tree import Found, count_tree
+from streamsift.runtime.prefix_tree import count_tree
 
 Report = Callable[[BadRows], None]
 
@@ -36,10 +40,12 @@ def execute_many(
                 warnings.warn(f"Dropped: {found}", BadRowsWarning, stacklevel=3)
 
     alone = list(plan.alone)
-    for tree in plan.trees:
-        answers = _of_tree(plan, tree, table, bad_rows, once)
+    shared: tuple[SharedTree | ChoppedQueries, ...] = (*plan.trees, *plan.chops)
+    for together in shared:
+        answers = _of_several(plan, together, table, bad_rows, once)
         if answers is None:
-            alone += tree.terminals  # a count may pass 64 bits, which only the query that has it must tell
+            # It would cost more on these events, or a count may pass 64 bits, which only its own query must tell.
+            alone += together.members
         else:
             yield from answers
     for name in alone:
@@ -47,27 +53,38 @@ def execute_many(
             yield name, batch
 
 
-def _of_tree(
-    plan: SharingPlan, tree: SharedTree, table: pa.Table, bad_rows: str, report: Report
+def _of_several(
+    plan: SharingPlan, together: SharedTree | ChoppedQueries, table: pa.Table, bad_rows: str, report: Report
 ) -> list[tuple[str, pa.RecordBatch]] | None:
-    events = prepare(tree.query, table, bad_rows, report)
+    events = prepare(together.query, table, bad_rows, report)
     if events.rank.size == 0 or events.width < 0:
         return []
-    clock = clock_of(tree.query, events)
-    groups = groups_of(tree.query, events, clock)
-    found = count_tree(tree, events, clock, groups)
+    clock = clock_of(together.query, events)
+    groups = groups_of(together.query, events, clock)
+    found = _counts(together, events, clock, groups)
     if found is None:
         return None
     answers = []
-    for name, node in tree.terminals.items():
+    for name, counts in found.items():
         own = plan.plans[name]
         assert isinstance(own, AggregatePlan)
         _, decoders = measures_of(own.query, own.alternatives, events)
-        rows = result_rows(own.query, clock, _timeline(found[node]), decoders, lambda: np.empty(0, np.int64))
+        rows = result_rows(own.query, clock, _timeline(counts), decoders, lambda: np.empty(0, np.int64))
         if rows.stamp.size:
             schema = aggregate_schema(own.query)
             answers.append((name, result_batch(own.query, schema, events, clock, groups, rows, decoders)))
     return answers
+
+
+def _counts(
+    together: SharedTree | ChoppedQueries, events: Events, clock: Clock, groups: Groups
+) -> dict[str, Found] | None:
+    match together:
+        case ChoppedQueries():
+            return count_chopped(together, events, clock, groups)
+        case SharedTree(terminals=terminals):
+            found = count_tree(together, events, clock, groups)
+            return None if found is None else {name: found[node] for name, node in terminals.items()}
 
 
 def _timeline(found: Found) -> Timeline:

@@ -12,53 +12,47 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.logical.expressions import anonymous
-from streamsift.physical.plan import Alternative, Step, Strategy
-from streamsift.physical.sharing import SharedTree
+from streamsift.physical.plan import Alternative, Strategy
+from streamsift.physical.prefix_trees import SharedTree
 from streamsift.runtime.aggregate_output import Groups
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.clock import Clock
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Bool, Int32, Int64, group_entries
+from streamsift.runtime.kernels import Bool, Int64
+from streamsift.runtime.letters import (
+    Found,
+    Letters,
+    Steps,
+    end_of_time,
+    entries_of,
+    letters_of,
+    most_entries,
+    packed,
+    steps_of,
+)
 
 LARGEST_COUNT = 2.0**62
 
 
 class Shape(NamedTuple):
-    """The tree; number 0 is the empty prefix. A letter is what an event can be, for any step of any query."""
+    """The tree; number 0 is the empty prefix."""
 
     parent: Int64  # [nodes]
     depth: Int64
     size: Int64
     ends: Bool  # a query's pattern ends there
     path: Int64  # [nodes, depths] the prefix of each length
-    first: Int64  # [letters + 1] where the list of each letter begins
-    adds: Int64  # the prefixes that a letter adds to, longest first; negative: those that it empties, before adding
+    letters: Letters
     room: Int64  # [nodes + 1] where the counts of each prefix at which a query ends are written
-
-
-class Steps(NamedTuple):
-    """Events that are a letter, in order; those of a group side by side."""
-
-    offsets: Int64  # [groups + 1]
-    letter: Int32
-    stamp: Int64
-    last: Bool  # of its time
-    leaving: Int64  # where an event can be the first step: the stamp at which it leaves; else -1
-
-
-class Found(NamedTuple):
-    group: Int32
-    stamp: Int64
-    total: Int64
 
 
 def count_tree(tree: SharedTree, events: Events, clock: Clock, groups: Groups) -> dict[int, Found] | None:
     """The counts of every prefix at which a query ends; None if 64 bits may not hold one of them."""
-    letters, lists = _letters(tree)
-    found = candidates(Alternative(tree.query, letters, ()), events)
+    steps_of_letters, lists = letters_of(tree.query, tree.nodes)
+    found = candidates(Alternative(tree.query, steps_of_letters, ()), events)
     shape = _shape(tree, lists, [part.size for part in found])
-    steps, used = _steps(found, lists, events, clock, groups)
+    # Node 1 is a first step, and every other of depth 1 accepts the same events.
+    steps, used = steps_of(found, [1 in entries for entries in lists], events, clock, groups)
     if most_in_window(shape, steps) >= LARGEST_COUNT:
         return None
     room = int(shape.room[-1])
@@ -70,23 +64,6 @@ def count_tree(tree: SharedTree, events: Events, clock: Clock, groups: Groups) -
         own = slice(shape.room[node], filled[node])
         parts[int(node)] = Found(used[out.group[own]], out.stamp[own], out.total[own])
     return parts
-
-
-def _letters(tree: SharedTree) -> tuple[tuple[Step, ...], list[list[int]]]:
-    """A step for each letter, and the prefixes that it adds to (or, negative, empties), longest first."""
-    letters: dict[object, Step] = {}
-    lists: dict[object, list[int]] = {}
-    for number, node in enumerate(tree.nodes, start=1):
-        for step, entry in ((node.step, number), *((step, -number) for step in node.negated)):
-            event_class = tree.query.variables[step.variable].event_class
-            key = (event_class, tuple(anonymous(predicate) for predicate in step.local))
-            letters.setdefault(key, step)
-            lists.setdefault(key, []).append(entry)
-
-    def order(entry: int) -> tuple[int, bool]:
-        return -tree.nodes[abs(entry) - 1].depth, entry > 0
-
-    return tuple(letters.values()), [sorted(entries, key=order) for entries in lists.values()]
 
 
 def _shape(tree: SharedTree, lists: list[list[int]], candidates: list[int]) -> Shape:
@@ -106,40 +83,15 @@ def _shape(tree: SharedTree, lists: list[list[int]], candidates: list[int]) -> S
         np.array([len(nodes) + 1, *(node.size for node in nodes)]),
         ends,
         path,
-        np.cumsum([0, *map(len, lists)]),
-        np.array([entry for entries in lists for entry in entries]),
+        packed(lists, nodes),
         np.append(0, np.cumsum(np.where(ends, most, 0))),
     )
-
-
-def _steps(
-    found: list[Int32], lists: list[list[int]], events: Events, clock: Clock, groups: Groups
-) -> tuple[Steps, Int32]:
-    """All events in order, and the groups that have any."""
-    places = np.concatenate(found)
-    letter = np.repeat(np.arange(len(found), dtype=np.int32), [part.size for part in found])
-    leaving = np.full(places.size, -1, np.int64)
-    begin = 0
-    for part, entries in zip(found, lists, strict=True):
-        if any(entry == 1 for entry in entries):  # node 1 is a first step, as is every other of depth 1
-            leaving[begin : begin + part.size] = clock.leaves(part)
-        begin += part.size
-    order = np.argsort(places, kind="stable")  # a merge: each letter's places ascend
-    starts, by_group = group_entries(groups.of_place[places[order]], groups.first_place.size)
-    order = order[by_group] if groups.first_place.size > 1 or by_group.size < order.size else order
-    places = places[order]
-    rank, group = events.rank[places], groups.of_place[places]
-    last = np.ones(places.size, np.bool_)
-    last[:-1] = (np.diff(rank) != 0) | (np.diff(group) != 0)
-    used = np.flatnonzero(np.diff(starts) > 0)
-    offsets = np.append(starts[used], places.size)
-    return Steps(offsets, letter[order], clock.shown[places], last, leaving[order]), used.astype(np.int32)
 
 
 @njit(cache=True, nogil=True)
 def most_in_window(shape: Shape, steps: Steps) -> float:
     """A bound for every count: the product, along a path, of the most events of each prefix in one window."""
-    letters = shape.first.size - 1
+    letters = shape.letters.first.size - 1
     held, most = np.zeros(letters, np.int64), np.zeros(letters, np.int64)
     product = np.ones(shape.parent.size, np.float64)
     bound = 0.0
@@ -158,69 +110,27 @@ def most_in_window(shape: Shape, steps: Steps) -> float:
             held[letter] += 1
             most[letter] = max(most[letter], held[letter])
         for letter in range(letters):
-            for k in range(shape.first[letter], shape.first[letter + 1]):
-                if shape.adds[k] > 0:
-                    product[shape.adds[k]] = most[letter]
+            for k in range(shape.letters.first[letter], shape.letters.first[letter + 1]):
+                if shape.letters.adds[k] > 0:
+                    product[shape.letters.adds[k]] = most[letter]
         for node in range(1, product.size):
             product[node] *= product[shape.parent[node]]
             bound = max(bound, product[node])
     return bound
 
 
-@njit(cache=True, nogil=True, inline="always")
-def entries_of(shape: Shape, steps: Steps, begin: int, end: int, entries: Int64) -> int:
-    """What the events [begin, end) of one time do, in order; returns how many entries that are.
-
-    Those of one event lie in order already. Of several events, all longer prefixes come before all shorter ones, and
-    emptying a prefix before adding to it: they do not extend each other.
-    """
-    count = 0
-    if end == begin + 1:
-        for k in range(shape.first[steps.letter[begin]], shape.first[steps.letter[begin] + 1]):
-            entries[count] = shape.adds[k]
-            count += 1
-        return count
-    for depth in range(shape.path.shape[1] - 1, 0, -1):
-        for adding in range(2):
-            for i in range(begin, end):
-                for k in range(shape.first[steps.letter[i]], shape.first[steps.letter[i] + 1]):
-                    if shape.depth[abs(shape.adds[k])] == depth and (shape.adds[k] > 0) == (adding == 1):
-                        entries[count] = shape.adds[k]
-                        count += 1
-    return count
-
-
-@njit(cache=True, nogil=True, inline="always")
-def end_of_time(steps: Steps, begin: int) -> int:
-    while not steps.last[begin]:
-        begin += 1
-    return begin + 1
-
-
-@njit(cache=True, nogil=True)
-def most_entries(shape: Shape, steps: Steps) -> int:
-    """The most entries of one time."""
-    most, here = 0, 0
-    for i in range(steps.letter.size):
-        here += shape.first[steps.letter[i] + 1] - shape.first[steps.letter[i]]
-        most = max(most, here)
-        if steps.last[i]:
-            here = 0
-    return most
-
-
 @njit(cache=True, nogil=True)
 def count_prefixes(shape: Shape, steps: Steps, out: Found, filled: Int64) -> None:
     """Dynamic prefix counting on a tree, without a window."""
     count = np.zeros(shape.parent.size, np.int64)
-    entries = np.empty(most_entries(shape, steps), np.int64)
+    entries = np.empty(most_entries(shape.letters, steps), np.int64)
     for group in range(steps.offsets.size - 1):
         count[:] = 0
         count[0] = 1
         begin = steps.offsets[group]
         while begin < steps.offsets[group + 1]:
             end = end_of_time(steps, begin)
-            for k in range(entries_of(shape, steps, begin, end, entries)):
+            for k in range(entries_of(shape.letters, steps, begin, end, entries)):
                 node = entries[k]
                 if node < 0:
                     count[-node] = 0
@@ -275,7 +185,7 @@ def turn(
         while first > begin and not steps.last[first - 1]:
             first -= 1
             starts |= steps.leaving[first] >= 0
-        for k in range(entries_of(shape, steps, first, end, entries) - 1, -1, -1):
+        for k in range(entries_of(shape.letters, steps, first, end, entries) - 1, -1, -1):
             node = entries[k]
             if node < 0:
                 suffix[shape.depth[-node], -node : -node + shape.size[-node]] = 0
@@ -297,7 +207,7 @@ def multiply_windows(shape: Shape, steps: Steps, out: Found, filled: Int64) -> N
     nodes, depths = shape.path.shape
     back, suffix = np.zeros((nodes, depths), np.int64), np.zeros((depths, nodes), np.int64)
     front = np.zeros((256, nodes), np.int64)
-    entries = np.empty(most_entries(shape, steps), np.int64)
+    entries = np.empty(most_entries(shape.letters, steps), np.int64)
     for group in range(steps.offsets.size - 1):
         begin = steps.offsets[group]
         # Of the `active` times with starts in the window the earliest `left` are in front; the next one is at `oldest`.
@@ -321,7 +231,7 @@ def multiply_windows(shape: Shape, steps: Steps, out: Found, filled: Int64) -> N
                 active -= 1
                 oldest = end_of_time(steps, oldest)
             row = rows - left + 1 if left > 0 else 0
-            for k in range(entries_of(shape, steps, begin, end, entries)):
+            for k in range(entries_of(shape.letters, steps, begin, end, entries)):
                 node = entries[k]
                 if node < 0:
                     back[-node] = 0

@@ -1,7 +1,7 @@
 """DataFrame to DataFrame: the only package that imports pyspark."""
 
 from streamsift.spark.batch import placement, run_batch
-from streamsift.spark.many import run_batch_many
+from streamsift.spark.many import SharedFrames, run_batch_many
 from streamsift.spark.schemas import arrow_schema, session_settings
 
-__all__ = ["arrow_schema", "placement", "run_batch", "run_batch_many", "session_settings"]
+__all__ = ["SharedFrames", "arrow_schema", "placement", "run_batch", "run_batch_many", "session_settings"]

@@ -1,15 +1,16 @@
 """A batch DataFrame and a sharing plan in, a lazy DataFrame for each query out: one scan and one shuffle for all.
 
 Results have different columns, so they travel as Arrow messages beside their query's name, and are unpacked by name.
-What travels is persisted: the first result that is used makes it, the others read it.
+What travels is persisted: the first result that is used makes it, the others read it, and the caller releases it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import or_
+from typing import Self
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -25,18 +26,39 @@ from streamsift.spark.schemas import result_schema
 MESSAGES = "query string, message binary"
 
 
-def run_batch_many(df: DataFrame, plan: SharingPlan, *, bad_rows: str) -> dict[str, DataFrame]:
+class SharedFrames(dict[str, DataFrame]):
+    """Lazy results by the names of their queries, and the persisted frames that they come from."""
+
+    def __init__(self, results: Mapping[str, DataFrame], sources: Sequence[DataFrame]) -> None:
+        super().__init__(results)
+        self._sources = sources
+
+    def unpersist(self) -> None:
+        """Gives the memory back. Results can still be used; each then makes its own pass over the events."""
+        for source in self._sources:
+            source.unpersist()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.unpersist()
+
+
+def run_batch_many(df: DataFrame, plan: SharingPlan, *, bad_rows: str) -> SharedFrames:
     """Queries that need their rows together in the same way share a shuffle; most workloads have one."""
     by_keys: dict[tuple[str, ...], dict[str, Plan]] = {}
     for name, one in plan.plans.items():
         by_keys.setdefault(shuffle_keys(one), {})[name] = one
     found: dict[str, DataFrame] = {}
+    sources: list[DataFrame] = []
     for keys, plans in by_keys.items():
-        messages = _messages(df, share(plans), keys, bad_rows).persist()
+        messages = _messages(df, share(plans, plan.how), keys, bad_rows).persist()
+        sources.append(messages)
         for name, one in plans.items():
             own = messages.where(F.col("query") == name).select("message")
             found[name] = own.mapInArrow(_unpack, result_schema(df, one.query))
-    return {name: found[name] for name in plan.plans}
+    return SharedFrames({name: found[name] for name in plan.plans}, sources)
 
 
 def _messages(df: DataFrame, plan: SharingPlan, keys: tuple[str, ...], bad_rows: str) -> DataFrame:
