@@ -15,9 +15,13 @@ import streamsift as ss
 from strategies import bindings, flat_queries, queries, streams
 from streamsift.errors import PlanTooLargeError
 from streamsift.language import Script, print_script
-from streamsift.physical.shapes import Leaf, units_of
-from streamsift.runtime import adaptive, trees
+from streamsift.physical import DetectPlan
+from streamsift.physical.shapes import Join, Leaf, units_of
+from streamsift.runtime import adaptive, match_rows, prepare, trees
 from streamsift.runtime.adaptive import AdaptiveSearch
+from streamsift.runtime.candidates import candidates
+from streamsift.runtime.levels import Relations
+from streamsift.runtime.trees import TreeSearch
 from test_generated import DETECTION, SCHEMA, assert_same
 
 EXAMPLES = int(os.environ.get("STREAMSIFT_EXAMPLES", "0"))
@@ -84,6 +88,41 @@ def test_all_shapes_find_the_same(short_slices: None, plan: Any, condense: Any) 
     order = [(name, "ascending") for name in ("a.t", "b.t", "c.t", "d.t")]
     assert expected.num_rows > 1_000
     assert found.flatten().sort_by(order).equals(expected.flatten().sort_by(order))
+
+
+LONG = "PATTERN SEQ(A a, B b, C c, D d, E e) {} WITHIN 30"
+
+
+@pytest.mark.parametrize("where", ["", "WHERE a.x < c.x", "WHERE b.x > 7 AND a.x + b.x > c.x"])
+def test_a_block_is_sifted_once_for_each_first_event(short_slices: None, where: str) -> None:
+    """The first partial match of a first event need not be its earliest: comparisons may have left that out."""
+    table, query = stream("ABCDE", 3, 500), ss.query(LONG.format(where))
+    expected = query.run_local(table, time="t", type="kind", plan="left", condense="off").num_rows
+    assert expected > 100
+    assert query.run_local(table, time="t", type="kind", plan="bushy").num_rows == expected
+
+
+@pytest.mark.parametrize("where", ["", "WHERE a.x < e.x", "WHERE b.x < c.x"])
+@pytest.mark.parametrize("cut", [500, 100, 7])
+def test_outer_events_first_and_then_the_cached_inner_ones(where: str, cut: int) -> None:
+    table = stream("ABCDE", 4, 500)
+    plan = ss.query(LONG.format(where))._plan(table.schema, "t", "kind", None, {}).plan
+    assert isinstance(plan, DetectPlan)
+    (alternative,) = plan.alternatives
+    events = prepare(plan.query, table)
+    places = candidates(alternative, events)
+    search = TreeSearch(alternative, events, places, Relations(alternative), 64)
+    outer = Join(Join(Leaf(0), Leaf(3)), Leaf(4))
+    cached, again = Join(outer, Join(Leaf(1), Leaf(2))), Join(Join(outer, Leaf(1)), Leaf(2))
+
+    def found(tree: Join) -> list[tuple[int, ...]]:
+        slices = ((low, min(low + cut, 500)) for low in range(0, 500, cut))
+        return sorted(tuple(m) for low, high in slices for rows in search.matches(tree, low, high) for m in rows.T)
+
+    expected = sorted(tuple(m) for rows in match_rows(alternative, events) for m in rows.T)
+    assert len(expected) > 100
+    assert found(cached) == expected
+    assert found(again) == expected
 
 
 def drifting() -> pa.Table:

@@ -47,8 +47,9 @@ class Block(NamedTuple):
     starts: Int32  # [entries] the first place
     ends: Int32  # [entries] the last place
     members: Int32  # [steps, entries] the place of each step of the pattern, for the steps of the entry's level
-    inside_starts: Int32  # room for the entries of the last level that are in one window with a first event
+    inside_keys: Int32  # room for the entries of the last level that are in one window with a first event: their starts
     inside: Int32  # [steps, entries] their members; no room: they are never sifted
+    by_end: bool  # the entries of the last level ascend by last place, and so their keys are their ends
 
 
 class Reach(NamedTuple):
@@ -113,7 +114,7 @@ def join(
     table, steps, bounds, pairs, codes = levels.table, levels.steps, levels.bounds, levels.pairs, levels.codes
     places, offsets, hints, links, index = levels.places, levels.offsets, levels.hints, levels.links, levels.first_entry
     starts, ends, members = block.starts, block.ends, block.members
-    inside_starts, inside, sifts = block.inside_starts, block.inside, block.inside_starts.size > 0
+    inside_keys, inside, by_end, sifts = block.inside_keys, block.inside, block.by_end, block.inside_keys.size > 0
     place_after, place_since, positions = reach.place_after, reach.place_since, reach.positions
     window_low, window_high, rows_in_partition = reach.window_low, reach.window_high, reach.rows_in_partition
     entries, stops, highs, bound, span = state.entries, state.stops, state.highs, state.bound, state.span
@@ -174,17 +175,27 @@ def join(
                     # The window ends at one place for all matches with one first event: its entries are sifted once.
                     if cursor[SIFTED_FOR] != span[0, 0] + 1:
                         cursor[SIFTED_FOR] = span[0, 0] + 1
+                        lowest, highest = table[level, INDEX_LOW], table[level, INDEX_HIGH]
+                        window_end = min(reach.own_end, window_high[span[0, 0]] + 1)
+                        after = place_after[span[0, 0]]
                         kept = 0
-                        begin = index[offset + min(max(span[0, 0], table[level, INDEX_LOW]), table[level, INDEX_HIGH])]
-                        for k in range(begin, stop):
-                            inside_starts[kept] = starts[base + k]
+                        begin = index[offset + min(max(span[0, 0], lowest), highest)]
+                        finish = index[offset + min(max(window_end, lowest), highest)]
+                        for k in range(begin, finish):
+                            at = base + k
+                            inside_keys[kept] = ends[at] if by_end else starts[at]
                             for number in range(table[level, STEPS_START], table[level, STEPS_STOP]):
-                                inside[steps[number], kept] = members[steps[number], base + k]
-                            kept += ends[base + k] < last_high
+                                inside[steps[number], kept] = members[steps[number], at]
+                            kept += starts[at] >= after and ends[at] < window_end
                         cursor[SIFTED], cursor[SIFTED_HINT] = kept, 0
-                    stop = cursor[SIFTED]
-                    entry = first_above(inside_starts, 0, 0, stop, min(cursor[SIFTED_HINT], stop), least - 1)
-                    cursor[SIFTED_HINT] = entry
+                    entry, stop = 0, cursor[SIFTED]
+                    hint = min(cursor[SIFTED_HINT], stop)
+                    if by_end:
+                        stop = first_above(inside_keys, 0, 0, stop, hint, last_high - 1)
+                        cursor[SIFTED_HINT] = stop
+                    else:
+                        entry = first_above(inside_keys, 0, 0, stop, hint, least - 1)
+                        cursor[SIFTED_HINT] = entry
             elif least < first_high:
                 group = links[table[level, LINK_BASE] + bound[table[level, LINK_STEP]] - levels.low]
                 slot = table[level, OFFSETS_BASE] + group

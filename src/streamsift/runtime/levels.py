@@ -128,11 +128,13 @@ class Packing:
         low: int,
         high: int,
         condensed: Sequence[Condensed] = (),
+        by_end: bool = False,
     ) -> tuple[Levels, list[Int32]]:
         """The levels of the units for events at places [low, high), and for each block the order of its entries.
 
         `blocks` has the members [steps, entries] of each unit that is no leaf, by ascending first place. `owner` is
         the step whose level limits where a match may start. `condensed` has the levels that are condensed: all or none.
+        With `by_end` the entries of the last unit, a block, ascend by their last place.
         """
         table = np.full((len(units), joins.LEVEL_FIELDS), -1, np.int64)
         steps, bounds, offsets, links, places, index = (Parts([]) for _ in range(6))
@@ -160,7 +162,8 @@ class Packing:
                 orders.append(np.arange(entries.shape[1], dtype=np.int32) if order is None else order)
                 block_base += orders[-1].size
             if row[joins.LINK_STEP] < 0:
-                _index(row, entries[int(np.argmin(part))], index)
+                is_last = by_end and number == len(units) - 1
+                _index(row, entries[int(np.argmax(part) if is_last else np.argmin(part))], index)
             row[joins.STEPS_START] = steps.add(np.array(part, np.int64))
             row[joins.STEPS_STOP] = steps.size
             row[joins.LOWER_START] = bounds.add(np.array(linked.lower, np.int64))

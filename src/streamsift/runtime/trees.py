@@ -31,7 +31,7 @@ from streamsift.runtime.stream_limits import stream_of
 
 MOST_KEPT_ROWS = 1 << 25
 NOTHING, NO_MEMBERS = np.empty(0, np.int32), np.empty((0, 0), np.int32)
-NO_BLOCK = Block(NOTHING, NOTHING, NO_MEMBERS, NOTHING, NO_MEMBERS)
+NO_BLOCK = Block(NOTHING, NOTHING, NO_MEMBERS, NOTHING, NO_MEMBERS, False)
 
 
 @dataclass(slots=True)
@@ -119,12 +119,15 @@ class TreeSearch:
         packed = (low, reached) if any(isinstance(unit, Join) for unit in units) else (0, self.reach.place_after.size)
         blocks = {unit: self._block(unit, low, reached) for unit in units if isinstance(unit, Join)}
         owner = min(steps_of(tree)) if self.alternative.is_sequence else None
-        levels, orders = self.packing.levels(
-            units, {unit: kept.members for unit, kept in blocks.items()}, owner, *packed
-        )
+        members: dict[Tree, Int32] = {unit: kept.members for unit, kept in blocks.items()}
         stages = self._stages(units)
-        sifts = owner in steps_of(units[0]) and len(stages) == 1 and self._is_plain_block(levels)
-        block = _packed(blocks, orders, sifts=sifts)
+        is_enclosed = self._is_enclosed(units) and len(stages) == 1
+        if is_enclosed:
+            last_places = members[units[-1]][max(steps_of(units[-1]))]
+            members[units[-1]] = members[units[-1]][:, np.argsort(last_places, kind="stable")]
+        levels, orders = self.packing.levels(units, members, owner, *packed, by_end=is_enclosed)
+        sifts = owner in steps_of(units[0]) and len(stages) == 1 and self._is_plain_block(levels, is_enclosed)
+        block = _packed(members, orders, sifts=sifts, by_end=is_enclosed)
         self._ordered[tree] = Ordered(units, levels, block, stages)
         return self._ordered[tree]
 
@@ -135,11 +138,20 @@ class TreeSearch:
         levels, _ = self.packing.levels(units, {}, min(steps), low, reached, self.condensed)
         return Ordered(units, levels, NO_BLOCK, self._stages(units))
 
-    def _is_plain_block(self, levels: Levels) -> bool:
+    def _is_enclosed(self, units: Sequence[Tree]) -> bool:
+        """Whether the last unit is a block between the first event and later ones, and nothing but order ties it."""
+        *outer, last = units
+        if not isinstance(last, Join) or not outer or not isinstance(outer[0], Leaf) or self.reach.rows_in_partition:
+            return False
+        linked = self.packing.relations.link([step for unit in outer for step in steps_of(unit)], steps_of(last))
+        between = linked.lower == steps_of(outer[0]) and bool(linked.upper)
+        return between and not linked.lookup and not linked.comparisons
+
+    def _is_plain_block(self, levels: Levels, is_enclosed: bool) -> bool:
         """Whether the last level binds a block of which nothing is asked but order and window."""
         last = levels.table[-1]
         nothing_asked = last[joins.PAIRS_START] == last[joins.PAIRS_STOP] and last[joins.INDEX_BASE] >= 0
-        is_last_in_time = last[joins.UPPER_START] == last[joins.UPPER_STOP]
+        is_last_in_time = last[joins.UPPER_START] == last[joins.UPPER_STOP] or is_enclosed
         return bool(last[joins.IS_BLOCK] and nothing_asked and is_last_in_time and not self.reach.rows_in_partition)
 
     def _block(self, tree: Tree, low: int, high: int) -> Kept:
@@ -252,13 +264,14 @@ def _by_start(members: Int32, steps: Sequence[int]) -> Int32:
     return members if (starts[1:] >= starts[:-1]).all() else members[:, np.argsort(starts, kind="stable")]
 
 
-def _packed(blocks: Mapping[Join, Kept], orders: Sequence[Int32], *, sifts: bool) -> Block:
-    """All blocks of an order, end to end, each in the order of its lookup groups."""
+def _packed(blocks: Mapping[Tree, Int32], orders: Sequence[Int32], *, sifts: bool, by_end: bool) -> Block:
+    """The members of all blocks of an order, end to end, each in the order of its lookup groups."""
     if not blocks:
         return NO_BLOCK
-    parts = [kept.members[:, order] for kept, order in zip(blocks.values(), orders, strict=True)]
+    parts = [members[:, order] for members, order in zip(blocks.values(), orders, strict=True)]
     starts = np.concatenate([part[min(steps_of(tree))] for tree, part in zip(blocks, parts, strict=True)])
     ends = np.concatenate([part[max(steps_of(tree))] for tree, part in zip(blocks, parts, strict=True)])
     members = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
     room = parts[-1].shape[1] + 1 if sifts else 0
-    return Block(starts, ends, members, np.empty(room, np.int32), np.empty((members.shape[0], room), np.int32))
+    keys, inside = np.empty(room, np.int32), np.empty((members.shape[0], room), np.int32)
+    return Block(starts, ends, members, keys, inside, by_end)
