@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 
-import pyarrow as pa
-from hypothesis import HealthCheck, assume, given, note, settings
-from pyspark.errors import PythonException
+from hypothesis import HealthCheck, given, settings
 from pyspark.sql import SparkSession
+from test_generated_on_spark import check_on_spark
 
-import streamsift as ss
 from strategies import queries, streams
-from streamsift.language import Script, print_script
-from test_generated import SCHEMA, Rows, assert_same
+from streamsift.language import Script
+from test_generated import Rows
 from test_generated_ranking import RANKING
 
 LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
@@ -22,14 +20,4 @@ LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
 @settings(max_examples=500 if LARGE else 40, suppress_health_check=list(HealthCheck))
 @given(script=queries(max_depth=3, **RANKING), rows=streams())
 def test_rankings(spark: SparkSession, script: Script, rows: Rows) -> None:
-    for place, row in enumerate(rows):
-        row["seq"] = place
-    note(print_script(script))
-    binding = {"time": "t", "type": "kind", "order": "seq"}
-    df = spark.createDataFrame(pa.Table.from_pylist(rows, SCHEMA)).repartition(2)
-    try:
-        actual = ss.query(print_script(script)).run(df, **binding).toArrow().to_pylist()
-    except PythonException as failure:
-        assume("64 bits" not in str(failure))
-        raise
-    assert_same(script, rows, binding, actual)
+    check_on_spark(spark, script, rows)

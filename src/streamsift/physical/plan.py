@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from streamsift.physical.groups import Groups
 
 
+MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}  # the operator with its sides exchanged
+
+
 @dataclass(frozen=True, slots=True)
 class Pair:
     """`earlier_side op this_side`: each side mentions one variable only, so each is one column of codes."""
@@ -182,6 +185,21 @@ class DetectPlan:
     choices: Choices = Choices()
 
 
+class _OverMatches:
+    """A plan over the matches of another: it shares their alternatives and keys."""
+
+    __slots__ = ()
+    detection: DetectPlan
+
+    @property
+    def alternatives(self) -> tuple[Alternative, ...]:
+        return self.detection.alternatives
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return self.detection.keys
+
+
 class Strategy(Enum):
     """How the matches of one alternative are aggregated. The value is what users write."""
 
@@ -202,21 +220,13 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True)
-class AggregatePlan:
+class AggregatePlan(_OverMatches):
     """Aggregates over the matches of all branches; `detection` is the plan that would find them."""
 
     query: BoundQuery
     branches: tuple[Branch, ...]
     detection: DetectPlan
     reasons: tuple[str, ...]
-
-    @property
-    def alternatives(self) -> tuple[Alternative, ...]:
-        return self.detection.alternatives
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        return self.detection.keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +267,7 @@ class MergePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class RankPlan:
+class RankPlan(_OverMatches):
     """The k best of the matches; `detection` is the plan that would find them all.
 
     A branch for each alternative: its best paths, a merge of those of its parts, a rank join of its events, or the
@@ -268,14 +278,6 @@ class RankPlan:
     detection: DetectPlan
     branches: tuple[PathPlan | MergePlan | JoinPlan | Alternative | None, ...]
     reasons: tuple[str, ...]
-
-    @property
-    def alternatives(self) -> tuple[Alternative, ...]:
-        return self.detection.alternatives
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        return self.detection.keys
 
 
 Plan = DetectPlan | AggregatePlan | RankPlan  # one class for each strategy, each with an engine in runtime.execute

@@ -10,9 +10,7 @@ from streamsift.logical.expressions import variables_of
 from streamsift.physical.definitions import last_leaves, upper_edge, window_pairs
 from streamsift.physical.equalities import Equalities
 from streamsift.physical.kleene_forms import Ordered, leaves
-from streamsift.physical.plan import Edge, Limit, Negation, Pair, Step
-
-_MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+from streamsift.physical.plan import MIRRORED, Edge, Limit, Negation, Pair, Step
 
 
 @dataclass(slots=True)
@@ -138,4 +136,4 @@ def _pair(expression: b.Expr, place: dict[int, int]) -> Pair:
     (left_variable,), (right_variable,) = variables_of(left), variables_of(right)
     if place[left_variable] < place[right_variable]:
         return Pair(place[left_variable], expression.op, left, right)
-    return Pair(place[right_variable], _MIRRORED[expression.op], right, left)
+    return Pair(place[right_variable], MIRRORED[expression.op], right, left)

@@ -23,7 +23,7 @@ from streamsift.runtime.detect import group_matches, match_rows
 from streamsift.runtime.events import Events
 from streamsift.runtime.group_measures import totals_of_groups
 from streamsift.runtime.group_values import GroupValues
-from streamsift.runtime.kernels import Int32, Int64
+from streamsift.runtime.kernels import Bool, Int32, Int64
 from streamsift.runtime.measures import Measures, measures_of
 from streamsift.runtime.operations import lay_out
 from streamsift.runtime.pairs import index_of, paint_pairs
@@ -87,6 +87,14 @@ def _shows_changes(query: BoundQuery) -> bool:
     return query.emit.name == "CHANGES"
 
 
+def _counts(clock: Clock, groups: Groups, first: Int32, last: Int32) -> Bool:
+    """Which matches, from their first places to their last, are in a group and seen by some row of the result."""
+    keep = groups.of_place[first] >= 0
+    if clock.unit_of is not None:
+        keep &= clock.shown[last] < clock.leaves(last)
+    return keep
+
+
 def _paint_matches(
     canvas: Canvas,
     plan: AggregatePlan,
@@ -102,9 +110,7 @@ def _paint_matches(
     for rows in match_rows(alternative, events, plan.detection.choices):
         places = rows if place_of_row is None else place_of_row[rows]
         first, last = places.min(axis=0), places.max(axis=0)
-        keep = groups.of_place[first] >= 0
-        if clock.unit_of is not None:
-            keep &= clock.shown[last] < clock.leaves(last)  # a tick sees it
+        keep = _counts(clock, groups, first, last)
         if not keep.all():
             places, first, last = places[:, keep], first[keep], last[keep]
         canvas.paint(enter[last], leave[first], measures.of_matches(alternative, places), np.ones(last.size, np.bool_))
@@ -126,9 +132,7 @@ def _paint_groups(
     for found in group_matches(alternative, events, plan.detection.choices):
         bound = found.events()
         first, last = bound.min(axis=0), bound.max(axis=0)
-        keep = groups.of_place[first] >= 0
-        if clock.unit_of is not None:
-            keep &= clock.shown[last] < clock.leaves(last)
+        keep = _counts(clock, groups, first, last)
         values = GroupValues(alternative.query, alternative.groups, events, found.only(keep))
         first, last = first[keep], last[keep]
         totals = totals_of_groups(measures, values, place_of_row)

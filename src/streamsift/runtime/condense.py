@@ -17,11 +17,12 @@ import numpy as np
 import pyarrow as pa
 from numba import njit
 
+from streamsift.physical.plan import MIRRORED
 from streamsift.runtime import kernels
 from streamsift.runtime.buffers import OPERATORS
 from streamsift.runtime.joins import Reach
 from streamsift.runtime.kernels import Bool, Int32, Int64
-from streamsift.runtime.levels import MIRRORED, Comparison, Condensed, Linked, Lookup, Packing
+from streamsift.runtime.levels import Comparison, Condensed, Linked, Lookup, Packing
 from streamsift.runtime.search import holds
 
 NO_OFFSETS, NO_LINKS = np.empty(0, np.int64), np.empty(0, np.int32)

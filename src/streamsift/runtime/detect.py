@@ -20,7 +20,6 @@ from streamsift.physical.plan import Alternative, DetectPlan
 from streamsift.runtime.adaptive import AdaptiveSearch
 from streamsift.runtime.buffers import Packed, pack
 from streamsift.runtime.candidates import candidates
-from streamsift.runtime.evaluate import Rows, mask
 from streamsift.runtime.events import Events
 from streamsift.runtime.group_matches import GroupMatches
 from streamsift.runtime.group_output import group_batches
@@ -29,18 +28,10 @@ from streamsift.runtime.kleene import GroupSearch
 from streamsift.runtime.nested import NestedSearch
 from streamsift.runtime.output import known_columns, match_schema, result_batches
 from streamsift.runtime.search import CURSOR_FIELDS, DONE, extend
+from streamsift.runtime.stages import Stage, passing
 
 CHUNK_MATCHES = 1 << 17
 DEFAULTS = Choices()
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """Steps [first, last] that one kernel call binds, and the predicates to apply once they are bound."""
-
-    first: int
-    last: int
-    filters: tuple[Expr, ...]
 
 
 def detect(plan: DetectPlan, events: Events) -> Iterator[pa.RecordBatch]:
@@ -183,15 +174,4 @@ class Search:
 
     def _passing(self, filters: Sequence[Expr], rows: Int32) -> Bool | None:
         """Where every filter is true of the rows that are bound; None if there is none."""
-        if not filters:
-            return None
-        step_of = {step.variable: number for number, step in enumerate(self.plan.steps)}
-        gathered: dict[tuple[int, str], pa.Array] = {}
-
-        def column(variable: int, name: str) -> pa.Array:
-            if (variable, name) not in gathered:
-                gathered[variable, name] = self.events.columns.at(name, rows[step_of[variable]])
-            return gathered[variable, name]
-
-        seen = Rows(column, rows.shape[1], self.plan.query.text)
-        return np.logical_and.reduce([mask(predicate, seen) for predicate in filters])
+        return passing(self.plan, self.events, filters, rows) if filters else None

@@ -28,7 +28,6 @@ from streamsift.runtime.kernels import UNKNOWN, Int32, Int64
 Side = tuple[int, Expr]  # a step, and what a comparison reads of its event
 Comparison = tuple[Side, str, Side]
 Lookup = tuple[tuple[Side, Side], ...]  # equalities of ONE bound step with ONE step of a part: bound side first
-MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 @dataclass(frozen=True, slots=True)

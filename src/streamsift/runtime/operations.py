@@ -149,7 +149,7 @@ def _since(
     for edge, negated in at_edge:
         order, offsets = _by_key(keys, negated)
         if edge is Edge.WINDOW_START:
-            before = last_before(events.rank, keys, starts, order, offsets)
+            before = last_within(events.rank, keys, starts, events.rank[starts] - 1, order, offsets)
             found = np.zeros(starts.size, np.int64)
             hit = before >= 0
             found[hit] = _leaving_places(alternative, events, before[hit])
@@ -174,8 +174,8 @@ def _leaving_places(alternative: Alternative, events: Events, places: Int32) -> 
 
 
 @njit(cache=True, nogil=True)
-def last_before(rank: Int32, keys: Int32, starts: Int32, negated: Int32, offsets: Int64) -> Int32:
-    """For each start the last negated place of its key with a smaller rank; -1 if there is none."""
+def last_within(values: Int32, keys: Int32, starts: Int32, limits: Int32, negated: Int32, offsets: Int64) -> Int32:
+    """For each start the last negated place of its key whose value is no greater than the start's limit; -1: none."""
     found = np.full(starts.size, -1, np.int32)
     for i in range(starts.size):
         key = keys[starts[i]]
@@ -184,27 +184,7 @@ def last_before(rank: Int32, keys: Int32, starts: Int32, negated: Int32, offsets
         low, high = offsets[key], offsets[key + 1]
         while low < high:
             middle = (low + high) // 2
-            if rank[negated[middle]] < rank[starts[i]]:
-                low = middle + 1
-            else:
-                high = middle
-        if low > offsets[key]:
-            found[i] = negated[low - 1]
-    return found
-
-
-@njit(cache=True, nogil=True)
-def last_within(position: Int32, keys: Int32, starts: Int32, limits: Int32, negated: Int32, offsets: Int64) -> Int32:
-    """For each start the last negated place of its key whose position is no greater than the start's limit."""
-    found = np.full(starts.size, -1, np.int32)
-    for i in range(starts.size):
-        key = keys[starts[i]]
-        if key < 0:
-            continue
-        low, high = offsets[key], offsets[key + 1]
-        while low < high:
-            middle = (low + high) // 2
-            if position[negated[middle]] <= limits[i]:
+            if values[negated[middle]] <= limits[i]:
                 low = middle + 1
             else:
                 high = middle

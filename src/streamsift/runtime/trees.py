@@ -13,20 +13,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import pyarrow as pa
 
 from streamsift.errors import PlanTooLargeError
-from streamsift.logical.bound import Expr
 from streamsift.logical.expressions import variables_of
 from streamsift.physical.plan import Alternative
 from streamsift.physical.shapes import Join, Leaf, Tree, steps_of, units_of
 from streamsift.runtime import joins
 from streamsift.runtime.condense import Condenser
-from streamsift.runtime.evaluate import Rows, mask
 from streamsift.runtime.events import Events
 from streamsift.runtime.joins import Block, Levels, Reach
-from streamsift.runtime.kernels import Bool, Int32, Int64, entries_from
+from streamsift.runtime.kernels import Int32, Int64, entries_from
 from streamsift.runtime.levels import Condensed, Packing, Relations
+from streamsift.runtime.stages import Stage, passing
 from streamsift.runtime.stream_limits import stream_of
 
 MOST_KEPT_ROWS = 1 << 25
@@ -42,15 +40,6 @@ class Kept:
     high: int
     starts: Int32
     members: Int32
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """Levels [first, last] that one kernel call binds, and the predicates to apply once they are bound."""
-
-    first: int
-    last: int
-    filters: tuple[Expr, ...]
 
 
 @dataclass(slots=True)
@@ -227,7 +216,9 @@ class TreeSearch:
             )
             found = out[:, :count]
             if stage.filters and count:
-                found = found[:, self._passing(stage.filters, self._places(ordered, found) if later else found)]
+                places = self._places(ordered, found) if later else found
+                rows = self.events.rows_at(places)
+                found = found[:, passing(self.alternative, self.events, stage.filters, rows)]
             if later and found.shape[1]:
                 yield from self._extended(ordered, reach, later, found)
             elif found.shape[1]:
@@ -242,20 +233,6 @@ class TreeSearch:
             for step in steps_of(unit):
                 found[step] = ordered.block.members[step, at] if row[joins.IS_BLOCK] else ordered.levels.places[at]
         return found
-
-    def _passing(self, filters: Sequence[Expr], places: Int32) -> Bool:
-        """Where every filter is true of the events that are bound."""
-        step_of = {step.variable: number for number, step in enumerate(self.alternative.steps)}
-        gathered: dict[tuple[int, str], pa.Array] = {}
-
-        def column(variable: int, name: str) -> pa.Array:
-            if (variable, name) not in gathered:
-                rows = self.events.rows_at(places[step_of[variable]])
-                gathered[variable, name] = self.events.columns.at(name, rows)
-            return gathered[variable, name]
-
-        seen = Rows(column, places.shape[1], self.alternative.query.text)
-        return np.logical_and.reduce([mask(predicate, seen) for predicate in filters])
 
 
 def _by_start(members: Int32, steps: Sequence[int]) -> Int32:
