@@ -83,7 +83,7 @@ class Events:
             return np.full(starts.size, -1, np.int32)
         if self.ticks.dtype == np.float64:
             return limits_by_float(self.ticks, starts, float(self.width))
-        return limits_by_bound(self.ticks, starts, _saturating_sum(self.ticks[starts].view(np.int64), int(self.width)))
+        return limits_by_bound(self.ticks, starts, saturating_sum(self.ticks[starts].view(np.int64), int(self.width)))
 
 
 def prepare(
@@ -281,7 +281,7 @@ def _largest_double(length: Fraction, exclusive: bool) -> float:
     return math.nextafter(nearest, -math.inf) if outside else nearest
 
 
-def _saturating_sum(values: Int64, width: int) -> Int64:
+def saturating_sum(values: Int64, width: int) -> Int64:
     """values + width, or the largest int64 where that would be more."""
     if width >= 1 << 64:
         return np.full(values.size, INT64_MAX, np.int64)

@@ -21,8 +21,8 @@ from streamsift.language.syntax import Emit
 from streamsift.logical.bound import WindowKind
 from streamsift.physical.plan import Alternative, DetectPlan, Edge
 from streamsift.runtime.detect import detect
-from streamsift.runtime.events import Events, prepare, ticks_of
-from streamsift.runtime.kernels import Bool
+from streamsift.runtime.events import Events, prepare, saturating_sum, ticks_of
+from streamsift.runtime.kernels import Bool, Ticks
 from streamsift.runtime.output import match_schema
 from streamsift.runtime.own_windows import with_own_windows
 
@@ -109,14 +109,17 @@ class DetectionEngine:
     def _is_decided(self, alternative: Alternative, events: Events, rows: pa.Table, now: int | float | None) -> Bool:
         start, end = (self._ticks(rows.column(rows.num_columns - 2 + i).combine_chunks()) for i in range(2))
         if not is_postponed(alternative):
-            when = end.astype(object)
+            when = end
         elif events.window is None or events.window.kind is WindowKind.COUNT:
             return np.full(rows.num_rows, now is None)
         else:
-            when = start.astype(object) + events.width
-        after = np.ones(rows.num_rows, np.bool_) if self._passed is None else when > self._passed
-        before = np.ones(rows.num_rows, np.bool_) if now is None else when <= now
-        return (after & before).astype(np.bool_)
+            when = later(start, events.width)
+        decided = np.ones(rows.num_rows, np.bool_)
+        if self._passed is not None:
+            decided &= when > self._passed
+        if now is not None:
+            decided &= when <= now
+        return decided
 
     def _forget(self, now: int | float) -> None:
         """Drops events that no later match, and no negation of one, can reach: those of more than two windows ago."""
@@ -125,10 +128,17 @@ class DetectionEngine:
             return
         width = prepare(self.plan.query, self._events.slice(0, 0)).width
         ticks = self._ticks(self._events.column(self.plan.query.binding.time).combine_chunks())
-        self._events = self._events.filter(pa.array((ticks.astype(object) >= now - 2 * width).astype(np.bool_)))
+        self._events = self._events.filter(pa.array(later(later(ticks, width), width) >= now))
 
-    def _ticks(self, times: pa.Array) -> np.ndarray:
+    def _ticks(self, times: pa.Array) -> Ticks:
         return ticks_of(times, self.plan.query.binding)
+
+
+def later(ticks: Ticks, width: int | float) -> Ticks:
+    """The times a window after these; as late as can be where that is later than any."""
+    if ticks.dtype == np.float64:
+        return ticks.view(np.float64) + float(width)
+    return saturating_sum(ticks.view(np.int64), int(width))
 
 
 def is_postponed(alternative: Alternative) -> bool:
