@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +20,9 @@ from streamsift.runtime.columns import UNITS_PER_SECOND, take
 from streamsift.runtime.events import Events, in_units
 from streamsift.runtime.kernels import Int32, Int64, group_entries
 from streamsift.runtime.output import time_type
+from streamsift.runtime.quotients import floor_quotients
 
 NEVER = np.iinfo(np.int64).max
-SAFE = 2**62  # sums of two smaller numbers fit 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,30 +131,14 @@ def _by_time_ticks(query: BoundQuery, events: Events) -> Clock:
     assert query.update is not None
     assert query.window is not None
     step, width = (in_units(length, events.unit) for length in (query.update.length, query.window.length))
-    own = _quotients(events.ticks, Fraction(0), step) + 1
-    last = _quotients(events.ticks, width, step) + 1
+    own = floor_quotients(events.ticks, Fraction(0), step) + 1
+    last = floor_quotients(events.ticks, width, step) + 1
     step_length, kind = query.update.length, tick_time_type(query)
 
     def times(stamps: Int64) -> pa.Array:
         return _tick_times(stamps, step_length, kind)
 
     return Clock(own, own, lambda places: last[places], times, is_ticking=True)
-
-
-def _quotients(ticks: np.ndarray, shift: Fraction, step: Fraction) -> Int64:
-    """floor((tick + shift) / step), exactly."""
-    scale = lcm(shift.denominator, step.denominator)
-    add, divisor = int(shift * scale), int(step * scale)
-    if ticks.dtype == np.float64:
-        # A double is a fraction; each distinct one is divided once.
-        distinct, where = np.unique(ticks, return_inverse=True)
-        edges = {np.inf: SAFE, -np.inf: -SAFE}
-        found = [edges[t] if t in edges else (Fraction(t) + shift) // step for t in distinct.tolist()]
-        return np.array(found, np.int64)[where]
-    largest = max(abs(int(ticks[0])), abs(int(ticks[-1]))) if ticks.size else 0
-    if largest * scale + add < SAFE and divisor < SAFE:
-        return (ticks * scale + add) // divisor
-    return ((ticks.astype(object) * scale + add) // divisor).astype(np.int64)
 
 
 def _tick_times(stamps: Int64, step: Fraction, kind: pa.DataType) -> pa.Array:

@@ -19,9 +19,7 @@ from streamsift.runtime.codes import group_codes
 from streamsift.runtime.columns import units_per_second
 from streamsift.runtime.events import TEXT_TIME, Events
 from streamsift.runtime.kernels import Int32, Int64
-
-INT64 = np.iinfo(np.int64)
-SAFE = 1 << 62
+from streamsift.runtime.quotients import floor_quotients
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +38,11 @@ def ticks_of(query: BoundQuery, events: Events) -> Ticks:
     step, width = query.update.length, query.window.length
     if query.update.kind is WindowKind.COUNT:
         return _count_ticks(query, events, int(step), int(width))
+    if events.ticks.dtype == np.float64 and not np.isfinite(events.ticks[[0, -1]] if events.ticks.size else 0.0).all():
+        raise BadInputError("UPDATE needs finite times: an infinite one lies in no window.")
     unit = _unit_length(events.unit)
-    first = _floor_quotients(events, Fraction(0), step / unit) + 1
-    return Ticks(first, _floor_quotients(events, width / unit, step / unit), step, np.empty(0, np.int32))
+    first = floor_quotients(events.ticks, Fraction(0), step / unit) + 1
+    return Ticks(first, floor_quotients(events.ticks, width / unit, step / unit), step, np.empty(0, np.int32))
 
 
 def _unit_length(unit: pa.DataType) -> Fraction:
@@ -52,42 +52,6 @@ def _unit_length(unit: pa.DataType) -> Fraction:
     if (per_second := units_per_second(unit)) is not None:
         return Fraction(1, per_second)
     return Fraction(1, 10**unit.scale) if pa.types.is_decimal(unit) else Fraction(1)
-
-
-def _floor_quotients(events: Events, shift: Fraction, step: Fraction) -> Int64:
-    """floor((time + shift) / step) for each event, exactly."""
-    ticks = events.ticks
-    if not ticks.size:
-        return np.empty(0, np.int64)
-    if ticks.dtype == np.float64:
-        return _floor_of_floats(ticks, shift, step)
-    # (time + a/b) * q/p = (time * bq + aq) / (bp)
-    factor = shift.denominator * step.denominator
-    plus, divisor = shift.numerator * step.denominator, shift.denominator * step.numerator
-    largest = max(abs(int(ticks[0])), abs(int(ticks[-1]))) * factor + abs(plus)
-    if largest < SAFE and divisor < SAFE:
-        return np.floor_divide(ticks.astype(np.int64) * factor + plus, divisor)
-    exact = [(int(time) * factor + plus) // divisor for time in ticks.tolist()]
-    return _fitting(exact)
-
-
-def _floor_of_floats(ticks: np.ndarray, shift: Fraction, step: Fraction) -> Int64:
-    """By division in doubles, but exactly wherever rounding could have passed a whole number."""
-    if not np.isfinite(ticks[[0, -1]]).all():
-        raise BadInputError("UPDATE needs finite times: an infinite one lies in no window.")
-    about = (ticks + float(shift)) / float(step)
-    slack = 1e-12 * (np.abs(about) + abs(float(shift / step)) + 1)
-    doubtful = np.floor(about - slack) != np.floor(about + slack)
-    found = np.floor(np.clip(about, -float(SAFE), float(SAFE))).astype(np.int64)
-    exact = [(Fraction(time) + shift) // step for time in ticks[doubtful].tolist()]
-    found[doubtful] = _fitting(exact)
-    return found
-
-
-def _fitting(numbers: list[int]) -> Int64:
-    if any(not INT64.min <= number <= INT64.max for number in numbers):
-        raise BadInputError("The ticks of UPDATE do not fit 64 bits: update less often.")
-    return np.array(numbers, np.int64)
 
 
 def _count_ticks(query: BoundQuery, events: Events, step: int, width: int) -> Ticks:
