@@ -17,7 +17,7 @@ from streamsift.errors import BadInputError
 from streamsift.logical.bound import TIME, BoundQuery, TimeKind, WindowKind
 from streamsift.runtime.codes import group_codes
 from streamsift.runtime.columns import units_per_second
-from streamsift.runtime.events import TEXT_TIME, Events
+from streamsift.runtime.events import TEXT_TIME, Events, in_units
 from streamsift.runtime.kernels import Int32, Int64
 from streamsift.runtime.quotients import floor_quotients
 
@@ -40,18 +40,9 @@ def ticks_of(query: BoundQuery, events: Events) -> Ticks:
         return _count_ticks(query, events, int(step), int(width))
     if events.ticks.dtype == np.float64 and not np.isfinite(events.ticks[[0, -1]] if events.ticks.size else 0.0).all():
         raise BadInputError("UPDATE needs finite times: an infinite one lies in no window.")
-    unit = _unit_length(events.unit)
-    first = floor_quotients(events.ticks, Fraction(0), step / unit) + 1
-    return Ticks(first, floor_quotients(events.ticks, width / unit, step / unit), step, np.empty(0, np.int32))
-
-
-def _unit_length(unit: pa.DataType) -> Fraction:
-    """What one unit of the events' ticks is in the units of the UPDATE clause."""
-    if pa.types.is_date32(unit):
-        return Fraction(86_400)
-    if (per_second := units_per_second(unit)) is not None:
-        return Fraction(1, per_second)
-    return Fraction(1, 10**unit.scale) if pa.types.is_decimal(unit) else Fraction(1)
+    each, reach = in_units(step, events.unit), in_units(width, events.unit)
+    first = floor_quotients(events.ticks, Fraction(0), each) + 1
+    return Ticks(first, floor_quotients(events.ticks, reach, each), step, np.empty(0, np.int32))
 
 
 def _count_ticks(query: BoundQuery, events: Events, step: int, width: int) -> Ticks:
