@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 
-import pyarrow as pa
-from hypothesis import HealthCheck, assume, given, note, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
-import streamsift as ss
+from spark_check import BINDING, check_on_spark, rows_on_spark
 from strategies import aggregations, flat_queries, queries, streams
-from streamsift.language import Script, print_script
+from streamsift.language import Script
 from supported import is_evaluated, may_be_refused
-from test_generated import DETECTION, SCHEMA, Rows, assert_same
+from test_generated import DETECTION, Rows, assert_same
 from test_generated_aggregation import DETECTED
 
 LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
@@ -32,27 +30,6 @@ def test_queries(spark: SparkSession, script: Script, rows: Rows) -> None:
 def test_kleene_queries(spark: SparkSession, script: Script, rows: Rows) -> None:
     assume(is_evaluated(script) and not may_be_refused(script))
     check_on_spark(spark, script, rows)
-
-
-# With `order` bound: rows of equal time have no order of their own on Spark.
-BINDING = {"time": "t", "type": "kind", "order": "seq"}
-
-
-def rows_on_spark(spark: SparkSession, script: Script, rows: Rows) -> Rows:
-    for place, row in enumerate(rows):
-        row["seq"] = place
-    note(print_script(script))
-    df = spark.createDataFrame(pa.Table.from_pylist(rows, SCHEMA)).repartition(2)
-    return ss.query(print_script(script)).run(df, **BINDING).toArrow().to_pylist()
-
-
-def check_on_spark(spark: SparkSession, script: Script, rows: Rows) -> None:
-    try:
-        actual = rows_on_spark(spark, script, rows)
-    except PythonException as failure:
-        assume("64 bits" not in str(failure))
-        raise
-    assert_same(script, rows, BINDING, actual)
 
 
 @settings(max_examples=500 if LARGE else 30, suppress_health_check=list(HealthCheck))

@@ -6,8 +6,8 @@ import os
 
 from hypothesis import HealthCheck, given, settings
 from pyspark.sql import SparkSession
-from test_generated_on_spark import check_on_spark
 
+from spark_check import check_on_spark
 from strategies import queries, streams
 from streamsift.language import Script
 from test_generated import Rows
