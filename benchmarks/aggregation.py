@@ -189,7 +189,7 @@ def layout_of(table: pa.Table, text: str) -> Layout:
 def kernel(layout: Layout, name: str, rounds: int) -> tuple[float, np.ndarray]:
     """The best time of a kernel, and the counts it writes."""
     room = int((layout.operations.seal != NO_SEAL).sum())
-    out = Counts(np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.bool_), np.empty(room, np.int64))
+    out = Counts.room(room)
     run = counters.multiply_windows if name == "two-stack" else counters.mark_starts
     written = run(layout.operations, layout.levels, False, out)
     taken = seconds(lambda: run(layout.operations, layout.levels, False, out), rounds)
