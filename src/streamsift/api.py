@@ -71,7 +71,12 @@ class Query:
                 "a streaming DataFrame cannot be run yet", hint="run the query on a batch DataFrame."
             )
         check_policy(bad_rows)
-        plan = self._plan(spark.arrow_schema(df), time, type, order, choices, **spark.session_settings(df)).plan
+        schema, settings = spark.arrow_schema(df), spark.session_settings(df)
+        plan = self.plan(schema, time, type, order, choices, **settings)
+        if spark.is_sliced(plan):
+            by_slice = Query(builder.with_group(self._located, spark.SLICE_FIELD.name))
+            sliced = by_slice.plan(schema.append(spark.SLICE_FIELD), time, type, order, choices, **settings)
+            return spark.run_sliced(df, plan, sliced, bad_rows=bad_rows, observation=observation)
         return spark.run_batch(df, plan, bad_rows=bad_rows, observation=observation)
 
     def run_local(
