@@ -41,9 +41,8 @@ def run_many(
     if is_spark(data):
         from streamsift import spark
 
-        plan = _shared(
-            queries, spark.arrow_schema(data), time, type, order, share, choices, **spark.session_settings(data)
-        )
+        settings, schema = spark.session_settings(data.sparkSession), spark.arrow_schema(data.schema)
+        plan = _shared(queries, schema, time, type, order, share, choices, **settings)
         return spark.run_batch_many(data, plan, bad_rows=bad_rows)
     from streamsift import runtime
 
@@ -73,7 +72,7 @@ def explain_many(
     if is_spark(data):
         from streamsift import spark
 
-        settings, schema = spark.session_settings(data), spark.arrow_schema(data)
+        settings, schema = spark.session_settings(data.sparkSession), spark.arrow_schema(data.schema)
     else:
         schema = data if isinstance(data, pa.Schema) else as_table(data).schema
     return "\n".join(describe_sharing(_shared(queries, schema, time, type, order, share, choices, **settings)))

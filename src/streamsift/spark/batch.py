@@ -57,8 +57,8 @@ def run_batch(df: DataFrame, plan: Plan, *, bad_rows: str, observation: Observat
         shuffled = shuffled_by(kept, keys, plan.query).drop(BAD)
     # By position: mapInArrow cannot name columns with dots or backticks.
     numbered = shuffled.toDF(*(f"c{i}" for i in range(len(shuffled.columns))))
-    found = numbered.mapInArrow(find, result_schema(df, plan.query, ties=ties))
-    return merged(found, plan, result_schema(df, plan.query)) if isinstance(plan, RankPlan) and ties else found
+    found = numbered.mapInArrow(find, result_schema(df.schema, plan.query, ties=ties))
+    return merged(found, plan, result_schema(df.schema, plan.query)) if isinstance(plan, RankPlan) and ties else found
 
 
 def _say_nothing(_: BadRows) -> None:
