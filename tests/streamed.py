@@ -1,4 +1,4 @@
-"""A plan and events in, the rows that its engine gives when they come bit by bit out: cut, disordered, saved at random."""
+"""A plan and events in, the rows of its engine as they come bit by bit out: cut, disordered and saved at random."""
 
 from __future__ import annotations
 

@@ -111,9 +111,7 @@ def check_stream(plan: Plan) -> None:
     """Raises what makes a query meaningless, or not evaluated, on a stream."""
     query = plan.query
     if isinstance(plan, DetectPlan) and query.window is None:
-        hint = (
-            "a match could begin with any event of the past: say how far apart its events may be, as in WITHIN 1 hour."
-        )
+        hint = "a match could begin with any event of the past: say how long one may take, as in WITHIN 1 hour."
         raise QueryError("detection on a stream needs WITHIN", query.text, query.pattern.span, hint)
     if isinstance(plan, RankPlan) and query.update is None:
         hint = "a stream has no end at which the best of all could be told: UPDATE 1 min ranks at every full minute."
@@ -121,7 +119,7 @@ def check_stream(plan: Plan) -> None:
     _refuse_mixed_windows(query)
     if isinstance(plan, AggregatePlan | RankPlan) and is_awaited(plan):
         if query.window is None:
-            hint = "a later event could always join a group that nothing follows: say how long it may grow, as in WITHIN 1 hour."
+            hint = "any later event could join a group that nothing follows: say how long, as in WITHIN 1 hour."
             raise QueryError("a trailing group on a stream needs WITHIN", query.text, query.pattern.span, hint)
         _refuse_open_keys(query)
 

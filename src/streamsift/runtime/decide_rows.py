@@ -55,11 +55,11 @@ class Rows:
     # --- which rows ---
     def _numbers(self, passing: Passing) -> tuple[int | None, int | None]:
         """The last ticks that were decided before, and that are decided now."""
-        delays = self.retention.delay
-        low, high = (
-            None if m is None else last_tick(self.plan.query, m, *delays) for m in (passing.passed, passing.now)
-        )
-        return low, high
+
+        def number(moment: Tick | None) -> int | None:
+            return None if moment is None else last_tick(self.plan.query, moment, *self.retention.delay)
+
+        return number(passing.passed), number(passing.now)
 
     def _no_tick_passes(self, passing: Passing) -> bool:
         if not self._ticks_by_time:

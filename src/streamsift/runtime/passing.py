@@ -90,7 +90,7 @@ def is_real(query: BoundQuery) -> bool:
     return bool(pa.types.is_floating(unit_of(query)))
 
 
-# --- the ticks of UPDATE -----------------------------------------------------------------------------------------------
+# --- the ticks of UPDATE --------------------------------------------------------------------------------------------
 
 
 def last_tick(query: BoundQuery, now: Tick, *delays: Tick) -> int:

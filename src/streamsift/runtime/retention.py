@@ -75,7 +75,7 @@ def retention_of(plan: Plan, *, of_rows: bool) -> Retention:
     width = width_of(query, statement[0])
     inner = tuple(width_of(query, window) for window, _ in own)
     delay = (width, *inner) if is_late else ()
-    # A match reaches back from its end, or forward from its start, by a window; a negation at its lower edge by one more.
+    # A match reaches back from its end, or on from its start, by a window; a negation at its lower edge by one more.
     lookback = (width,) * ((of_rows or not is_late) + (back and (of_rows or is_late))) + inner
     return Retention((*delay, *lookback), 0, (), delay)
 

@@ -12,7 +12,7 @@ class Tail:
     """A NumPy column. Room is doubled when it is used up, so a value is copied about once."""
 
     def __init__(self, dtype: type) -> None:
-        self._room = np.empty(1024, dtype)
+        self._room: np.ndarray = np.empty(1024, dtype)
         self._start, self._stop = 0, 0
 
     @property
