@@ -78,13 +78,13 @@ def _is_needed(key: str, plan: Plan) -> bool:
 def shuffled_by(events: DataFrame, keys: tuple[str, ...], query: b.BoundQuery) -> DataFrame:
     """All rows of a key in one partition; without keys, all rows."""
     return (
-        events.repartition(*(F.when(~F.col(BAD), _normal(key, query)) for key in keys))
+        events.repartition(*(F.when(~F.col(BAD), normal_key(key, query)) for key in keys))
         if keys
         else events.repartition(1)
     )
 
 
-def _normal(key: str, query: b.BoundQuery) -> SparkColumn:
+def normal_key(key: str, query: b.BoundQuery) -> SparkColumn:
     """The key such that equal values hash alike: -0.0 is 0.0."""
     is_float = pa.types.is_floating(query.schema.field(key).type)
     return column(key) + F.lit(0.0) if is_float else column(key)
