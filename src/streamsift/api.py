@@ -77,7 +77,7 @@ class Query:
         if df.isStreaming:
             _check_streaming(observation)
             return spark.run_stream(df, plan, lateness=lateness, bad_rows=bad_rows)
-        _check_batch(lateness)
+        check_batch(lateness)
         return spark.run_batch(df, plan, bad_rows=bad_rows, observation=observation)
 
     def run_local(
@@ -122,7 +122,8 @@ class Query:
             from streamsift import spark
 
             stages = self._plan(spark.arrow_schema(data), time, type, order, choices, **spark.session_settings(data))
-            return stages.explain(spark.placement(stages.plan))
+            where = spark.stream_placement(data, stages.plan) if data.isStreaming else spark.placement(stages.plan)
+            return stages.explain(where)
         schema = data if isinstance(data, pa.Schema) else as_table(data).schema
         return self._plan(schema, time, type, order, choices).explain()
 
@@ -317,9 +318,9 @@ def _check_streaming(observation: Observation | None) -> None:
         raise QueryError("observation= on a stream", hint="a stream's counts are in its progress: see ss.metrics().")
 
 
-def _check_batch(lateness: str | float | None) -> None:
+def check_batch(lateness: str | float | None) -> None:
     if lateness is not None:
-        raise QueryError("lateness= on a batch DataFrame", hint="no row of it is late: leave it out.")
+        raise QueryError("lateness= on a batch", hint="no row of it is late: leave it out.")
 
 
 def check_policy(bad_rows: str) -> None:

@@ -95,12 +95,8 @@ def placement(plan: Plan) -> list[str]:
     keys = shuffle_keys(plan)
     if keys:
         lines = [f"Spark: shuffled by {', '.join(keys)}, one Python call per partition"]
-    elif isinstance(plan, AggregatePlan):
-        lines = [f"Spark: one task: {_why_one_task(plan.query)}"]
-    elif plan.keys:
-        lines = ["Spark: one task: a count window counts the rows of all keys; PARTITION BY would count per key"]
     else:
-        lines = ["Spark: one task: no column is shared by all variables"]
+        lines = [f"Spark: one task: {why_one_task(plan)}"]
     if isinstance(plan, RankPlan) and needs_merge(plan, keys):
         lines.append("each partition ranks its own matches; the best of all partitions are merged in the JVM")
     if plan.query.binding.time_kind is b.TimeKind.TEXT:
@@ -132,7 +128,12 @@ def _aggregate_keys(query: b.BoundQuery) -> tuple[str, ...]:
     return query.group_by
 
 
-def _why_one_task(query: b.BoundQuery) -> str:
+def why_one_task(plan: Plan) -> str:
+    """Why a plan without keys to shuffle by has none."""
+    query = plan.query
+    if not isinstance(plan, AggregatePlan):
+        counted = "a count window counts the rows of all keys; PARTITION BY would count per key"
+        return counted if plan.keys else "no column is shared by all variables"
     if query.emit is Emit.CHANGES:
         return "with EMIT CHANGES an event of any group can show that another changed"
     if query.window is not None and query.window.kind is b.WindowKind.COUNT:

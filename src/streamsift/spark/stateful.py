@@ -12,18 +12,20 @@ that brings it, whichever bucket it falls into and whenever that was used last.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
+import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
+from streamsift.logical.bound import Binding
 from streamsift.physical import Plan
-from streamsift.runtime.engine import Engine, engine_for, load_engine
+from streamsift.runtime.engine import ManyEngine
 from streamsift.runtime.events import bad_rows_error
 from streamsift.spark.event_time import EventTime
 from streamsift.spark.identity import check_same
@@ -52,7 +54,7 @@ CHUNK = _fields(chunk=BinaryType())
 class Held:
     """An engine, and what the state says beside it."""
 
-    engine: Engine
+    engine: ManyEngine
     token: str  # "": no state has been written yet
     timer: int | None
     rows: int = 0
@@ -65,9 +67,13 @@ _ENGINES: OrderedDict[tuple[str, int], Held] = OrderedDict()  # of this worker, 
 class BucketProcessor(StatefulProcessor):
     """The engine of each bucket of keys, called by Spark once per micro-batch with its messages, and by its timers."""
 
-    def __init__(self, plan: Plan, time: EventTime, about: str, bad_rows: str) -> None:
-        self.plan, self.time, self.about, self.bad_rows = plan, time, about, bad_rows
+    def __init__(self, plans: Mapping[str, Plan], time: EventTime, about: str, bad_rows: str) -> None:
+        self.plans, self.time, self.about, self.bad_rows = plans, time, about, bad_rows
         self.run = uuid4().hex
+
+    @property
+    def binding(self) -> Binding:
+        return next(iter(self.plans.values())).query.binding
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
@@ -87,7 +93,7 @@ class BucketProcessor(StatefulProcessor):
         if bad:
             found = bad_rows_in(bad)
             if self.bad_rows == "fail":
-                raise bad_rows_error(found, self.plan.query.binding)
+                raise bad_rows_error(found, self.binding)
             dropped = found.count
         yield from self._step(key[0], events, timerValues.getCurrentWatermarkInMs(), dropped, None)
 
@@ -104,7 +110,7 @@ class BucketProcessor(StatefulProcessor):
         held = self._held(bucket)
         engine, late = held.engine, held.engine.late
         passed = self.time.passed(watermark)
-        decided = None if passed is None else engine.advance(passed)
+        decided = {} if passed is None else engine.advance(passed)
         for message in messages:
             engine.push(table_of(message))
         rows, size = engine.rows(), engine.size()
@@ -112,7 +118,6 @@ class BucketProcessor(StatefulProcessor):
         if held.token or rows or messages:
             self._write(held, watermark, expired)
         _keep((self.run, bucket), held)
-        found = [] if decided is None else list(_results(decided))
         counts = {
             "late": engine.late - late,
             "bad_rows": bad_rows,
@@ -123,7 +128,8 @@ class BucketProcessor(StatefulProcessor):
             "buckets": 1,
         }
         yield _row(**counts)
-        yield from found
+        for name, rows_of_query in decided.items():
+            yield from _results(name, rows_of_query)
 
     def _held(self, bucket: int) -> Held:
         """The engine of a bucket as the state has it: the one in memory if it is that, else read."""
@@ -131,13 +137,14 @@ class BucketProcessor(StatefulProcessor):
         saved = self._head.get()
         if held is not None and held.token == ("" if saved is None else saved[0]):
             return held
+        engine = ManyEngine(self.plans)
         if saved is None:
-            return Held(engine_for(self.plan), "", None)
+            return Held(engine, "", None)
         about = self._about.get()
         check_same("{}" if about is None else about[0], self.about)
         token, timer, rows, size, head = saved
-        chunks = ((key[0], value[0]) for key, value in self._chunks.iterator())
-        return Held(load_engine(self.plan, bytes(head), _as_bytes(chunks)), token, timer, rows, size)
+        engine.load(bytes(head), ((key[0], bytes(value[0])) for key, value in self._chunks.iterator()))
+        return Held(engine, token, timer, rows, size)
 
     def _write(self, held: Held, watermark: int, expired: int | None) -> None:
         if not held.token:
@@ -159,10 +166,6 @@ class BucketProcessor(StatefulProcessor):
         self._head.update((held.token, held.timer, held.rows, held.bytes, changes.head))
 
 
-def _as_bytes(chunks: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, bytes]]:
-    return ((number, bytes(chunk)) for number, chunk in chunks)
-
-
 def _keep(key: tuple[str, int], held: Held) -> None:
     """Keeps an engine in memory, and lets go of those that were not used for longest where there are too many."""
     _ENGINES[key] = held
@@ -171,10 +174,10 @@ def _keep(key: tuple[str, int], held: Held) -> None:
         total -= _ENGINES.popitem(last=False)[1].bytes
 
 
-def _results(decided: Any) -> Iterator[Row]:
+def _results(name: str, decided: pa.Table) -> Iterator[Row]:
     for start in range(0, decided.num_rows, ROWS_PER_RESULT):
         part = decided.slice(start, ROWS_PER_RESULT)
-        yield _row(message=message_of(part), matches=part.num_rows)
+        yield _row(query=name, message=message_of(part), matches=part.num_rows)
 
 
 _ZERO = {name.split()[0]: 0 for name in RESULTS.split(", ")} | {"query": None, "message": None}
