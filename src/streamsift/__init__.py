@@ -10,7 +10,7 @@ from streamsift.errors import (
     StreamsiftError,
     UnsupportedQuery,
 )
-from streamsift.many import explain_many, run_many
+from streamsift.many import explain_many, metrics, run_many
 
 __version__ = "0.1.0"
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "any_of",
     "event",
     "explain_many",
+    "metrics",
     "query",
     "register",
     "run_many",

@@ -52,7 +52,7 @@ def run_batch(df: DataFrame, plan: Plan, *, bad_rows: str, observation: Observat
         events = events.observe(observation, F.count(F.lit(1)).alias("rows"), F.count_if(BAD).alias("bad_rows"))
     kept = _pruned(events, plan)
     if isinstance(cut, Slices):
-        shuffled = sliced(kept, plan.query, cut, [_normal(key, plan.query) for key in keys], BAD).drop(BAD)
+        shuffled = sliced(kept, plan.query, cut, [normal_key(key, plan.query) for key in keys], BAD).drop(BAD)
     else:
         shuffled = shuffled_by(kept, keys, plan.query).drop(BAD)
     # By position: mapInArrow cannot name columns with dots or backticks.
@@ -89,13 +89,13 @@ def _is_needed(key: str, plan: Plan) -> bool:
 def shuffled_by(events: DataFrame, keys: tuple[str, ...], query: b.BoundQuery) -> DataFrame:
     """All rows of a key in one partition; without keys, all rows."""
     return (
-        events.repartition(*(F.when(~F.col(BAD), _normal(key, query)) for key in keys))
+        events.repartition(*(F.when(~F.col(BAD), normal_key(key, query)) for key in keys))
         if keys
         else events.repartition(1)
     )
 
 
-def _normal(key: str, query: b.BoundQuery) -> SparkColumn:
+def normal_key(key: str, query: b.BoundQuery) -> SparkColumn:
     """The key such that equal values hash alike: -0.0 is 0.0."""
     is_float = pa.types.is_floating(query.schema.field(key).type)
     return column(key) + F.lit(0.0) if is_float else column(key)
@@ -117,12 +117,8 @@ def placement(plan: Plan) -> list[str]:
         lines = list(describe_slices(cut, plan.query, keys))
     elif keys:
         lines = [f"Spark: shuffled by {', '.join(keys)}, one Python call per partition"]
-    elif isinstance(plan, AggregatePlan):
-        lines = [f"Spark: one task: {_why_one_task(plan.query)}"]
-    elif plan.keys:
-        lines = ["Spark: one task: a count window counts the rows of all keys; PARTITION BY would count per key"]
     else:
-        lines = [f"Spark: one task: no column is shared by all variables, and {cut}"]
+        lines = [f"Spark: one task: {why_one_task(plan)}{'' if plan.keys else f', and {cut}'}"]
     if isinstance(plan, RankPlan) and needs_merge(plan, keys):
         lines.append("each partition ranks its own matches; the best of all partitions are merged in the JVM")
     if plan.query.binding.time_kind is b.TimeKind.TEXT:
@@ -154,7 +150,12 @@ def _aggregate_keys(query: b.BoundQuery) -> tuple[str, ...]:
     return query.group_by
 
 
-def _why_one_task(query: b.BoundQuery) -> str:
+def why_one_task(plan: Plan) -> str:
+    """Why a plan without keys to shuffle by has none."""
+    query = plan.query
+    if not isinstance(plan, AggregatePlan):
+        counted = "a count window counts the rows of all keys; PARTITION BY would count per key"
+        return counted if plan.keys else "no column is shared by all variables"
     if query.emit is Emit.CHANGES:
         return "with EMIT CHANGES an event of any group can show that another changed"
     if query.window is not None and query.window.kind is b.WindowKind.COUNT:
