@@ -42,7 +42,7 @@ def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(adaptive, name, value)
     monkeypatch.setattr(adaptive, "MARGIN", 1.0)
     # Condensing costs little, so that some parts of these short streams are condensed and others are not.
-    for name in ("CONDENSE_EVENT_NS", "CONDENSE_ENTRY_NS", "CONDENSE_ALIKE"):
+    for name in ("CONDENSE_PART_NS", "CONDENSE_EVENT_NS", "CONDENSE_LEFT_NS", "CONDENSE_ALIKE"):
         monkeypatch.setattr(adaptive, name, 0.1)
 
 
