@@ -18,6 +18,7 @@ from streamsift.api import Query, query
 from streamsift.errors import QueryError, SetupError, StreamsiftError
 from streamsift.jobs import Columns, LocalJob, SparkJob
 from streamsift.physical.choices import Cache, Condense, CountBy, PlanShape, RankBy
+from streamsift.physical.sharing import Share
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help="Find patterns in event streams."
@@ -80,6 +81,9 @@ CacheOption = Annotated[
     Cache, typer.Option("--cache", help="Keep answers of inner sub-patterns: where it pays, always, or never.")
 ]
 StrategyOption = Annotated[CountBy, typer.Option("--strategy", help="How AGG counts: the cheapest way, or this one.")]
+ShareOption = Annotated[
+    Share, typer.Option("--share", help="Count several queries together: where it pays, wherever possible, or never.")
+]
 Master = Annotated[
     str | None, typer.Option("--master", help="A Spark master URL; all cores of this machine if not given.")
 ]
@@ -132,6 +136,7 @@ def run(
     cache: CacheOption = Cache.AUTO,
     strategy: StrategyOption = CountBy.AUTO,
     rank: RankOption = RankBy.AUTO,
+    share: ShareOption = Share.AUTO,
     input_format: GivenFormat = None,
     engine: EngineOption = Engine.SPARK,
     master: Master = None,
@@ -139,7 +144,7 @@ def run(
     """Run a query on files and show or write its result. Several queries share one pass; --output is a directory."""
     queries = _read_queries(query_files)
     parsed = next(iter(queries.values()))
-    chosen = _output_format(output, format) if len(queries) == 1 else OutputFormat.TABLE
+    chosen = _output_format(output, format) if len(queries) == 1 else _format_of_many(output, format)
     if output is not None and output.exists():
         raise SetupError(f"{output} is there already; remove it or choose another name")
     if output is not None and not output.parent.is_dir():
@@ -148,7 +153,7 @@ def run(
     job = _job(engine, parsed, input, input_format, columns, master)
     with job:
         if len(queries) > 1:
-            _show_many(job.many(queries), output, format, limit)
+            _show_many(job.many(queries, share.value), output, chosen, limit)
         elif output is not None:
             job.write(output, chosen.value)
             stderr.print(f"wrote {output}", highlight=False)
@@ -170,6 +175,7 @@ def explain(
     cache: CacheOption = Cache.AUTO,
     strategy: StrategyOption = CountBy.AUTO,
     rank: RankOption = RankBy.AUTO,
+    share: ShareOption = Share.AUTO,
     input_format: GivenFormat = None,
     engine: EngineOption = Engine.SPARK,
     master: Master = None,
@@ -179,7 +185,7 @@ def explain(
     parsed = next(iter(queries.values()))
     columns = Columns(time, type, order, "fail", _choices(plan, condense, cache, strategy, rank))
     with _job(engine, parsed, input, input_format, columns, master) as job:
-        print(job.explain() if len(queries) == 1 else job.explain_many(queries))
+        print(job.explain() if len(queries) == 1 else job.explain_many(queries, share.value))
 
 
 @app.command()
@@ -280,13 +286,10 @@ def _read_queries(sources: list[str]) -> dict[str, Query]:
 
 
 def _show_many(
-    jobs: Mapping[str, LocalJob] | Mapping[str, SparkJob], output: Path | None, format: OutputFormat | None, limit: int
+    jobs: Mapping[str, LocalJob] | Mapping[str, SparkJob], output: Path | None, chosen: OutputFormat, limit: int
 ) -> None:
     """Tables one after the other, or a file for each query in a directory."""
-    if output is None and format not in (None, OutputFormat.TABLE):
-        raise SetupError("the results of several queries go to files: add --output DIRECTORY")
     if output is not None:
-        chosen = format or OutputFormat.JSON
         output.mkdir()
         for name, job in jobs.items():
             job.write(output / f"{name}.{chosen.value}", chosen.value)
@@ -295,6 +298,15 @@ def _show_many(
     for name, job in jobs.items():
         print(name, flush=True)
         job.show(limit)
+
+
+def _format_of_many(output: Path | None, given: OutputFormat | None) -> OutputFormat:
+    """Files are JSON lines unless another format is asked for: a directory's name tells none."""
+    if output is None:
+        if given not in (None, OutputFormat.TABLE):
+            raise SetupError("the results of several queries go to files: add --output DIRECTORY")
+        return OutputFormat.TABLE
+    return OutputFormat.JSON if given is None else _output_format(output, given)
 
 
 def _output_format(output: Path | None, given: OutputFormat | None) -> OutputFormat:
