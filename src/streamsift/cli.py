@@ -17,7 +17,7 @@ from rich.text import Text
 from streamsift.api import Query, query
 from streamsift.errors import QueryError, SetupError, StreamsiftError
 from streamsift.jobs import Columns, LocalJob, SparkJob
-from streamsift.physical.choices import Cache, Condense, CountBy, PlanShape, RankBy
+from streamsift.physical.choices import Cache, Condense, CountBy, PlanShape, RankBy, Schedule
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help="Find patterns in event streams."
@@ -86,6 +86,7 @@ Master = Annotated[
 
 
 RankOption = Annotated[RankBy, typer.Option("--rank", help="How PREF finds the best: the first that can, or this way.")]
+ScheduleOption = Annotated[Schedule, typer.Option("--schedule", help="Which part a merge of PREF reads next.")]
 
 
 def _version(wanted: bool) -> None:
@@ -105,8 +106,7 @@ def options(
     """What stands before a command."""
 
 
-def _choices(plan: PlanShape, condense: Condense, cache: Cache, strategy: CountBy, rank: RankBy) -> dict[str, Any]:
-    chosen = {"plan": plan, "condense": condense, "cache": cache, "strategy": strategy, "rank": rank}
+def _choices(**chosen: StrEnum) -> dict[str, Any]:
     return {name: choice.value for name, choice in chosen.items()}
 
 
@@ -132,6 +132,7 @@ def run(
     cache: CacheOption = Cache.AUTO,
     strategy: StrategyOption = CountBy.AUTO,
     rank: RankOption = RankBy.AUTO,
+    schedule: ScheduleOption = Schedule.WABS,
     input_format: GivenFormat = None,
     engine: EngineOption = Engine.SPARK,
     master: Master = None,
@@ -144,7 +145,7 @@ def run(
         raise SetupError(f"{output} is there already; remove it or choose another name")
     if output is not None and not output.parent.is_dir():
         raise SetupError(f"no such directory: {output.parent}")
-    columns = Columns(time, type, order, bad_rows.value, _choices(plan, condense, cache, strategy, rank))
+    columns = Columns(time, type, order, bad_rows.value, _choices(plan=plan, condense=condense, cache=cache, strategy=strategy, rank=rank, schedule=schedule))
     job = _job(engine, parsed, input, input_format, columns, master)
     with job:
         if len(queries) > 1:
@@ -170,6 +171,7 @@ def explain(
     cache: CacheOption = Cache.AUTO,
     strategy: StrategyOption = CountBy.AUTO,
     rank: RankOption = RankBy.AUTO,
+    schedule: ScheduleOption = Schedule.WABS,
     input_format: GivenFormat = None,
     engine: EngineOption = Engine.SPARK,
     master: Master = None,
@@ -177,7 +179,7 @@ def explain(
     """Show what would run, stage by stage, and why; of several queries, what they share. Reads only the schema."""
     queries = _read_queries(query_files)
     parsed = next(iter(queries.values()))
-    columns = Columns(time, type, order, "fail", _choices(plan, condense, cache, strategy, rank))
+    columns = Columns(time, type, order, "fail", _choices(plan=plan, condense=condense, cache=cache, strategy=strategy, rank=rank, schedule=schedule))
     with _job(engine, parsed, input, input_format, columns, master) as job:
         print(job.explain() if len(queries) == 1 else job.explain_many(queries))
 

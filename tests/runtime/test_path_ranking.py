@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -43,6 +45,35 @@ QUERIES = [
     "A a; B b; C c PREF MAX[SQRT(a.x^2 + b.x^2 + c.x^2)] WITHIN 30 UPDATE 10 RETURN 5",
     "A a & B b & C c PREF MAX[LEAST(a.x, b.x)] AND MAX[c.x - a.x] WITHIN 20 UPDATE 10 RETURN 5",
 ]
+
+
+MERGED = [
+    "A a; B b; C c PREF MAX[a.x + c.x] AND MAX[b.x] WITHIN 60 UPDATE 10 RETURN 5",
+    "A a & (B b; C c) WHERE a.id = b.id PREF MAX[a.x] AND MIN[c.t - b.t] MERGE MAX WITHIN 40 RETURN 5",
+    TWO_DEFINITIONS,
+    "SEQ S1 = A a; B b WHERE [id] PREF MAX[exp = a.x + b.x] AND MIN[span = b.t - a.t]\n"
+    "SEQ S2 = C c; D d WHERE [id] PREF MAX[exp = c.x + d.x]\n"
+    "PATTERN S1 & S2 WHERE S1.a.id = S2.c.id PREF MAX[S1.exp + S2.exp] AND MIN[S1.span] WITHIN 60 UPDATE 20 RETURN 4",
+    "SEQ S1 = A a; B b PREF MAX[a.x + b.x]\nSEQ S2 = C c PREF MIN[c.x]\nSEQ S3 = D d PREF MAX[d.x]\n"
+    "PATTERN (S1 & S2); S3 WHERE S1.a.id = S2.c.id AND S2.c.id = S3.d.id WITHIN 40 UPDATE 8 RETURN 6",
+    "SEQ S1 = A a; B b PREF MAX[a.x + b.x]\nSEQ S2 = C c; D d PREF MAX[SQRT(c.x^2 + d.x^2)]\n"
+    "PATTERN S1; S2 PREF MAX[S1.a.x + S1.b.x] AND MAX[SQRT(S2.c.x^2 + S2.d.x^2)] MERGE AVG WITHIN 50 UPDATE 25 RETURN 3",
+]
+
+
+@pytest.mark.parametrize("query", MERGED)
+@pytest.mark.parametrize("values", ["whole", "cents", "real"])
+@pytest.mark.parametrize("strategy", ["nra", "ta"])
+@pytest.mark.parametrize("schedule", ["wabs", "round-robin", "gradient", "statistics"])
+def test_merges_agree(query: str, values: str, strategy: Any, schedule: Any) -> None:
+    table = events(300, values)
+    wanted = ss.query(query).run_local(table, time="t", type="kind", rank="enumerate")
+    found = ss.query(query).run_local(table, time="t", type="kind", rank=strategy, schedule=schedule)
+    assert f"read by {schedule}" in ss.query(query).explain(
+        table, time="t", type="kind", rank=strategy, schedule=schedule
+    )
+    assert wanted.num_rows > 0
+    assert found.equals(wanted)
 
 
 @pytest.mark.parametrize("query", QUERIES)

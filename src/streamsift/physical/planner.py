@@ -36,7 +36,7 @@ def plan(query: b.BoundQuery, choices: Choices = DEFAULTS) -> Plan:
     if choices.strategy is not CountBy.AUTO:
         hint = "only a query with AGG has a choice of strategies."
         raise QueryError(f'strategy="{choices.strategy.value}"', hint=hint)
-    return ranking(found, choices.rank) if query.ranking else found
+    return ranking(found) if query.ranking else found
 
 
 def detection(query: b.BoundQuery, choices: Choices) -> DetectPlan:

@@ -28,6 +28,7 @@ from streamsift.runtime.ticks import Ticks
 
 SLACK = 6  # times the error of one sum: two sums, two scores and the bound between them
 CHUNK_BUCKETS = 1 << 14
+EMPTY, TOO_LARGE = "empty", "too large"  # no graph: a step has no event, or weights that do not add up
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,6 @@ class Paths:
 
     places: Int32
     tick: Int64
-    error: float = 0.0  # by which sums may differ from scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,8 @@ class Entries:
     offsets: Int64  # [steps, groups + 1]
     place: Int32
     weight: Float64
-    error: float
+    error: float  # by which sums may differ from scores, in units
+    unit: float  # of weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,30 +62,52 @@ class Windows:
     root_first: Int32  # the entry that paths begin with, -1 for any
 
 
-def path_candidates(
-    plan: PathPlan, events: Events, ticks: Ticks | None, group_by: Int32, limit: int, wanted: Int64 | None = None
-) -> Paths | None:
-    """`group_by` [places] are the GROUP BY codes, or empty; `wanted` the ticks, if not all are."""
+@dataclass(frozen=True, slots=True)
+class Strata:
+    """The graph of all windows, and where paths are looked for in it. A root is of the window `windows.root_window`."""
+
+    graph: Graph
+    roots: Roots
+    windows: Windows
+    entries: Entries
+    bounds_only: bool  # whether the best sum of a root may be no match's
+
+
+def strata(plan: PathPlan, events: Events, ticks: Ticks | None) -> Strata | str:
+    """The graph of a plan; EMPTY or TOO_LARGE where there is none."""
     entries = _entries(plan, events)
     if not np.isfinite(entries.error) or not np.isfinite(entries.weight).all():
-        return None
+        return TOO_LARGE
     if (entries.offsets[:, 0] == entries.offsets[:, -1]).any():
-        return Paths(np.empty((entries.offsets.shape[0], 0), np.int32), np.empty(0, np.int64), 0.0)
-    windows = _windows(events, ticks, entries, wanted)
+        return EMPTY
+    windows = _windows(events, ticks, entries)
     cut, front, back = cut_windows(windows.low, windows.high, events.rank.size)
     places = entries.place
     graph = build_graph(entries.offsets, places, events.rank[places], entries.weight, front[places], back[places])
     pairs, coded = _coded(plan, events, entries)
     of = windows.root_window
     roots = Roots(windows.root_group, windows.low[of], cut[of], windows.high[of], windows.root_first, pairs, coded)
-    group = group_by[places[entries.offsets[0, roots.group]]] if group_by.size else np.zeros(of.size, np.int32)
+    return Strata(graph, roots, windows, entries, bool(pairs.size) or _cut_in_ties(cut, events))
+
+
+def path_candidates(plan: PathPlan, events: Events, ticks: Ticks | None, group_by: Int32, limit: int) -> Paths | None:
+    """`group_by` [places] are the GROUP BY codes, or empty."""
+    found = strata(plan, events, ticks)
+    if isinstance(found, str):
+        none = np.empty((len(plan.alternative.steps), 0), np.int32)
+        return Paths(none, np.empty(0, np.int64)) if found == EMPTY else None
+    entries, windows, roots = found.entries, found.windows, found.roots
+    of = windows.root_window
+    group = np.zeros(of.size, np.int32)
+    if group_by.size:
+        group = group_by[entries.place[entries.offsets[0, roots.group]]]
     # Where comparisons may fail, the best sum of a root is only a bound of its matches: no root can be left out.
-    bounds_only = bool(pairs.size) or _cut_in_ties(cut, events)
+    enough = of.size + 1 if found.bounds_only else limit
     slack = SLACK * entries.error
     bucket = group.astype(np.int64) * windows.low.size + (of if ticks is not None else 0)
-    order, starts = _chosen(root_sums(graph, roots), bucket, of.size + 1 if bounds_only else limit, slack)
+    order, starts = _chosen(root_sums(found.graph, roots), bucket, enough, slack)
     rule = Rule(limit, slack, _order_matters(events), MOST_PATHS)
-    return _found(graph, _at(roots, order), starts, windows.tick[of[order]], rule, entries.error)
+    return _found(found.graph, roots_at(roots, order), starts, windows.tick[of[order]], rule)
 
 
 # --- entries -----------------------------------------------------------------------------------------------------
@@ -108,7 +131,7 @@ def _entries(plan: PathPlan, events: Events) -> Entries:
         base += order.size
     weight = [part[kept][order] for part, kept, order in zip(weights.steps, keep, ordered, strict=True)]
     place = [part[order] for part, order in zip(places, ordered, strict=True)]
-    return Entries(np.stack(offsets), np.concatenate(place), np.concatenate(weight), weights.error)
+    return Entries(np.stack(offsets), np.concatenate(place), np.concatenate(weight), weights.error, weights.unit)
 
 
 def _coded(plan: PathPlan, events: Events, entries: Entries) -> tuple[Int64, Int64]:
@@ -132,14 +155,11 @@ def _coded(plan: PathPlan, events: Events, entries: Entries) -> tuple[Int64, Int
 # --- windows and roots -------------------------------------------------------------------------------------------
 
 
-def _windows(events: Events, ticks: Ticks | None, entries: Entries, wanted: Int64 | None) -> Windows:
+def _windows(events: Events, ticks: Ticks | None, entries: Entries) -> Windows:
     steps, count = entries.offsets.shape[0], events.rank.size
     first, last = entries.offsets[0, 0], entries.offsets[0, -1]
     if ticks is not None:
         group, tick = tick_roots(entries.offsets[0], entries.place, ticks.first, ticks.last)
-        if wanted is not None:
-            chosen = np.isin(tick, wanted)
-            group, tick = group[chosen], tick[chosen]
         distinct, of = np.unique(tick, return_inverse=True)
         low = np.searchsorted(ticks.last, distinct, side="left").astype(np.int32)
         high = np.searchsorted(ticks.first, distinct, side="right").astype(np.int32)
@@ -189,7 +209,7 @@ def _chosen(sums: Float64, bucket: Int64, limit: int, slack: float) -> tuple[Int
     return order, np.append(np.flatnonzero(np.diff(bucket[order], prepend=-1)), order.size)
 
 
-def _at(roots: Roots, which: Int64) -> Roots:
+def roots_at(roots: Roots, which: Int64) -> Roots:
     group, low, cut, high, first = (column[which] for column in roots[:5])
     return Roots(group, low, cut, high, first, roots.pairs, roots.codes)
 
@@ -207,7 +227,7 @@ def _order_matters(events: Events) -> bool:
 # --- paths -------------------------------------------------------------------------------------------------------
 
 
-def _found(graph: Graph, roots: Roots, starts: Int64, tick: Int64, rule: Rule, error: float) -> Paths | None:
+def _found(graph: Graph, roots: Roots, starts: Int64, tick: Int64, rule: Rule) -> Paths | None:
     parts, ticks = [np.empty((0, graph.offsets.shape[0]), np.int32)], [np.empty(0, np.int64)]
     for begin in range(0, starts.size - 1, CHUNK_BUCKETS):
         some = starts[begin : begin + CHUNK_BUCKETS + 1]
@@ -216,4 +236,4 @@ def _found(graph: Graph, roots: Roots, starts: Int64, tick: Int64, rule: Rule, e
             return None
         parts.append(graph.place[paths])
         ticks.append(np.repeat(tick[some[:-1]], counts))
-    return Paths(np.ascontiguousarray(np.concatenate(parts).T), np.concatenate(ticks), error)
+    return Paths(np.ascontiguousarray(np.concatenate(parts).T), np.concatenate(ticks))

@@ -82,7 +82,10 @@ class Ranking:
             if isinstance(branch, PathPlan):
                 paths = path_candidates(branch, self.events, self.ticks, self.groups, ranking.limit)
             elif isinstance(branch, MergePlan):
-                paths = RankMerge(branch, self.events, self.ticks, ranking.limit).best()
+                schedule, looks_up = branch.schedule, branch.looks_up
+                paths = RankMerge(
+                    branch, self.events, self.ticks, ranking.limit, schedule, looks_up=looks_up
+                ).best()
             if isinstance(branch, JoinPlan):
                 for matches in self._joined(number, branch, ranking.limit):
                     best.add(matches)
