@@ -95,12 +95,13 @@ def test_the_algorithms_of_the_thesis_find_the_same_sums(steps: int, window: int
     random = np.random.default_rng(steps)
     step_of_place = random.integers(0, steps, count)
     places = [np.flatnonzero(step_of_place == step).astype(np.int32) for step in range(steps)]
-    offsets, place = np.cumsum([0, *map(len, places)]).astype(np.int64), np.concatenate(places)
+    ends, place = np.cumsum([0, *map(len, places)]).astype(np.int64), np.concatenate(places)
+    offsets = np.stack([ends[:-1], ends[1:]], axis=1)
     weight = random.random(count)
     ends = np.arange(move, count + window, move)
     low, high = (np.clip(bound, 0, count).astype(np.int32) for bound in (ends - window, ends))
     cut, front, back = cut_windows(low, high, count)
-    graph = build_graph(np.stack([offsets[:-1], offsets[1:]], axis=1), place, place, weight, front[place], back[place])
+    graph = build_graph(offsets, place, place, weight, front[place], back[place])
     any_first, no_pairs = np.full(low.size, -1, np.int32), np.zeros((0, 3), np.int64)
     roots = Roots(np.zeros(low.size, np.int32), low, cut, high, any_first, no_pairs, np.zeros((0, count), np.int64))
     paths, counts, gave_up = best_paths(graph, roots, np.arange(low.size + 1), Rule(limit, 0.0, False, 1 << 30))
@@ -110,5 +111,6 @@ def test_the_algorithms_of_the_thesis_find_the_same_sums(steps: int, window: int
         found[bucket, : part.size] = part
     for dynamic in (False, True):
         for plain in (False, True):
-            sums = k_best_by_window(place, place, weight, offsets, low, high, limit, dynamic, plain)
+            sums, paths = k_best_by_window(place, place, weight, offsets, low, high, limit, dynamic, plain)
+            np.testing.assert_allclose(weight[paths].sum(axis=2)[sums > -np.inf], sums[sums > -np.inf], rtol=1e-12)
             np.testing.assert_allclose(sums, found, rtol=1e-12)

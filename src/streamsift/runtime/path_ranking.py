@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+from streamsift.physical.choices import RankBy
 from streamsift.physical.plan import PathPlan
 from streamsift.physical.ranking import MOST_PATHS
 from streamsift.runtime.buffers import OPERATORS
@@ -24,10 +25,12 @@ from streamsift.runtime.path_graph import Graph, build_graph, cut_windows
 from streamsift.runtime.path_queue import best_paths
 from streamsift.runtime.path_search import PAIR_FIELDS, Roots, Rule, root_sums
 from streamsift.runtime.path_weights import path_weights
+from streamsift.runtime.pq_array import k_best_by_window
 from streamsift.runtime.ticks import Ticks
 
 SLACK = 6  # times the error of one sum: two sums, two scores and the bound between them
 CHUNK_BUCKETS = 1 << 14
+MOST_ASKED = 1 << 10  # paths of one window, for ties, of algorithms whose cost rises with their square
 EMPTY, TOO_LARGE = "empty", "too large"  # no graph: a step has no event, or weights that do not add up
 
 
@@ -96,6 +99,8 @@ def path_candidates(plan: PathPlan, events: Events, ticks: Ticks | None, group_b
     if isinstance(found, str):
         none = np.empty((len(plan.alternative.steps), 0), np.int32)
         return Paths(none, np.empty(0, np.int64)) if found == EMPTY else None
+    if plan.by is not RankBy.LAZY:
+        return window_paths(found, limit, dynamic=plan.by is RankBy.K_DSSP)
     entries, windows, roots = found.entries, found.windows, found.roots
     of = windows.root_window
     group = np.zeros(of.size, np.int32)
@@ -108,6 +113,32 @@ def path_candidates(plan: PathPlan, events: Events, ticks: Ticks | None, group_b
     order, starts = _chosen(root_sums(found.graph, roots), bucket, enough, slack)
     rule = Rule(limit, slack, _order_matters(events), MOST_PATHS)
     return _found(found.graph, roots_at(roots, order), starts, windows.tick[of[order]], rule)
+
+
+def window_paths(found: Strata, limit: int, *, dynamic: bool) -> Paths | None:
+    """By k-SSP or k-DSSP: the best paths of each group in each of its windows, and those that may tie with the last."""
+    entries, roots, windows = found.entries, found.roots, found.windows
+    places, ticks = [np.empty((0, entries.offsets.shape[0]), np.int32)], [np.empty(0, np.int64)]
+    rank = found.graph.rank
+    for group in np.unique(roots.group):
+        own = np.flatnonzero(roots.group == group)
+        offsets = np.ascontiguousarray(entries.offsets[:, group : group + 2])
+        asked = limit
+        while True:
+            asked *= 2
+            if asked > max(MOST_ASKED, 4 * limit):
+                return None
+            sums, paths = k_best_by_window(
+                entries.place, rank, entries.weight, offsets, roots.low[own], roots.high[own], asked, dynamic, False
+            )
+            # An error of 0 still asks for all that are equal to the last: their order is settled by times.
+            may_count = sums >= sums[:, limit - 1 : limit] - SLACK * entries.error
+            may_count &= sums > -np.inf
+            if not may_count[:, -1].any():
+                break
+        places.append(entries.place[paths[may_count]])
+        ticks.append(np.repeat(windows.tick[windows.root_window[own]], np.count_nonzero(may_count, axis=1)))
+    return Paths(np.ascontiguousarray(np.concatenate(places).T), np.concatenate(ticks))
 
 
 # --- entries -----------------------------------------------------------------------------------------------------
