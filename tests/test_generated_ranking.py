@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import event, given, note, settings
+from hypothesis import assume, event, given, note, settings
 from hypothesis import strategies as st
 
 import streamsift as ss
 from strategies import bindings, queries, streams
 from streamsift.language import Script, print_script
+from supported import is_evaluated, may_be_refused
 from test_generated import EXAMPLES, LARGE, SCHEMA, Rows, assert_same
 
 RANKING = {"kleene": False, "aggregates": False, "detection": False}
@@ -63,3 +64,10 @@ def test_merges_and_joins(
 @given(queries(max_depth=3, **RANKING), streams(), bindings(), st.sampled_from(["auto", "enumerate"]))
 def test_ranking_queries(script: Script, rows: Rows, binding: dict[str, str], strategy: Any) -> None:
     check_ranking(script, rows, binding, strategy)
+
+
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 200))
+@given(queries(max_depth=3, **{**RANKING, "kleene": True}), streams(max_size=7), bindings())
+def test_rankings_of_groups(script: Script, rows: Rows, binding: dict[str, str]) -> None:
+    assume(is_evaluated(script) and not may_be_refused(script))
+    check_ranking(script, rows, binding, "auto")

@@ -57,8 +57,6 @@ def _refuse_what_is_not_evaluated(query: b.BoundQuery) -> None:
         )
 
     groups = next((v.quantifier for v in query.variables if v.quantifier is not None), None)
-    if query.ranking and groups is not None:
-        raise refuse("ranking (PREF) with a Kleene class", groups.span)
 
     def visit(node: b.Node) -> None:
         match node:

@@ -20,6 +20,7 @@ from streamsift.runtime.detect import match_rows
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Int32, Int64
 from streamsift.runtime.path_ranking import path_candidates, tick_roots
+from streamsift.runtime.rank_groups import GroupRanking
 from streamsift.runtime.rank_join import RankJoin, window_events
 from streamsift.runtime.rank_merge import RankMerge
 from streamsift.runtime.rank_output import Leaderboard, variable_rows
@@ -33,6 +34,9 @@ CHUNK_PAIRS = 1 << 20  # matches times ticks that are worked on at a time
 def rank(plan: RankPlan, events: Events, *, ties: bool = False) -> Iterator[pa.RecordBatch]:
     """The ranking as result rows, in batches; with `ties`, beside them what ties are broken by."""
     found = Ranking.of(plan, events)
+    if any(alternative.groups is not None for alternative in plan.alternatives):
+        yield from GroupRanking(plan, found.leaderboard(), found.groups).batches(ties=ties)
+        return
     best = found.best()
     if best is not None:
         yield from found.leaderboard().batches(best, ties=ties)
