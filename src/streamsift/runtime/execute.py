@@ -12,6 +12,7 @@ from streamsift.runtime.detect import detect
 from streamsift.runtime.events import BadRows, prepare
 from streamsift.runtime.own_windows import with_own_windows
 from streamsift.runtime.ranking import rank
+from streamsift.runtime.shares import Share
 
 
 def execute(
@@ -21,10 +22,12 @@ def execute(
     bad_rows: str = "fail",
     report: Callable[[BadRows], None] | None = None,
     ties: bool = False,
+    share: Share | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The result of the plan on a table, in batches; none if there is no row. Bad rows raise at once.
 
-    With `ties` a ranking has columns more, by which it can be merged with that of other tasks.
+    With `ties` a ranking has columns more, by which it can be merged with that of other tasks; with `share` it is of
+    what this task owns.
     """
     events = with_own_windows(plan.query, prepare(plan.query, table, bad_rows, report))
     match plan:
@@ -33,4 +36,4 @@ def execute(
         case AggregatePlan():
             return aggregate(plan, events)
         case RankPlan():
-            return rank(plan, events, ties=ties)
+            return rank(plan, events, ties=ties, share=share)

@@ -20,7 +20,7 @@ from streamsift.runtime.candidates import candidates, step_rows
 from streamsift.runtime.codes import codes, group_codes
 from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import UNKNOWN, Float64, Int32, Int64, group_entries
+from streamsift.runtime.kernels import UNKNOWN, Bool, Float64, Int32, Int64, group_entries
 from streamsift.runtime.path_graph import Graph, build_graph, cut_windows
 from streamsift.runtime.path_queue import best_paths
 from streamsift.runtime.path_search import PAIR_FIELDS, Roots, Rule, root_sums
@@ -76,14 +76,14 @@ class Strata:
     bounds_only: bool  # whether the best sum of a root may be no match's
 
 
-def strata(plan: PathPlan, events: Events, ticks: Ticks | None) -> Strata | str:
-    """The graph of a plan; EMPTY or TOO_LARGE where there is none."""
+def strata(plan: PathPlan, events: Events, ticks: Ticks | None, starts: Bool | None = None) -> Strata | str:
+    """The graph of a plan; EMPTY or TOO_LARGE where there is none. Where matches may start, if not anywhere: [places]."""
     entries = _entries(plan, events)
     if not np.isfinite(entries.error) or not np.isfinite(entries.weight).all():
         return TOO_LARGE
     if (entries.offsets[:, 0] == entries.offsets[:, -1]).any():
         return EMPTY
-    windows = _windows(events, ticks, entries)
+    windows = _windows(events, ticks, entries, starts)
     cut, front, back = cut_windows(windows.low, windows.high, events.rank.size)
     places = entries.place
     graph = build_graph(entries.offsets, places, events.rank[places], entries.weight, front[places], back[places])
@@ -93,9 +93,11 @@ def strata(plan: PathPlan, events: Events, ticks: Ticks | None) -> Strata | str:
     return Strata(graph, roots, windows, entries, bool(pairs.size) or _cut_in_ties(cut, events))
 
 
-def path_candidates(plan: PathPlan, events: Events, ticks: Ticks | None, group_by: Int32, limit: int) -> Paths | None:
-    """`group_by` [places] are the GROUP BY codes, or empty."""
-    found = strata(plan, events, ticks)
+def path_candidates(
+    plan: PathPlan, events: Events, ticks: Ticks | None, group_by: Int32, limit: int, may_start: Bool | None = None
+) -> Paths | None:
+    """`group_by` [places] are the GROUP BY codes, or empty; matches start where they may [places], if not anywhere."""
+    found = strata(plan, events, ticks, may_start)
     if isinstance(found, str):
         none = np.empty((len(plan.alternative.steps), 0), np.int32)
         return Paths(none, np.empty(0, np.int64)) if found == EMPTY else None
@@ -186,7 +188,7 @@ def _coded(plan: PathPlan, events: Events, entries: Entries) -> tuple[Int64, Int
 # --- windows and roots -------------------------------------------------------------------------------------------
 
 
-def _windows(events: Events, ticks: Ticks | None, entries: Entries) -> Windows:
+def _windows(events: Events, ticks: Ticks | None, entries: Entries, starts: Bool | None) -> Windows:
     steps, count = entries.offsets.shape[0], events.rank.size
     first, last = entries.offsets[0, 0], entries.offsets[0, -1]
     if ticks is not None:
@@ -195,11 +197,13 @@ def _windows(events: Events, ticks: Ticks | None, entries: Entries) -> Windows:
         low = np.searchsorted(ticks.last, distinct, side="left").astype(np.int32)
         high = np.searchsorted(ticks.first, distinct, side="right").astype(np.int32)
         return Windows(low, high, distinct, of.astype(np.int64), group, np.full(group.size, -1, np.int32))
-    if events.window is None or steps == 1:
+    if starts is None and (events.window is None or steps == 1):
         group = np.flatnonzero(np.diff(entries.offsets[0])).astype(np.int32)
         whole, none = np.array([0, count], np.int32), np.full(group.size, -1, np.int32)
         return Windows(whole[:1], whole[1:], np.zeros(1, np.int64), np.zeros(group.size, np.int64), group, none)
     order = np.argsort(entries.place[first:last], kind="stable")
+    if starts is not None:
+        order = order[starts[entries.place[first:last][order]]]
     low = entries.place[first:last][order]
     high = np.minimum(events.window_limit(low), count - 1).astype(np.int32) + np.int32(1)
     group = np.repeat(np.arange(entries.offsets.shape[1] - 1, dtype=np.int32), np.diff(entries.offsets[0]))[order]

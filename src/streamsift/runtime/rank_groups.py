@@ -100,6 +100,7 @@ class GroupRanking:
     plan: RankPlan
     board: Leaderboard
     groups: Int32  # [places] the GROUP BY value; empty without GROUP BY
+    starts: Bool | None = None  # [places] where matches may start, if not anywhere
 
     def batches(self, *, ties: bool) -> Iterator[pa.RecordBatch]:
         query = self.plan.query
@@ -125,6 +126,8 @@ class GroupRanking:
         has_score = ~np.isnan(score)
         if self.groups.size:
             has_score &= self.groups[events[0]] >= 0
+        if self.starts is not None:
+            has_score &= self.starts[events.min(axis=0)]
         which = np.flatnonzero(has_score)
         bucket = np.zeros(which.size, np.int64)
         if ticks is not None and which.size:

@@ -18,24 +18,30 @@ from streamsift.runtime.candidates import candidates
 from streamsift.runtime.codes import group_codes
 from streamsift.runtime.detect import match_rows
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Int32, Int64
+from streamsift.runtime.kernels import Bool, Int32, Int64
 from streamsift.runtime.path_ranking import path_candidates, tick_roots
 from streamsift.runtime.rank_groups import GroupRanking
 from streamsift.runtime.rank_join import RankJoin, window_events
 from streamsift.runtime.rank_merge import RankMerge
 from streamsift.runtime.rank_output import Leaderboard, variable_rows
 from streamsift.runtime.scores import match_columns, objective_values, scores
+from streamsift.runtime.shares import Share
 from streamsift.runtime.ticks import Ticks, ticks_of
 
 MOST_BUCKETS = 1 << 62
 CHUNK_PAIRS = 1 << 20  # matches times ticks that are worked on at a time
 
 
-def rank(plan: RankPlan, events: Events, *, ties: bool = False) -> Iterator[pa.RecordBatch]:
-    """The ranking as result rows, in batches; with `ties`, beside them what ties are broken by."""
-    found = Ranking.of(plan, events)
+def rank(
+    plan: RankPlan, events: Events, *, ties: bool = False, share: Share | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The ranking as result rows, in batches; with `ties`, beside them what ties are broken by.
+
+    With `share`, of the ticks that the task owns, or without UPDATE of the matches that start with its rows.
+    """
+    found = Ranking.of(plan, events, share)
     if any(alternative.groups is not None for alternative in plan.alternatives):
-        yield from GroupRanking(plan, found.leaderboard(), found.groups).batches(ties=ties)
+        yield from GroupRanking(plan, found.leaderboard(), found.groups, found.starts).batches(ties=ties)
         return
     best = found.best()
     if best is not None:
@@ -52,21 +58,26 @@ class Ranking:
     first_tick: int
     tick_count: int
     groups: Int32  # [places] the GROUP BY value; empty without GROUP BY
+    starts: Bool | None = None  # [places] where matches may start, if not anywhere
 
     @staticmethod
-    def of(plan: RankPlan, events: Events) -> Ranking:
+    def of(plan: RankPlan, events: Events, share: Share | None = None) -> Ranking:
         query = plan.query
         groups, group_count = np.empty(0, np.int32), 1
         if query.group_by:
             (groups,), group_count = group_codes([[events.columns.at(key, events.rows)] for key in query.group_by])
         ticks = ticks_of(query, events) if query.update else None
+        starts = None
+        if share is not None:
+            ticks = share.owned(ticks) if ticks is not None else None
+            starts = share.rows[events.rows] if ticks is None else None
         first, count = 0, 1
         if ticks is not None and ticks.first.size:
             first = int(ticks.first.min())
             count = max(1, int(ticks.last.max()) - first + 1)
         if count * max(1, group_count) >= MOST_BUCKETS:
             raise BadInputError("The ticks of UPDATE do not fit 64 bits: update less often.")
-        return Ranking(plan, events, ticks, first, count, groups)
+        return Ranking(plan, events, ticks, first, count, groups, starts)
 
     def leaderboard(self) -> Leaderboard:
         plan = self.plan
@@ -81,10 +92,12 @@ class Ranking:
             paths = None
             if branch is None:
                 continue
-            if isinstance(branch, MergePlan | JoinPlan) and self._has_few_matches(branch.alternative):
+            if isinstance(branch, MergePlan | JoinPlan) and (
+                self.starts is not None or self._has_few_matches(branch.alternative)
+            ):
                 branch = branch.alternative
             if isinstance(branch, PathPlan):
-                paths = path_candidates(branch, self.events, self.ticks, self.groups, ranking.limit)
+                paths = path_candidates(branch, self.events, self.ticks, self.groups, ranking.limit, self.starts)
             elif isinstance(branch, MergePlan):
                 schedule, looks_up = branch.schedule, branch.looks_up
                 paths = RankMerge(
@@ -135,6 +148,8 @@ class Ranking:
         place_of_row[self.events.rows] = np.arange(self.events.rows.size, dtype=np.int32)
         for rows in match_rows(self.plan.alternatives[number], self.events, self.plan.detection.choices):
             places = place_of_row[rows]
+            if self.starts is not None:
+                places = places[:, self.starts[places.min(axis=0)]]
             matches = self._scored(number, places, np.zeros(places.shape[1], np.int64))
             if self.ticks is None:
                 yield matches

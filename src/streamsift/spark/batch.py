@@ -19,9 +19,11 @@ from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
 from streamsift.physical import AggregatePlan, Plan, RankPlan
 from streamsift.runtime import BadRows, execute
+from streamsift.runtime.shares import Share
 from streamsift.spark.filters import can_matter, column, counted_keys, is_bad
 from streamsift.spark.ranking import merged, needs_merge
 from streamsift.spark.schemas import result_schema
+from streamsift.spark.slices import by_slices, each_task, slices_of, why_not
 
 BAD = "$streamsift_bad"  # a column beside the events until the shuffle is done
 
@@ -29,23 +31,33 @@ BAD = "$streamsift_bad"  # a column beside the events until the shuffle is done
 def run_batch(df: DataFrame, plan: Plan, *, bad_rows: str, observation: Observation | None) -> DataFrame:
     """The matches of a plan in a DataFrame, as a DataFrame."""
     schema = plan.query.schema
-    ties = isinstance(plan, RankPlan) and needs_merge(plan, shuffle_keys(plan))
+    slices = slices_of(plan, df) if isinstance(plan, RankPlan) and not shuffle_keys(plan) else None
+    ties = isinstance(plan, RankPlan) and needs_merge(plan, shuffle_keys(plan), is_cut=slices is not None)
     # With an observation the caller is told of dropped rows by it; else a worker warns.
     report = None if observation is None else _say_nothing
 
     def find(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         arrived = list(batches)
-        if arrived:
-            # The session's time zone is in the arriving type; the same instants are meant.
-            table = pa.Table.from_batches(arrived).rename_columns(schema.names).cast(schema)
-            yield from execute(plan, table, bad_rows=bad_rows, report=report, ties=ties)
+        if arrived and slices is not None:
+            yield from each_task(pa.Table.from_batches(arrived), slices, run)
+        elif arrived:
+            yield from run(pa.Table.from_batches(arrived), None)
+
+    def run(table: pa.Table, share: Share | None) -> Iterator[pa.RecordBatch]:
+        # The session's time zone is in the arriving type; the same instants are meant.
+        table = table.rename_columns(schema.names).cast(schema)
+        yield from execute(plan, table, bad_rows=bad_rows, report=report, ties=ties, share=share)
 
     events = df.select(*(column(name) for name in schema.names)).withColumn(BAD, is_bad(plan.query))
     if observation is not None:
         events = events.observe(observation, F.count(F.lit(1)).alias("rows"), F.count_if(BAD).alias("bad_rows"))
-    shuffled = shuffled_by(_pruned(events, plan), shuffle_keys(plan), plan.query).drop(BAD)
+    pruned = _pruned(events, plan)
+    if slices is not None:
+        shuffled = by_slices(pruned, plan.query, slices, F.col(BAD)).drop(BAD)
+    else:
+        shuffled = shuffled_by(pruned, shuffle_keys(plan), plan.query).drop(BAD)
     # By position: mapInArrow cannot name columns with dots or backticks.
-    numbered = shuffled.toDF(*(f"c{i}" for i in range(len(schema))))
+    numbered = shuffled.toDF(*(f"c{i}" for i in range(len(shuffled.columns))))
     found = numbered.mapInArrow(find, result_schema(df, plan.query, ties=ties))
     return merged(found, plan, result_schema(df, plan.query)) if isinstance(plan, RankPlan) and ties else found
 
@@ -99,6 +111,12 @@ def placement(plan: Plan) -> list[str]:
         lines = [f"Spark: one task: {_why_one_task(plan.query)}"]
     elif plan.keys:
         lines = ["Spark: one task: a count window counts the rows of all keys; PARTITION BY would count per key"]
+    elif isinstance(plan, RankPlan) and why_not(plan) is None:
+        lines = ["Spark: cut in time, each task with slices of its own and what lies in one window with them"]
+        if plan.query.update is None:
+            lines.append("each task ranks the matches that start in its slices; the best of all are merged in the JVM")
+    elif isinstance(plan, RankPlan):
+        lines = [f"Spark: one task: no column is shared by all variables, and {why_not(plan)}"]
     else:
         lines = ["Spark: one task: no column is shared by all variables"]
     if isinstance(plan, RankPlan) and needs_merge(plan, keys):

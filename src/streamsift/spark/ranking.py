@@ -16,9 +16,14 @@ from streamsift.runtime.rank_output import tie_names
 from streamsift.spark.filters import column
 
 
-def needs_merge(plan: RankPlan, keys: tuple[str, ...]) -> bool:
-    """Whether matches that are ranked together may be found in different partitions of a shuffle by `keys`."""
+def needs_merge(plan: RankPlan, keys: tuple[str, ...], *, is_cut: bool = False) -> bool:
+    """Whether matches that are ranked together may be found in different partitions of a shuffle by `keys`.
+
+    Cut in time, a tick has one owner; without ticks matches have different ones.
+    """
     query = plan.query
+    if is_cut:
+        return query.update is None
     ticks_of_a_key = query.update is not None and query.update.kind is WindowKind.COUNT
     return bool(keys) and not set(keys) <= set(query.group_by) and not ticks_of_a_key
 
