@@ -14,8 +14,8 @@ from itertools import product
 import numpy as np
 
 from streamsift.runtime.merge_bounds import Queues, Rules
-from streamsift.runtime.merge_schedules import new_steering
 from streamsift.runtime.merge_queues import link_from
+from streamsift.runtime.merge_schedules import new_steering
 from streamsift.runtime.merge_search import DONE, Found, merge
 
 SCHEDULES = ("round-robin", "gradient", "statistics", "wabs")
@@ -108,9 +108,7 @@ def rules(cell: Cell, schedule: str) -> Rules:
 def run(cell: Cell, schedule: str, seed: int) -> tuple[np.ndarray, float, float]:
     """The best scores, what the accesses cost, and the seconds it took."""
     data = queues(cell, seed)
-    found = Found(
-        np.empty((1024, cell.queues), np.int32), np.empty(1024), np.empty(cell.limit), np.zeros(2, np.int64)
-    )
+    found = Found(np.empty((1024, cell.queues), np.int32), np.empty(1024), np.empty(cell.limit), np.zeros(2, np.int64))
     begin = time.thread_time()
     found, status = merge(data, rules(cell, schedule), new_steering(cell.queues), 1 << 40, found)
     seconds = time.thread_time() - begin

@@ -19,9 +19,7 @@ POSITIVE = {**RANKING, "negation": False, "linear": True}
 FLAT = {**POSITIVE, "conjunction": False, "disjunction": False}
 
 
-def check_ranking(
-    script: Script, rows: Rows, binding: dict[str, str], strategy: Any, schedule: Any = "wabs"
-) -> None:
+def check_ranking(script: Script, rows: Rows, binding: dict[str, str], strategy: Any, schedule: Any = "wabs") -> None:
     note(print_script(script))
     query, table = ss.query(print_script(script)), pa.Table.from_pylist(rows, SCHEMA)
     try:
@@ -54,9 +52,7 @@ def test_the_algorithms_of_the_thesis(script: Script, rows: Rows, binding: dict[
     st.sampled_from(["nra", "ta", "join"]),
     st.sampled_from(["wabs", "round-robin", "gradient", "statistics"]),
 )
-def test_merges_and_joins(
-    script: Script, rows: Rows, binding: dict[str, str], strategy: Any, schedule: Any
-) -> None:
+def test_merges_and_joins(script: Script, rows: Rows, binding: dict[str, str], strategy: Any, schedule: Any) -> None:
     check_ranking(script, rows, binding, strategy, schedule)
 
 

@@ -145,7 +145,8 @@ def run(
         raise SetupError(f"{output} is there already; remove it or choose another name")
     if output is not None and not output.parent.is_dir():
         raise SetupError(f"no such directory: {output.parent}")
-    columns = Columns(time, type, order, bad_rows.value, _choices(plan=plan, condense=condense, cache=cache, strategy=strategy, rank=rank, schedule=schedule))
+    choices = _choices(plan=plan, condense=condense, cache=cache, strategy=strategy, rank=rank, schedule=schedule)
+    columns = Columns(time, type, order, bad_rows.value, choices)
     job = _job(engine, parsed, input, input_format, columns, master)
     with job:
         if len(queries) > 1:
@@ -179,7 +180,8 @@ def explain(
     """Show what would run, stage by stage, and why; of several queries, what they share. Reads only the schema."""
     queries = _read_queries(query_files)
     parsed = next(iter(queries.values()))
-    columns = Columns(time, type, order, "fail", _choices(plan=plan, condense=condense, cache=cache, strategy=strategy, rank=rank, schedule=schedule))
+    choices = _choices(plan=plan, condense=condense, cache=cache, strategy=strategy, rank=rank, schedule=schedule)
+    columns = Columns(time, type, order, "fail", choices)
     with _job(engine, parsed, input, input_format, columns, master) as job:
         print(job.explain() if len(queries) == 1 else job.explain_many(queries))
 

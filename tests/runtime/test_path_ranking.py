@@ -47,17 +47,26 @@ QUERIES = [
 ]
 
 
+PAPER = (
+    "SEQ S1 = A a; B b WHERE [id] PREF MAX[exp = a.x + b.x] AND MIN[span = b.t - a.t]\n"
+    "SEQ S2 = C c; D d WHERE [id] PREF MAX[exp = c.x + d.x]\n"
+    "PATTERN S1 & S2 WHERE S1.a.id = S2.c.id PREF MAX[S1.exp + S2.exp] AND MIN[S1.span] WITHIN 60 UPDATE 20 RETURN 4"
+)
+THREE = (
+    "SEQ S1 = A a; B b PREF MAX[a.x + b.x]\nSEQ S2 = C c PREF MIN[c.x]\nSEQ S3 = D d PREF MAX[d.x]\n"
+    "PATTERN (S1 & S2); S3 WHERE S1.a.id = S2.c.id AND S2.c.id = S3.d.id WITHIN 40 UPDATE 8 RETURN 6"
+)
+NONLINEAR = (
+    "SEQ S1 = A a; B b PREF MAX[e = a.x + b.x]\nSEQ S2 = C c; D d PREF MAX[e = SQRT(c.x^2 + d.x^2)]\n"
+    "PATTERN S1; S2 PREF MAX[S1.e] AND MAX[S2.e] MERGE AVG WITHIN 50 UPDATE 25 RETURN 3"
+)
 MERGED = [
     "A a; B b; C c PREF MAX[a.x + c.x] AND MAX[b.x] WITHIN 60 UPDATE 10 RETURN 5",
     "A a & (B b; C c) WHERE a.id = b.id PREF MAX[a.x] AND MIN[c.t - b.t] MERGE MAX WITHIN 40 RETURN 5",
     TWO_DEFINITIONS,
-    "SEQ S1 = A a; B b WHERE [id] PREF MAX[exp = a.x + b.x] AND MIN[span = b.t - a.t]\n"
-    "SEQ S2 = C c; D d WHERE [id] PREF MAX[exp = c.x + d.x]\n"
-    "PATTERN S1 & S2 WHERE S1.a.id = S2.c.id PREF MAX[S1.exp + S2.exp] AND MIN[S1.span] WITHIN 60 UPDATE 20 RETURN 4",
-    "SEQ S1 = A a; B b PREF MAX[a.x + b.x]\nSEQ S2 = C c PREF MIN[c.x]\nSEQ S3 = D d PREF MAX[d.x]\n"
-    "PATTERN (S1 & S2); S3 WHERE S1.a.id = S2.c.id AND S2.c.id = S3.d.id WITHIN 40 UPDATE 8 RETURN 6",
-    "SEQ S1 = A a; B b PREF MAX[a.x + b.x]\nSEQ S2 = C c; D d PREF MAX[SQRT(c.x^2 + d.x^2)]\n"
-    "PATTERN S1; S2 PREF MAX[S1.a.x + S1.b.x] AND MAX[SQRT(S2.c.x^2 + S2.d.x^2)] MERGE AVG WITHIN 50 UPDATE 25 RETURN 3",
+    PAPER,
+    THREE,
+    NONLINEAR,
 ]
 
 

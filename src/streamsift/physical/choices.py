@@ -65,7 +65,15 @@ class Schedule(StrEnum):
     WABS = "wabs"  # in the proportions that would have reached an earlier bound at the least cost
     ROUND_ROBIN = "round-robin"  # one after the other
     GRADIENT = "gradient"  # the one whose scores fell most over its last matches
-    STATISTICS = "statistics"  # the one that is expected to lower the bound most for its cost, as its scores fell so far
+    STATISTICS = "statistics"  # the one that should lower the bound most for its cost, as its scores fell so far
+
+
+class Spread(StrEnum):
+    """How the work of one query is cut into Spark tasks."""
+
+    AUTO = "auto"  # by keys; by slices of time where no column is shared by all variables
+    KEYS = "keys"  # by keys only: one task where there are none
+    SLICES = "slices"  # by slices of time, those of each key: for few keys, or some with most of the events
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +84,7 @@ class Choices:
     strategy: CountBy = CountBy.AUTO
     rank: RankBy = RankBy.AUTO
     schedule: Schedule = Schedule.WABS
+    spread: Spread = Spread.AUTO
 
 
 class ChoiceNames(TypedDict, total=False):
@@ -87,6 +96,7 @@ class ChoiceNames(TypedDict, total=False):
     strategy: Literal["auto", "prefix", "sem", "two-stack", "pairs", "detect"]
     rank: Literal["auto", "lazy", "k-ssp", "k-dssp", "nra", "ta", "join", "enumerate"]
     schedule: Literal["wabs", "round-robin", "gradient", "statistics"]
+    spread: Literal["auto", "keys", "slices"]
 
 
 _KINDS: dict[str, type[StrEnum]] = {
@@ -96,6 +106,7 @@ _KINDS: dict[str, type[StrEnum]] = {
     "strategy": CountBy,
     "rank": RankBy,
     "schedule": Schedule,
+    "spread": Spread,
 }
 
 

@@ -72,9 +72,7 @@ def merge_plan(alternative: Alternative) -> MergePlan | str:
     )
 
 
-def _sums(
-    objectives: tuple[b.Objective, ...], merge: b.Merge
-) -> Iterator[tuple[tuple[b.Objective, ...], Fraction]]:
+def _sums(objectives: tuple[b.Objective, ...], merge: b.Merge) -> Iterator[tuple[tuple[b.Objective, ...], Fraction]]:
     """What is added up before MIN or MAX is taken: all objectives of SUM and AVG, else each alone."""
     if merge.function in ("SUM", "AVG"):
         yield objectives, Fraction(1, len(objectives) if merge.function == "AVG" else 1)
@@ -215,13 +213,12 @@ def _keys(inside: Alternative) -> tuple[str, ...]:
 
 def _key(alternative: Alternative, components: tuple[Component, ...]) -> tuple[tuple[int, b.Column], ...]:
     """For each part a step and its column that must be equal in all of them; empty if nothing links them all."""
-    steps = alternative.steps
     shared = set.intersection(*(set(component.steps) for component in components))
     if shared:
-        step = min(shared)
-        return tuple((step, b.Column(steps[step].variable, PLACE, b.Kind.INTEGER)) for _ in components)
+        event = b.Column(alternative.steps[min(shared)].variable, PLACE, b.Kind.INTEGER)
+        return tuple((min(shared), event) for _ in components)
     classes: list[set[tuple[int, b.Column]]] = []
-    for number, step in enumerate(steps):
+    for number, step in enumerate(alternative.steps):
         for pair in (*step.lookup, *step.pairs):
             match pair:
                 case Pair(op="=", earlier_side=b.Column() as left, this_side=b.Column() as right):

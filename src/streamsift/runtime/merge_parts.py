@@ -12,7 +12,7 @@ from streamsift.physical.ranking import MOST_PATHS
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Float64, Int32, Int64
 from streamsift.runtime.path_queue import SIZE, new_search, open_search, read_on
-from streamsift.runtime.path_ranking import EMPTY, Strata, roots_at, strata
+from streamsift.runtime.path_ranking import EMPTY, Strata, roots_at, strata, ticks_with_events
 from streamsift.runtime.path_search import Rule
 from streamsift.runtime.path_weights import ROUNDING
 from streamsift.runtime.rank_join import RankJoin, window_events
@@ -106,8 +106,7 @@ class JoinPart:
         self.plan, self.events, self.windows = plan, events, ticks
         self.ticks = np.zeros(1, np.int64)
         if ticks is not None:
-            spans = zip(ticks.first.tolist(), ticks.last.tolist(), strict=True)
-            self.ticks = np.unique(np.array([tick for low, high in spans for tick in range(low, high + 1)], np.int64))
+            self.ticks = ticks_with_events(ticks)
         self.error, self.low, self.loaded, self.inside = 0.0, 0, 0, events
 
     def open(self, tick: int) -> None:
@@ -122,7 +121,8 @@ class JoinPart:
         ranking = alternative.query.ranking
         assert ranking is not None
         found = RankJoin(self.plan, self.inside, wanted).best()
-        score = scores(ranking, objective_values(ranking, match_columns(alternative, self.inside, self.inside.rows_at(found))))
+        seen = match_columns(alternative, self.inside, self.inside.rows_at(found))
+        score = scores(ranking, objective_values(ranking, seen))
         order = np.lexsort([*found[::-1], -score])
         found, score, complete = found[:, order], score[order], found.shape[1] < wanted
         begin, self.loaded = self.loaded, found.shape[1]

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from streamsift.physical.plan import MergePlan
-from streamsift.runtime.kernels import Bool, Float64, Int32, Int64
+from streamsift.runtime.kernels import Bool, Float64, Int32
 from streamsift.runtime.merge_bounds import Queues, Rules
 from streamsift.runtime.merge_parts import Part
 from streamsift.runtime.merge_search import Found, add_match, link
@@ -38,7 +38,7 @@ def hashed(row: Int32) -> int:
     value = np.uint64(14695981039346656037)
     for place in row:
         value = (value ^ np.uint64(place + 1)) * np.uint64(1099511628211)
-    return np.int64((value ^ (value >> np.uint64(32))) & np.uint64(0x7FFFFFFF))
+    return int((value ^ (value >> np.uint64(32))) & np.uint64(0x7FFFFFFF))
 
 
 @njit(cache=True, nogil=True)
@@ -90,8 +90,12 @@ class WindowQueues:
             np.empty((count, FIRST_LOAD), np.int32),
             np.zeros((count, FIRST_LOAD), np.bool_),
             np.empty((count, FIRST_LOAD), np.int32),
-            *(np.full((count, keys), -1, np.int32) for _ in range(3)),
-            *(np.zeros(count, np.int64) for _ in range(3)),
+            np.full((count, keys), -1, np.int32),
+            np.full((count, keys), -1, np.int32),
+            np.full((count, keys), -1, np.int32),
+            np.zeros(count, np.int64),
+            np.zeros(count, np.int64),
+            np.zeros(count, np.int64),
             np.zeros(count, np.bool_),
         )
 

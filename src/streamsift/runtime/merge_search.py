@@ -166,9 +166,7 @@ def take(queues: Queues, rules: Rules, part: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def merge(
-    queues: Queues, rules: Rules, steering: Steering, most: int, found: Found
-) -> tuple[Found, int]:
+def merge(queues: Queues, rules: Rules, steering: Steering, most: int, found: Found) -> tuple[Found, int]:
     """Reads until no match that is not found can be among the best; DONE, GAVE_UP, or the queue to load more of."""
     value = np.empty(queues.read.size)
     for part in range(queues.read.size):

@@ -77,7 +77,7 @@ class Strata:
 
 
 def strata(plan: PathPlan, events: Events, ticks: Ticks | None, starts: Bool | None = None) -> Strata | str:
-    """The graph of a plan; EMPTY or TOO_LARGE where there is none. Where matches may start, if not anywhere: [places]."""
+    """The graph of a plan; EMPTY or TOO_LARGE where there is none. `starts` [places]: where matches may start."""
     entries = _entries(plan, events)
     if not np.isfinite(entries.error) or not np.isfinite(entries.weight).all():
         return TOO_LARGE
@@ -230,6 +230,12 @@ def tick_roots(offsets: Int64, place: Int32, first: Int64, last: Int64) -> tuple
                     count += 1
                 done = max(done, last[place[entry]])
     return groups, ticks
+
+
+def ticks_with_events(ticks: Ticks) -> Int64:
+    """The ticks whose window holds any event."""
+    everywhere = np.arange(ticks.first.size, dtype=np.int32)
+    return tick_roots(np.array([0, everywhere.size], np.int64), everywhere, ticks.first, ticks.last)[1]
 
 
 def _chosen(sums: Float64, bucket: Int64, limit: int, slack: float) -> tuple[Int64, Int64]:

@@ -17,7 +17,6 @@ from streamsift.physical.plan import Alternative, RankPlan
 from streamsift.runtime.best import tie_levels
 from streamsift.runtime.columns import take
 from streamsift.runtime.detect import group_matches
-from streamsift.runtime.events import Events
 from streamsift.runtime.group_matches import GroupMatches
 from streamsift.runtime.group_output import group_batches
 from streamsift.runtime.group_values import GroupValues
@@ -69,8 +68,8 @@ class GroupBest:
         start = np.searchsorted(every.bucket, every.bucket, side="left")
         last = np.minimum(start + self.limit, np.searchsorted(every.bucket, every.bucket, side="right")) - 1
         every = every.at(every.score >= every.score[last])
-        chunks, number = [], every.chunk.copy()
-        match = every.match.copy()
+        chunks: list[tuple[int, GroupMatches]] = []
+        number, match = every.chunk.copy(), every.match.copy()
         for chunk in np.unique(every.chunk):
             own = every.chunk == chunk
             used, match[own] = np.unique(every.match[own], return_inverse=True)
@@ -145,7 +144,8 @@ class GroupRanking:
     def _ranked(self, best: GroupBest, entries: Entries, *, ties: bool) -> Iterator[pa.RecordBatch]:
         query, board = self.plan.query, self.board
         assert query.ranking is not None
-        entries = entries.at(np.lexsort([*reversed(self._tie_keys(best, entries)), -entries.score, entries.bucket]))
+        keys: list[np.ndarray] = [*reversed(self._tie_keys(best, entries)), -entries.score, entries.bucket]
+        entries = entries.at(np.lexsort(keys))
         rank = np.arange(1, entries.bucket.size + 1) - np.searchsorted(entries.bucket, entries.bucket, side="left")
         keep = rank <= query.ranking.limit
         entries, rank = entries.at(keep), rank[keep]

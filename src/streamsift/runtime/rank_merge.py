@@ -7,11 +7,13 @@ are kept, and paths that were read before are joined with new ones only (dTMM).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
 
+from streamsift.logical.bound import Expr
 from streamsift.physical.choices import Schedule
 from streamsift.physical.definitions import PLACE
 from streamsift.physical.plan import MergePlan
@@ -26,7 +28,7 @@ from streamsift.runtime.merge_bounds import Queues, Rules
 from streamsift.runtime.merge_parts import Part, part_of
 from streamsift.runtime.merge_queues import Memory, WindowQueues
 from streamsift.runtime.merge_schedules import new_steering
-from streamsift.runtime.merge_search import APART, BEFORE, DONE, GAVE_UP, Found, floor_of, merge
+from streamsift.runtime.merge_search import APART, BEFORE, DONE, GAVE_UP, floor_of, merge
 from streamsift.runtime.path_ranking import SLACK, Paths
 from streamsift.runtime.ticks import Ticks
 
@@ -177,12 +179,11 @@ class RankMerge:
         everywhere = np.arange(events.rank.size, dtype=np.int32)
         return events.window_limit(everywhere).astype(np.int64), events.window_position.astype(np.int64)
 
-    def _codes(self, sides: list[tuple[int, object]], own: list[Int32], *, ordered: bool) -> list[Int64]:
+    def _codes(self, sides: Sequence[tuple[int, Expr]], own: list[Int32], *, ordered: bool) -> list[Int64]:
         """The values of expressions of steps as codes [places] that can be compared; UNKNOWN where there is none."""
         alternative, found = self.plan.alternative, []
         values = [
-            evaluate(side, step_rows(alternative, self.events, self.events.rows_at(own[step])))  # type: ignore[arg-type]
-            for step, side in sides
+            evaluate(side, step_rows(alternative, self.events, self.events.rows_at(own[step]))) for step, side in sides
         ]
         for (step, _), coded in zip(sides, codes(values, ordered=ordered), strict=True):
             column = np.full(self.events.rank.size, UNKNOWN, np.int64)
@@ -202,4 +203,3 @@ class RankMerge:
         distinct, dense = np.unique(np.concatenate(coded), return_inverse=True)
         parts = np.split(dense.astype(np.int32), len(coded))
         return parts, max(1, distinct.size)
-

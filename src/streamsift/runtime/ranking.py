@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import factorial
 
@@ -19,13 +19,12 @@ from streamsift.runtime.codes import group_codes
 from streamsift.runtime.detect import match_rows
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Bool, Int32, Int64
-from streamsift.runtime.path_ranking import path_candidates, tick_roots
+from streamsift.runtime.path_ranking import path_candidates, ticks_with_events
 from streamsift.runtime.rank_groups import GroupRanking
 from streamsift.runtime.rank_join import RankJoin, window_events
 from streamsift.runtime.rank_merge import RankMerge
 from streamsift.runtime.rank_output import Leaderboard, variable_rows
 from streamsift.runtime.scores import match_columns, objective_values, scores
-from streamsift.runtime.shares import Share
 from streamsift.runtime.ticks import Ticks, ticks_of
 
 MOST_BUCKETS = 1 << 62
@@ -33,13 +32,19 @@ CHUNK_PAIRS = 1 << 20  # matches times ticks that are worked on at a time
 
 
 def rank(
-    plan: RankPlan, events: Events, *, ties: bool = False, share: Share | None = None
+    plan: RankPlan,
+    events: Events,
+    *,
+    ties: bool = False,
+    wanted: Callable[[Ticks], Ticks] | None = None,
+    own: Bool | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The ranking as result rows, in batches; with `ties`, beside them what ties are broken by.
 
-    With `share`, of the ticks that the task owns, or without UPDATE of the matches that start with its rows.
+    Of a stream only the `wanted` ticks are ranked: it is given all, and leaves them between the others' first and last.
+    With `own` [table rows], matches are only those whose first event is one of these rows.
     """
-    found = Ranking.of(plan, events, share)
+    found = Ranking.of(plan, events, wanted, own)
     if any(alternative.groups is not None for alternative in plan.alternatives):
         yield from GroupRanking(plan, found.leaderboard(), found.groups, found.starts).batches(ties=ties)
         return
@@ -61,16 +66,20 @@ class Ranking:
     starts: Bool | None = None  # [places] where matches may start, if not anywhere
 
     @staticmethod
-    def of(plan: RankPlan, events: Events, share: Share | None = None) -> Ranking:
+    def of(
+        plan: RankPlan,
+        events: Events,
+        wanted: Callable[[Ticks], Ticks] | None = None,
+        own: Bool | None = None,
+    ) -> Ranking:
         query = plan.query
         groups, group_count = np.empty(0, np.int32), 1
         if query.group_by:
             (groups,), group_count = group_codes([[events.columns.at(key, events.rows)] for key in query.group_by])
         ticks = ticks_of(query, events) if query.update else None
-        starts = None
-        if share is not None:
-            ticks = share.owned(ticks) if ticks is not None else None
-            starts = share.rows[events.rows] if ticks is None else None
+        if ticks is not None and wanted is not None:
+            ticks = wanted(ticks)
+        starts = None if own is None else own[events.rows]
         first, count = 0, 1
         if ticks is not None and ticks.first.size:
             first = int(ticks.first.min())
@@ -100,9 +109,7 @@ class Ranking:
                 paths = path_candidates(branch, self.events, self.ticks, self.groups, ranking.limit, self.starts)
             elif isinstance(branch, MergePlan):
                 schedule, looks_up = branch.schedule, branch.looks_up
-                paths = RankMerge(
-                    branch, self.events, self.ticks, ranking.limit, schedule, looks_up=looks_up
-                ).best()
+                paths = RankMerge(branch, self.events, self.ticks, ranking.limit, schedule, looks_up=looks_up).best()
             if isinstance(branch, JoinPlan):
                 for matches in self._joined(number, branch, ranking.limit):
                     best.add(matches)
@@ -132,10 +139,7 @@ class Ranking:
             found = RankJoin(branch, self.events, limit).best()
             yield self._scored(number, found, np.zeros(found.shape[1], np.int64))
             return
-        everything = np.array([0, self.events.rank.size], np.int64)
-        _, ticks = tick_roots(
-            everything, np.arange(self.events.rank.size, dtype=np.int32), self.ticks.first, self.ticks.last
-        )
+        ticks = ticks_with_events(self.ticks)
         lows = np.searchsorted(self.ticks.last, ticks, side="left")
         highs = np.searchsorted(self.ticks.first, ticks, side="right")
         for tick, low, high in zip(ticks.tolist(), lows.tolist(), highs.tolist(), strict=True):

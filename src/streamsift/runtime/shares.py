@@ -1,7 +1,6 @@
-"""A stream cut in time among tasks in, what one task owns of it out: ticks, or the matches that start with its rows.
+"""Ticks that go round tasks in, those that one task owns out.
 
-Each tick and each row is owned by one task; the others may see it, as something that lies in one window with what they
-own. Contract: what a task owns is whole, whatever else it sees (tests/spark/test_slices.py).
+Contract: each tick is owned by one task (tests/spark/test_rank_slices.py).
 """
 
 from __future__ import annotations
@@ -10,13 +9,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from streamsift.runtime.kernels import Bool, Int64
+from streamsift.runtime.kernels import Int64
 from streamsift.runtime.ticks import Ticks
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Slices of `ticks_each` ticks go round `tasks` tasks; this is the task `number`. `rows` [table] are those it owns.
+    """Slices of `ticks_each` ticks go round `tasks` tasks; this is the task `number`.
 
     The slice s has the ticks s * ticks_each + 1 to (s + 1) * ticks_each, and the task s % tasks.
     """
@@ -24,7 +23,6 @@ class Share:
     number: int
     tasks: int
     ticks_each: int
-    rows: Bool
 
     def owned(self, ticks: Ticks) -> Ticks:
         """The ticks with those of other tasks left out, numbered without gaps."""
