@@ -17,7 +17,7 @@ from rich.text import Text
 from streamsift.api import Query, query
 from streamsift.errors import QueryError, SetupError, StreamsiftError
 from streamsift.jobs import Columns, LocalJob, SparkJob
-from streamsift.physical.choices import Cache, Condense, CountBy, PlanShape, RankBy
+from streamsift.physical.choices import Cache, Condense, CountBy, PlanShape, RankBy, Schedule
 from streamsift.physical.sharing import Share
 
 app = typer.Typer(
@@ -90,6 +90,7 @@ Master = Annotated[
 
 
 RankOption = Annotated[RankBy, typer.Option("--rank", help="How PREF finds the best: the first that can, or this way.")]
+ScheduleOption = Annotated[Schedule, typer.Option("--schedule", help="Which part a merge of PREF reads next.")]
 
 
 def _version(wanted: bool) -> None:
@@ -109,8 +110,7 @@ def options(
     """What stands before a command."""
 
 
-def _choices(plan: PlanShape, condense: Condense, cache: Cache, strategy: CountBy, rank: RankBy) -> dict[str, Any]:
-    chosen = {"plan": plan, "condense": condense, "cache": cache, "strategy": strategy, "rank": rank}
+def _choices(**chosen: StrEnum) -> dict[str, Any]:
     return {name: choice.value for name, choice in chosen.items()}
 
 
@@ -137,6 +137,7 @@ def run(
     strategy: StrategyOption = CountBy.AUTO,
     rank: RankOption = RankBy.AUTO,
     share: ShareOption = Share.AUTO,
+    schedule: ScheduleOption = Schedule.WABS,
     input_format: GivenFormat = None,
     engine: EngineOption = Engine.SPARK,
     master: Master = None,
@@ -149,7 +150,8 @@ def run(
         raise SetupError(f"{output} is there already; remove it or choose another name")
     if output is not None and not output.parent.is_dir():
         raise SetupError(f"no such directory: {output.parent}")
-    columns = Columns(time, type, order, bad_rows.value, _choices(plan, condense, cache, strategy, rank))
+    choices = _choices(plan=plan, condense=condense, cache=cache, strategy=strategy, rank=rank, schedule=schedule)
+    columns = Columns(time, type, order, bad_rows.value, choices)
     job = _job(engine, parsed, input, input_format, columns, master)
     with job:
         if len(queries) > 1:
@@ -176,6 +178,7 @@ def explain(
     strategy: StrategyOption = CountBy.AUTO,
     rank: RankOption = RankBy.AUTO,
     share: ShareOption = Share.AUTO,
+    schedule: ScheduleOption = Schedule.WABS,
     input_format: GivenFormat = None,
     engine: EngineOption = Engine.SPARK,
     master: Master = None,
@@ -183,7 +186,8 @@ def explain(
     """Show what would run, stage by stage, and why; of several queries, what they share. Reads only the schema."""
     queries = _read_queries(query_files)
     parsed = next(iter(queries.values()))
-    columns = Columns(time, type, order, "fail", _choices(plan, condense, cache, strategy, rank))
+    choices = _choices(plan=plan, condense=condense, cache=cache, strategy=strategy, rank=rank, schedule=schedule)
+    columns = Columns(time, type, order, "fail", choices)
     with _job(engine, parsed, input, input_format, columns, master) as job:
         print(job.explain() if len(queries) == 1 else job.explain_many(queries, share.value))
 

@@ -84,7 +84,7 @@ class BucketProcessor(StatefulProcessor):
     def close(self) -> None:
         pass
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # type: ignore[override]  # noqa: N802, N803, E501 (Spark's names)
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # type: ignore[override]  # noqa: N802, N803 (Spark's names)
         events, bad = [], []
         for row in rows:
             if row.message is not None:
@@ -98,7 +98,10 @@ class BucketProcessor(StatefulProcessor):
         yield from self._step(key[0], events, timerValues.getCurrentWatermarkInMs(), dropped, None)
 
     def handleExpiredTimer(  # type: ignore[override]  # noqa: N802 (Spark's name)
-        self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo  # noqa: N803
+        self,
+        key: Any,
+        timerValues: TimerValues,
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
     ) -> Iterator[Row]:
         watermark = timerValues.getCurrentWatermarkInMs()
         yield from self._step(key[0], [], watermark, 0, expiredTimerInfo.getExpiryTimeInMs())
