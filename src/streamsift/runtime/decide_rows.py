@@ -36,6 +36,7 @@ class Rows:
         self.retention: Retention = retention_of(plan, of_rows=True)
         self._ticks_by_time = plan.query.update is not None and not ticks_count_rows(plan.query)
         self._waits = is_awaited(plan)
+        self.keys: tuple[str, ...] = ()
         self._changes = plan.query.emit is Emit.CHANGES
         self._last_relevant: Tick | None = None
 

@@ -65,6 +65,7 @@ class Decider(Protocol):
     """What one query makes of events and time."""
 
     schema: pa.Schema
+    keys: tuple[str, ...]  # columns by which it finds rows among those held
 
     def decided(self, store: EventStore, arrived: int, passing: Passing) -> pa.Table: ...
     def needed(self, store: EventStore, passed: Tick) -> int | Bool: ...
@@ -81,7 +82,10 @@ class ManyEngine:
         self._deciders: dict[str, Decider] = {name: _decider(plan) for name, plan in plans.items()}
         fields = {field.name: field for plan in plans.values() for field in plan.query.schema}
         binding = next(iter(plans.values())).query.binding
-        self._store = EventStore(pa.schema(fields.values()), binding, _relevant(list(plans.values())))
+        keys = {decider.keys for decider in self._deciders.values()}
+        self._store = EventStore(
+            pa.schema(fields.values()), binding, _relevant(list(plans.values())), keys.pop() if len(keys) == 1 else ()
+        )
         self._passed: Tick | None = None
 
     def push(self, events: pa.Table) -> None:
