@@ -23,6 +23,7 @@ from streamsift.runtime.event_store import EventStore
 from streamsift.runtime.events import Events, prepare
 from streamsift.runtime.group_output import group_batches
 from streamsift.runtime.kernels import Bool, Int32, Int64, Ticks
+from streamsift.runtime.keyed_vectors import KeyedVectors
 from streamsift.runtime.output import known_columns, match_schema, result_batches
 from streamsift.runtime.own_windows import with_own_windows
 from streamsift.runtime.passing import Passing, Tick, closing, earlier, not_before
@@ -85,6 +86,9 @@ class Matches:
 
     def needed(self, store: EventStore, passed: Tick) -> int | Bool:
         return self.retention.needed(store, passed)
+
+    def state(self) -> dict[str, KeyedVectors]:
+        return {}
 
     def wake(self, store: EventStore, passed: Tick | None) -> Tick | None:
         """A row that is held is the first of a match that waits, or expires: the window of the first closes first."""

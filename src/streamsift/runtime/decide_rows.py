@@ -16,6 +16,7 @@ from streamsift.runtime.event_store import EventStore
 from streamsift.runtime.events import Events, prepare
 from streamsift.runtime.events import ticks_of as ticks_of_times
 from streamsift.runtime.kernels import Bool, Int64
+from streamsift.runtime.keyed_vectors import KeyedVectors
 from streamsift.runtime.own_windows import with_own_windows
 from streamsift.runtime.passing import Passing, Tick, closing, earlier, in_order, last_tick, time_of_tick
 from streamsift.runtime.ranking import rank
@@ -116,6 +117,9 @@ class Rows:
         if self._last_relevant is None:
             return store.first
         return self.retention.needed(store, min(passed, self._last_relevant))
+
+    def state(self) -> dict[str, KeyedVectors]:
+        return {}
 
     def wake(self, store: EventStore, passed: Tick | None) -> Tick | None:
         if not store.rows:
