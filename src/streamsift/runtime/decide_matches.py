@@ -38,6 +38,7 @@ class Matches:
     def __init__(self, plan: DetectPlan) -> None:
         self.plan, self.schema = plan, match_schema(plan.query)
         self.retention: Retention = retention_of(plan, of_rows=False)
+        self._known = {id(one): known_columns(one, CHUNK_MATCHES) for one in plan.alternatives if one.groups is None}
         self._anchored = [anchored(plan, alternative) for alternative in plan.alternatives]
         self.keys = stream_keys(plan)
 
@@ -108,7 +109,7 @@ class Matches:
                 decided = passing.covers(when(alternative, events, matches.events()))
                 yield from group_batches(alternative, self.schema, events, matches.only(decided))
             return
-        known = known_columns(alternative, CHUNK_MATCHES)
+        known = self._known[id(alternative)]
         for variant in one.variants:
             for rows in match_rows(variant, events, one.choices):
                 if one.anchor is Anchor.ANY:
