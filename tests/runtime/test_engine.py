@@ -108,6 +108,22 @@ def test_rankings_come_at_their_ticks() -> None:
     assert engine.advance(14)["score"].to_pylist() == [7]
 
 
+def test_ticks_after_rows_are_counted_on_over_dropped_rows() -> None:
+    text = "PATTERN A a AGG COUNT PARTITION BY kind WITHIN 4 EVENTS UPDATE 3 EVENTS"
+    plan = plan_of(text, EVENTS.schema, BINDING)
+    table = pa.table({"t": range(60), "kind": ["A", "B"] * 30})
+    engine, saved, found = engine_for(plan), Saved(), []
+    for start in range(0, 60, 4):
+        engine.push(table.slice(start, 4))
+        found += engine.advance(start + 2).to_pylist()
+        saved.write(engine)
+        engine = saved.load(plan)
+        assert engine.rows() <= 2 + 2 * (4 + 3) + 4
+    found += engine.finish().to_pylist()
+    expected = ss.query(text).run_local(table, time="t", type="kind")
+    assert counted(found) == counted(expected.to_pylist())
+
+
 # --- what is held and written ----------------------------------------------------------------------------------------
 
 

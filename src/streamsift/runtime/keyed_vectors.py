@@ -25,7 +25,7 @@ class KeyedVectors:
     """For each key a vector of whole numbers and one of reals, which begin as `whole` zeros and `real` zeros."""
 
     def __init__(self, fields: pa.Schema, whole: int, real: int) -> None:
-        self.fields = fields if len(fields) else pa.schema([("$all", pa.bool_())])
+        self.fields = fields if len(fields) else the_only_key(1).schema
         self._keys = TableTail(self.fields)
         self.whole: Int64 = np.zeros((64, whole), np.int64)
         self.real: Float64 = np.zeros((64, real), np.float64)
@@ -37,7 +37,7 @@ class KeyedVectors:
 
     def numbers(self, keys: pa.Table) -> Int64:
         """The number of each of the (distinct) keys; new ones are added."""
-        keys = keys.cast(self.fields) if len(self.fields.names) == keys.num_columns else self._all(keys.num_rows)
+        keys = keys.cast(self.fields)
         hashes = key_hashes(keys, self.fields.names)
         self._make_room(keys.num_rows)
         before = self.count
@@ -46,9 +46,6 @@ class KeyedVectors:
         self._keys.append(keys.take(pa.array(new)))
         self._check(keys, found, np.flatnonzero(found < before))
         return found
-
-    def _all(self, rows: int) -> pa.Table:
-        return pa.table({"$all": np.zeros(rows, np.bool_)}, schema=self.fields)
 
     def _check(self, keys: pa.Table, found: Int64, known: Int64) -> None:
         """Hashes are not the keys: where two share one, there is no answer, rather than a wrong one."""
@@ -100,6 +97,11 @@ class KeyedVectors:
         self.whole[numbers] = _unpacked(table.column(WHOLE), self.whole)
         self.real[numbers] = _unpacked(table.column(REAL), self.real)
         self._written_rows += numbers.size
+
+
+def the_only_key(rows: int) -> pa.Table:
+    """The key of rows where no column tells them apart."""
+    return pa.table({"$all": np.zeros(rows, np.bool_)})
 
 
 def _packed(block: np.ndarray) -> pa.Array:

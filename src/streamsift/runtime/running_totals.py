@@ -25,7 +25,7 @@ from streamsift.runtime.counting import KeyTotals, loads_of
 from streamsift.runtime.event_store import EventStore
 from streamsift.runtime.events import Events, prepare
 from streamsift.runtime.kernels import Bool, Int32, Int64
-from streamsift.runtime.keyed_vectors import KeyedVectors
+from streamsift.runtime.keyed_vectors import KeyedVectors, the_only_key
 from streamsift.runtime.measures import NOTHING, Measures, Totals
 from streamsift.runtime.operations import NO_SEAL, Layout, keys_of_places, lay_out
 from streamsift.runtime.passing import Passing, Tick
@@ -193,9 +193,9 @@ def _records(layout: Layout, loads: Loads, is_closed: Bool, paths: Paths) -> Rec
 
 
 def _key_rows(events: Events, places: Int32, columns: tuple[str, ...]) -> pa.Table:
-    """The keys at these places; without columns as many rows of nothing."""
+    """The keys at these places."""
     if not columns:
-        return pa.table({"$all": np.zeros(places.size, np.bool_)})
+        return the_only_key(places.size)
     rows = events.rows_at(places)
     return pa.table({name: events.columns.at(name, rows) for name in columns})
 
