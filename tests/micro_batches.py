@@ -86,6 +86,7 @@ class Stream:
     """A streaming query over buckets of keys."""
 
     def __init__(self, plans: Mapping[str, Plan], *, lateness: Any = None, buckets: int = 3, bad_rows: str = "fail"):
+        ManyEngine(plans)  # what a stream cannot have is told before any event
         self.plans, self.query = plans, seen_by_all(plans)
         self.keys = common_keys(plans)
         self.numbers = bucket_numbers(buckets if self.keys else 1)
@@ -107,12 +108,11 @@ class Stream:
         found: list[Row] = []
         if rows is not None:
             messages = pa.Table.from_batches(list(Packer(self.query, self.time, self.numbers)(self._arriving(rows))))
-            for row in messages.to_pylist():
-                if row["seen"] is not None:
-                    seen = pa.array([row["seen"]], pa.timestamp("us", "UTC")).cast(pa.int64())[0].as_py()
-                    self.seen = max(self.seen, seen // 1000 - self.time.delay_milliseconds)
-            for bucket in sorted(set(messages["bucket"].to_pylist())):
-                own = [Row(**row) for row in messages.to_pylist() if row["bucket"] == bucket]
+            for seen in messages["seen"].cast(pa.int64()).drop_null().to_pylist():
+                self.seen = max(self.seen, seen // 1000 - self.time.delay_milliseconds)
+            rows_of_all = messages.drop_columns("seen").to_pylist()
+            for bucket in sorted({row["bucket"] for row in rows_of_all}):
+                own = [Row(**row) for row in rows_of_all if row["bucket"] == bucket]
                 self._ready(bucket)
                 found += self.processor.handleInputRows((bucket,), iter(own), Moment(self.watermark))
         for bucket, store in self.stores.items():

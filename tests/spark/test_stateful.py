@@ -30,7 +30,8 @@ def streamed(plans: dict[str, Plan], table: pa.Table, seed: int) -> dict[str, li
     """The rows of all micro-batches and of what stays undecided. Events come in order of time, some a batch later."""
     chance = random.Random(seed)
     time = next(iter(plans.values())).query.binding.time
-    table = table.take(pa.array(sorted(range(table.num_rows), key=lambda i: table[time][i].as_py())))
+    places = sorted(range(table.num_rows), key=lambda i: table[time][i].as_py())
+    table = table.take(pa.array(places, pa.int64()))
     stream = Stream(plans, buckets=chance.randint(1, 4))
     found: dict[str, list[Any]] = {name: [] for name in plans}
     place = 0
