@@ -1,4 +1,4 @@
-"""Packer and processor as Spark drives them, on generated queries: cut, late, retried, lost; and what is kept in state."""
+"""Packer and processor as Spark drives them, on generated queries: cut, retried, lost; and what state keeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Structured Streaming itself: sources, watermarks, sinks, restarts, and what is refused. Few streams, as each is slow."""
+"""Structured Streaming itself: sources, watermarks, sinks, restarts, refusals. Few streams, as each is slow."""
 
 from __future__ import annotations
 
@@ -78,12 +78,14 @@ def as_sorted(df: DataFrame) -> list[str]:
     return sorted(df.select(F.to_json(F.struct("*")).alias("row")).toPandas()["row"])
 
 
-def to_memory(df: DataFrame, name: str, checkpoint: Path) -> Any:
-    query = (
-        df.writeStream.format("memory").queryName(name).option("checkpointLocation", str(checkpoint))
-    ).trigger(availableNow=True).start()
+def run_once(writer: Any, checkpoint: Path) -> Any:
+    query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
     query.awaitTermination()
     return query
+
+
+def to_memory(df: DataFrame, name: str, checkpoint: Path) -> Any:
+    return run_once(df.writeStream.format("memory").queryName(name), checkpoint)
 
 
 def test_detection_with_the_callers_watermark(directory: Directory, tmp_path: Path) -> None:
@@ -115,8 +117,7 @@ def test_two_runs_of_a_directory_into_files(directory: Directory, tmp_path: Path
 
     def run(text: ss.Query) -> None:
         found = text.run(directory.stream(), lateness=10, **BINDING)
-        writer = found.writeStream.format("json").option("path", str(tmp_path / "out"))
-        writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start().awaitTermination()
+        run_once(found.writeStream.format("json").option("path", str(tmp_path / "out")), tmp_path / "checkpoint")
 
     directory.cut(disordered[:40], 20)
     run(query)
@@ -127,8 +128,8 @@ def test_two_runs_of_a_directory_into_files(directory: Directory, tmp_path: Path
     expected = query.run(directory.batch(), **BINDING)
     written = directory.spark.read.schema(expected.schema).json(str(tmp_path / "out"))
     assert as_sorted(written) == as_sorted(expected)
+    directory.drop([heartbeat(200_000)])
     with pytest.raises(StreamingQueryException, match=r"WITHIN was 20 time\n.*is 30 time"):
-        directory.drop([heartbeat(200_000)])
         run(ss.query("PATTERN SEQ(A a, B b) WHERE [id] AGG COUNT, SUM(b.x) WITHIN 30 UPDATE 7"))
 
 
@@ -148,7 +149,7 @@ def test_several_queries_in_one_pass(directory: Directory, tmp_path: Path) -> No
             found[name] += as_sorted(rows)
 
     stream = shared.together.writeStream.foreachBatch(shared.each(write))
-    stream.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start().awaitTermination()
+    run_once(stream, tmp_path / "checkpoint")
     for name, text in queries.items():
         assert sorted(found[name]) == as_sorted(ss.query(text).run(directory.batch(), **BINDING)), name
 

@@ -19,8 +19,12 @@ from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import Row
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
+from pyspark.sql.streaming.stateful_processor import (
+    ExpiredTimerInfo,
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+)
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from streamsift.logical.bound import Binding
@@ -84,8 +88,14 @@ class BucketProcessor(StatefulProcessor):
     def close(self) -> None:
         pass
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # type: ignore[override]  # noqa: N802, N803, E501 (Spark's names)
-        events, bad = [], []
+    def handleInputRows(  # noqa: N802 (Spark's names)
+        self,
+        key: Any,
+        rows: Iterator[Row],  # type: ignore[override]
+        timerValues: TimerValues,  # noqa: N803
+    ) -> Iterator[Row]:
+        events: list[bytes] = []
+        bad: list[bytes] = []
         for row in rows:
             if row.message is not None:
                 (bad if row.bad else events).append(row.message)
@@ -97,8 +107,11 @@ class BucketProcessor(StatefulProcessor):
             dropped = found.count
         yield from self._step(key[0], events, timerValues.getCurrentWatermarkInMs(), dropped, None)
 
-    def handleExpiredTimer(  # type: ignore[override]  # noqa: N802 (Spark's name)
-        self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo  # noqa: N803
+    def handleExpiredTimer(  # noqa: N802
+        self,
+        key: Any,
+        timerValues: TimerValues,  # noqa: N803
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
     ) -> Iterator[Row]:
         watermark = timerValues.getCurrentWatermarkInMs()
         yield from self._step(key[0], [], watermark, 0, expiredTimerInfo.getExpiryTimeInMs())
