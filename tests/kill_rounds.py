@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 QUERIES = (
@@ -72,8 +73,13 @@ def run_stream(directory: Path, text: str, master: str) -> None:
     result = query.run(events, lateness=LATENESS, **BINDING)
     writer = result.writeStream.format("parquet").option("path", str(directory / "out"))
     stream = writer.option("checkpointLocation", str(directory / "checkpoint")).trigger(availableNow=True).start()
-    print("started", flush=True)
-    stream.awaitTermination()
+    done = -1
+    print("batch", flush=True)
+    while not stream.awaitTermination(1):
+        progress = stream.lastProgress
+        if progress is not None and progress["batchId"] > done:
+            done = progress["batchId"]
+            print("batch", flush=True)
     expected = sorted(map(str, query.run(spark.read.schema(COLUMNS).json(source), **BINDING).collect()))
     found = sorted(map(str, spark.read.schema(result.schema).parquet(str(directory / "out")).collect()))
     late = ss.metrics(stream).late
@@ -106,10 +112,8 @@ def kill_something(process: int, chance: random.Random) -> str:
 
 def kill_all(process: int) -> None:
     for pid in [*(pid for pid, _ in descendants(process)), process]:
-        try:
+        with suppress(ProcessLookupError):  # it has ended meanwhile
             os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass  # it has ended meanwhile
 
 
 def attempt(directory: Path, text: str, chance: random.Random, kill: bool) -> tuple[str | None, str | None]:
@@ -118,15 +122,17 @@ def attempt(directory: Path, text: str, chance: random.Random, kill: bool) -> tu
     arguments = [sys.executable, __file__, "--stream", str(directory), "--query", text, "--master", master]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as stream:
         assert stream.stdout is not None
-        killed = None
+        killed, batches = None, chance.choice([0, 1, 1, 2, 2, 3]) if kill else -1
         try:
             for line in stream.stdout:
                 if line.startswith("finished"):
                     stream.wait(PATIENCE_SECONDS)
                     return killed, line.strip()
-                if line.startswith("started") and kill:
-                    time.sleep(chance.uniform(0.5, 20))
-                    killed = kill_something(stream.pid, chance)
+                if line.startswith("batch"):
+                    if batches == 0:
+                        time.sleep(chance.uniform(0, 4))
+                        killed = kill_something(stream.pid, chance)
+                    batches -= 1
         finally:
             kill_all(stream.pid)
     return killed, None

@@ -90,7 +90,7 @@ def explain_many(
 
 
 def metrics(streaming_query: StreamingQuery) -> Metrics:
-    """What the last triggers of a streaming query did: rows, matches, late events, state, latency. Prints as a table."""
+    """What the last triggers of a streaming query did: rows, matches, late events, state, latency. It prints well."""
     from streamsift import spark
 
     return spark.metrics(streaming_query)
