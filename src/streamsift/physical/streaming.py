@@ -14,7 +14,17 @@ from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
 from streamsift.physical.definitions import own_windows
 from streamsift.physical.groups import Groups
-from streamsift.physical.plan import AggregatePlan, Alternative, DetectPlan, Edge, Limit, Negation, Plan, RankPlan
+from streamsift.physical.plan import (
+    AggregatePlan,
+    Alternative,
+    DetectPlan,
+    Edge,
+    Limit,
+    Negation,
+    Plan,
+    RankPlan,
+    Strategy,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +106,11 @@ def counts_rows(query: b.BoundQuery) -> bool:
 
 def ticks_count_rows(query: b.BoundQuery) -> bool:
     return query.update is not None and query.update.kind is b.WindowKind.COUNT
+
+
+def counts_prefixes(plan: AggregatePlan) -> bool:
+    """Whether all that is ever looked at again are the counters of prefixes: nothing leaves, no event is kept."""
+    return plan.query.window is None and all(branch.strategy is Strategy.PREFIX for branch in plan.branches)
 
 
 def is_awaited(plan: Plan) -> bool:
