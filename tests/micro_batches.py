@@ -43,6 +43,9 @@ class Chunks:
     def iterator(self) -> Iterator[Any]:
         return iter(list(self.chunks.items()))
 
+    def getValue(self, key: Any) -> Any:  # noqa: N802 (Spark's name)
+        return self.chunks.get(key)
+
     def updateValue(self, key: Any, value: Any) -> None:  # noqa: N802 (Spark's name)
         assert key not in self.chunks, "a chunk never changes"
         self.chunks[key] = value
@@ -172,7 +175,17 @@ def plain_key(value: Any) -> Any:
     return value + 0.0 if isinstance(value, float) else value
 
 
-def lose_workers(chance: random.Random) -> None:
-    """What Python workers keep is lost, or they swap their tasks."""
-    if chance.random() < 0.3:
+class Workers:
+    """Python workers that take turns at random: each has its own memory, and may lose it."""
+
+    def __init__(self, chance: random.Random, count: int = 2) -> None:
+        self.chance, self.memories = chance, [dict[Any, Any]() for _ in range(count)]
+        self.current = 0
         stateful._ENGINES.clear()
+
+    def swap(self) -> None:
+        self.memories[self.current] = dict(stateful._ENGINES)
+        self.current = self.chance.randrange(len(self.memories))
+        stateful._ENGINES.clear()
+        if self.chance.random() < 0.8:
+            stateful._ENGINES.update(self.memories[self.current])

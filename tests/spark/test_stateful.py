@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import streamsift as ss
 from casefile import Case, load_cases
-from micro_batches import Stream, lose_workers
+from micro_batches import Stream, Workers
 from strategies import aggregations, bindings, flat_queries, queries, streams
 from streamsift.language import Script, print_script
 from streamsift.physical.plan import Plan
@@ -32,7 +32,7 @@ def streamed(plans: dict[str, Plan], table: pa.Table, seed: int) -> dict[str, li
     time = next(iter(plans.values())).query.binding.time
     places = sorted(range(table.num_rows), key=lambda i: table[time][i].as_py())
     table = table.take(pa.array(places, pa.int64()))
-    stream = Stream(plans, buckets=chance.randint(1, 4))
+    stream, workers = Stream(plans, buckets=chance.randint(1, 4)), Workers(chance)
     found: dict[str, list[Any]] = {name: [] for name in plans}
     place = 0
     while place < table.num_rows:
@@ -40,11 +40,12 @@ def streamed(plans: dict[str, Plan], table: pa.Table, seed: int) -> dict[str, li
         rows = table.slice(place, count)
         if chance.random() < 0.2:
             stream.attempt(rows)
-        if chance.random() < 0.2:
+            workers.swap()
+        if chance.random() < 0.1:
             stream.restart()
         _add(found, stream.batch(rows.take(pa.array(chance.sample(range(rows.num_rows), rows.num_rows)))))
         place += count
-        lose_workers(chance)
+        workers.swap()
         if chance.random() < 0.4:
             _add(found, stream.batch(None))
     _add(found, stream.batch(None))
