@@ -77,7 +77,7 @@ class LocalJob:
         Console().print(
             result_table(
                 result.slice(0, limit),
-                caption=how_many(min(limit, result.num_rows), result.num_rows, *_nouns(self.query)),
+                caption=how_many(min(limit, result.num_rows), result.num_rows, *nouns(self.query)),
             )
         )
 
@@ -169,7 +169,7 @@ class SparkJob:
             total = result.count()
             head = _best_first(self.query, result).limit(limit).toArrow()
         report()
-        Console().print(result_table(head, caption=how_many(head.num_rows, total, *_nouns(self.query))))
+        Console().print(result_table(head, caption=how_many(head.num_rows, total, *nouns(self.query))))
 
     def stream(self, output_format: str) -> None:
         result, report = self._result()
@@ -179,7 +179,7 @@ class SparkJob:
             pyarrow.csv.write_csv(table, sys.stdout.buffer)
         else:
             # One partition after the other passes through this process, never all of them at once.
-            lines = result.mapInArrow(_to_lines, "line string").toLocalIterator(prefetchPartitions=True)
+            lines = result.mapInArrow(to_lines, "line string").toLocalIterator(prefetchPartitions=True)
             with self._progress("finding matches"):
                 first = list(islice(lines, 1))
             sys.stdout.writelines(f"{row.line}\n" for row in chain(first, lines))
@@ -196,7 +196,7 @@ class SparkJob:
                 case "csv":
                     flat(result).write.csv(str(output), header=True)
                 case _:
-                    result.mapInArrow(_to_lines, "line string").write.text(str(output))
+                    result.mapInArrow(to_lines, "line string").write.text(str(output))
         report()
 
     def _events(self) -> DataFrame:
@@ -236,7 +236,7 @@ class GivenFrame(SparkJob):
         return self.result, lambda: None
 
 
-def _nouns(query: Query) -> tuple[str, str]:
+def nouns(query: Query) -> tuple[str, str]:
     """What the rows of a result are called: one, and several."""
     return ("row", "rows") if query.script.statement.aggregates else ("match", "matches")
 
@@ -251,6 +251,6 @@ def _best_first(query: Query, result: DataFrame) -> DataFrame:
     return result.orderBy(*("`" + name.replace("`", "``") + "`" for name in columns))
 
 
-def _to_lines(batches: Any) -> Any:
+def to_lines(batches: Any) -> Any:
     for batch in batches:
         yield pa.RecordBatch.from_arrays([pa.array(json_lines(batch), pa.string())], ["line"])

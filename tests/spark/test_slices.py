@@ -1,114 +1,150 @@
-"""Totals without GROUP BY on Spark, cut into slices of time: what the oracle says, wherever the slices begin."""
+"""Slices of time: every match is found by exactly one task, wherever the cuts fall and whatever type the time has."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
-from pyspark.sql import Observation, SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
-import naive
 import streamsift as ss
-from spark_check import BINDING
-from strategies import COLUMNS, Event
-from test_generated import SCHEMA, assert_equal
+from spark_check import BINDING, check_on_spark
+from strategies import queries, streams
+from streamsift.language import Script, print_script
+from streamsift.physical import DetectPlan
+from streamsift.runtime import execute, output_schema
+from streamsift.spark import slices as cutting
+from streamsift.spark.slices import Slices, own_part, slices
+from supported import is_evaluated, may_be_refused
+from test_generated import DETECTION, SCHEMA, Rows, assert_same
 
 LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
-PATTERNS = [
-    "SEQ(A a, B b)",
-    "SEQ(A a, !C c, B b)",
-    "SEQ(!C c, A a, B b)",
-    "SEQ(A a, B b, !C c)",
-    "SEQ(A a, !SEQ(C c, A d), B b)",
-    "AND(A a, B b)",
-    "OR(SEQ(A a, B b), C e)",
-    "SEQ(A a, B b, ANY f)",
-]
-AGGREGATES = ["COUNT", "COUNT, SUM(a.n), AVG(a.x)", "MIN(a.x), MAX(b.s) AS s", "AVG(a.n)", "SUM(a.x)"]
+FLAT = ss.query("PATTERN SEQ(A a, B b) WITHIN 5")
 
 
-@st.composite
-def totals(draw: st.DrawFn) -> str:
-    condition = draw(st.sampled_from(["", "", " WHERE [id]", " WHERE a.n < b.n"]))
-    partition = draw(st.sampled_from(["", "", " PARTITION BY id"]))
-    window = draw(st.sampled_from(["0", "1", "2", "3", "2.5", "3 EXCLUSIVE"]))
-    update = draw(st.sampled_from(["", "", " UPDATE 1", " UPDATE 2", " UPDATE 5"]))
-    pattern, aggregates = draw(st.sampled_from(PATTERNS)), draw(st.sampled_from(AGGREGATES))
-    return f"PATTERN {pattern}{condition}{partition} AGG {aggregates} WITHIN {window}{update}"
+@pytest.fixture(autouse=True)
+def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cutting, "SLICE_WINDOWS", 1)
 
 
-@st.composite
-def long_streams(draw: st.DrawFn) -> list[Event]:
-    """Times below zero too, over several slices, dense enough for matches."""
-    drawn = draw(
-        st.lists(
-            st.tuples(st.sampled_from([0, 1, 1, 2, 5, 20]), st.sampled_from("AABBC"), st.integers(1, 2)),
-            min_size=4,
-            max_size=16,
-        )
-    )
-    time = draw(st.sampled_from([-40, -9, 0, 20, 2**62]))
-    rows: list[Event] = []
-    for place, (gap, kind, identity) in enumerate(drawn):
-        time += gap
-        own = {"t": time, "kind": kind, "id": identity, "n": place % 3, "x": identity / 4, "s": kind, "seq": place}
-        rows.append({**dict.fromkeys(COLUMNS), **own})
-    return rows
+@pytest.fixture
+def cut_spark(spark: SparkSession) -> Iterator[SparkSession]:
+    """Tasks as the ranges were cut: small ones are not put together."""
+    spark.conf.set("spark.sql.adaptive.coalescePartitions.enabled", "false")
+    yield spark
+    spark.conf.unset("spark.sql.adaptive.coalescePartitions.enabled")
 
 
-@settings(max_examples=300 if LARGE else 30, suppress_health_check=list(HealthCheck))
-@given(text=totals(), rows=long_streams())
-def test_totals(spark: SparkSession, text: str, rows: list[Event]) -> None:
-    df = spark.createDataFrame(pa.Table.from_pylist(rows, SCHEMA)).repartition(2)
-    query = ss.query(text)
-    assert "slices of time" in query.explain(df, **BINDING)
-    actual = query.run(df, **BINDING).toArrow().to_pylist()
-    event("rows" if actual else "no rows")
-    assert_equal(naive.run(text, rows, **BINDING, columns=list(COLUMNS)), actual)
+def tasks(table: pa.Table, how: Slices, cuts: list[int]) -> Iterator[tuple[pa.Table, Any]]:
+    """What the JVM does, in Python: events and their copies, in ranges of slices."""
+    rows = []
+    for row in table.to_pylist():
+        own = row["t"] // how.length
+        behind, ahead = row["t"] % how.length, how.length - row["t"] % how.length
+        wanted = {own, *([own - 1] if behind <= how.width else [])}
+        wanted |= {own + 1} if how.looks_back and ahead <= how.width else set()
+        rows += [{**row, "own": own, "slice": number} for number in wanted]
+    borders = sorted(cuts)
+    schema = SCHEMA.append(pa.field("own", pa.int64())).append(pa.field("slice", pa.int64()))
+    for number in range(len(borders) + 1):
+        part = [row for row in rows if sum(row["slice"] >= border for border in borders) == number]
+        yield own_part(pa.Table.from_pylist(part, schema), keyed=False)
 
 
-START = datetime(1969, 12, 31, 23, 59, 50, 500_001)
-TIMES: dict[str, tuple[pa.DataType, list[Any], str]] = {
-    "timestamp": (
-        pa.timestamp("us", "UTC"),
-        [START.replace(tzinfo=UTC) + timedelta(seconds=1.7 * i) for i in range(60)],
-        "2 s",
-    ),
-    "timestamp without zone": (pa.timestamp("us"), [START + timedelta(seconds=1.7 * i) for i in range(60)], "3.5 s"),
-    "date": (pa.date32(), [date(1969, 12, 1) + timedelta(days=i) for i in range(60)], "2 days"),
-    "short": (pa.int16(), [i - 30 for i in range(60)], "2"),
+@settings(max_examples=3_000 if LARGE else 400, suppress_health_check=list(HealthCheck))
+@given(
+    script=st.one_of(queries(max_depth=4, **DETECTION), queries(**{**DETECTION, "kleene": True})),
+    rows=streams(max_size=8),
+    cuts=st.lists(st.integers(-1, 10), max_size=4),
+)
+def test_wherever_the_cuts_fall(script: Script, rows: Rows, cuts: list[int]) -> None:
+    assume(is_evaluated(script) and not may_be_refused(script))
+    for place, row in enumerate(rows):
+        row["seq"] = place
+    note(print_script(script))
+    plan = ss.query(print_script(script)).plan(SCHEMA, "t", "kind", "seq")
+    how = slices(plan)
+    assume(isinstance(plan, DetectPlan) and isinstance(how, Slices))
+    table = pa.Table.from_pylist(rows, SCHEMA)
+    found: Rows = []
+    for part, own in tasks(table, how, cuts):  # type: ignore[arg-type]
+        part = part.select(plan.query.schema.names)
+        found += pa.Table.from_batches(execute(plan, part, own=own), output_schema(plan.query)).to_pylist()
+    assert_same(script, rows, BINDING, found)
+
+
+@settings(max_examples=300 if LARGE else 15, suppress_health_check=list(HealthCheck))
+@given(script=queries(**{**DETECTION, "kleene": True}), rows=streams(max_size=7))
+def test_generated_queries(cut_spark: SparkSession, script: Script, rows: Rows) -> None:
+    assume(is_evaluated(script) and not may_be_refused(script))
+    check_on_spark(cut_spark, script, rows, spread="slices")
+
+
+def epoch(microseconds: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
+
+
+TIMES: dict[str, Any] = {
+    "TIMESTAMP": lambda t: epoch(t * 1_000_000),
+    "TIMESTAMP_NTZ": lambda t: epoch(t * 1_000_000).replace(tzinfo=None),
+    "DATE": lambda t: date(1970, 1, 1) + timedelta(days=t),
+    "INT": lambda t: t,
+    "BIGINT": lambda t: t - 2**63 + 60,
+    "DOUBLE": lambda t: t + 1.7e9,
+    "DECIMAL(38,18)": lambda t: Decimal(t) / 8,
 }
+WINDOWS = {"TIMESTAMP": "5 s", "TIMESTAMP_NTZ": "5 s", "DATE": "5 d", "DECIMAL(38,18)": "0.625"}
 
 
-@pytest.mark.parametrize("update", ["", " UPDATE"])
-@pytest.mark.parametrize("name", TIMES)
-def test_kinds_of_times(spark: SparkSession, name: str, update: str) -> None:
-    kind, times, window = TIMES[name]
-    table = pa.table({"t": pa.array(times, kind), "kind": ["A", "B", "C"] * 20, "n": range(60)})
-    tick = f"{update} {window}" if update else ""
-    query = ss.query(f"PATTERN SEQ(A a, ANY b) AGG COUNT, SUM(b.n), MAX(a.t) AS last WITHIN {window}{tick}")
-    df = spark.createDataFrame(table).repartition(3)
-    if name == "timestamp without zone":
-        df = df.withColumn("t", df["t"].cast("timestamp_ntz"))
-    assert "slices of time" in query.explain(df, time="t", type="kind")
-    found = query.run(df, time="t", type="kind").toArrow().sort_by("time")
-    expected = query.run_local(table, time="t", type="kind")
-    assert found.num_rows > 2
-    assert found.cast(expected.schema).equals(expected)
+def timed(spark: SparkSession, kind: str) -> DataFrame:
+    rows = [(TIMES[kind](t), "AB"[t % 2], t % 3) for t in range(-60, 60)]
+    return spark.createDataFrame(rows, f"t {kind}, kind STRING, id INT").repartition(3)
 
 
-def test_bad_rows_are_counted_once(spark: SparkSession) -> None:
-    table = pa.table({"t": [None, 1, 2, 16], "seq": [1, 2, None, 4], "kind": ["A", "A", "A", "B"]})
-    query, observation = ss.query("PATTERN SEQ(A a, B b) AGG COUNT WITHIN 20"), Observation()
-    binding: dict[str, Any] = {"time": "t", "type": "kind", "order": "seq"}
-    df = spark.createDataFrame(table)
-    found = query.run(df, **binding, bad_rows="drop", observation=observation).toArrow().to_pylist()
-    assert found == [{"time": 16, "count": 1}]
-    assert observation.get == {"rows": 4, "bad_rows": 2}
-    with pytest.raises(Exception, match="2 rows"):
-        query.run(df, **binding).collect()
+@pytest.mark.parametrize("kind", TIMES)
+@pytest.mark.parametrize("keys", ["", " WHERE [id]"])
+def test_any_type_of_time(cut_spark: SparkSession, kind: str, keys: str) -> None:
+    query = ss.query(f"PATTERN SEQ(A a, !C, B b){keys} WITHIN {WINDOWS.get(kind, '5')}")
+    df = timed(cut_spark, kind)
+    found = query.run(df, time="t", type="kind", spread="slices")
+    with_task = found.withColumn("task", F.spark_partition_id())
+    assert with_task.select("task").distinct().count() > 1
+    expected = query.run(df, time="t", type="kind", spread="keys")
+    assert sorted(map(str, found.collect())) == sorted(map(str, expected.collect()))
+    assert expected.count() > 0
+
+
+def test_infinite_times_are_ordinary(cut_spark: SparkSession) -> None:
+    rows = [(float("-inf"), "A"), (1.0, "A"), (2.0, "B"), (1e308, "A"), (float("inf"), "B")]
+    df = cut_spark.createDataFrame(rows, "t DOUBLE, kind STRING")
+    assert [(r.a.t, r.b.t) for r in FLAT.run(df, time="t", type="kind").collect()] == [(1.0, 2.0)]
+
+
+def test_bad_rows_are_all_told(cut_spark: SparkSession) -> None:
+    rows = [(t if t % 3 else None, "AB"[t % 2]) for t in range(40)]
+    df = cut_spark.createDataFrame(rows, "t INT, kind STRING").repartition(3)
+    with pytest.raises(Exception, match="14 rows have no usable time"):
+        FLAT.run(df, time="t", type="kind").collect()
+    assert FLAT.run(df, time="t", type="kind", bad_rows="drop").count() > 0
+
+
+def test_explain_says_how_time_is_cut(spark: SparkSession) -> None:
+    df = spark.createDataFrame([], "t TIMESTAMP, kind STRING, id INT")
+    timed = ss.query("PATTERN SEQ(A a, B b) WITHIN 5 s")
+    assert "slices of time, 5,000,000 µs" in timed.explain(df, time="t", type="kind")
+    assert "one window more at both ends" in ss.query("PATTERN SEQ(!C, A a, B b) WITHIN 5 s").explain(
+        df, time="t", type="kind"
+    )
+    for query, reason in (
+        ("SEQ(A a, B b)", "without WITHIN"),
+        ("SEQ(A a, B b) WITHIN 5 EVENTS", "counts all rows"),
+    ):
+        assert reason in ss.query(f"PATTERN {query}").explain(df, time="t", type="kind")

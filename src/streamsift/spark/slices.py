@@ -1,118 +1,169 @@
-"""Totals over all keys in, the same totals out of many tasks: the stream is cut into slices of time that overlap.
+"""Events in, the same events cut into slices of time out: each task owns the matches that start in its own slices.
 
-A slice owns the result rows whose time lies in it. They need the events of one window before them, and of one behind
-them where a negation reaches to the end of the window: an event goes to every slice that needs it. The slice is then
-one more GROUP BY column, so a task counts all its slices in one call.
+A slice is eight windows long. An event goes to its own slice and, as a copy, to the one before it where a match that
+starts there could reach it; where what comes before a match has a say (a negation at its lower edge, a group that could
+begin earlier), also to the one after it. Spark's range partitioning puts slices that follow each other into one task,
+which drops the copies whose originals it has: a task sees its slices and one window more, at most at each end.
 
-Contract: every result row comes from exactly one slice, which has all events that the row depends on
-(tests/spark/test_slices.py).
+Contract: every match is found by exactly one task, wherever the cuts fall (tests/spark/test_slices.py). A slice is
+never divided, so a window that holds most events is still one task's work.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
-from pyspark.sql.types import DataType, DateType, IntegralType, TimestampNTZType, TimestampType
 
-from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
-from streamsift.physical import AggregatePlan, Plan
+from streamsift.physical import DetectPlan, Plan
 from streamsift.physical.definitions import own_windows
 from streamsift.physical.plan import Edge, Negation
-from streamsift.runtime import output_schema
-from streamsift.spark.filters import column, is_bad
+from streamsift.runtime.events import in_units
+from streamsift.runtime.kernels import Bool, Int64
+from streamsift.spark.filters import column, counted_keys
 
-SLICE = "$streamsift_slice"
-SLICE_FIELD = pa.field(SLICE, pa.int64())
-WINDOWS_IN_A_SLICE = 8  # an eighth of the events goes to two slices
-MICROSECONDS = 1_000_000
-_KINDS = (b.TimeKind.INTEGER, b.TimeKind.TIMESTAMP, b.TimeKind.DATE)
+SLICE_WINDOWS = 8  # copies are at most one row in eight; fewer slices would leave tasks of uneven size
+SLICE, OWN, KEY = "$streamsift_slice", "$streamsift_own_slice", "$streamsift_key"
+_LARGEST = 1 << 62
+_DAY_MICROSECONDS = 86_400_000_000
+_ROUNDING = 2.0**-50  # of a double, relative, with room to spare
 
 
-def why_not_sliced(plan: AggregatePlan) -> str | None:
-    """Why the result cannot be put together from slices of time; None if it can."""
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """How the time of a query is cut, in the units of its time column."""
+
+    width: Fraction  # how far a match, or what has a say in it, reaches
+    length: int
+    looks_back: bool  # whether a task needs a window of events before its slices
+
+
+def slices(plan: Plan) -> Slices | str:
+    """How to cut the work of a plan by time, or why that cannot be."""
     query = plan.query
-    if query.emit is Emit.CHANGES:
-        return "with EMIT CHANGES an event of any group can show that another changed"
+    if not isinstance(plan, DetectPlan):
+        return "its values are over all events"
     if query.window is None:
-        return "without GROUP BY and WITHIN the values are over all events so far"
-    if query.window.kind is b.WindowKind.COUNT:
-        return "a count window counts the rows of all groups; PARTITION BY their columns would count per group"
-    if any(alternative.groups is not None for alternative in plan.alternatives):
-        return "whether a Kleene group is complete may depend on events outside the window"
-    if any(True for _ in own_windows(query.pattern)):
-        return "a definition has a window of its own"
-    ticks = output_schema(query).field("time").type
-    if query.binding.time_kind not in _KINDS or not (pa.types.is_integer(ticks) or pa.types.is_temporal(ticks)):
-        return "slices of time are cut where times are integers, dates or timestamps"
+        return "without WITHIN a match can hold events of any two times"
+    if counted_keys(query):
+        return "a count window counts all rows before it"
+    if query.binding.time_kind is b.TimeKind.TEXT:
+        return "text is not cut by time: cast the time column to a timestamp"
+    time = query.schema.field(query.binding.time).type
+    is_number = pa.types.is_decimal(time) or pa.types.is_floating(time)
+    windows = [query.window, *(d.window for d in own_windows(query.pattern) if d.window is not None)]
+    width = max(window.length if is_number else in_units(window.length, time) for window in windows)
+    length = max(2, math.ceil(SLICE_WINDOWS * width))
+    if length > _LARGEST:
+        return "its window is longer than any slice"
+    return Slices(width, length, _looks_back(plan))
+
+
+def _looks_back(plan: DetectPlan) -> bool:
+    return any(
+        alternative.groups is not None or any(map(_has_lower_edge, alternative.negations))
+        for alternative in plan.alternatives
+    )
+
+
+def _has_lower_edge(negation: Negation) -> bool:
+    edges = {negation.lower.edge, negation.upper.edge}
+    return Edge.WINDOW_START in edges or any(map(_has_lower_edge, negation.negations))
+
+
+def describe_slices(how: Slices, query: b.BoundQuery, keys: Sequence[str]) -> Iterator[str]:
+    time = query.schema.field(query.binding.time).type
+    unit = "days" if pa.types.is_date(time) else "µs" if pa.types.is_timestamp(time) else f"of `{query.binding.time}`"
+    of_key = f" of each {', '.join(keys)}" if keys else ""
+    yield f"Spark: slices of time{of_key}, {how.length:,} {unit} or {SLICE_WINDOWS} windows each; a task has many"
+    around = "at both ends" if how.looks_back else "at its end"
+    yield f"a task finds the matches that start in its slices and sees one window more {around}"
+
+
+def sliced(events: DataFrame, query: b.BoundQuery, how: Slices, keys: Sequence[SparkColumn], bad: str) -> DataFrame:
+    """The events, copies included, with the slice they are here for and their own: ranges of slices in tasks.
+
+    With keys, the slices of a key follow each other: a task has many keys, or a part of the time of one.
+    """
+    time = query.schema.field(query.binding.time).type
+    exact = _exact_place(column(query.binding.time), time)
+    low, own, high = _near(exact, how) if exact is not None else _around(column(query.binding.time), how)
+    numbers = F.sequence(low, high if how.looks_back else own)
+    good = ~F.col(bad)
+    cut = events.withColumn(OWN, F.when(good, own)).withColumn(
+        SLICE, F.explode(F.when(good, numbers).otherwise(F.array(F.lit(None).cast("bigint"))))
+    )
+    if not keys:
+        return cut.repartitionByRange(SLICE)
+    return cut.withColumn(KEY, F.when(good, F.xxhash64(*keys))).repartitionByRange(KEY, SLICE)
+
+
+def _exact_place(time: SparkColumn, kind: pa.DataType) -> SparkColumn | None:
+    """The time as a 64-bit integer in its own units, or None for numbers with decimals."""
+    if pa.types.is_integer(kind):
+        return time.cast("bigint")
+    if pa.types.is_date(kind):
+        return F.unix_date(time).cast("bigint")
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return F.unix_micros(time)
+    if pa.types.is_timestamp(kind):  # on no zone's clock: a cast would go through the session's
+        seconds = F.hour(time) * 3600 + F.minute(time) * 60
+        within_minute = (F.extract(F.lit("SECOND"), time) * 1_000_000).cast("bigint")
+        days = F.unix_date(time.cast("date")).cast("bigint")
+        return days * _DAY_MICROSECONDS + seconds.cast("bigint") * 1_000_000 + within_minute
     return None
 
 
-def is_sliced(plan: Plan) -> bool:
-    """Whether slices are better than a task for each group, or one for all."""
-    return isinstance(plan, AggregatePlan) and not plan.query.group_by and why_not_sliced(plan) is None
+def _near(place: SparkColumn, how: Slices) -> tuple[SparkColumn, SparkColumn, SparkColumn]:
+    """The slices before, of and after an exact time, as far as the window reaches. Nothing here can overflow."""
+    length = F.lit(how.length)
+    remainder = F.pmod(place, length)
+    below_zero = F.when(place % length < 0, 1).otherwise(0)  # `div` goes towards zero
+    own = F.call_function("div", place, length) - below_zero
+    reach = F.lit(math.floor(how.width))
+    low = F.when(remainder <= reach, own - 1).otherwise(own)
+    high = F.when(length - remainder <= reach, own + 1).otherwise(own)
+    return low, own, high
 
 
-def with_slices(df: DataFrame, plan: Plan) -> DataFrame:
-    """Every event once for each slice that needs it; bad rows once, so that they are counted once."""
-    query = plan.query
-    window, length = _lengths(query)
-    time = _ticks(column(query.binding.time), df.schema[query.binding.time].dataType)
-    negations = (n for alternative in plan.alternatives for n in alternative.negations)
-    first = time - _whole(window) if _reaches_behind(negations) else time
-    slices = F.sequence(_slice(first, length), _slice(time + _whole(window), length))
-    return df.withColumn(SLICE, F.explode_outer(F.when(~is_bad(query), slices)))
+def _around(time: SparkColumn, how: Slices) -> tuple[SparkColumn, SparkColumn, SparkColumn]:
+    """The same for numbers with decimals, by doubles: the reach is a little longer than the window."""
+    place = time.cast("double")
+    finite = F.least(F.abs(place), F.lit(1e300))
+    reach = F.lit(float(how.width) * (1 + _ROUNDING)) + finite * _ROUNDING
+
+    def slice_of(at: SparkColumn) -> SparkColumn:
+        return F.floor(F.greatest(F.lit(-float(_LARGEST)), F.least(F.lit(float(_LARGEST)), at / how.length)))
+
+    return slice_of(place - reach), slice_of(place), slice_of(place + reach)
 
 
-def of_own_slices(result: DataFrame, query: b.BoundQuery) -> DataFrame:
-    """The rows that their slice owns."""
-    _, length = _lengths(query)
-    time = _ticks(column("time"), result.schema["time"].dataType)
-    return result.where(_slice(time, length) == F.col(SLICE)).drop(SLICE)
+def own_part(table: pa.Table, *, keyed: bool) -> tuple[pa.Table, Bool]:
+    """The rows of a task without copies of what it has, and which of them are its own: only those start its matches.
+
+    The last columns of the table are the own slice, the slice and, with keys, their hash.
+    """
+    width = table.num_columns - 2 - keyed
+    own, slice_of, *hashes = (_numbers(table.column(i)) for i in range(width, table.num_columns))
+    is_own = slice_of == own
+    group = np.unique(hashes[0], return_inverse=True)[1] if keyed else np.zeros(table.num_rows, np.int64)
+    count = int(group.max(initial=-1)) + 1
+    first, last = np.full(count, np.iinfo(np.int64).max), np.full(count, np.iinfo(np.int64).min)
+    np.minimum.at(first, group[is_own], own[is_own])
+    np.maximum.at(last, group[is_own], own[is_own])
+    keep = is_own | (own < first[group]) | (own > last[group])
+    events = table.select(range(width))
+    return (events, is_own) if keep.all() else (events.filter(pa.array(keep)), is_own[keep])
 
 
-def _lengths(query: b.BoundQuery) -> tuple[int, int]:
-    """Of the window and of a slice, in whole units, rounded up."""
-    assert query.window is not None
-    unit = Fraction(1) if query.binding.time_kind is b.TimeKind.INTEGER else Fraction(MICROSECONDS)
-    window = ceil(query.window.length * unit)
-    return window, max(1, WINDOWS_IN_A_SLICE * window)
-
-
-def _slice(time: SparkColumn, length: int) -> SparkColumn:
-    """floor(time / length), exactly, also below zero."""
-    return F.floor((time - F.pmod(time, _whole(length))) / _whole(length)).cast("bigint")
-
-
-def _whole(number: int) -> SparkColumn:
-    return F.lit(str(number)).cast("decimal(38,0)")
-
-
-def _ticks(time: SparkColumn, kind: DataType) -> SparkColumn:
-    """The time in whole units, in a type that does not overflow."""
-    match kind:
-        case IntegralType():
-            ticks = time
-        case TimestampType():
-            ticks = F.unix_micros(time)
-        case DateType():
-            ticks = F.unix_date(time).cast("decimal(38,0)") * F.lit(86_400 * MICROSECONDS)
-        case TimestampNTZType():
-            # Without a zone: not by way of a timestamp with one.
-            days = F.unix_date(time.cast("date")).cast("decimal(20,0)")
-            clock = F.hour(time) * 3600 + F.minute(time) * 60
-            ticks = (days * 86_400 + clock + F.extract(F.lit("SECOND"), time)) * F.lit(MICROSECONDS)
-        case _:
-            raise AssertionError(f"no slices of {kind}")
-    return ticks.cast("decimal(38,0)")
-
-
-def _reaches_behind(negations: Iterable[Negation]) -> bool:
-    """Whether a negation reaches past the end of a match."""
-    return any(n.upper.edge is Edge.WINDOW_END or _reaches_behind(n.negations) for n in negations)
+def _numbers(values: pa.ChunkedArray) -> Int64:
+    """Integers; bad rows, which have none, are in a slice of their own."""
+    return values.combine_chunks().fill_null(np.iinfo(np.int64).min).to_numpy(zero_copy_only=False)
