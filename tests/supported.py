@@ -1,4 +1,4 @@
-"""What this version of the engine evaluates: anything else must be refused, and this must not."""
+"""What the engine may refuse: everything else is evaluated."""
 
 from __future__ import annotations
 
@@ -9,13 +9,6 @@ from strategies import COLUMNS
 from streamsift.language import Script, parse
 from streamsift.language import syntax as s
 from streamsift.logical.scopes import events_of
-
-
-def is_evaluated(script: Script | str) -> bool:
-    """Everything but Kleene with ranking."""
-    script = parse(script) if isinstance(script, str) else script
-    statements = (script.statement, *(definition.statement for definition in script.definitions))
-    return not (_has_groups(statements) and any(each.preference for each in statements))
 
 
 def _has_groups(statements: Iterable[s.Statement]) -> bool:
