@@ -1,6 +1,6 @@
 """Streamsift: find, count and rank patterns in event streams, on Spark and on Arrow tables."""
 
-from streamsift.api import Query, all_of, any_of, event, query, seq
+from streamsift.api import Query, all_of, any_of, event, query, register, seq
 from streamsift.errors import (
     BadInputError,
     BadRowsWarning,
@@ -10,7 +10,7 @@ from streamsift.errors import (
     StreamsiftError,
     UnsupportedQuery,
 )
-from streamsift.many import explain_many, run_many
+from streamsift.many import explain_many, metrics, run_many
 
 __version__ = "0.1.0"
 __all__ = [
@@ -26,7 +26,9 @@ __all__ = [
     "any_of",
     "event",
     "explain_many",
+    "metrics",
     "query",
+    "register",
     "run_many",
     "seq",
 ]

@@ -17,7 +17,9 @@ from rich.text import Text
 from streamsift.api import Query, query
 from streamsift.errors import QueryError, SetupError, StreamsiftError
 from streamsift.jobs import Columns, LocalJob, SparkJob
-from streamsift.physical.choices import Cache, Condense, CountBy, PlanShape, RankBy
+from streamsift.live import StreamJob
+from streamsift.physical.choices import Cache, Condense, CountBy, PlanShape, RankBy, Schedule
+from streamsift.physical.sharing import Share
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help="Find patterns in event streams."
@@ -80,12 +82,16 @@ CacheOption = Annotated[
     Cache, typer.Option("--cache", help="Keep answers of inner sub-patterns: where it pays, always, or never.")
 ]
 StrategyOption = Annotated[CountBy, typer.Option("--strategy", help="How AGG counts: the cheapest way, or this one.")]
+ShareOption = Annotated[
+    Share, typer.Option("--share", help="Count several queries together: where it pays, wherever possible, or never.")
+]
 Master = Annotated[
     str | None, typer.Option("--master", help="A Spark master URL; all cores of this machine if not given.")
 ]
 
 
 RankOption = Annotated[RankBy, typer.Option("--rank", help="How PREF finds the best: the first that can, or this way.")]
+ScheduleOption = Annotated[Schedule, typer.Option("--schedule", help="Which part a merge of PREF reads next.")]
 
 
 def _version(wanted: bool) -> None:
@@ -105,8 +111,7 @@ def options(
     """What stands before a command."""
 
 
-def _choices(plan: PlanShape, condense: Condense, cache: Cache, strategy: CountBy, rank: RankBy) -> dict[str, Any]:
-    chosen = {"plan": plan, "condense": condense, "cache": cache, "strategy": strategy, "rank": rank}
+def _choices(**chosen: StrEnum) -> dict[str, Any]:
     return {name: choice.value for name, choice in chosen.items()}
 
 
@@ -132,23 +137,43 @@ def run(
     cache: CacheOption = Cache.AUTO,
     strategy: StrategyOption = CountBy.AUTO,
     rank: RankOption = RankBy.AUTO,
+    share: ShareOption = Share.AUTO,
+    schedule: ScheduleOption = Schedule.WABS,
     input_format: GivenFormat = None,
     engine: EngineOption = Engine.SPARK,
     master: Master = None,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Follow a directory that files are dropped into, until Ctrl-C.")
+    ] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="With --stream: end when the files that are there are read.")
+    ] = False,
+    lateness: Annotated[
+        str | None, typer.Option("--lateness", help='With --stream: how late events may come, e.g. "10 s".')
+    ] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option("--checkpoint", help="With --stream: where it remembers; OUTPUT.checkpoint.")
+    ] = None,
 ) -> None:
     """Run a query on files and show or write its result. Several queries share one pass; --output is a directory."""
     queries = _read_queries(query_files)
     parsed = next(iter(queries.values()))
-    chosen = _output_format(output, format) if len(queries) == 1 else OutputFormat.TABLE
+    chosen = _output_format(output, format) if len(queries) == 1 else _format_of_many(output, format)
+    choices = _choices(plan=plan, condense=condense, cache=cache, strategy=strategy, rank=rank, schedule=schedule)
+    columns = Columns(time, type, order, bad_rows.value, choices)
+    if stream or once or lateness or checkpoint:
+        _check_stream_options(stream, len(queries), engine, output, chosen)
+        given = input_format.value if input_format else None
+        StreamJob(parsed, input, given, columns, lateness, output, chosen.value, checkpoint, once, master, stderr).run()
+        return
     if output is not None and output.exists():
         raise SetupError(f"{output} is there already; remove it or choose another name")
     if output is not None and not output.parent.is_dir():
         raise SetupError(f"no such directory: {output.parent}")
-    columns = Columns(time, type, order, bad_rows.value, _choices(plan, condense, cache, strategy, rank))
     job = _job(engine, parsed, input, input_format, columns, master)
     with job:
         if len(queries) > 1:
-            _show_many(job.many(queries), output, format, limit)
+            _show_many(job.many(queries, share.value), output, chosen, limit)
         elif output is not None:
             job.write(output, chosen.value)
             stderr.print(f"wrote {output}", highlight=False)
@@ -170,6 +195,8 @@ def explain(
     cache: CacheOption = Cache.AUTO,
     strategy: StrategyOption = CountBy.AUTO,
     rank: RankOption = RankBy.AUTO,
+    share: ShareOption = Share.AUTO,
+    schedule: ScheduleOption = Schedule.WABS,
     input_format: GivenFormat = None,
     engine: EngineOption = Engine.SPARK,
     master: Master = None,
@@ -177,9 +204,10 @@ def explain(
     """Show what would run, stage by stage, and why; of several queries, what they share. Reads only the schema."""
     queries = _read_queries(query_files)
     parsed = next(iter(queries.values()))
-    columns = Columns(time, type, order, "fail", _choices(plan, condense, cache, strategy, rank))
+    choices = _choices(plan=plan, condense=condense, cache=cache, strategy=strategy, rank=rank, schedule=schedule)
+    columns = Columns(time, type, order, "fail", choices)
     with _job(engine, parsed, input, input_format, columns, master) as job:
-        print(job.explain() if len(queries) == 1 else job.explain_many(queries))
+        print(job.explain() if len(queries) == 1 else job.explain_many(queries, share.value))
 
 
 @app.command()
@@ -280,13 +308,10 @@ def _read_queries(sources: list[str]) -> dict[str, Query]:
 
 
 def _show_many(
-    jobs: Mapping[str, LocalJob] | Mapping[str, SparkJob], output: Path | None, format: OutputFormat | None, limit: int
+    jobs: Mapping[str, LocalJob] | Mapping[str, SparkJob], output: Path | None, chosen: OutputFormat, limit: int
 ) -> None:
     """Tables one after the other, or a file for each query in a directory."""
-    if output is None and format not in (None, OutputFormat.TABLE):
-        raise SetupError("the results of several queries go to files: add --output DIRECTORY")
     if output is not None:
-        chosen = format or OutputFormat.JSON
         output.mkdir()
         for name, job in jobs.items():
             job.write(output / f"{name}.{chosen.value}", chosen.value)
@@ -295,6 +320,28 @@ def _show_many(
     for name, job in jobs.items():
         print(name, flush=True)
         job.show(limit)
+
+
+def _format_of_many(output: Path | None, given: OutputFormat | None) -> OutputFormat:
+    """Files are JSON lines unless another format is asked for: a directory's name tells none."""
+    if output is None:
+        if given not in (None, OutputFormat.TABLE):
+            raise SetupError("the results of several queries go to files: add --output DIRECTORY")
+        return OutputFormat.TABLE
+    return OutputFormat.JSON if given is None else _output_format(output, given)
+
+
+def _check_stream_options(
+    stream: bool, queries: int, engine: Engine, output: Path | None, format: OutputFormat
+) -> None:
+    if not stream:
+        raise SetupError("--once, --lateness and --checkpoint are for streams: add --stream")
+    if queries > 1:
+        raise SetupError("--stream takes one query; streamsift.run_many streams several")
+    if engine is Engine.LOCAL:
+        raise SetupError("--stream runs on Spark: leave --engine out")
+    if output is None and format is OutputFormat.CSV:
+        raise SetupError("a stream's CSV goes to files: add --output DIRECTORY, or use --format json")
 
 
 def _output_format(output: Path | None, given: OutputFormat | None) -> OutputFormat:

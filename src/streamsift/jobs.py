@@ -56,10 +56,10 @@ class LocalJob:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def many(self, queries: Mapping[str, Query]) -> dict[str, LocalJob]:
+    def many(self, queries: Mapping[str, Query], share: Any) -> dict[str, LocalJob]:
         """The results of several queries from one pass, each a job that has its result."""
         events = read_table(self.path, self.given_format)
-        results = run_many(queries, events, bad_rows=self.columns.bad_rows, **self.columns.binding())
+        results = run_many(queries, events, bad_rows=self.columns.bad_rows, share=share, **self.columns.binding())
         return {
             name: GivenTable(queries[name], self.path, self.given_format, self.columns, result)
             for name, result in results.items()
@@ -68,15 +68,16 @@ class LocalJob:
     def explain(self) -> str:
         return self.query.explain(read_schema(self.path, self.given_format), **self.columns.binding())
 
-    def explain_many(self, queries: Mapping[str, Query]) -> str:
-        return explain_many(queries, read_schema(self.path, self.given_format), **self.columns.binding())
+    def explain_many(self, queries: Mapping[str, Query], share: Any) -> str:
+        schema = read_schema(self.path, self.given_format)
+        return explain_many(queries, schema, share=share, **self.columns.binding())
 
     def show(self, limit: int) -> None:
         result = self._result()
         Console().print(
             result_table(
                 result.slice(0, limit),
-                caption=how_many(min(limit, result.num_rows), result.num_rows, *_nouns(self.query)),
+                caption=how_many(min(limit, result.num_rows), result.num_rows, *nouns(self.query)),
             )
         )
 
@@ -143,9 +144,11 @@ class SparkJob:
     def __exit__(self, *_: object) -> None:
         self.spark.stop()
 
-    def many(self, queries: Mapping[str, Query]) -> dict[str, SparkJob]:
+    def many(self, queries: Mapping[str, Query], share: Any) -> dict[str, SparkJob]:
         """The results of several queries from one pass, each a job that has its result."""
-        results = run_many(queries, self._events(), bad_rows=self.columns.bad_rows, **self.columns.binding())
+        results = run_many(
+            queries, self._events(), bad_rows=self.columns.bad_rows, share=share, **self.columns.binding()
+        )
         jobs: dict[str, SparkJob] = {}
         for name, result in results.items():
             job = GivenFrame(queries[name], self.path, self.given_format, self.columns, self.master, self.console)
@@ -156,8 +159,8 @@ class SparkJob:
     def explain(self) -> str:
         return self.query.explain(self._events(), **self.columns.binding())
 
-    def explain_many(self, queries: Mapping[str, Query]) -> str:
-        return explain_many(queries, self._events(), **self.columns.binding())
+    def explain_many(self, queries: Mapping[str, Query], share: Any) -> str:
+        return explain_many(queries, self._events(), share=share, **self.columns.binding())
 
     def show(self, limit: int) -> None:
         result, report = self._result()
@@ -166,7 +169,7 @@ class SparkJob:
             total = result.count()
             head = _best_first(self.query, result).limit(limit).toArrow()
         report()
-        Console().print(result_table(head, caption=how_many(head.num_rows, total, *_nouns(self.query))))
+        Console().print(result_table(head, caption=how_many(head.num_rows, total, *nouns(self.query))))
 
     def stream(self, output_format: str) -> None:
         result, report = self._result()
@@ -176,7 +179,7 @@ class SparkJob:
             pyarrow.csv.write_csv(table, sys.stdout.buffer)
         else:
             # One partition after the other passes through this process, never all of them at once.
-            lines = result.mapInArrow(_to_lines, "line string").toLocalIterator(prefetchPartitions=True)
+            lines = result.mapInArrow(to_lines, "line string").toLocalIterator(prefetchPartitions=True)
             with self._progress("finding matches"):
                 first = list(islice(lines, 1))
             sys.stdout.writelines(f"{row.line}\n" for row in chain(first, lines))
@@ -193,7 +196,7 @@ class SparkJob:
                 case "csv":
                     flat(result).write.csv(str(output), header=True)
                 case _:
-                    result.mapInArrow(_to_lines, "line string").write.text(str(output))
+                    result.mapInArrow(to_lines, "line string").write.text(str(output))
         report()
 
     def _events(self) -> DataFrame:
@@ -233,7 +236,7 @@ class GivenFrame(SparkJob):
         return self.result, lambda: None
 
 
-def _nouns(query: Query) -> tuple[str, str]:
+def nouns(query: Query) -> tuple[str, str]:
     """What the rows of a result are called: one, and several."""
     return ("row", "rows") if query.script.statement.aggregates else ("match", "matches")
 
@@ -248,6 +251,6 @@ def _best_first(query: Query, result: DataFrame) -> DataFrame:
     return result.orderBy(*("`" + name.replace("`", "``") + "`" for name in columns))
 
 
-def _to_lines(batches: Any) -> Any:
+def to_lines(batches: Any) -> Any:
     for batch in batches:
         yield pa.RecordBatch.from_arrays([pa.array(json_lines(batch), pa.string())], ["line"])

@@ -164,6 +164,28 @@ class ManyEngine:
         if self._passed is not None:
             self._forget(self._passed)
 
+    @property
+    def next_chunk(self) -> int:
+        """The first number that no chunk has yet."""
+        return self._store.next_chunk
+
+    def follow(self, head: bytes, chunks: Iterable[tuple[int, bytes]]) -> bool:
+        """Catches up with a later state of the same stream: its head, and its chunks from `next_chunk` on.
+
+        What is known of earlier events stays, so it costs the new ones. False: it cannot, and must be loaded. Only
+        detection can: what it decides depends on the events alone.
+        """
+        if not all(isinstance(decider, Matches) for decider in self._deciders.values()):
+            return False
+        values = read_head(head)
+        held = [(number, read_chunk(chunk)[1]) for number, chunk in chunks]
+        self._passed, self.late = values["passed"], values["late"]
+        self._store.load(held, values["next_chunk"], self._passed)
+        if self._passed is not None:
+            self._forget(self._passed)
+        self._store.forget_changes()
+        return True
+
     def rows(self) -> int:
         return self._store.rows + self._store.waiting_rows + sum(v.count for v in self._vectors.values())
 

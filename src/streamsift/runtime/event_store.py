@@ -178,6 +178,11 @@ class EventStore:
         self._unsaved, self._dropped = [], []
         return added, dropped
 
+    def forget_changes(self) -> None:
+        """After reading a state that has them all."""
+        assert not self._unsaved
+        self._dropped = []
+
     def reserve(self) -> int:
         """A number for a chunk of something else."""
         assert not self._unsaved

@@ -63,3 +63,11 @@ def read_events(spark: SparkSession, path: Path, given_format: str | None = None
         # Without rows Spark calls every column a string; null fits whatever the query compares it with.
         return events.select(*(F.lit(None).alias(c) for c in events.columns))
     return events
+
+
+def stream_events(spark: SparkSession, path: Path, given_format: str | None = None) -> DataFrame:
+    """The files of a directory as a stream, in the order of their time; their columns are those of the files there."""
+    found = file_format(path, given_format)
+    reader = spark.readStream.schema(read_events(spark, path, found).schema)
+    options = {"header": "true"} if found == "csv" else {}
+    return reader.options(**options).format(found).load(str(path))
