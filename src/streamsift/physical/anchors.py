@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
 from streamsift.physical.choices import Choices, PlanShape
-from streamsift.physical.plan import Alternative, DetectPlan, Step
-from streamsift.physical.streaming import awaited
+from streamsift.physical.plan import AggregatePlan, Alternative, DetectPlan, RankPlan, Step
+from streamsift.physical.streaming import awaited, is_awaited
 
 DECIDES = "$decides"  # Column.name: the event may be the one that decides a match now
 OTHER = "$other"  # it may be in such a match, but does not decide it
@@ -92,6 +93,26 @@ def _choices(plan: DetectPlan, alternative: Alternative, anchor: Anchor) -> Choi
     if plan.choices.plan is not PlanShape.AUTO or anchor is not Anchor.END or is_pair or len(alternative.steps) == 1:
         return plan.choices
     return replace(plan.choices, plan=PlanShape.RIGHT)
+
+
+def last_steps(alternative: Alternative) -> tuple[Step, ...]:
+    """The steps whose event may be the last of a match; with Kleene variables, all."""
+    if alternative.groups is not None:
+        return (*alternative.steps, *alternative.groups.own_steps())
+    return tuple(alternative.steps[number] for number in _candidates(alternative, Anchor.END))
+
+
+def group_keys(plan: AggregatePlan | RankPlan) -> tuple[str, ...]:
+    """The columns by which the rows are found that new rows of totals look at; none: all of them are looked at.
+
+    Where every row of the result is one of a group in which a match ends, only such groups matter.
+    """
+    query = plan.query
+    if isinstance(plan, RankPlan) or query.update is not None or query.emit is Emit.CHANGES or is_awaited(plan):
+        return ()
+    if query.window is not None and query.window.kind is b.WindowKind.COUNT:
+        return query.partition_by if set(query.partition_by) <= set(query.group_by) else ()
+    return query.group_by
 
 
 def stream_keys(plan: DetectPlan) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from streamsift.physical.anchors import DECIDES, OTHER, Anchor, Anchored, anchor
 from streamsift.physical.definitions import own_windows
 from streamsift.physical.plan import Alternative, DetectPlan
 from streamsift.physical.streaming import awaited
-from streamsift.runtime.candidates import candidates
+from streamsift.runtime.deciding import Deciding, rows_sharing_keys
 from streamsift.runtime.detect import CHUNK_MATCHES, group_matches, match_rows
 from streamsift.runtime.event_store import EventStore
 from streamsift.runtime.events import Events, prepare
@@ -28,8 +28,6 @@ from streamsift.runtime.output import known_columns, match_schema, result_batche
 from streamsift.runtime.own_windows import with_own_windows
 from streamsift.runtime.passing import Passing, Tick, closing, earlier, not_before
 from streamsift.runtime.retention import Retention, retention_of, width_of
-
-MOST_FOUND = 0.5  # of the rows that are held: to find more of them by key costs more than to take all
 
 
 class Matches:
@@ -62,15 +60,12 @@ class Matches:
         """The rows that share a key with one that may decide a match now, ascending; None for all."""
         if store.index is None or store.index.columns != self.keys or passing.now is None:
             return None
-        parts = [np.empty(0, np.uint64)]
+        found: list[Deciding] = []
         for one in self._anchored:
             if (part := self._deciding(one, store, arrived, passing)) is None:
                 return None
-            table = store.events.take(np.arange(part.start, part.stop))
-            events = prepare(self.plan.query, table)
-            places = candidates(Alternative(one.alternative.query, one.deciding, ()), events)
-            parts.append(store.index.hashes(part)[np.concatenate(places)])
-        return store.index.rows_with(np.unique(np.concatenate(parts)), int(MOST_FOUND * store.rows))
+            found.append((part, one.alternative.query, one.deciding))
+        return rows_sharing_keys(store, found)
 
     def _deciding(self, one: Anchored, store: EventStore, arrived: int, passing: Passing) -> slice | None:
         """Rows that may be what decides a match now, and some others; None if any may."""

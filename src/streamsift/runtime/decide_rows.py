@@ -8,10 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.language.syntax import Emit
+from streamsift.physical.anchors import group_keys, last_steps
 from streamsift.physical.plan import AggregatePlan, RankPlan
 from streamsift.physical.streaming import is_awaited, ticks_count_rows
 from streamsift.runtime.aggregate import aggregate, relevant_places
 from streamsift.runtime.clock import Clock
+from streamsift.runtime.deciding import rows_sharing_keys
 from streamsift.runtime.event_store import EventStore
 from streamsift.runtime.events import Events, prepare
 from streamsift.runtime.events import ticks_of as ticks_of_times
@@ -38,7 +40,7 @@ class Rows:
         self.retention: Retention = retention_of(plan, of_rows=True)
         self._ticks_by_time = plan.query.update is not None and not ticks_count_rows(plan.query)
         self._waits = is_awaited(plan)
-        self.keys: tuple[str, ...] = ()
+        self.keys = group_keys(plan)
         self._row_counts: RowCounts | None = None
         if plan.query.update is not None and not self._ticks_by_time:
             step = int(plan.query.update.length)
@@ -53,13 +55,25 @@ class Rows:
             self._row_counts.add(store.events.take(np.arange(arrived - store.first, store.rows)))
         if not store.rows or self._no_tick_passes(passing):
             return self.schema.empty_table()
-        events = with_own_windows(query, prepare(query, store.events.whole()))
+        rows = self._rows(store, arrived)
+        events = with_own_windows(
+            query, prepare(query, store.events.whole() if rows is None else store.events.take(rows))
+        )
         if isinstance(self.plan, RankPlan):
             batches = list(rank(self.plan, events, wanted=lambda ticks: self._wanted_ticks(events, ticks, passing)))
         else:
             batches = list(aggregate(self.plan, events, lambda clock, of: self._wanted(events, clock, of, passing)))
             self._remember(events, passing)
         return pa.Table.from_batches(batches, self.schema)
+
+    def _rows(self, store: EventStore, arrived: int) -> Int64 | None:
+        """The rows of the groups in which a match may end now; None for all."""
+        if store.index is None or store.index.columns != self.keys:
+            return None
+        new = slice(arrived - store.first, store.rows)
+        return rows_sharing_keys(
+            store, ((new, alternative.query, last_steps(alternative)) for alternative in self.plan.alternatives)
+        )
 
     # --- which rows ---
     def _numbers(self, passing: Passing) -> tuple[int | None, int | None]:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from streamsift.language.syntax import Emit
 from streamsift.physical.plan import AggregatePlan, DetectPlan, Plan, RankPlan
 from streamsift.physical.sharing import SharingPlan
-from streamsift.physical.streaming import check_stream, counts_prefixes, counts_rows
+from streamsift.physical.streaming import check_stream, counts_rows, keeps_no_events
 from streamsift.runtime.aggregate import relevant_places
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.decide_matches import Matches
@@ -30,7 +30,6 @@ from streamsift.runtime.keyed_vectors import KeyedVectors
 from streamsift.runtime.passing import Passing, Tick
 from streamsift.runtime.running_totals import RunningTotals
 from streamsift.runtime.saved_state import Changes, chunk_bytes, head_bytes, read_chunk, read_head
-from streamsift.runtime.steady_measures import can_be_steady
 
 ONLY = ""  # the name of the query of an engine that has one
 
@@ -238,7 +237,7 @@ def _decider(plan: Plan) -> Decider:
     match plan:
         case DetectPlan():
             return Matches(plan)
-        case AggregatePlan() if counts_prefixes(plan) and can_be_steady(plan.query):
+        case AggregatePlan() if keeps_no_events(plan):
             return RunningTotals(plan)
         case AggregatePlan() | RankPlan():
             return Rows(plan)

@@ -18,30 +18,9 @@ from streamsift.runtime.columns import integers, nulls, plain
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import UNKNOWN, Int64
 from streamsift.runtime.measures import NOTHING, Decoder, Measures, Totals, measures_of
-from streamsift.runtime.output import time_type
 
 NAN_CODE = NOTHING - 1  # above every number, as Spark has it
 LARGEST = 1 << 62  # of whole values: beyond are the codes of nothing, and of what was not reached
-
-
-def can_be_steady(query: BoundQuery) -> bool:
-    """Whether extremes can be coded by value: whole numbers, doubles, times; no texts, no wide decimals."""
-    return all(
-        aggregate.column is None
-        or aggregate.function not in ("MIN", "MAX")
-        or _has_codes(_column_type(query, aggregate.column))
-        for aggregate in query.aggregates
-    )
-
-
-def _has_codes(kind: pa.DataType) -> bool:
-    whole = pa.types.is_integer(kind) and not pa.types.is_uint64(kind)
-    time = pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_duration(kind)
-    return bool(whole or time or kind == pa.float64() or kind == pa.float32())
-
-
-def _column_type(query: BoundQuery, column: str) -> pa.DataType:
-    return time_type(query) if column == TIME else query.schema.field(column).type
 
 
 def with_examples(query: BoundQuery, table: pa.Table) -> tuple[pa.Table, int]:
