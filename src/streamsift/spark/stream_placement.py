@@ -6,10 +6,13 @@ from pyspark.sql import DataFrame
 
 from streamsift.logical.bound import TimeKind
 from streamsift.physical import AggregatePlan, Plan, RankPlan
+from streamsift.physical.sharing import SharingPlan
 from streamsift.physical.streaming import check_stream, is_awaited
 from streamsift.spark.batch import shuffle_keys, why_one_task
 from streamsift.spark.filters import can_matter
-from streamsift.spark.streaming import bucket_count, marked_columns, stream_keys
+from streamsift.spark.streaming import bucket_count, common_keys, marked_columns, stream_keys
+
+ONE_BUCKET = "cost: every event goes through one task, so one core is the limit, and its memory holds the whole state"
 
 
 def stream_placement(df: DataFrame, plan: Plan) -> list[str]:
@@ -17,6 +20,21 @@ def stream_placement(df: DataFrame, plan: Plan) -> list[str]:
     check_stream(plan)
     keys = stream_keys(plan)
     return [*_spread(df, plan, keys), *_state(plan), *_time(df, plan), _filter(plan)]
+
+
+def many_placement(df: DataFrame, plan: SharingPlan) -> list[str]:
+    """How several queries run on one stream."""
+    for one in plan.plans.values():
+        check_stream(one)
+    keys = common_keys(plan.plans)
+    together = f"{len(plan.plans)} queries over one pass and one state of events"
+    if keys:
+        return [f"Spark: {together}, in {bucket_count(df, keys)} buckets by {', '.join(keys)}, which all of them have"]
+    return [
+        f"Spark: {together}, in one bucket: they have no key in common by which events could be spread",
+        ONE_BUCKET,
+        *(f"{name}: alone, by {', '.join(stream_keys(one)) or 'no key'}" for name, one in plan.plans.items()),
+    ]
 
 
 def _spread(df: DataFrame, plan: Plan, keys: tuple[str, ...]) -> list[str]:
@@ -31,10 +49,7 @@ def _spread(df: DataFrame, plan: Plan, keys: tuple[str, ...]) -> list[str]:
         if lost and isinstance(plan, RankPlan)
         else why_one_task(plan)
     )
-    return [
-        f"Spark: a stream with state, in one bucket: {why}",
-        "cost: every event goes through one task, so one core is the limit, and its memory holds the whole state",
-    ]
+    return [f"Spark: a stream with state, in one bucket: {why}", ONE_BUCKET]
 
 
 def _state(plan: Plan) -> list[str]:
