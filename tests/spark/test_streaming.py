@@ -193,7 +193,8 @@ def test_a_watermark_that_is_not_on_the_time(directory: Directory) -> None:
 def test_explain(directory: Directory) -> None:
     keyed = ss.query("PATTERN SEQ(A a, B b, !C c) WHERE [id] WITHIN 5").explain(directory.stream(), **BINDING)
     assert "in 3 buckets by id" in keyed
-    assert "released when the watermark has passed the end of its window" in keyed
+    assert "a row comes when time has passed the last event of its match; where an upper edge" in keyed
+    assert "watermark: the greatest `t` of earlier micro-batches, less `lateness`" in keyed
     total = ss.query("PATTERN SEQ(A a, B b) WHERE [id] AGG COUNT WITHIN 5").explain(directory.stream(), **BINDING)
     assert "in one bucket: without GROUP BY the values are over all events" in total
     assert "cost: every event goes through one task" in total
