@@ -37,7 +37,8 @@ test: setup lint types layers ## Everything CI runs: lint, types, layers, tests
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 test-large: setup ## The generated tests against the oracle, with many more examples
-	STREAMSIFT_HYPOTHESIS=large $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests/test_generated.py
+	STREAMSIFT_HYPOTHESIS=large $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests/test_generated.py \
+		tests/test_generated_streams.py tests/spark/test_stateful.py tests/spark/test_cases_on_streams.py
 
 lint: $(STAMP) ## Style (ruff)
 	$(BIN)/ruff check .

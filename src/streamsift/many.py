@@ -78,14 +78,14 @@ def explain_many(
     **choices: Unpack[physical.ChoiceNames],
 ) -> str:
     """What the queries share on this data (a DataFrame, a table or an Arrow schema), and why the rest does not."""
-    settings = {}
-    if is_spark(data):
-        from streamsift import spark
-
-        settings, schema = spark.session_settings(data.sparkSession), spark.arrow_schema(data.schema)
-    else:
+    if not is_spark(data):
         schema = data if isinstance(data, pa.Schema) else as_table(data).schema
-    return "\n".join(describe_sharing(_shared(queries, schema, time, type, order, share, choices, **settings)))
+        return "\n".join(describe_sharing(_shared(queries, schema, time, type, order, share, choices)))
+    from streamsift import spark
+
+    settings, schema = spark.session_settings(data.sparkSession), spark.arrow_schema(data.schema)
+    plan = _shared(queries, schema, time, type, order, share, choices, **settings)
+    return "\n".join(spark.many_placement(data, plan) if data.isStreaming else describe_sharing(plan))
 
 
 def metrics(streaming_query: StreamingQuery) -> Metrics:
