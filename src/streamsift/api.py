@@ -14,6 +14,9 @@ from streamsift import logical, optimizer, physical
 from streamsift.errors import QueryError, UnsupportedQuery
 from streamsift.language import Script, parse, print_script, syntax
 from streamsift.logical import builder
+from streamsift.view.notebook import Explanation, query_html, sections
+from streamsift.view.plan_tree import plan_svg
+from streamsift.view.results import signed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
@@ -33,9 +36,20 @@ class Query:
     def __str__(self) -> str:
         return self.text
 
+    def _repr_html_(self) -> str:
+        return query_html(self.text, self.sketch)
+
     @property
     def text(self) -> str:
         return self.script.text or print_script(self.script)
+
+    @property
+    def sketch(self) -> logical.BoundQuery | None:
+        """What can be told without data, for pictures; None while a query that is being built makes no sense yet."""
+        try:
+            return logical.sketch(self._located)
+        except QueryError:
+            return None
 
     # --- running ---
     def run(
@@ -93,7 +107,8 @@ class Query:
         check_policy(bad_rows)
         table = as_table(data)
         plan = self._plan(table.schema, time, type, order, choices).plan
-        return pa.Table.from_batches(runtime.execute(plan, table, bad_rows=bad_rows), runtime.output_schema(plan.query))
+        schema = signed(runtime.output_schema(plan.query), self.text, time)
+        return pa.Table.from_batches(runtime.execute(plan, table, bad_rows=bad_rows), schema)
 
     def explain(
         self,
@@ -104,8 +119,8 @@ class Query:
         order: str | None = None,
         analyze: bool = False,
         **choices: Unpack[physical.ChoiceNames],
-    ) -> str:
-        """What will run on this data (a DataFrame, a table or an Arrow schema) and why.
+    ) -> Explanation:
+        """What will run on this data (a DataFrame, a table or an Arrow schema) and why; notebooks show the tree.
 
         Reads no rows, unless `analyze` is asked for: then the query is run on the table, and the trees of joins are
         drawn with the rows that were expected and built.
@@ -122,7 +137,7 @@ class Query:
 
     def _analyzed(
         self, data: Any, time: str, type: str | None, order: str | None, choices: physical.ChoiceNames
-    ) -> str:
+    ) -> Explanation:
         if is_spark(data) or isinstance(data, pa.Schema):
             raise TypeError("explain(analyze=True) runs in this process: it takes an Arrow or pandas table")
         from streamsift import runtime
@@ -259,8 +274,10 @@ class _Stages:
     rules: tuple[str, ...]
     plan: physical.Plan
 
-    def explain(self, where: Sequence[str] = (), analysed: Sequence[str] = ()) -> str:
-        return physical.explain(self.text, self.bound, self.optimised, self.rules, self.plan, where, analysed)
+    def explain(self, where: Sequence[str] = (), analysed: Sequence[str] = ()) -> Explanation:
+        text = physical.explain(self.text, self.bound, self.optimised, self.rules, self.plan, where, analysed)
+        physical_lines = sections(text)["Physical"]
+        return Explanation(text, plan_svg(self.optimised, physical_lines[0]))
 
 
 def query(text: str) -> Query:

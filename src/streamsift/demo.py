@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet
 from rich.console import Console
 from rich.markup import escape
@@ -117,6 +118,16 @@ def run_demo(console: Console, rows: int, seed: int, master: str | None = None) 
             _summary(console, speeds)
     finally:
         spark.stop()
+
+
+def save_data(folder: Path, rows: int, seed: int) -> list[Path]:
+    """The three data sets as CSV files: something to try queries on."""
+    folder.mkdir()
+    paths = []
+    for name, generate in DATA.items():
+        paths.append(folder / f"{name}.csv")
+        pa.csv.write_csv(generate(rows, seed), paths[-1])
+    return paths
 
 
 def _generate(console: Console, spark: SparkSession, folder: Path, name: str, rows: int, seed: int) -> DataFrame:

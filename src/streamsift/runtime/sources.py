@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ CSV = ds.CsvFileFormat(
 def file_format(path: Path, given: str | None = None) -> str:
     """The format of a file, or of the files in a directory: as given, else by suffix."""
     if not path.exists():
-        raise SetupError(f"no such file or directory: {path}")
+        raise SetupError(missing("no such file or directory", path))
     if given is not None:
         return given
     inside = (
@@ -39,6 +40,14 @@ def file_format(path: Path, given: str | None = None) -> str:
     return found.pop() or ""
 
 
+def missing(what: str, path: Path) -> str:
+    """The message for a path that is not there, with the file beside it whose name is nearest."""
+    beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+    close = get_close_matches(path.name, beside, n=1, cutoff=0.6)
+    hint = f"\nHint: did you mean `{path.parent / close[0]}`?" if close else ""
+    return f"{what}: {path}{hint}"
+
+
 def read_table(path: Path, given_format: str | None = None) -> pa.Table:
     return _read(path, given_format, lambda dataset: dataset.to_table())
 
@@ -46,6 +55,11 @@ def read_table(path: Path, given_format: str | None = None) -> pa.Table:
 def read_schema(path: Path, given_format: str | None = None) -> pa.Schema:
     """The columns of a file, from no more of it than tells their types."""
     return _read(path, given_format, lambda dataset: dataset.schema)
+
+
+def read_head(path: Path, rows: int, given_format: str | None = None) -> pa.Table:
+    """The first rows of a file."""
+    return _read(path, given_format, lambda dataset: dataset.head(rows))
 
 
 def _read(path: Path, given_format: str | None, take: Callable[[ds.Dataset], Any]) -> Any:
