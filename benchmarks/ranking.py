@@ -17,7 +17,8 @@ import pyarrow as pa
 import streamsift as ss
 from benchmarks.report import Measurement
 from streamsift.runtime.path_graph import build_graph, cut_windows
-from streamsift.runtime.path_search import Roots, Rule, best_paths
+from streamsift.runtime.path_queue import best_paths
+from streamsift.runtime.path_search import Roots, Rule
 from streamsift.runtime.pq_array import k_best_by_window
 
 BASE = 3e-3  # f_base of section 4.2

@@ -2,7 +2,7 @@
 
 import logging
 
-from streamsift.api import Query, all_of, any_of, event, query, seq
+from streamsift.api import Query, all_of, any_of, event, query, register, seq
 from streamsift.errors import (
     BadInputError,
     BadRowsWarning,
@@ -12,7 +12,7 @@ from streamsift.errors import (
     StreamsiftError,
     UnsupportedQuery,
 )
-from streamsift.many import explain_many, run_many
+from streamsift.many import explain_many, metrics, run_many
 from streamsift.show import plot, show
 
 # By the book for a library: silent unless the application gives this logger, or its parents, a handler.
@@ -32,8 +32,10 @@ __all__ = [
     "any_of",
     "event",
     "explain_many",
+    "metrics",
     "plot",
     "query",
+    "register",
     "run_many",
     "seq",
     "show",

@@ -19,7 +19,7 @@ from streamsift.view.plan_tree import plan_svg
 from streamsift.view.results import signed
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Observation
+    from pyspark.sql import DataFrame, Observation, SparkSession
 
 BadRowsPolicy = Literal["fail", "drop"]
 
@@ -60,14 +60,20 @@ class Query:
         type: str | None = None,
         order: str | None = None,
         bad_rows: BadRowsPolicy = "fail",
+        lateness: str | float | None = None,
         observation: Observation | None = None,
         **choices: Unpack[physical.ChoiceNames],
     ) -> DataFrame:
-        """The result on a Spark DataFrame, as a lazy Spark DataFrame.
+        """The result on a Spark DataFrame, as a lazy Spark DataFrame; on a streaming one as a streaming one.
 
         `time`, `type` and `order` name the columns that play these parts. Rows without a usable time (or order) make
         the job fail, or are left out with `bad_rows="drop"`; a pyspark `Observation` then tells how many
         (`observation.get["bad_rows"]`, after an action).
+
+        On a stream rows are appended when the watermark has passed what decides them. It is the caller's
+        (`withWatermark` on the time column), or the greatest time seen in earlier micro-batches less `lateness`
+        ("10 s", or a number in the time column's own units; nothing if not given). Events before it are late: they are
+        dropped and counted, see `metrics`.
 
         The other choices are left to cost models unless given; none of them changes the rows. `plan` is the tree of
         joins ("left", "right", "bushy", "inner"), `condense` ("on", "off") whether events with equal values are
@@ -80,12 +86,13 @@ class Query:
             )
         from streamsift import spark
 
-        if df.isStreaming:
-            raise UnsupportedQuery(
-                "a streaming DataFrame cannot be run yet", hint="run the query on a batch DataFrame."
-            )
         check_policy(bad_rows)
-        plan = self._plan(spark.arrow_schema(df), time, type, order, choices, **spark.session_settings(df)).plan
+        schema, settings = spark.arrow_schema(df.schema), spark.session_settings(df.sparkSession)
+        plan = self._plan(schema, time, type, order, choices, **settings).plan
+        if df.isStreaming:
+            _check_streaming(observation)
+            return spark.run_stream(df, plan, lateness=lateness, bad_rows=bad_rows)
+        check_batch(lateness)
         return spark.run_batch(df, plan, bad_rows=bad_rows, observation=observation)
 
     def run_local(
@@ -130,8 +137,10 @@ class Query:
         if is_spark(data):
             from streamsift import spark
 
-            stages = self._plan(spark.arrow_schema(data), time, type, order, choices, **spark.session_settings(data))
-            return stages.explain(spark.placement(stages.plan))
+            schema, settings = spark.arrow_schema(data.schema), spark.session_settings(data.sparkSession)
+            stages = self._plan(schema, time, type, order, choices, **settings)
+            where = spark.stream_placement(data, stages.plan) if data.isStreaming else spark.placement(stages.plan)
+            return stages.explain(where)
         schema = data if isinstance(data, pa.Schema) else as_table(data).schema
         return self._plan(schema, time, type, order, choices).explain()
 
@@ -287,6 +296,21 @@ def query(text: str) -> Query:
     return Query(script)
 
 
+def register(session: SparkSession, name: str = "streamsift") -> None:
+    """Makes the table function `streamsift` known to a session's SQL.
+
+    `SELECT * FROM streamsift(TABLE(trades) PARTITION BY (symbol), 'PATTERN SEQ(A a, B b) WITHIN 5 s', 'ts', 'kind')`:
+    the arguments after the table are query, time, type, order and bad_rows, by place or by name (`time => 'ts'`).
+    """
+    from streamsift.spark import table_function
+
+    table_function.register(session, name, _plan_of)
+
+
+def _plan_of(text: str, schema: pa.Schema, time: str, type: str | None, order: str | None, **settings: Any) -> Any:
+    return query(text).plan(schema, time, type, order, **settings)
+
+
 def event(class_name: str, variable: str | None = None) -> Query:
     """One event of a class: `event("A", "a")` is `A a`."""
     return _of(builder.event_pattern(class_name, variable))
@@ -321,6 +345,16 @@ def is_spark(data: Any) -> bool:
 
 def _type_name(data: Any) -> str:
     return f"{type(data).__module__}.{type(data).__qualname__}"
+
+
+def _check_streaming(observation: Observation | None) -> None:
+    if observation is not None:
+        raise QueryError("observation= on a stream", hint="a stream's counts are in its progress: see ss.metrics().")
+
+
+def check_batch(lateness: str | float | None) -> None:
+    if lateness is not None:
+        raise QueryError("lateness= on a batch", hint="no row of it is late: leave it out.")
 
 
 def check_policy(bad_rows: str) -> None:

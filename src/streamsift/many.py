@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 import pyarrow as pa
 
 from streamsift import physical
-from streamsift.api import BadRowsPolicy, Query, as_table, check_policy, is_spark, query
+from streamsift.api import BadRowsPolicy, Query, as_table, check_batch, check_policy, is_spark, query
 from streamsift.errors import QueryError
 from streamsift.physical.sharing import Share, SharingPlan, describe_sharing
 from streamsift.physical.sharing import share as plan_sharing
 
 if TYPE_CHECKING:
-    from streamsift.spark import SharedFrames
+    from pyspark.sql.streaming import StreamingQuery
+
+    from streamsift.spark import Metrics, SharedFrames, SharedStream
 
 ShareName = Literal["auto", "always", "never"]
 
@@ -28,25 +30,32 @@ def run_many(
     order: str | None = None,
     bad_rows: BadRowsPolicy = "fail",
     share: ShareName = "auto",
+    lateness: str | float | None = None,
     **choices: Unpack[physical.ChoiceNames],
-) -> SharedFrames | dict[str, pa.Table]:
+) -> SharedFrames | SharedStream | dict[str, pa.Table]:
     """The result of each query, by its name: DataFrames for a Spark DataFrame, else Arrow tables.
 
     Each equals what the query gives alone. On Spark the results are lazy and come from one persisted pass over the
     events, which is made when the first of them is used; `unpersist()` of what is returned, or leaving a `with` block
     around it, gives that memory back. `share` ("auto", "always", "never") tells whether queries are counted together;
     the other choices are those of `Query.run` and hold for every query that they can be made for.
+
+    On a streaming DataFrame each result is a streaming DataFrame; every one that is started reads the stream and keeps
+    state on its own. To make one pass for all, start `together` of what is returned, and have `each` split it.
     """
     check_policy(bad_rows)
     if is_spark(data):
         from streamsift import spark
 
-        plan = _shared(
-            queries, spark.arrow_schema(data), time, type, order, share, choices, **spark.session_settings(data)
-        )
+        settings, schema = spark.session_settings(data.sparkSession), spark.arrow_schema(data.schema)
+        plan = _shared(queries, schema, time, type, order, share, choices, **settings)
+        if data.isStreaming:
+            return spark.run_stream_many(data, plan, lateness=lateness, bad_rows=bad_rows)
+        check_batch(lateness)
         return spark.run_batch_many(data, plan, bad_rows=bad_rows)
     from streamsift import runtime
 
+    check_batch(lateness)
     table = as_table(data)
     plan = _shared(queries, table.schema, time, type, order, share, choices)
     found: dict[str, list[pa.RecordBatch]] = {name: [] for name in queries}
@@ -73,10 +82,17 @@ def explain_many(
     if is_spark(data):
         from streamsift import spark
 
-        settings, schema = spark.session_settings(data), spark.arrow_schema(data)
+        settings, schema = spark.session_settings(data.sparkSession), spark.arrow_schema(data.schema)
     else:
         schema = data if isinstance(data, pa.Schema) else as_table(data).schema
     return "\n".join(describe_sharing(_shared(queries, schema, time, type, order, share, choices, **settings)))
+
+
+def metrics(streaming_query: StreamingQuery) -> Metrics:
+    """What the last triggers of a streaming query did: rows, matches, late events, state, latency. It prints as a table."""
+    from streamsift import spark
+
+    return spark.metrics(streaming_query)
 
 
 def _shared(

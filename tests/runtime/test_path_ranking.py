@@ -8,7 +8,8 @@ import pytest
 
 import streamsift as ss
 from streamsift.runtime.path_graph import build_graph, cut_windows
-from streamsift.runtime.path_search import Roots, Rule, best_paths
+from streamsift.runtime.path_queue import best_paths
+from streamsift.runtime.path_search import Roots, Rule
 from streamsift.runtime.pq_array import k_best_by_window
 
 

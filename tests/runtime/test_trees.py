@@ -177,6 +177,18 @@ def test_analysis_draws_expected_and_built_rows() -> None:
     assert "built" in analysed
 
 
+def test_analysis_draws_groups_above_the_joins() -> None:
+    table = stream("ABCD", 1, 600)
+    found = ss.query("PATTERN A a; B+ b; C c; D[2] d WITHIN 20").explain(table, time="t", type="kind", analyze=True)
+    rows = ss.query("PATTERN A a; B+ b; C c; D[2] d WITHIN 20").run_local(table, time="t", type="kind")
+    elements = sum(map(len, rows["b"].to_pylist()))
+    lines = found.split("Analysed\n")[1].splitlines()
+    groups = lines.index(next(line for line in lines if line.startswith("  groups  expected ")))
+    assert lines[groups].endswith(f" rows, built {rows.num_rows:,}")
+    assert lines[groups + 1].endswith(f" elements, built {2 * rows.num_rows:,}")
+    assert lines[groups + 2].endswith(f" elements, built {elements:,}")
+
+
 def test_a_choice_must_be_known() -> None:
     with pytest.raises(ss.QueryError, match="plan='sideways'"):
         ss.query(QUERY).run_local(stream("ABCD", 1, 6), time="t", type="kind", plan="sideways")  # type: ignore[arg-type]

@@ -56,6 +56,14 @@ class RankBy(StrEnum):
     ENUMERATE = "enumerate"  # all matches
 
 
+class Spread(StrEnum):
+    """How the work of one query is cut into Spark tasks."""
+
+    AUTO = "auto"  # by keys; by slices of time where no column is shared by all variables
+    KEYS = "keys"  # by keys only: one task where there are none
+    SLICES = "slices"  # by slices of time, those of each key: for few keys, or some with most of the events
+
+
 @dataclass(frozen=True, slots=True)
 class Choices:
     cache: Cache = Cache.AUTO
@@ -63,6 +71,7 @@ class Choices:
     condense: Condense = Condense.AUTO
     strategy: CountBy = CountBy.AUTO
     rank: RankBy = RankBy.AUTO
+    spread: Spread = Spread.AUTO
 
 
 class ChoiceNames(TypedDict, total=False):
@@ -73,6 +82,7 @@ class ChoiceNames(TypedDict, total=False):
     condense: Literal["auto", "on", "off"]
     strategy: Literal["auto", "prefix", "sem", "two-stack", "pairs", "detect"]
     rank: Literal["auto", "paths", "merge", "join", "enumerate"]
+    spread: Literal["auto", "keys", "slices"]
 
 
 _KINDS: dict[str, type[StrEnum]] = {
@@ -81,6 +91,7 @@ _KINDS: dict[str, type[StrEnum]] = {
     "condense": Condense,
     "strategy": CountBy,
     "rank": RankBy,
+    "spread": Spread,
 }
 
 

@@ -2,9 +2,34 @@
 
 from streamsift.runtime.analyze import analyze
 from streamsift.runtime.detect import match_rows
+from streamsift.runtime.engine import (
+    Engine,
+    ManyEngine,
+    engine_for,
+    engine_for_many,
+    load_engine,
+    load_engine_for_many,
+)
 from streamsift.runtime.events import BadRows, Events, prepare
 from streamsift.runtime.execute import execute
 from streamsift.runtime.execute_many import execute_many
+from streamsift.runtime.saved_state import Changes
 from streamsift.runtime.schemas import output_schema
 
-__all__ = ["BadRows", "Events", "analyze", "execute", "execute_many", "match_rows", "output_schema", "prepare"]
+__all__ = [
+    "BadRows",
+    "Changes",
+    "Engine",
+    "Events",
+    "ManyEngine",
+    "analyze",
+    "engine_for",
+    "engine_for_many",
+    "execute",
+    "execute_many",
+    "load_engine",
+    "load_engine_for_many",
+    "match_rows",
+    "output_schema",
+    "prepare",
+]

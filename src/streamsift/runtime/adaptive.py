@@ -133,7 +133,8 @@ class AdaptiveSearch:
         """The parts of a slice to decide on, whether to condense; where it cannot pay, the slice is one."""
         size = high - low
         if self._can_condense(tree) and self.events.window is not None and self._may_pay(tree, statistics):
-            size = min(size, max(CONDENSED_PLACES, int(CONDENSED_WINDOWS * self.measure.width())))
+            longest = max(CONDENSED_PLACES, int(CONDENSED_WINDOWS * self.measure.width()))
+            size = -(-size // max(1, round(size / longest)))
         for start in range(low, high, size):
             yield start, min(high, start + size)
 

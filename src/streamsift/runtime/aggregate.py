@@ -6,7 +6,7 @@ those are the totals of the group already; else they are painted on a canvas, wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -29,8 +29,10 @@ from streamsift.runtime.operations import lay_out
 from streamsift.runtime.pairs import index_of, paint_pairs
 
 
-def aggregate(plan: AggregatePlan, events: Events) -> Iterator[pa.RecordBatch]:
-    """The result rows, ordered by time and then by group."""
+def aggregate(
+    plan: AggregatePlan, events: Events, wanted: Callable[[Clock, Int64], Bool] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The result rows, ordered by time and then by group; of a stream only those whose stamps are `wanted`."""
     query = plan.query
     if events.rank.size == 0 or events.width < 0:
         return
@@ -39,7 +41,9 @@ def aggregate(plan: AggregatePlan, events: Events) -> Iterator[pa.RecordBatch]:
     measures, decoders = measures_of(query, plan.alternatives, events)
     with np.errstate(over="ignore", invalid="ignore"):  # integers may wrap: the doubles beside them tell
         timeline = _timeline(plan, events, clock, groups, measures)
-    rows = result_rows(query, clock, timeline, decoders, lambda: _relevant_stamps(plan, events, clock))
+    rows = result_rows(query, clock, timeline, decoders, lambda: np.unique(clock.shown[relevant_places(plan, events)]))
+    if wanted is not None:
+        rows = rows.at(np.flatnonzero(wanted(clock, rows.stamp)))
     if rows.stamp.size:
         yield result_batch(query, aggregate_schema(query), events, clock, groups, rows, decoders)
 
@@ -175,8 +179,8 @@ def _paint_keys(
     canvas.paint(enter, np.where(last, ends_of_groups, following), keys.totals, keys.ends)
 
 
-def _relevant_stamps(plan: AggregatePlan, events: Events, clock: Clock) -> Int64:
-    """When rows of EMIT CHANGES may come: at every row of a class of the pattern that passes its local predicates.
+def relevant_places(plan: AggregatePlan, events: Events) -> Int32:
+    """Where rows of EMIT CHANGES may come: at every row of a class of the pattern that passes its local predicates.
 
     A row without a key is in no match, but it shows that time has passed.
     """
@@ -187,7 +191,7 @@ def _relevant_stamps(plan: AggregatePlan, events: Events, clock: Clock) -> Int64
             for step in alternative.all_steps()
         )
         found += candidates(Alternative(replace(alternative.query, partition_by=()), steps, ()), events)
-    return np.unique(clock.shown[np.concatenate(found)])
+    return np.unique(np.concatenate(found))
 
 
 def _asks_for_key(predicate: Expr) -> bool:

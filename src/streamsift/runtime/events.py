@@ -67,6 +67,7 @@ class Events:
     width: int | float  # of a time window in the units of `ticks`; of a count window in rows
     in_input_order: bool  # rows[i] == i for all i
     unit: pa.DataType  # what `ticks` count: timestamps of a unit, dates, decimals of a scale, numbers
+    own: Bool | None = None  # [table rows] which of them may be the first of a match, where others find the rest
 
     def rows_at(self, places: Int32) -> Int32:
         """The table rows of these places."""
@@ -83,7 +84,8 @@ class Events:
             return np.full(starts.size, -1, np.int32)
         if self.ticks.dtype == np.float64:
             return limits_by_float(self.ticks, starts, float(self.width))
-        return limits_by_bound(self.ticks, starts, saturating_sum(self.ticks[starts].view(np.int64), int(self.width)))
+        ticks = self.ticks if starts.size == self.ticks.size else self.ticks[starts]
+        return limits_by_bound(self.ticks, starts, saturating_sum(ticks.view(np.int64), int(self.width)))
 
 
 def prepare(
@@ -193,9 +195,22 @@ def _shown(value: object) -> str:
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 1]}…"
 
 
-def _handle_bad_rows(
-    bad: Bool, binding: Binding, columns: Columns, bad_rows: str, report: Callable[[BadRows], None] | None
-) -> None:
+def find_bad_rows(query: BoundQuery, table: pa.Table) -> tuple[Bool, BadRows] | None:
+    """Which rows of a table have no usable time or order, and what to say of them; None if there are none."""
+    binding, columns = query.binding, Columns(table)
+    raw_time = columns.whole(binding.time)
+    time = parse_text_times(raw_time) if binding.time_kind is TimeKind.TEXT else raw_time
+    order = codes([columns.whole(binding.order)])[0] if binding.order else np.empty(0, np.int64)
+    bad = _bad_mask(plain(time), order)
+    return None if bad is None else (bad, _described(bad, binding, columns))
+
+
+def bad_rows_error(found: BadRows, binding: Binding) -> BadInputError:
+    text = f"`{binding.time}` is text and is read as ISO-8601 timestamps; " * (binding.time_kind is TimeKind.TEXT)
+    return BadInputError(f'{found}\nHint: {text}repair them, or leave them out with bad_rows="drop".')
+
+
+def _described(bad: Bool, binding: Binding, columns: Columns) -> BadRows:
     first = np.flatnonzero(bad)[:SHOWN_ROWS]
     # The time and the order first, then enough of the other columns to find the row by.
     known = [name for name in (binding.time, binding.order, binding.type) if name is not None]
@@ -205,10 +220,15 @@ def _handle_bad_rows(
         ", ".join(f"{name} = {_shown(value)}" for name, value in zip(names, values, strict=True))
         for values in zip(*shown, strict=True)
     )
-    found = BadRows(int(bad.sum()), examples)
+    return BadRows(int(bad.sum()), examples)
+
+
+def _handle_bad_rows(
+    bad: Bool, binding: Binding, columns: Columns, bad_rows: str, report: Callable[[BadRows], None] | None
+) -> None:
+    found = _described(bad, binding, columns)
     if bad_rows == "fail":
-        text = f"`{binding.time}` is text and is read as ISO-8601 timestamps; " * (binding.time_kind is TimeKind.TEXT)
-        raise BadInputError(f'{found}\nHint: {text}repair them, or leave them out with bad_rows="drop".')
+        raise bad_rows_error(found, binding)
     if report is not None:
         report(found)
     else:
@@ -286,6 +306,8 @@ def saturating_sum(values: Int64, width: int) -> Int64:
     if width >= 1 << 64:
         return np.full(values.size, INT64_MAX, np.int64)
     # As unsigned numbers INT64_MAX - value is exact for every value.
+    if values.size and int(values.max()) <= INT64_MAX - width:
+        return values + width
     headroom = np.uint64(INT64_MAX) - values.view(np.uint64)
     total = (values.view(np.uint64) + np.uint64(width)).view(np.int64)
     return np.where(headroom <= np.uint64(width), INT64_MAX, total)

@@ -21,7 +21,8 @@ from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import UNKNOWN, Float64, Int32, Int64, group_entries
 from streamsift.runtime.path_graph import Graph, build_graph, cut_windows
-from streamsift.runtime.path_search import PAIR_FIELDS, Roots, Rule, best_paths, root_sums
+from streamsift.runtime.path_queue import best_paths
+from streamsift.runtime.path_search import PAIR_FIELDS, Roots, Rule, root_sums
 from streamsift.runtime.path_weights import path_weights
 from streamsift.runtime.ticks import Ticks
 

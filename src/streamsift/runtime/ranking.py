@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import factorial
 
@@ -30,9 +30,14 @@ MOST_BUCKETS = 1 << 62
 CHUNK_PAIRS = 1 << 20  # matches times ticks that are worked on at a time
 
 
-def rank(plan: RankPlan, events: Events, *, ties: bool = False) -> Iterator[pa.RecordBatch]:
-    """The ranking as result rows, in batches; with `ties`, beside them what ties are broken by."""
-    found = Ranking.of(plan, events)
+def rank(
+    plan: RankPlan, events: Events, *, ties: bool = False, wanted: Callable[[Ticks], Ticks] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The ranking as result rows, in batches; with `ties`, beside them what ties are broken by.
+
+    Of a stream only the `wanted` ticks are ranked: it is given all, and leaves them between the others' first and last.
+    """
+    found = Ranking.of(plan, events, wanted)
     best = found.best()
     if best is not None:
         yield from found.leaderboard().batches(best, ties=ties)
@@ -50,12 +55,14 @@ class Ranking:
     groups: Int32  # [places] the GROUP BY value; empty without GROUP BY
 
     @staticmethod
-    def of(plan: RankPlan, events: Events) -> Ranking:
+    def of(plan: RankPlan, events: Events, wanted: Callable[[Ticks], Ticks] | None = None) -> Ranking:
         query = plan.query
         groups, group_count = np.empty(0, np.int32), 1
         if query.group_by:
             (groups,), group_count = group_codes([[events.columns.at(key, events.rows)] for key in query.group_by])
         ticks = ticks_of(query, events) if query.update else None
+        if ticks is not None and wanted is not None:
+            ticks = wanted(ticks)
         first, count = 0, 1
         if ticks is not None and ticks.first.size:
             first = int(ticks.first.min())

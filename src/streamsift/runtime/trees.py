@@ -123,7 +123,7 @@ class TreeSearch:
     def _condensed(self, tree: Tree, low: int, high: int) -> Ordered:
         units, reached = units_of(tree), self._end(low, high)
         steps = [step for unit in units for step in steps_of(unit)]
-        self.condensed = Condenser(self.packing, self.reach).levels(steps, low, reached)
+        self.condensed = Condenser(self.packing, self.reach).levels(steps, low, high, reached)
         levels, _ = self.packing.levels(units, {}, min(steps), low, reached, self.condensed)
         return Ordered(units, levels, NO_BLOCK, self._stages(units))
 

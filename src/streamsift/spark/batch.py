@@ -17,11 +17,13 @@ from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark 
 
 from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
-from streamsift.physical import AggregatePlan, Plan, RankPlan
+from streamsift.physical import AggregatePlan, DetectPlan, Plan, RankPlan
+from streamsift.physical.choices import Spread
 from streamsift.runtime import BadRows, execute
 from streamsift.spark.filters import can_matter, column, counted_keys, is_bad
 from streamsift.spark.ranking import merged, needs_merge
 from streamsift.spark.schemas import result_schema
+from streamsift.spark.slices import Slices, describe_slices, own_part, sliced, slices
 
 BAD = "$streamsift_bad"  # a column beside the events until the shuffle is done
 
@@ -33,21 +35,30 @@ def run_batch(df: DataFrame, plan: Plan, *, bad_rows: str, observation: Observat
     # With an observation the caller is told of dropped rows by it; else a worker warns.
     report = None if observation is None else _say_nothing
 
+    keys, cut = shuffle_keys(plan), cut_by_time(plan)
+
     def find(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         arrived = list(batches)
         if arrived:
+            table, own = pa.Table.from_batches(arrived), None
+            if isinstance(cut, Slices):
+                table, own = own_part(table, keyed=bool(keys))
             # The session's time zone is in the arriving type; the same instants are meant.
-            table = pa.Table.from_batches(arrived).rename_columns(schema.names).cast(schema)
-            yield from execute(plan, table, bad_rows=bad_rows, report=report, ties=ties)
+            table = table.rename_columns(schema.names).cast(schema)
+            yield from execute(plan, table, bad_rows=bad_rows, report=report, ties=ties, own=own)
 
     events = df.select(*(column(name) for name in schema.names)).withColumn(BAD, is_bad(plan.query))
     if observation is not None:
         events = events.observe(observation, F.count(F.lit(1)).alias("rows"), F.count_if(BAD).alias("bad_rows"))
-    shuffled = shuffled_by(_pruned(events, plan), shuffle_keys(plan), plan.query).drop(BAD)
+    kept = _pruned(events, plan)
+    if isinstance(cut, Slices):
+        shuffled = sliced(kept, plan.query, cut, [normal_key(key, plan.query) for key in keys], BAD).drop(BAD)
+    else:
+        shuffled = shuffled_by(kept, keys, plan.query).drop(BAD)
     # By position: mapInArrow cannot name columns with dots or backticks.
-    numbered = shuffled.toDF(*(f"c{i}" for i in range(len(schema))))
-    found = numbered.mapInArrow(find, result_schema(df, plan.query, ties=ties))
-    return merged(found, plan, result_schema(df, plan.query)) if isinstance(plan, RankPlan) and ties else found
+    numbered = shuffled.toDF(*(f"c{i}" for i in range(len(shuffled.columns))))
+    found = numbered.mapInArrow(find, result_schema(df.schema, plan.query, ties=ties))
+    return merged(found, plan, result_schema(df.schema, plan.query)) if isinstance(plan, RankPlan) and ties else found
 
 
 def _say_nothing(_: BadRows) -> None:
@@ -78,29 +89,36 @@ def _is_needed(key: str, plan: Plan) -> bool:
 def shuffled_by(events: DataFrame, keys: tuple[str, ...], query: b.BoundQuery) -> DataFrame:
     """All rows of a key in one partition; without keys, all rows."""
     return (
-        events.repartition(*(F.when(~F.col(BAD), _normal(key, query)) for key in keys))
+        events.repartition(*(F.when(~F.col(BAD), normal_key(key, query)) for key in keys))
         if keys
         else events.repartition(1)
     )
 
 
-def _normal(key: str, query: b.BoundQuery) -> SparkColumn:
+def normal_key(key: str, query: b.BoundQuery) -> SparkColumn:
     """The key such that equal values hash alike: -0.0 is 0.0."""
     is_float = pa.types.is_floating(query.schema.field(key).type)
     return column(key) + F.lit(0.0) if is_float else column(key)
 
 
+def cut_by_time(plan: Plan) -> Slices | str:
+    """The slices of time that tasks work on, or why they are not cut by time."""
+    if isinstance(plan, DetectPlan) and plan.choices.spread is Spread.AUTO and shuffle_keys(plan):
+        return "its keys are spread already"
+    if isinstance(plan, DetectPlan) and plan.choices.spread is Spread.KEYS:
+        return 'spread="keys" asks for no slices of time'
+    return slices(plan)
+
+
 def placement(plan: Plan) -> list[str]:
     """How the work is spread over Spark tasks, for explain."""
-    keys = shuffle_keys(plan)
-    if keys:
+    keys, cut = shuffle_keys(plan), cut_by_time(plan)
+    if isinstance(cut, Slices):
+        lines = list(describe_slices(cut, plan.query, keys))
+    elif keys:
         lines = [f"Spark: shuffled by {', '.join(keys)}, one Python call per partition"]
-    elif isinstance(plan, AggregatePlan):
-        lines = [f"Spark: one task: {_why_one_task(plan.query)}"]
-    elif plan.keys:
-        lines = ["Spark: one task: a count window counts the rows of all keys; PARTITION BY would count per key"]
     else:
-        lines = ["Spark: one task: no column is shared by all variables"]
+        lines = [f"Spark: one task: {why_one_task(plan)}{'' if plan.keys else f', and {cut}'}"]
     if isinstance(plan, RankPlan) and needs_merge(plan, keys):
         lines.append("each partition ranks its own matches; the best of all partitions are merged in the JVM")
     if plan.query.binding.time_kind is b.TimeKind.TEXT:
@@ -132,7 +150,12 @@ def _aggregate_keys(query: b.BoundQuery) -> tuple[str, ...]:
     return query.group_by
 
 
-def _why_one_task(query: b.BoundQuery) -> str:
+def why_one_task(plan: Plan) -> str:
+    """Why a plan without keys to shuffle by has none."""
+    query = plan.query
+    if not isinstance(plan, AggregatePlan):
+        counted = "a count window counts the rows of all keys; PARTITION BY would count per key"
+        return counted if plan.keys else "no column is shared by all variables"
     if query.emit is Emit.CHANGES:
         return "with EMIT CHANGES an event of any group can show that another changed"
     if query.window is not None and query.window.kind is b.WindowKind.COUNT:

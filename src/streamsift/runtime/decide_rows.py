@@ -1,0 +1,132 @@
+"""Events that came and time that passes in, the rows of aggregation and ranking that it decides out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from streamsift.language.syntax import Emit
+from streamsift.physical.plan import AggregatePlan, RankPlan
+from streamsift.physical.streaming import is_awaited, ticks_count_rows
+from streamsift.runtime.aggregate import aggregate, relevant_places
+from streamsift.runtime.clock import Clock
+from streamsift.runtime.event_store import EventStore
+from streamsift.runtime.events import Events, prepare
+from streamsift.runtime.events import ticks_of as ticks_of_times
+from streamsift.runtime.kernels import Bool, Int64
+from streamsift.runtime.own_windows import with_own_windows
+from streamsift.runtime.passing import Passing, Tick, closing, earlier, in_order, last_tick, time_of_tick
+from streamsift.runtime.ranking import rank
+from streamsift.runtime.retention import Retention, retention_of
+from streamsift.runtime.schemas import output_schema
+from streamsift.runtime.ticks import Ticks as RankTicks
+
+
+class Rows:
+    """Decides the rows of one plan over the matches in a window: those of a time, or of a tick of UPDATE.
+
+    A row of a time is decided when time has passed it, and all windows that begin before it where matches wait for
+    their end. Rows of EMIT CHANGES compare with the row at the relevant event before: the window of that one is held.
+    """
+
+    def __init__(self, plan: AggregatePlan | RankPlan) -> None:
+        self.plan, self.schema = plan, output_schema(plan.query)
+        self.retention: Retention = retention_of(plan, of_rows=True)
+        self._ticks_by_time = plan.query.update is not None and not ticks_count_rows(plan.query)
+        self._waits = is_awaited(plan)
+        self._changes = plan.query.emit is Emit.CHANGES
+        self._last_relevant: Tick | None = None
+
+    def decided(self, store: EventStore, arrived: int, passing: Passing) -> pa.Table:
+        """The rows that time decides by passing; rows from `arrived` on came in this stretch of it."""
+        query = self.plan.query
+        if not store.rows or self._no_tick_passes(passing):
+            return self.schema.empty_table()
+        events = with_own_windows(query, prepare(query, store.events.whole()))
+        if isinstance(self.plan, RankPlan):
+            batches = list(rank(self.plan, events, wanted=lambda ticks: self._wanted_ticks(events, ticks, passing)))
+        else:
+            batches = list(aggregate(self.plan, events, lambda clock, of: self._wanted(events, clock, of, passing)))
+            self._remember(events, passing)
+        return pa.Table.from_batches(batches, self.schema)
+
+    # --- which rows ---
+    def _numbers(self, passing: Passing) -> tuple[int | None, int | None]:
+        """The last ticks that were decided before, and that are decided now."""
+
+        def number(moment: Tick | None) -> int | None:
+            return None if moment is None else last_tick(self.plan.query, moment, *self.retention.delay)
+
+        return number(passing.passed), number(passing.now)
+
+    def _no_tick_passes(self, passing: Passing) -> bool:
+        if not self._ticks_by_time:
+            return False
+        low, high = self._numbers(passing)
+        return low is not None and low == high
+
+    def _wanted(self, events: Events, clock: Clock, stamps: Int64, passing: Passing) -> Bool:
+        """Which rows of aggregation, by the stamps of their clock."""
+        if self._ticks_by_time:
+            return in_order(stamps, *self._numbers(passing))
+        if not self._waits and not clock.is_ticking:
+            return passing.covers(events.ticks[stamps])
+        times = ticks_of_times(clock.times(stamps), self.plan.query.binding)
+        last = np.searchsorted(events.ticks, times, side="right") - 1
+        return passing.covers(self._when(events)[last])
+
+    def _wanted_ticks(self, events: Events, ticks: RankTicks, passing: Passing) -> RankTicks:
+        """The ticks of a ranking without those that are not wanted."""
+        if self._ticks_by_time:
+            low, high = self._numbers(passing)
+            first = ticks.first if low is None else np.maximum(ticks.first, low + 1)
+            return replace(ticks, first=first, last=ticks.last if high is None else np.minimum(ticks.last, high))
+        # Ticks of a partition are numbered on and ascend in time: those that are wanted are its last ones.
+        count = ticks.row_places.size
+        wanted = np.flatnonzero(passing.covers(self._when(events)[ticks.row_places]))
+        following = np.append(wanted, count)[np.searchsorted(wanted, ticks.first)]
+        last = np.append(-1, wanted)[np.searchsorted(wanted, ticks.last, side="right")]
+        return replace(ticks, first=following, last=last)
+
+    def _when(self, events: Events) -> np.ndarray:
+        """By place, the moment whose passing decides a row that is made there."""
+        window = self.plan.query.window
+        if not self._waits or window is None:
+            return events.ticks
+        found = closing(window, self.plan.query.partition_by, events)
+        for width in self.retention.delay[1:]:
+            found = np.maximum(found, found + width)
+        return found
+
+    # --- what must be held ---
+    def _remember(self, events: Events, passing: Passing) -> None:
+        """The last relevant event whose row is decided."""
+        if self._changes and isinstance(self.plan, AggregatePlan):
+            places = relevant_places(self.plan, events)
+            decided = places[Passing(None, passing.now).covers(self._when(events)[places])]
+            if decided.size:
+                self._last_relevant = events.ticks[decided[-1]].item()
+
+    def needed(self, store: EventStore, passed: Tick) -> int | Bool:
+        if not self._changes:
+            return self.retention.needed(store, passed)
+        if self._last_relevant is None:
+            return store.first
+        return self.retention.needed(store, min(passed, self._last_relevant))
+
+    def wake(self, store: EventStore, passed: Tick | None) -> Tick | None:
+        if not store.rows:
+            return None
+        found = [] if self._changes else [self.retention.expiry(store.ticks[0].item())]
+        if self._ticks_by_time:
+            known = store.ticks[0].item() if passed is None else passed
+            following = last_tick(self.plan.query, known, *self.retention.delay) + 1
+            found.append(time_of_tick(self.plan.query, following, *self.retention.delay))
+        elif self._waits and passed is not None and self.retention.delay:
+            horizon = earlier(passed, *self.retention.delay)
+            waiting = store.ticks[np.searchsorted(store.ticks, horizon, side="right") :]
+            found += [waiting[0].item() + sum(self.retention.delay)] if waiting.size else []
+        later = [moment for moment in found if moment is not None and (passed is None or moment > passed)]
+        return min(later, default=None)

@@ -1,0 +1,220 @@
+"""A plan in, the engine of its stream out: events as they come and time as it passes in, the rows that it decides out.
+
+Contract: over all calls of `advance` and one `finish`, an engine gives exactly the rows that the plan gives for the
+same events at once, however they were cut and wherever it was saved and loaded, each at the first `advance` that has
+passed what decides it. Events at or before the time that has passed are left out and counted
+(tests/test_generated_streams.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from streamsift.language.syntax import Emit
+from streamsift.physical.plan import AggregatePlan, DetectPlan, Plan, RankPlan
+from streamsift.physical.sharing import SharingPlan
+from streamsift.physical.streaming import check_stream, counts_rows
+from streamsift.runtime.aggregate import relevant_places
+from streamsift.runtime.candidates import candidates
+from streamsift.runtime.decide_matches import Matches
+from streamsift.runtime.decide_rows import Rows
+from streamsift.runtime.event_store import HOLDS_EVENTS, EventStore
+from streamsift.runtime.events import prepare
+from streamsift.runtime.kernels import Bool
+from streamsift.runtime.passing import Passing, Tick
+from streamsift.runtime.saved_state import Changes, head_bytes, read_chunk, read_head
+
+ONLY = ""  # the name of the query of an engine that has one
+
+
+class Engine(Protocol):
+    """The state of one query over the events of one bucket of keys."""
+
+    @property
+    def late(self) -> int:
+        """How many events came at or before the time that had passed."""
+
+    def push(self, events: pa.Table) -> None:
+        """Takes events in, in any order."""
+
+    def advance(self, ticks: Tick) -> pa.Table:
+        """The rows decided by time passing: no event at or before `ticks` will come any more."""
+
+    def finish(self) -> pa.Table:
+        """The rows decided by time going to its end."""
+
+    def wake(self) -> Tick | None:
+        """The earliest time whose passing would decide a row or let state be dropped; None: nothing waits."""
+
+    def changes(self) -> Changes:
+        """What must be written since the last call."""
+
+    def rows(self) -> int:
+        """How many rows the state has."""
+
+    def size(self) -> int:
+        """How many bytes the state has in memory, about."""
+
+
+class Decider(Protocol):
+    """What one query makes of events and time."""
+
+    schema: pa.Schema
+
+    def decided(self, store: EventStore, arrived: int, passing: Passing) -> pa.Table: ...
+    def needed(self, store: EventStore, passed: Tick) -> int | Bool: ...
+    def wake(self, store: EventStore, passed: Tick | None) -> Tick | None: ...
+
+
+class ManyEngine:
+    """Several queries over the same events, which are held once: as an Engine, but rows come by name of query."""
+
+    def __init__(self, plans: Mapping[str, Plan]) -> None:
+        for plan in plans.values():
+            check_stream(plan)
+        self.late = 0
+        self._deciders: dict[str, Decider] = {name: _decider(plan) for name, plan in plans.items()}
+        fields = {field.name: field for plan in plans.values() for field in plan.query.schema}
+        binding = next(iter(plans.values())).query.binding
+        self._store = EventStore(pa.schema(fields.values()), binding, _relevant(list(plans.values())))
+        self._passed: Tick | None = None
+
+    def push(self, events: pa.Table) -> None:
+        self.late += self._store.push(events, self._passed)
+
+    def advance(self, ticks: Tick) -> dict[str, pa.Table]:
+        if self._passed is not None and ticks <= self._passed:
+            return {name: decider.schema.empty_table() for name, decider in self._deciders.items()}
+        return self._pass(ticks)
+
+    def finish(self) -> dict[str, pa.Table]:
+        return self._pass(None)
+
+    def _pass(self, now: Tick | None) -> dict[str, pa.Table]:
+        store, passing = self._store, Passing(self._passed, now)
+        arrived = store.arrive(now)
+        found = {name: decider.decided(store, arrived, passing) for name, decider in self._deciders.items()}
+        if now is None:
+            store.drop_before(store.first + store.rows)
+        else:
+            self._passed = now
+            self._forget(now)
+        return found
+
+    def _forget(self, passed: Tick) -> None:
+        needed = [decider.needed(self._store, passed) for decider in self._deciders.values()]
+        firsts = [first for first in needed if not isinstance(first, np.ndarray)]
+        masks = [mask for mask in needed if isinstance(mask, np.ndarray)]
+        if not masks:
+            self._store.drop_before(min(firsts))
+            return
+        rows = np.arange(self._store.first, self._store.first + self._store.rows)
+        self._store.keep(reduce(np.logical_or, [*masks, *(rows >= first for first in firsts)]))
+
+    def wake(self) -> Tick | None:
+        moments = [decider.wake(self._store, self._passed) for decider in self._deciders.values()]
+        return min((m for m in (*moments, self._store.earliest_waiting()) if m is not None), default=None)
+
+    def changes(self) -> Changes:
+        added, dropped = self._store.changes()
+        head = head_bytes(passed=self._passed, late=self.late, next_chunk=self._store.next_chunk)
+        return Changes(head, added, dropped)
+
+    def load(self, head: bytes, chunks: Iterable[tuple[int, bytes]]) -> None:
+        """Takes the state of an engine of the same queries; to be called before anything else."""
+        values = read_head(head)
+        self._passed, self.late = values["passed"], values["late"]
+        held = [(number, *read_chunk(chunk)) for number, chunk in chunks]
+        events = [(number, table) for number, holds, table in held if holds == HOLDS_EVENTS]
+        self._store.load(events, values["next_chunk"], self._passed)
+        if self._passed is not None:
+            self._forget(self._passed)
+
+    def rows(self) -> int:
+        return self._store.rows + self._store.waiting_rows
+
+    def size(self) -> int:
+        return self._store.nbytes
+
+
+class OneEngine:
+    """An Engine for one query."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._all = ManyEngine({ONLY: plan})
+        self.push, self.wake, self.changes = self._all.push, self._all.wake, self._all.changes
+        self.load, self.rows, self.size = self._all.load, self._all.rows, self._all.size
+
+    @property
+    def late(self) -> int:
+        return self._all.late
+
+    def advance(self, ticks: Tick) -> pa.Table:
+        return self._all.advance(ticks)[ONLY]
+
+    def finish(self) -> pa.Table:
+        return self._all.finish()[ONLY]
+
+
+def engine_for(plan: Plan) -> OneEngine:
+    """The engine of a query on a stream. What a stream cannot have raises here, before any event comes."""
+    return OneEngine(plan)
+
+
+def load_engine(plan: Plan, head: bytes, chunks: Iterable[tuple[int, bytes]]) -> OneEngine:
+    """The engine whose head was written last, with the chunks that were added and not dropped."""
+    engine = OneEngine(plan)
+    engine.load(head, chunks)
+    return engine
+
+
+def engine_for_many(plan: SharingPlan) -> ManyEngine:
+    """The engine of several queries at once."""
+    return ManyEngine(plan.plans)
+
+
+def load_engine_for_many(plan: SharingPlan, head: bytes, chunks: Iterable[tuple[int, bytes]]) -> ManyEngine:
+    engine = ManyEngine(plan.plans)
+    engine.load(head, chunks)
+    return engine
+
+
+def _decider(plan: Plan) -> Decider:
+    match plan:
+        case DetectPlan():
+            return Matches(plan)
+        case AggregatePlan() | RankPlan():
+            return Rows(plan)
+
+
+# --- which events can matter ----------------------------------------------------------------------------------------
+
+
+def _relevant(plans: list[Plan]) -> Callable[[pa.Table], Bool] | None:
+    """Which events can be in a match, or keep one from being; None if every row counts."""
+    if any(counts_rows(plan.query) for plan in plans):
+        return None
+
+    def of_any(events: pa.Table) -> Bool:
+        found = np.zeros(events.num_rows, np.bool_)
+        for plan in plans:
+            _mark(plan, events, found)
+        return found
+
+    return of_any
+
+
+def _mark(plan: Plan, table: pa.Table, found: Bool) -> None:
+    events = prepare(plan.query, table)
+    if isinstance(plan, AggregatePlan) and plan.query.emit is Emit.CHANGES:
+        found[events.rows[relevant_places(plan, events)]] = True
+        return
+    for alternative in plan.alternatives:
+        steps = tuple(alternative.all_steps())
+        for places in candidates(type(alternative)(alternative.query, steps, ()), events):
+            found[events.rows[places]] = True

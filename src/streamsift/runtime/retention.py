@@ -1,0 +1,86 @@
+"""A plan and how far time has passed in, which rows of the past a later result may still look at out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from streamsift.logical.bound import BoundQuery, Window, WindowKind
+from streamsift.physical.plan import Plan
+from streamsift.physical.streaming import awaited, looks_back, ticks_count_rows, windows
+from streamsift.runtime.codes import group_codes
+from streamsift.runtime.columns import contiguous
+from streamsift.runtime.event_store import EventStore
+from streamsift.runtime.events import NO_LIMIT, prepare, window_width
+from streamsift.runtime.kernels import Bool, positions_in_group
+from streamsift.runtime.passing import INT64, Tick, earlier, is_real
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How far results look back: so much time, or so many rows of a partition; `delay` is what they wait for."""
+
+    widths: tuple[Tick, ...]  # of time windows, one behind the other
+    rows: int  # of count windows; 0: there is none
+    keys: tuple[str, ...]  # by which count windows count apart
+    delay: tuple[Tick, ...]  # from the time of a row to what decides it; of count windows nothing
+    is_endless: bool = False  # no window: all that came is looked at
+
+    def needed(self, store: EventStore, bound: Tick | None) -> int | Bool:
+        """The first row, or which rows, a result after the moment `bound` looks at; None: there was none yet."""
+        if self.is_endless or bound is None:
+            return store.first
+        if not self.rows:
+            horizon = earlier(bound, *self.widths)
+            return store.first + int(np.searchsorted(store.ticks, store.ticks.dtype.type(horizon)))
+        return self._rows_needed(store, bound)
+
+    def _rows_needed(self, store: EventStore, bound: Tick) -> Bool:
+        events = store.events.whole()
+        groups, count = np.zeros(store.rows, np.int32), 1
+        if self.keys:
+            (groups,), count = group_codes([[contiguous(events.column(key))] for key in self.keys])
+        position = positions_in_group(groups, count)
+        # Rows of no partition are in no window; a tick of UPDATE does not count them either.
+        known = groups >= 0
+        passed = np.bincount(groups[known & (store.ticks <= bound)], minlength=max(count, 1))
+        return known & (position >= passed[groups] - self.rows)
+
+    def expiry(self, tick: Tick) -> Tick | None:
+        """The first moment whose passing lets a row be dropped; None if no time does."""
+        if self.is_endless or self.rows:
+            return None
+        if isinstance(tick, int):
+            return min(tick + sum(max(int(width), 0) for width in self.widths) + 1, INT64.max)
+        total = math.fsum(max(float(width), 0.0) for width in self.widths)
+        return float(tick) + total + 4e-12 * (abs(float(tick)) + total)
+
+
+def retention_of(plan: Plan, *, of_rows: bool) -> Retention:
+    """`of_rows`: of rows that look a window back from their own time, as totals and ranks do; else of matches."""
+    query = plan.query
+    waits = [awaited(alternative) for alternative in plan.alternatives]
+    is_late = any(wait.window or wait.definitions or wait.inside for wait in waits)
+    back = any(map(looks_back, plan.alternatives))
+    if query.window is None or ticks_count_rows(query):
+        return Retention((), 0, (), (), is_endless=True)
+    found = list(windows(query))
+    statement, own = found[0], found[1:]
+    if statement[0].kind is WindowKind.COUNT:
+        times = (1 if of_rows else 0) + is_late + back + 2 * bool(own)
+        length = sum(int(window.length) for window, _ in found)
+        return Retention((), min(max(times, 1) * length, NO_LIMIT), statement[1], ())
+    width = width_of(query, statement[0])
+    inner = tuple(width_of(query, window) for window, _ in own)
+    delay = (width, *inner) if is_late else ()
+    # A match reaches back from its end, or on from its start, by a window; a negation at its lower edge by one more.
+    lookback = (width,) * ((of_rows or not is_late) + (back and (of_rows or is_late))) + inner
+    return Retention((*delay, *lookback), 0, (), delay)
+
+
+def width_of(query: BoundQuery, window: Window) -> Tick:
+    """The width of a time window in the units of ticks."""
+    found = window_width(window, prepare(query, query.schema.empty_table()))
+    return float(found) if is_real(query) else int(found)

@@ -1,0 +1,145 @@
+"""A time column in, event times that Spark's watermark understands out, and back: what a watermark says about times.
+
+Spark counts a watermark in milliseconds since 1970. Calendar times are what they are; numbers become codes, which are
+in the same order: the first 53 bits of a double. So a watermark over numbers is exact for integers below 2^41, and
+else as exact as a timestamp of today is in milliseconds.
+
+Contract: no event before `watermark - lateness` will be taken any more; an event at that very time will. So `passed`
+is strictly before the watermark, and rounding only ever makes it earlier (tests/spark/test_event_time.py).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from streamsift.errors import QueryError
+from streamsift.language import parse
+from streamsift.language.syntax import Unit
+from streamsift.logical.binder import SECONDS_PER_UNIT
+from streamsift.logical.bound import Binding, BoundQuery, TimeKind
+
+MICROSECONDS_PER_MILLISECOND = 1000
+MILLISECONDS_PER_DAY = 86_400_000
+INT64 = (-(2**63), 2**63 - 1)
+_CODE_BITS = 53  # in microseconds, a millisecond count of 53 bits still fits 64
+_DROPPED_BITS = 64 - _CODE_BITS
+_MIDDLE = 1 << (_CODE_BITS - 1)
+_MAGNITUDE = (1 << 63) - 1
+_MARGIN = 3  # codes: one for the strict comparison, one for the margin of `passed`, one for rounding to a double
+
+Tick = int | float
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarTime:
+    """Timestamps, dates and texts. Spark itself subtracts the lateness."""
+
+    ticks_per_millisecond: Fraction
+    delay_milliseconds: int
+
+    def seen(self, tick: Tick) -> int:
+        """The event time of a tick, in microseconds."""
+        return math.floor(Fraction(tick) / self.ticks_per_millisecond * MICROSECONDS_PER_MILLISECOND)
+
+    def passed(self, watermark: int) -> Tick | None:
+        """The last tick that has passed; None at Spark's first watermark, 1970, before anything was seen."""
+        if watermark <= 0:
+            return None
+        return _in_64_bits(math.ceil(watermark * self.ticks_per_millisecond) - 1)
+
+    def timer(self, tick: Tick) -> int:
+        """The first watermark at which the tick has passed."""
+        return max(1, math.floor(Fraction(tick) / self.ticks_per_millisecond) + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class NumberTime:
+    """Numbers, as codes of doubles. Codes are not evenly spaced, so the lateness is subtracted here."""
+
+    ticks_per_unit: int
+    is_real: bool
+    lateness: Fraction
+    delay_milliseconds: int = 0
+
+    def seen(self, tick: Tick) -> int:
+        value = float(tick) if self.is_real else float(Fraction(tick) / self.ticks_per_unit)
+        return code_of(value) * MICROSECONDS_PER_MILLISECOND
+
+    def passed(self, watermark: int) -> Tick | None:
+        # A decimal may have been rounded up to its double: the code before holds for sure.
+        value = value_of(watermark - 1)
+        if watermark <= 1 or value == -math.inf:
+            return None
+        if self.is_real:
+            return math.nextafter(value - _double_above(self.lateness), -math.inf)
+        return _in_64_bits(math.ceil((Fraction(value) - self.lateness) * self.ticks_per_unit) - 1)
+
+    def timer(self, tick: Tick) -> int:
+        if self.is_real:
+            return code_of(float(tick) + _double_above(self.lateness)) + _MARGIN
+        return code_of(float(Fraction(tick) / self.ticks_per_unit + self.lateness)) + _MARGIN
+
+
+EventTime = CalendarTime | NumberTime
+
+
+def event_time(query: BoundQuery, lateness: Fraction) -> EventTime:
+    """How Spark sees the times of a query. `lateness` is in seconds for calendar times, else in the column's units."""
+    kind = query.binding.time_kind
+    if kind in (TimeKind.TIMESTAMP, TimeKind.TEXT, TimeKind.DATE):
+        per_millisecond = Fraction(1, MILLISECONDS_PER_DAY) if kind is TimeKind.DATE else Fraction(1000)
+        return CalendarTime(per_millisecond, math.ceil(lateness * 1000))
+    data_type = query.schema.field(query.binding.time).type
+    scale = data_type.scale if pa.types.is_decimal(data_type) else 0
+    return NumberTime(10**scale, kind is TimeKind.FLOAT, lateness)
+
+
+def lateness_of(given: Any, binding: Binding) -> Fraction:
+    """`lateness=` as a number: seconds for calendar times, else the time column's own units."""
+    if given is None:
+        return Fraction(0)
+    window = None
+    if isinstance(given, str | int | float) and not isinstance(given, bool):
+        window = parse(f"PATTERN A WITHIN {given}").statement.window
+    if window is None or window.length.unit is Unit.EVENT or window.exclusive:
+        raise QueryError(f"lateness={given!r}", hint='it is a length of time such as "10 s", or a number.')
+    unit = window.length.unit
+    is_calendar = binding.time_kind in (TimeKind.TIMESTAMP, TimeKind.TEXT, TimeKind.DATE)
+    if unit is not Unit.NONE and not is_calendar:
+        raise QueryError(
+            f"lateness={given!r}, but `{binding.time}` is a {binding.time_kind.value}",
+            hint=f"leave the unit out (lateness={window.length.value}), or bind a timestamp column.",
+        )
+    return Fraction(window.length.value) * SECONDS_PER_UNIT.get(unit, Fraction(1))
+
+
+def code_of(value: float) -> int:
+    """A number from 1 to 2^53 in the order of doubles: their first bits, those of negative ones turned around."""
+    bits = int(np.float64(value).view(np.int64))
+    ordered = bits if bits >= 0 else bits ^ _MAGNITUDE
+    return (ordered >> _DROPPED_BITS) + _MIDDLE + 1
+
+
+def value_of(code: int) -> float:
+    """The smallest double with this code, or one with a smaller code where none has it."""
+    ordered = (code - 1 - _MIDDLE) << _DROPPED_BITS
+    bits = ordered if ordered >= 0 else ordered ^ _MAGNITUDE
+    value = float(np.int64(max(INT64[0], min(INT64[1], bits))).view(np.float64))
+    if math.isnan(value):
+        return math.inf if ordered >= 0 else -math.inf
+    return value
+
+
+def _double_above(length: Fraction) -> float:
+    nearest = float(length)
+    return nearest if Fraction(nearest) >= length else math.nextafter(nearest, math.inf)
+
+
+def _in_64_bits(tick: int) -> int:
+    return max(INT64[0], min(INT64[1], tick))

@@ -1,0 +1,105 @@
+"""A running (or finished) streaming query in, what its last triggers did out: matches, late rows, state, latency."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+METRICS = "streamsift"  # the name of the observed metrics in a query's progress
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """One micro-batch."""
+
+    batch: int
+    rows: int  # that the source gave
+    matches: int  # result rows that were appended
+    late: int  # events before the watermark, dropped
+    bad_rows: int  # rows without a usable time or order, dropped
+    state_rows: int | None  # after it; None: not known, as the progress that would tell is no longer kept
+    state_bytes: int | None
+    latency_ms: int
+    watermark: str | None  # as Spark gives it: a timestamp; of times that are numbers, their code
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """The triggers that Spark still remembers (spark.sql.streaming.numRecentProgressUpdates), the oldest first."""
+
+    triggers: tuple[Trigger, ...]
+
+    @property
+    def rows(self) -> int:
+        return sum(trigger.rows for trigger in self.triggers)
+
+    @property
+    def matches(self) -> int:
+        return sum(trigger.matches for trigger in self.triggers)
+
+    @property
+    def late(self) -> int:
+        return sum(trigger.late for trigger in self.triggers)
+
+    @property
+    def bad_rows(self) -> int:
+        return sum(trigger.bad_rows for trigger in self.triggers)
+
+    @property
+    def state_rows(self) -> int | None:
+        return self.triggers[-1].state_rows if self.triggers else None
+
+    @property
+    def state_bytes(self) -> int | None:
+        return self.triggers[-1].state_bytes if self.triggers else None
+
+    @property
+    def latency_ms(self) -> float | None:
+        """The mean over the triggers."""
+        return sum(t.latency_ms for t in self.triggers) / len(self.triggers) if self.triggers else None
+
+    def __str__(self) -> str:
+        heads = ("batch", "rows", "matches", "late", "bad rows", "state rows", "state bytes", "latency ms")
+        lines = [[str(v) if v is not None else "-" for v in _shown(trigger)] for trigger in self.triggers]
+        widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
+        return "\n".join("  ".join(map(str.rjust, line, widths)) for line in [list(heads), *lines])
+
+
+def _shown(trigger: Trigger) -> tuple[int | None, ...]:
+    t = trigger
+    return t.batch, t.rows, t.matches, t.late, t.bad_rows, t.state_rows, t.state_bytes, t.latency_ms
+
+
+def metrics(query: Any) -> Metrics:
+    """What the last triggers of a streaming query did: a pyspark StreamingQuery in."""
+    return metrics_of(query.recentProgress)
+
+
+def metrics_of(progress: Any) -> Metrics:
+    return Metrics(tuple(_triggers(progress)))
+
+
+def _triggers(progress: Any) -> Iterator[Trigger]:
+    state: tuple[int, int] | None = None
+    last = -1
+    for each in progress:
+        observed = each["observedMetrics"].get(METRICS)
+        if observed is None or each["batchId"] == last:  # Spark reports an idle moment as the batch before it
+            continue
+        last = each["batchId"]
+        if observed["buckets"] == observed["all_buckets"]:
+            state = observed["state_rows"], observed["state_bytes"]
+        elif state is not None:
+            state = state[0] + observed["state_rows_change"], state[1] + observed["state_bytes_change"]
+        yield Trigger(
+            batch=last,
+            rows=each["numInputRows"],
+            matches=observed["matches"],
+            late=observed["late"],
+            bad_rows=observed["bad_rows"],
+            state_rows=None if state is None else state[0],
+            state_bytes=None if state is None else state[1],
+            latency_ms=each["durationMs"].get("triggerExecution", 0),
+            watermark=(each["eventTime"] or {}).get("watermark"),
+        )

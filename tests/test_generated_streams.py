@@ -1,0 +1,88 @@
+"""Generated queries and every case, as streams: cut, disordered and saved anywhere, the rows are those of a batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import event, given, note, settings
+from hypothesis import strategies as st
+
+import streamsift as ss
+from casefile import Case, load_cases
+from strategies import aggregations, bindings, flat_queries, negating_queries, neighbour_aggregations, queries, streams
+from streamed import counted, plan_of, streamed
+from streamsift.language import Script, print_script
+from supported import is_evaluated
+from test_generated import EXAMPLES, LARGE, SCHEMA, Rows
+
+SEEDS = st.integers(0, 2**32)
+DETECTION = {"aggregates": False, "ranking": False}
+RANKING = {"kleene": False, "aggregates": False, "detection": False}
+
+
+def check_stream(script: Script, rows: Rows, binding: dict[str, str], seed: int, **choices: Any) -> None:
+    text = print_script(script)
+    note(text)
+    table = pa.Table.from_pylist(rows, SCHEMA)
+    try:
+        expected = ss.query(text).run_local(table, **binding, **choices).to_pylist()
+        found = streamed(plan_of(text, SCHEMA, dict(binding), **choices), table, seed)
+    except (ss.UnsupportedQuery, ss.QueryError, ss.BadInputError) as refusal:
+        event(f"refused: {type(refusal).__name__}")
+        return
+    event("rows" if expected else "no row")
+    assert counted(found) == counted(expected)
+
+
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 200))
+@given(flat_queries(), streams(), bindings(), SEEDS)
+def test_flat_queries(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
+    check_stream(script, rows, binding, seed)
+
+
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 300))
+@given(queries(**DETECTION), streams(max_size=8), bindings(), SEEDS)
+def test_nested_queries(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
+    check_stream(script, rows, binding, seed)
+
+
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 200))
+@given(negating_queries(), streams(max_size=10), bindings(), SEEDS)
+def test_negations(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
+    check_stream(script, rows, binding, seed)
+
+
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 300))
+@given(aggregations(ranking=False), streams(max_size=10), bindings(), SEEDS)
+def test_aggregations(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
+    check_stream(script, rows, binding, seed)
+
+
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 200))
+@given(neighbour_aggregations(), streams(), bindings(), SEEDS)
+def test_neighbour_aggregations(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
+    check_stream(script, rows, binding, seed)
+
+
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 300))
+@given(queries(max_depth=3, **RANKING), streams(), bindings(), SEEDS)
+def test_rankings(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
+    check_stream(script, rows, binding, seed)
+
+
+ANSWERED = [case for case in load_cases() if case.error is None and is_evaluated(case.query)]
+
+
+@pytest.mark.parametrize("case", ANSWERED, ids=lambda case: case.id)
+def test_case(case: Case) -> None:
+    binding = {"time": case.time, "type": case.type, "order": case.order}
+    try:
+        plan = plan_of(case.query, case.table().schema, binding)
+        for seed in range(20 if LARGE else 3):
+            found = streamed(plan, case.table(), seed)
+            expected = ss.query(case.query).run_local(case.table(), **binding)
+            assert counted(found) == counted(expected.to_pylist())
+    except (ss.QueryError, ss.UnsupportedQuery) as refusal:
+        assert "stream" in str(refusal)
