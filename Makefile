@@ -56,12 +56,13 @@ layers: $(STAMP) ## Which package may import which (import-linter)
 bench: setup ## Benchmarks: ratios, after checking that results are equal
 	$(BIN)/python -m benchmarks
 
-docs: $(STAMP) ## Links resolve, and the queries in the documents parse
+docs: $(STAMP) ## The documents as a site in site/: links resolve, queries parse, a warning is an error
 	$(BIN)/python scripts/check_docs.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 check: lint types layers docs test ## All of the above, before a commit
 
 clean: ## Remove .venv, caches and build outputs
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	rm -rf spark-warehouse metastore_db derby.log artifacts
 	find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     import altair as alt
 
 
-def show(matches: Any, of: Query | str | None = None, *, time: str | None = None, key: str | None = None) -> alt.LayerChart:
+def show(
+    matches: Any, of: Query | str | None = None, *, time: str | None = None, key: str | None = None
+) -> alt.LayerChart:
     """The first matches over time: a lane for each key, events coloured by variable, gaps of negation shaded.
 
     `of` is the query, `time` the events' time column and `key` the one that makes the lanes. A table from `run_local`
