@@ -11,7 +11,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-large lint format types layers bench docs check clean
+.PHONY: help setup java demo test test-large lint format types layers bench docs notebooks wheel check clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,12 @@ bench: setup ## Benchmarks: ratios, after checking that results are equal
 docs: $(STAMP) ## The documents as a site in site/: links resolve, queries parse, a warning is an error
 	$(BIN)/python scripts/check_docs.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+notebooks: $(STAMP) ## Make the notebooks in examples/ anew, from the scripts beside them
+	$(BIN)/python scripts/make_notebooks.py
+
+wheel: $(STAMP) ## Build the package, install it in a clean environment and run the demo there
+	sh scripts/check_wheel.sh $(BIN)/python
 
 check: lint types layers docs test ## All of the above, before a commit
 

@@ -1,4 +1,4 @@
-"""What mkdocs calls while it builds the site: query blocks become SQL for the highlighter, one page comes from the root."""
+"""What mkdocs calls while it builds the site: query blocks become SQL to colour, one page comes from the root."""
 
 from __future__ import annotations
 
