@@ -10,6 +10,7 @@ from streamsift.errors import (
     QuerySyntaxError,
     SetupError,
     StreamsiftError,
+    StreamsiftWarning,
     UnsupportedQuery,
 )
 from streamsift.many import explain_many, metrics, run_many
@@ -27,6 +28,7 @@ __all__ = [
     "QuerySyntaxError",
     "SetupError",
     "StreamsiftError",
+    "StreamsiftWarning",
     "UnsupportedQuery",
     "all_of",
     "any_of",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from streamsift.view.results import signed
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
 
+LOG = logging.getLogger(__name__)
 BadRowsPolicy = Literal["fail", "drop"]
 
 
@@ -41,6 +43,7 @@ class Query:
 
     @property
     def text(self) -> str:
+        """The query as it was written, or as it is printed if it was built in Python."""
         return self.script.text or print_script(self.script)
 
     @property
@@ -203,11 +206,17 @@ class Query:
         optimised, rules = optimizer.optimize(bound)
         if settings.get("case_sensitive") is False:  # a setting of Spark sessions only
             _check_columns(optimised.schema.names)
-        return _Stages(self._located.text, bound, optimised, rules, physical.plan(optimised, chosen))
+        plan = physical.plan(optimised, chosen)
+        LOG.debug("planned %r: %s", self._located.text, "; ".join(plan.reasons))
+        return _Stages(self._located.text, bound, optimised, rules, plan)
 
     # --- building ---
     def where(self, predicate: str) -> Query:
-        """Only matches that satisfy the predicate; several are joined by AND."""
+        """Only matches that satisfy the predicate; several are joined by AND.
+
+        >>> print(query("SEQ(A a, B b)").where("[id]").where("a.x > 3"))
+        PATTERN SEQ(A a, B b) WHERE [id] AND a.x > 3
+        """
         return self._with(f"WHERE {predicate}")
 
     def within(self, length: str | float, *, exclusive: bool = False) -> Query:
@@ -215,13 +224,19 @@ class Query:
         return self._with(f"WITHIN {length}" + " EXCLUSIVE" * exclusive)
 
     def partition_by(self, *attributes: str) -> Query:
+        """All events of a match share these columns."""
         return self._with(f"PARTITION BY {', '.join(attributes)}")
 
     def group_by(self, *attributes: str) -> Query:
+        """A result of `agg` or `prefer` for each value of these columns."""
         return self._with(f"GROUP BY {', '.join(attributes)}")
 
     def agg(self, *aggregates: str) -> Query:
-        """Counts instead of matches: `agg("COUNT", "AVG(c.price) AS mean")`."""
+        """Numbers instead of matches.
+
+        >>> print(query("SEQ(A a, B b)").group_by("id").agg("COUNT", "AVG(b.x) AS mean"))
+        PATTERN SEQ(A a, B b) GROUP BY id AGG COUNT, AVG(b.x) AS mean
+        """
         return self._with(f"AGG {', '.join(aggregates)}")
 
     def prefer(self, *objectives: str, merge: str | None = None) -> Query:
@@ -229,9 +244,11 @@ class Query:
         return self._with(f"PREF {' AND '.join(objectives)}" + (f" MERGE {merge}" if merge else ""))
 
     def update(self, length: str | float) -> Query:
+        """Results of `agg` or `prefer` at every multiple of a step: `update("1 min")`."""
         return self._with(f"UPDATE {length}")
 
     def emit(self, mode: str) -> Query:
+        """When rows come out: "FINAL", "EACH" for growing groups, "CHANGES" for aggregates."""
         return self._with(f"EMIT {mode}")
 
     def returns(self, *items: str, top: int | None = None) -> Query:
@@ -248,12 +265,15 @@ class Query:
         return Query(builder.with_definition(self.script, name, definition.script))
 
     def one_or_more(self) -> Query:
+        """`A+`: a group of at least one event."""
         return self._repeated(syntax.Repeat.ONE_OR_MORE)
 
     def any_number(self) -> Query:
+        """`A*`: a group that may be empty."""
         return self._repeated(syntax.Repeat.ANY_NUMBER)
 
     def exactly(self, count: int) -> Query:
+        """`A[n]`: every choice of n events."""
         return self._repeated(syntax.Repeat.EXACTLY, count)
 
     def __invert__(self) -> Query:
@@ -290,7 +310,21 @@ class _Stages:
 
 
 def query(text: str) -> Query:
-    """A query from its text. What is wrong without knowing the data raises here."""
+    """A query from its text. What is wrong without knowing the data raises here.
+
+    >>> import pyarrow as pa
+    >>> events = pa.table({"t": [1, 2, 5], "kind": ["A", "B", "B"], "x": [3, 4, 2]})
+    >>> q = query("PATTERN SEQ(A a, B b) WITHIN 3 RETURN a.x AS first, b.x AS then")
+    >>> q.run_local(events, time="t", type="kind").to_pylist()
+    [{'first': 3, 'then': 4}]
+    >>> query("PATTERN SEQ(A a B b)")
+    Traceback (most recent call last):
+    ...
+    streamsift.errors.QuerySyntaxError: unexpected `B` (line 1, column 17)
+       1 | PATTERN SEQ(A a B b)
+         |                 ^
+    Hint: an event is `class variable`; the next one follows a comma or `;`.
+    """
     script = parse(text)
     logical.check(script)
     return Query(script)
@@ -312,22 +346,40 @@ def _plan_of(text: str, schema: pa.Schema, time: str, type: str | None, order: s
 
 
 def event(class_name: str, variable: str | None = None) -> Query:
-    """One event of a class: `event("A", "a")` is `A a`."""
+    """One event of a class.
+
+    >>> print(event("A", "a"))
+    PATTERN A a
+    >>> print(event("A", "a").one_or_more())
+    PATTERN A+ a
+    """
     return _of(builder.event_pattern(class_name, variable))
 
 
 def seq(*operands: Query | str) -> Query:
-    """One after the other; strings are its predicates: `seq(event("A", "a"), event("B", "b"), "a.x < b.x")`."""
+    """One after the other; strings are its predicates.
+
+    >>> print(seq(event("A", "a"), ~event("N", "n"), event("B", "b"), "a.x < b.x").within("10 s"))
+    PATTERN SEQ(A a, !N n, B b, a.x < b.x) WITHIN 10 s
+    """
     return _of(builder.operator_pattern(syntax.Seq, _patterns(operands)))
 
 
 def all_of(*operands: Query | str) -> Query:
-    """AND: all operands, in any order."""
+    """AND: all operands, in any order; `&` does the same.
+
+    >>> print(all_of(event("A", "a"), event("B", "b")))
+    PATTERN AND(A a, B b)
+    """
     return _of(builder.operator_pattern(syntax.And, _patterns(operands)))
 
 
 def any_of(*operands: Query | str) -> Query:
-    """OR: each match of each operand."""
+    """OR: each match of each operand; `|` does the same.
+
+    >>> print(event("A", "a") | event("B", "b"))
+    PATTERN OR(A a, B b)
+    """
     return _of(builder.operator_pattern(syntax.Or, _patterns(operands)))
 
 

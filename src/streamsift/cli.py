@@ -292,7 +292,7 @@ def demo(
 def main() -> None:
     """The entry point: every error that is meant for the user is one message and an exit code (see `exits.Exit`)."""
     logging.disable(logging.ERROR)  # py4j and pyspark log what they raise, with its stack; it is told here
-    sys.exit(run_command(lambda: app(standalone_mode=False), stderr))
+    sys.exit(run_command(lambda: app(prog_name="streamsift", standalone_mode=False), stderr))
 
 
 def _read_query(source: str) -> Query:

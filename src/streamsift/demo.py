@@ -19,6 +19,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 
 from streamsift.api import query
+from streamsift.session import start_spark
 from streamsift.view import demo_data
 from streamsift.view.progress import progress
 from streamsift.view.tables import how_many, result_table
@@ -104,10 +105,8 @@ TOURS = (
 
 
 def run_demo(console: Console, rows: int, seed: int, master: str | None = None) -> None:
-    from streamsift.spark.sources import local_session
-
-    with progress(console, "starting Spark and its Python workers"):
-        spark = local_session(master, "streamsift demo")
+    spark = start_spark(console, master, "streamsift demo")
+    with progress(console, "starting Spark's Python workers"):
         # So that the queries are timed, not the start of workers and, on a new machine, the compilation of kernels.
         events = spark.range(WARM_ROWS).selectExpr("id AS ts", "id % 100 AS key")
         query("PATTERN SEQ(ANY a, ANY b) WHERE [key] WITHIN 200").run(events, time="ts").count()

@@ -16,6 +16,9 @@ from rich.text import Text
 from streamsift.errors import BadInputError, LocatedError, StreamsiftError
 
 
+TIME_HINT = "it names the column that says when an event happened; `streamsift new DATA_FILE` looks for it."
+
+
 class Exit(IntEnum):
     """What a command says to the shell. The numbers are an interface."""
 
@@ -52,8 +55,9 @@ def run_command(command: Callable[[], Any], stderr: Console) -> int:
 
 def _tell_usage(stderr: Console, message: str, context: Any) -> int:
     if message:  # without one, the help was shown
-        command = getattr(context, "command_path", "streamsift").replace("python -m streamsift.cli", "streamsift")
-        _tell(stderr, "usage", f"{message}\nHint: `{command} --help` lists what there is.")
+        command = getattr(context, "command_path", "streamsift")
+        hint = TIME_HINT if "Missing option '--time'" in message else f"`{command} --help` lists what there is."
+        _tell(stderr, "usage", f"{message}\nHint: {hint}")
     return Exit.BAD_QUERY
 
 

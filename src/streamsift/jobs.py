@@ -20,6 +20,7 @@ from streamsift.api import Query
 from streamsift.errors import BadRowsWarning, SetupError
 from streamsift.many import explain_many, run_many
 from streamsift.runtime.sources import file_format, read_schema, read_table
+from streamsift.session import start_spark
 from streamsift.view.lines import flat_table, json_lines
 from streamsift.view.pictures import MOST_ROWS, save_picture
 from streamsift.view.progress import progress
@@ -141,10 +142,7 @@ class SparkJob:
 
     def __enter__(self) -> Self:
         file_format(self.path, self.given_format)  # a wrong path is told before Spark takes its seconds to start
-        from streamsift.spark.sources import local_session
-
-        with progress(self.console, "starting Spark"):
-            self.spark = local_session(self.master)
+        self.spark = start_spark(self.console, self.master)
         return self
 
     def __exit__(self, *_: object) -> None:

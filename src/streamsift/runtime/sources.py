@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
@@ -14,6 +15,9 @@ import pyarrow.dataset as ds
 from streamsift.errors import BadInputError, SetupError
 
 FORMATS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".parquet": "parquet", ".pq": "parquet"}
+
+EMPTY = "it is empty"
+OTHER_FORMAT = "\nHint: repair it, or, if it is of another format, say which: --input-format csv, json or parquet."
 
 # As Spark reads it: an empty field is null, quoted or not, and nothing else is (NaN is a number, NULL a word).
 CSV = ds.CsvFileFormat(
@@ -67,4 +71,14 @@ def _read(path: Path, given_format: str | None, take: Callable[[ds.Dataset], Any
     try:
         return take(ds.dataset(path, format=CSV if found == "csv" else found))
     except (pa.ArrowInvalid, OSError) as error:
-        raise BadInputError(f"{path} cannot be read as {found}: {error}") from error
+        reason = _reason(str(error))
+        hint = "" if given_format or reason == EMPTY else OTHER_FORMAT
+        raise BadInputError(f"{path} cannot be read as {found}: {reason}{hint}") from error
+
+
+def _reason(told: str) -> str:
+    """What is wrong with the file, out of all that Arrow says on its way there."""
+    if "Empty CSV" in told:
+        return EMPTY
+    inner = re.sub(r"^.*Could not open \w+ input source '[^']*': (?:Invalid: )?", "", told, flags=re.DOTALL)
+    return inner.removeprefix("CSV parse error: ").removeprefix("Invalid: ")
