@@ -157,8 +157,9 @@ def test_a_full_device_is_an_error_and_a_closed_pipe_is_silent(folder: Path) -> 
 def test_an_interrupt_is_no_success(folder: Path) -> None:
     # A process that a shell started in the background ignores interrupts, and so would this one.
     script = (
-        "import signal, streamsift.cli as cli; signal.signal(signal.SIGINT, signal.default_int_handler);"
-        "cli.query = lambda _: signal.raise_signal(signal.SIGINT); cli.main()"
+        "import signal, streamsift.cli as cli, streamsift.query_files as files;"
+        "signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "files.query = lambda _: signal.raise_signal(signal.SIGINT); cli.main()"
     )
     command = [sys.executable, "-c", script, "check", "q.txt"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

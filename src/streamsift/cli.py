@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -15,12 +14,14 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from streamsift.api import Query, query
-from streamsift.errors import QueryError, SetupError
+from streamsift.api import Query
+from streamsift.errors import SetupError
 from streamsift.exits import Exit, run_command
 from streamsift.jobs import Columns, LocalJob, SparkJob
+from streamsift.outputs import OutputFormat, check_outputs, output_format
 from streamsift.physical.choices import Cache, Condense, CountBy, PlanShape, RankBy
-from streamsift.runtime.sources import missing, read_head
+from streamsift.query_files import read_queries, read_query
+from streamsift.runtime.sources import read_head
 from streamsift.view.notebook import sections
 
 app = typer.Typer(
@@ -36,13 +37,6 @@ SAMPLE_ROWS = 100_000  # of a data file, that `new` looks at
 class Engine(StrEnum):
     SPARK = "spark"
     LOCAL = "local"
-
-
-class OutputFormat(StrEnum):
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-    PARQUET = "parquet"
 
 
 class InputFormat(StrEnum):
@@ -153,11 +147,11 @@ def run(
     master: Master = None,
 ) -> None:
     """Run a query on files and show or write its result. Several queries share one pass; --output is a directory."""
-    queries = _read_queries(query_files)
+    queries = read_queries(query_files)
     parsed = next(iter(queries.values()))
     format = OutputFormat.JSON if as_json else format
-    chosen = _output_format(output, format) if len(queries) == 1 else OutputFormat.TABLE
-    _check_outputs(output, plot, len(queries))
+    chosen = output_format(output, format) if len(queries) == 1 else OutputFormat.TABLE
+    check_outputs(output, plot, len(queries))
     columns = Columns(time, type, order, bad_rows.value, _choices(plan, condense, cache, strategy, rank))
     with _job(engine, parsed, input, input_format, columns, master, keep=plot is not None) as job:
         if len(queries) > 1:
@@ -197,7 +191,7 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Show what would run, stage by stage, and why; of several queries, what they share. Reads only the schema."""
-    queries = _read_queries(query_files)
+    queries = read_queries(query_files)
     parsed = next(iter(queries.values()))
     columns = Columns(time, type, order, "fail", _choices(plan, condense, cache, strategy, rank))
     with _job(Engine.LOCAL if analyze else engine, parsed, input, input_format, columns, master) as job:
@@ -218,7 +212,7 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Say whether a query is right, and if not, where and why."""
-    parsed = _read_query(query_file)
+    parsed = read_query(query_file)
     if input is None:
         told = "the query is well formed; with --input and --time it is checked against the data's columns too"
         print(json.dumps({"ok": told}) if as_json else f"ok: {told}")
@@ -249,7 +243,7 @@ def new(
     if str(output) == "-":
         print(started.text, end="")
         return
-    _check_outputs(output, None, 1)
+    check_outputs(output, None, 1)
     output.write_text(started.text, encoding="utf-8")
     if as_json:
         print(json.dumps({"query_file": str(output), "time": started.guess.time, "type": started.guess.type}))
@@ -282,7 +276,7 @@ def demo(
     from streamsift.demo import run_demo, save_data
 
     if save is not None:
-        _check_outputs(save, None, 1)
+        check_outputs(save, None, 1)
         for path in save_data(save, rows, seed):
             stderr.print(f"wrote {path}", highlight=False)
         return
@@ -293,29 +287,6 @@ def main() -> None:
     """The entry point: every error that is meant for the user is one message and an exit code (see `exits.Exit`)."""
     logging.disable(logging.ERROR)  # py4j and pyspark log what they raise, with its stack; it is told here
     sys.exit(run_command(lambda: app(prog_name="streamsift", standalone_mode=False), stderr))
-
-
-def _read_query(source: str) -> Query:
-    if source == "-":
-        return query(sys.stdin.read())
-    path = Path(source)
-    looks_like_text = bool(re.search(r"[\s;(]", source))
-    if not path.is_file():
-        if looks_like_text:
-            return query(source)
-        raise SetupError(missing("no such query file", path))
-    try:
-        return query(path.read_text(encoding="utf-8"))
-    except UnicodeDecodeError as error:
-        raise QueryError(f"{source} is not UTF-8 text: {error}") from error
-
-
-def _read_queries(sources: list[str]) -> dict[str, Query]:
-    """Queries by name: that of the file without its ending."""
-    names = [Path(source).stem if Path(source).is_file() else f"query {n}" for n, source in enumerate(sources, start=1)]
-    if len(set(names)) < len(names):
-        raise SetupError("two query files have the same name; results are called by it")
-    return {name: _read_query(source) for name, source in zip(names, sources, strict=True)}
 
 
 def _show_many(
@@ -335,35 +306,6 @@ def _show_many(
         print(name, flush=True)
         found += job.show(limit)
     return found
-
-
-def _check_outputs(output: Path | None, plot: Path | None, queries: int) -> None:
-    """Nothing is overwritten, and what cannot be written is told before anything runs."""
-    if plot is not None and queries > 1:
-        raise SetupError("--plot draws the result of one query: run them one by one")
-    if plot is not None:
-        from streamsift.view.pictures import check_picture_file
-
-        check_picture_file(plot)
-    for path in (output, plot):
-        if path is not None and path.exists():
-            raise SetupError(f"{path} is there already; remove it or choose another name")
-        if path is not None and not path.parent.is_dir():
-            raise SetupError(f"no such directory: {path.parent}")
-
-
-def _output_format(output: Path | None, given: OutputFormat | None) -> OutputFormat:
-    if given is None and output is not None:
-        by_suffix = {".json": "json", ".jsonl": "json", ".csv": "csv", ".parquet": "parquet"}.get(output.suffix.lower())
-        if by_suffix is None:
-            raise SetupError(f"cannot tell the format of {output} by its name; say --format json, csv or parquet")
-        return OutputFormat(by_suffix)
-    chosen = given or OutputFormat.TABLE
-    if output is None and chosen is OutputFormat.PARQUET:
-        raise SetupError("Parquet goes to a file: add --output PATH")
-    if output is not None and chosen is OutputFormat.TABLE:
-        raise SetupError("a table is for the terminal; write json, csv or parquet")
-    return chosen
 
 
 def _job(

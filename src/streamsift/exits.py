@@ -15,7 +15,6 @@ from rich.text import Text
 
 from streamsift.errors import BadInputError, LocatedError, StreamsiftError
 
-
 TIME_HINT = "it names the column that says when an event happened; `streamsift new DATA_FILE` looks for it."
 
 
