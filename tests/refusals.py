@@ -40,8 +40,6 @@ class Refusal:
             query = ss.query(self.query)
             if self.is_stream:
                 check_stream(query.plan(SCHEMA, "ts", "kind", None))
-            elif "analyze" in self.choices:
-                query.explain(SCHEMA.empty_table(), **binding, **self.choices)
             else:
                 query.run_local(SCHEMA.empty_table(), **binding, **self.choices)
         except UnsupportedQuery as error:
@@ -64,7 +62,6 @@ REFUSALS = (
         "PATTERN SEQ(A a, B b, !C c) AGG COUNT WITHIN 30",
         {"strategy": "pairs"},
     ),
-    Refusal("Analysing what builds no matches", "PATTERN SEQ(A a, B b) AGG COUNT", {"analyze": True}),
     Refusal(
         "On a stream, windows of rows beside windows of time",
         "SEQ S1 = A; B WITHIN 5 EVENTS PATTERN S1; C WITHIN 1 hour",

@@ -64,10 +64,25 @@ def test_json_results_and_errors(capsys: Capture) -> None:
     assert json.loads(command(["run", "A; B", *LOCAL, "--input", "bad.csv", "--json"], capsys)[2])["message"]
 
 
-def test_explain_analyzed(capsys: Capture) -> None:
-    code, out, _ = command(["explain", "A a; B b; A c", *LOCAL, "--analyze"], capsys)
-    assert code == 0
-    assert "Analysed" in out
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "A a; B b; A c WHERE a.id < c.id WITHIN 5",
+            ["a  2 candidates, 50.00% of the events", "a, c  ", "join  expected"],
+        ),
+        ("A a; X x; A c", ["x  0 candidates, 0.00%", "no match", "result  0 rows"]),
+        ("A a; B b AGG COUNT WITHIN 5", ["in a window", "result  2 rows"]),
+        ("A a & B b AGG COUNT", ["join  expected", "result  3 rows"]),
+        ("A a | B b PREF MAX[a.id] RETURN 1", ["alternative 2", "result  1 row in"]),
+        ("A a; B+ b WHERE a.id = 2", ["groups"]),
+    ],
+)
+def test_explain_analyzed(text: str, told: list[str], capsys: Capture) -> None:
+    code, out, error = command(["explain", text, *LOCAL, "--analyze"], capsys)
+    assert code == 0, error
+    analysed = out[out.index("Analysed") :]
+    assert all(words in analysed for words in told), analysed
 
 
 @pytest.mark.parametrize("name", ["hospital", "purchases", "ticks"])

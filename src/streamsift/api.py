@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 import pyarrow as pa
 
 from streamsift import logical, optimizer, physical
-from streamsift.errors import QueryError, UnsupportedQuery
+from streamsift.errors import QueryError
 from streamsift.language import Script, parse, print_script, syntax
 from streamsift.logical import builder
 from streamsift.view.notebook import Explanation, query_html, sections
@@ -132,8 +132,8 @@ class Query:
     ) -> Explanation:
         """What will run on this data (a DataFrame, a table or an Arrow schema) and why; notebooks show the tree.
 
-        Reads no rows, unless `analyze` is asked for: then the query is run on the table, and the trees of joins are
-        drawn with the rows that were expected and built.
+        Reads no rows, unless `analyze` is asked for: then the query is run on the table, and rates, selectivities and
+        time are told, and the trees of joins are drawn with the rows that were expected and built.
         """
         if analyze:
             return self._analyzed(data, time, type, order, choices)
@@ -156,12 +156,7 @@ class Query:
 
         table = as_table(data)
         stages = self._plan(table.schema, time, type, order, choices)
-        if not isinstance(stages.plan, physical.DetectPlan):
-            what = "an aggregation" if isinstance(stages.plan, physical.AggregatePlan) else "a ranking"
-            raise UnsupportedQuery(
-                f"explain(analyze=True) of {what}", hint="it tells what the joins of detection build: leave it out."
-            )
-        return stages.explain(analysed=list(runtime.analyze(stages.plan, runtime.prepare(stages.plan.query, table))))
+        return stages.explain(analysed=list(runtime.analyze_run(stages.plan, table)))
 
     def check(
         self, data: Any = None, *, time: str | None = None, type: str | None = None, order: str | None = None
