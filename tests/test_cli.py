@@ -10,6 +10,7 @@ import tomllib
 from datetime import timedelta
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -170,6 +171,7 @@ def test_cells() -> None:
     assert cell_text(timedelta(minutes=10, milliseconds=55623)) == "0:10:55.623"
     assert cell_text(timedelta(days=10)) == "10 days, 0:00:00"
     assert cell_text(timedelta(microseconds=1)) == "0:00:00.000001"
+    assert cell_text(pd.Timedelta(timedelta(minutes=3, milliseconds=55470))) == "0:03:55.47"
 
 
 def test_version_is_that_of_the_project(tmp_path: Path) -> None:

@@ -147,16 +147,20 @@ def test_did_you_mean(words: list[str], told: str, capsys: Capture) -> None:
     assert told in error
 
 
-def test_completion_of_commands() -> None:
-    environment = {
-        **os.environ,
-        "_STREAMSIFT_COMPLETE": "complete_bash",
-        "COMP_WORDS": "streamsift ex",
-        "COMP_CWORD": "1",
-    }
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("streamsift ex", ["explain"]),
+        ("streamsift run q.txt --input e.csv --type k", ["kind"]),
+        ("streamsift run q.txt --input nothing.csv --type k", []),
+    ],
+)
+def test_completion_of_commands_and_columns(words: str, completed: list[str]) -> None:
+    wanted = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    environment = {**os.environ, "_STREAMSIFT_COMPLETE": "complete_bash", **wanted}
     script = "import sys; sys.argv = ['streamsift']; from streamsift.cli import app; app(prog_name='streamsift')"
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["explain"], done.stderr
+    assert done.stdout.split() == completed, done.stderr
 
 
 def test_plain_output_off_a_terminal(capsys: Capture) -> None:

@@ -20,7 +20,7 @@ from streamsift.exits import Exit, run_command
 from streamsift.jobs import Columns, LocalJob, SparkJob
 from streamsift.outputs import OutputFormat, check_outputs, output_format
 from streamsift.physical.choices import Cache, Condense, CountBy, PlanShape, RankBy
-from streamsift.query_files import read_queries, read_query
+from streamsift.query_files import column_names, read_queries, read_query
 from streamsift.runtime.sources import read_head
 from streamsift.view.notebook import sections
 
@@ -63,9 +63,14 @@ QueryFiles = Annotated[
 Input = Annotated[
     Path, typer.Option("--input", "-i", help="Events: a CSV, JSON lines or Parquet file, or a directory of them.")
 ]
-Time = Annotated[str, typer.Option("--time", help="The column with the event's time.")]
-Type = Annotated[str | None, typer.Option("--type", help="The column with the event's class name.")]
-Order = Annotated[str | None, typer.Option("--order", help="The column that orders events of equal time.")]
+Time = Annotated[str, typer.Option("--time", help="The column with the event's time.", autocompletion=column_names)]
+Type = Annotated[
+    str | None, typer.Option("--type", help="The column with the event's class name.", autocompletion=column_names)
+]
+Order = Annotated[
+    str | None,
+    typer.Option("--order", help="The column that orders events of equal time.", autocompletion=column_names),
+]
 GivenFormat = Annotated[
     InputFormat | None, typer.Option("--input-format", help="The input's format, where its name does not tell.")
 ]
@@ -228,7 +233,9 @@ def check(
 
 @app.command(epilog="Example: streamsift new events.csv --output query.txt")
 def new(
-    data_file: Annotated[Path, typer.Argument(help="Events: a CSV, JSON lines or Parquet file, or a directory.")],
+    data_file: Annotated[
+        Path, typer.Argument(metavar="DATA_FILE", help="Events: a CSV, JSON lines or Parquet file, or a directory.")
+    ],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The query file to write; `-` for standard output.")
     ] = Path("query.txt"),
@@ -254,7 +261,9 @@ def new(
 
 @app.command(epilog="Example: streamsift bench throughput nested")
 def bench(
-    names: Annotated[list[str] | None, typer.Argument(help="Which benchmarks; all of them if none is named.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME…", help="Which benchmarks; all of them if none is named.")
+    ] = None,
 ) -> None:
     """Run the benchmarks of the source tree: equal results are checked first, then ratios are printed."""
     from streamsift.benches import bench_command

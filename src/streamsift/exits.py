@@ -66,7 +66,7 @@ def _tell(stderr: Console, name: str, error: Exception | str) -> int:
         print(json.dumps({"error": name, **_parts(error, message)}, ensure_ascii=False), file=sys.stderr)
     else:
         # Not wrapped: a caret must stay under its place.
-        stderr.print(Text(f"{name}: ", style="bold red") + Text(message), soft_wrap=True)
+        stderr.print(Text.assemble((f"{name}: ", "bold red"), message), soft_wrap=True)
     return Exit.BAD_DATA if name == BadInputError.__name__ else Exit.BAD_QUERY
 
 

@@ -12,6 +12,7 @@ from streamsift.api import BadRowsPolicy, Query, as_table, check_batch, check_po
 from streamsift.errors import QueryError
 from streamsift.physical.sharing import Share, SharingPlan, describe_sharing
 from streamsift.physical.sharing import share as plan_sharing
+from streamsift.view.results import signed
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
@@ -69,7 +70,9 @@ def run_many(
     for name, batch in runtime.execute_many(plan, table, bad_rows=bad_rows):
         found[name].append(batch)
     return {
-        name: pa.Table.from_batches(batches, runtime.output_schema(plan.plans[name].query))
+        name: pa.Table.from_batches(
+            batches, signed(runtime.output_schema(plan.plans[name].query), str(queries[name]), time)
+        )
         for name, batches in found.items()
     }
 

@@ -1,4 +1,7 @@
-"""What is typed after a command in, queries out: a file, several files, standard input, or the text itself."""
+"""What is typed after a command in, queries out: a file, several files, standard input, or the text itself.
+
+And, for the shell that completes what is typed, the columns of the data file.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,11 @@ import re
 import sys
 from pathlib import Path
 
+import typer
+
 from streamsift.api import Query, query
-from streamsift.errors import QueryError, SetupError
-from streamsift.runtime.sources import missing
+from streamsift.errors import QueryError, SetupError, StreamsiftError
+from streamsift.runtime.sources import missing, read_schema
 
 
 def read_query(source: str) -> Query:
@@ -32,3 +37,12 @@ def read_queries(sources: list[str]) -> dict[str, Query]:
     if len(set(names)) < len(names):
         raise SetupError("two query files have the same name; results are called by it")
     return {name: read_query(source) for name, source in zip(names, sources, strict=True)}
+
+
+def column_names(context: typer.Context, incomplete: str) -> list[str]:
+    """The columns that a word could become, if the data file is on the line already; a shell shows no errors."""
+    given = context.params.get("input")
+    try:
+        return [] if given is None else [n for n in read_schema(Path(given)).names if n.startswith(incomplete)]
+    except StreamsiftError:
+        return []

@@ -19,7 +19,9 @@ MOST_CLASSES = 60  # a column with more different values than this is hardly the
 TIME_NAME = re.compile(r"(^|_)(ts|time|timestamp|datetime|date|at|when|t)$|time", re.IGNORECASE)
 TYPE_NAME = re.compile(r"(^|_)(kind|type|event|class|action|state|status|step|symbol|category)($|_)", re.IGNORECASE)
 KEY_NAME = re.compile(
-    r"(^|_)(id|key|user|account|card|device|sensor|host|ip|session|customer|symbol)$|id$", re.IGNORECASE
+    r"(^|_)(id|key|who|user|account|card|client|customer|device|sensor|machine|vehicle|patient|host|ip|session|symbol)$"
+    r"|id$",
+    re.IGNORECASE,
 )
 SECONDS = ((86_400, "days"), (3_600, "hours"), (60, "min"), (1, "s"), (0.001, "ms"))
 

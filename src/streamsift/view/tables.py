@@ -50,8 +50,10 @@ def cell_text(value: Any) -> str:
         case datetime():
             precision = "auto" if value.microsecond % 1000 else "milliseconds" if value.microsecond else "seconds"
             return value.isoformat(sep=" ", timespec=precision).removesuffix("+00:00")
-        case timedelta() if value.microseconds:
-            return str(value).rstrip("0")
+        case timedelta():
+            # Pandas has its own kind, with its own text; whole microseconds are ours.
+            text = str(timedelta(microseconds=value // timedelta(microseconds=1)))
+            return text.rstrip("0") if "." in text else text
         case _:
             return str(value)
 
