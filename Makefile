@@ -11,7 +11,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-large lint format types layers bench docs notebooks wheel check clean
+.PHONY: help setup java demo test test-large lint format types layers bench soak kill-rounds docs notebooks wheel check clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,16 @@ layers: $(STAMP) ## Which package may import which (import-linter)
 
 bench: setup ## Benchmarks: ratios, after checking that results are equal
 	$(BIN)/python -m benchmarks
+
+# How long the soak runs, and how often a stream is killed.
+MINUTES ?= 30
+ROUNDS ?= 50
+
+soak: setup ## A stream at a steady rate for MINUTES=30: state, memory and trigger time must not grow
+	$(BIN)/python -m benchmarks.soak $(MINUTES)
+
+kill-rounds: setup ## ROUNDS=50 times SIGKILL for a stream's driver or worker: its sink must hold the batch answer
+	$(BIN)/python tests/kill_rounds.py --rounds $(ROUNDS)
 
 docs: $(STAMP) ## The documents as a site in site/: links resolve, queries parse, a warning is an error
 	$(BIN)/python scripts/check_docs.py

@@ -52,7 +52,6 @@ REFUSALS = (
     Refusal("A group and a negated variable", "PATTERN SEQ(A+ a, !B b, C c) WHERE a.x < b.x"),
     Refusal("An aggregate of a group and a negated variable", "PATTERN SEQ(A+ a, !B b, C c) WHERE AVG(a.x) < b.x"),
     Refusal("Negations beside many `*` variables", f"PATTERN SEQ({STARS}, !B b, C c)"),
-    Refusal("Ranking with a group", "PATTERN A a; B+ b PREF MAX[a.x] RETURN 3"),
     Refusal("A definition with its own window beside a group", "SEQ S1 = A; B WITHIN 5 PATTERN S1; C+ c"),
     Refusal("Very many alternatives", f"PATTERN {ORS}"),
     Refusal("A very long negated pattern", f"PATTERN SEQ(A a, !SEQ({LONG}), B b)"),

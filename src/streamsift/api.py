@@ -96,6 +96,10 @@ class Query:
             _check_streaming(observation)
             return spark.run_stream(df, plan, lateness=lateness, bad_rows=bad_rows)
         check_batch(lateness)
+        if spark.is_sliced(plan):
+            by_slice = Query(builder.with_group(self._located, spark.SLICE_FIELD.name))
+            sliced = by_slice.plan(schema.append(spark.SLICE_FIELD), time, type, order, choices, **settings)
+            return spark.run_sliced(df, plan, sliced, bad_rows=bad_rows, observation=observation)
         return spark.run_batch(df, plan, bad_rows=bad_rows, observation=observation)
 
     def run_local(

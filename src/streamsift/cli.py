@@ -18,9 +18,37 @@ from streamsift.api import Query
 from streamsift.errors import SetupError
 from streamsift.exits import Exit, run_command
 from streamsift.jobs import Columns, LocalJob, SparkJob
-from streamsift.outputs import OutputFormat, check_outputs, output_format
-from streamsift.physical.choices import Cache, Condense, CountBy, PlanShape, RankBy
-from streamsift.query_files import column_names, read_queries, read_query
+from streamsift.live import StreamJob
+from streamsift.options import (
+    AsJson,
+    BadRows,
+    CacheOption,
+    Checkpoint,
+    CondenseOption,
+    Engine,
+    EngineOption,
+    GivenFormat,
+    Input,
+    InputFormat,
+    Lateness,
+    Master,
+    Once,
+    Order,
+    PlanOption,
+    QueryFile,
+    QueryFiles,
+    RankOption,
+    ScheduleOption,
+    ShareOption,
+    StrategyOption,
+    Stream,
+    Time,
+    Type,
+)
+from streamsift.outputs import OutputFormat, check_outputs, format_of_many, output_format
+from streamsift.physical.choices import Cache, Condense, CountBy, PlanShape, RankBy, Schedule
+from streamsift.physical.sharing import Share
+from streamsift.query_files import read_queries, read_query
 from streamsift.runtime.sources import read_head
 from streamsift.view.notebook import sections
 
@@ -32,66 +60,6 @@ app = typer.Typer(
 )
 stderr = Console(stderr=True)
 SAMPLE_ROWS = 100_000  # of a data file, that `new` looks at
-
-
-class Engine(StrEnum):
-    SPARK = "spark"
-    LOCAL = "local"
-
-
-class InputFormat(StrEnum):
-    CSV = "csv"
-    JSON = "json"
-    PARQUET = "parquet"
-
-
-class BadRows(StrEnum):
-    FAIL = "fail"
-    DROP = "drop"
-
-
-QueryFile = Annotated[
-    str, typer.Argument(metavar="QUERY_FILE", help="A file with a query, `-` for standard input, or the query itself.")
-]
-QueryFiles = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="QUERY_FILE…",
-        help="A file with a query, `-` for standard input, the query itself, or several files.",
-    ),
-]
-Input = Annotated[
-    Path, typer.Option("--input", "-i", help="Events: a CSV, JSON lines or Parquet file, or a directory of them.")
-]
-Time = Annotated[str, typer.Option("--time", help="The column with the event's time.", autocompletion=column_names)]
-Type = Annotated[
-    str | None, typer.Option("--type", help="The column with the event's class name.", autocompletion=column_names)
-]
-Order = Annotated[
-    str | None,
-    typer.Option("--order", help="The column that orders events of equal time.", autocompletion=column_names),
-]
-GivenFormat = Annotated[
-    InputFormat | None, typer.Option("--input-format", help="The input's format, where its name does not tell.")
-]
-EngineOption = Annotated[
-    Engine, typer.Option("--engine", help="Spark (local mode or --master), or the same engine in this process.")
-]
-PlanOption = Annotated[PlanShape, typer.Option("--plan", help="The tree of joins: the cheapest, or a shape.")]
-CondenseOption = Annotated[
-    Condense, typer.Option("--condense", help="Compare events of equal values once: where it pays, always, or never.")
-]
-CacheOption = Annotated[
-    Cache, typer.Option("--cache", help="Keep answers of inner sub-patterns: where it pays, always, or never.")
-]
-StrategyOption = Annotated[CountBy, typer.Option("--strategy", help="How AGG counts: the cheapest way, or this one.")]
-Master = Annotated[
-    str | None, typer.Option("--master", help="A Spark master URL; all cores of this machine if not given.")
-]
-
-
-AsJson = Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output, errors as JSON too.")]
-RankOption = Annotated[RankBy, typer.Option("--rank", help="How PREF finds the best: the first that can, or this way.")]
 
 
 def _version(wanted: bool) -> None:
@@ -111,8 +79,7 @@ def options(
     """What stands before a command."""
 
 
-def _choices(plan: PlanShape, condense: Condense, cache: Cache, strategy: CountBy, rank: RankBy) -> dict[str, Any]:
-    chosen = {"plan": plan, "condense": condense, "cache": cache, "strategy": strategy, "rank": rank}
+def _choices(**chosen: StrEnum) -> dict[str, Any]:
     return {name: choice.value for name, choice in chosen.items()}
 
 
@@ -147,20 +114,32 @@ def run(
     cache: CacheOption = Cache.AUTO,
     strategy: StrategyOption = CountBy.AUTO,
     rank: RankOption = RankBy.AUTO,
+    share: ShareOption = Share.AUTO,
+    schedule: ScheduleOption = Schedule.WABS,
     input_format: GivenFormat = None,
     engine: EngineOption = Engine.SPARK,
     master: Master = None,
+    stream: Stream = False,
+    once: Once = False,
+    lateness: Lateness = None,
+    checkpoint: Checkpoint = None,
 ) -> None:
     """Run a query on files and show or write its result. Several queries share one pass; --output is a directory."""
     queries = read_queries(query_files)
     parsed = next(iter(queries.values()))
     format = OutputFormat.JSON if as_json else format
-    chosen = output_format(output, format) if len(queries) == 1 else OutputFormat.TABLE
+    chosen = output_format(output, format) if len(queries) == 1 else format_of_many(output, format)
+    choices = _choices(plan=plan, condense=condense, cache=cache, strategy=strategy, rank=rank, schedule=schedule)
+    columns = Columns(time, type, order, bad_rows.value, choices)
+    if stream or once or lateness or checkpoint:
+        _check_stream_options(stream, len(queries), engine, output, chosen)
+        given = input_format.value if input_format else None
+        StreamJob(parsed, input, given, columns, lateness, output, chosen.value, checkpoint, once, master, stderr).run()
+        return
     check_outputs(output, plot, len(queries))
-    columns = Columns(time, type, order, bad_rows.value, _choices(plan, condense, cache, strategy, rank))
     with _job(engine, parsed, input, input_format, columns, master, keep=plot is not None) as job:
         if len(queries) > 1:
-            found = _show_many(job.many(queries), output, format, limit)
+            found = _show_many(job.many(queries, share.value), output, chosen, limit)
         elif output is not None:
             found = job.write(output, chosen.value)
             stderr.print(f"wrote {output}", highlight=False)
@@ -187,6 +166,8 @@ def explain(
     cache: CacheOption = Cache.AUTO,
     strategy: StrategyOption = CountBy.AUTO,
     rank: RankOption = RankBy.AUTO,
+    share: ShareOption = Share.AUTO,
+    schedule: ScheduleOption = Schedule.WABS,
     input_format: GivenFormat = None,
     engine: EngineOption = Engine.SPARK,
     master: Master = None,
@@ -198,9 +179,10 @@ def explain(
     """Show what would run, stage by stage, and why; of several queries, what they share. Reads only the schema."""
     queries = read_queries(query_files)
     parsed = next(iter(queries.values()))
-    columns = Columns(time, type, order, "fail", _choices(plan, condense, cache, strategy, rank))
+    choices = _choices(plan=plan, condense=condense, cache=cache, strategy=strategy, rank=rank, schedule=schedule)
+    columns = Columns(time, type, order, "fail", choices)
     with _job(Engine.LOCAL if analyze else engine, parsed, input, input_format, columns, master) as job:
-        told = job.explain(analyze=analyze) if len(queries) == 1 else job.explain_many(queries)
+        told = job.explain(analyze=analyze) if len(queries) == 1 else job.explain_many(queries, share.value)
     print(json.dumps(sections(told), ensure_ascii=False) if as_json else told)
 
 
@@ -299,13 +281,10 @@ def main() -> None:
 
 
 def _show_many(
-    jobs: Mapping[str, LocalJob] | Mapping[str, SparkJob], output: Path | None, format: OutputFormat | None, limit: int
+    jobs: Mapping[str, LocalJob] | Mapping[str, SparkJob], output: Path | None, chosen: OutputFormat, limit: int
 ) -> int:
     """Tables one after the other, or a file for each query in a directory; how many rows there are in all."""
-    if output is None and format not in (None, OutputFormat.TABLE):
-        raise SetupError("the results of several queries go to files: add --output DIRECTORY")
     if output is not None:
-        chosen = format or OutputFormat.JSON
         output.mkdir()
         found = sum(job.write(output / f"{name}.{chosen.value}", chosen.value) for name, job in jobs.items())
         stderr.print(f"wrote {output}", highlight=False)
@@ -315,6 +294,19 @@ def _show_many(
         print(name, flush=True)
         found += job.show(limit)
     return found
+
+
+def _check_stream_options(
+    stream: bool, queries: int, engine: Engine, output: Path | None, format: OutputFormat
+) -> None:
+    if not stream:
+        raise SetupError("--once, --lateness and --checkpoint are for streams: add --stream")
+    if queries > 1:
+        raise SetupError("--stream takes one query; streamsift.run_many streams several")
+    if engine is Engine.LOCAL:
+        raise SetupError("--stream runs on Spark: leave --engine out")
+    if output is None and format is OutputFormat.CSV:
+        raise SetupError("a stream's CSV goes to files: add --output DIRECTORY, or use --format json")
 
 
 def _job(

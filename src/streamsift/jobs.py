@@ -61,10 +61,10 @@ class LocalJob:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def many(self, queries: Mapping[str, Query]) -> dict[str, LocalJob]:
+    def many(self, queries: Mapping[str, Query], share: Any) -> dict[str, LocalJob]:
         """The results of several queries from one pass, each a job that has its result."""
         events = self._events()
-        results = run_many(queries, events, bad_rows=self.columns.bad_rows, **self.columns.binding())
+        results = run_many(queries, events, bad_rows=self.columns.bad_rows, share=share, **self.columns.binding())
         return {
             name: LocalJob(queries[name], self.path, self.given_format, self.columns, self.console, result)
             for name, result in results.items()
@@ -75,12 +75,13 @@ class LocalJob:
             return self.query.explain(self._events(), analyze=True, **self.columns.binding())
         return self.query.explain(read_schema(self.path, self.given_format), **self.columns.binding())
 
-    def explain_many(self, queries: Mapping[str, Query]) -> str:
-        return explain_many(queries, read_schema(self.path, self.given_format), **self.columns.binding())
+    def explain_many(self, queries: Mapping[str, Query], share: Any) -> str:
+        schema = read_schema(self.path, self.given_format)
+        return explain_many(queries, schema, share=share, **self.columns.binding())
 
     def show(self, limit: int) -> int:
         result = self._result()
-        caption = how_many(min(limit, result.num_rows), result.num_rows, *_nouns(self.query))
+        caption = how_many(min(limit, result.num_rows), result.num_rows, *nouns(self.query))
         print_table(result.slice(0, limit), caption)
         return result.num_rows
 
@@ -148,9 +149,11 @@ class SparkJob:
     def __exit__(self, *_: object) -> None:
         self.spark.stop()
 
-    def many(self, queries: Mapping[str, Query]) -> dict[str, SparkJob]:
+    def many(self, queries: Mapping[str, Query], share: Any) -> dict[str, SparkJob]:
         """The results of several queries from one pass, each a job that has its result."""
-        results = run_many(queries, self._events(), bad_rows=self.columns.bad_rows, **self.columns.binding())
+        results = run_many(
+            queries, self._events(), bad_rows=self.columns.bad_rows, share=share, **self.columns.binding()
+        )
         jobs: dict[str, SparkJob] = {}
         for name, result in results.items():
             job = SparkJob(queries[name], self.path, self.given_format, self.columns, self.master, self.console)
@@ -163,8 +166,8 @@ class SparkJob:
             raise SetupError("--analyze runs in this process: add --engine local")
         return self.query.explain(self._events(), **self.columns.binding())
 
-    def explain_many(self, queries: Mapping[str, Query]) -> str:
-        return explain_many(queries, self._events(), **self.columns.binding())
+    def explain_many(self, queries: Mapping[str, Query], share: Any) -> str:
+        return explain_many(queries, self._events(), share=share, **self.columns.binding())
 
     def show(self, limit: int) -> int:
         result, report = self._result()
@@ -173,7 +176,7 @@ class SparkJob:
             total = result.count()
             head = _best_first(self.query, result).limit(limit).toArrow()
         report()
-        print_table(head, how_many(head.num_rows, total, *_nouns(self.query)))
+        print_table(head, how_many(head.num_rows, total, *nouns(self.query)))
         return total
 
     def stream(self, output_format: str) -> int:
@@ -185,7 +188,7 @@ class SparkJob:
             rows = table.num_rows
         else:
             # One partition after the other passes through this process, never all of them at once.
-            lines = result.mapInArrow(_to_lines, "line string").toLocalIterator(prefetchPartitions=True)
+            lines = result.mapInArrow(to_lines, "line string").toLocalIterator(prefetchPartitions=True)
             with self._progress("finding matches"):
                 first = list(islice(lines, 1))
             rows = 0
@@ -207,7 +210,7 @@ class SparkJob:
                 case "csv":
                     flat(result).write.csv(str(output), header=True)
                 case _:
-                    result.mapInArrow(_to_lines, "line string").write.text(str(output))
+                    result.mapInArrow(to_lines, "line string").write.text(str(output))
         report()
         return rows()
 
@@ -246,7 +249,7 @@ def _report(observation: Observation | None) -> None:
         print(f"warning: dropped {rows} without a usable time or order", file=sys.stderr)
 
 
-def _nouns(query: Query) -> tuple[str, str]:
+def nouns(query: Query) -> tuple[str, str]:
     """What the rows of a result are called: one, and several."""
     return ("row", "rows") if query.script.statement.aggregates else ("match", "matches")
 
@@ -261,6 +264,6 @@ def _best_first(query: Query, result: DataFrame) -> DataFrame:
     return result.orderBy(*("`" + name.replace("`", "``") + "`" for name in columns))
 
 
-def _to_lines(batches: Any) -> Any:
+def to_lines(batches: Any) -> Any:
     for batch in batches:
         yield pa.RecordBatch.from_arrays([pa.array(json_lines(batch), pa.string())], ["line"])

@@ -15,7 +15,7 @@ from streamsift.physical.sharing import share as plan_sharing
 from streamsift.view.results import signed
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
     from streamsift.spark import Metrics, SharedFrames, SharedStream
 
@@ -99,7 +99,7 @@ def explain_many(
 
 
 def metrics(streaming_query: StreamingQuery) -> Metrics:
-    """What the last triggers of a streaming query did: rows, matches, late events, state, latency. It prints as a table."""
+    """What the last triggers of a streaming query did: rows, matches, late events, state, latency. It prints well."""
     from streamsift import spark
 
     return spark.metrics(streaming_query)

@@ -42,3 +42,12 @@ def output_format(output: Path | None, given: OutputFormat | None) -> OutputForm
     if output is not None and chosen is OutputFormat.TABLE:
         raise SetupError("a table is for the terminal; write json, csv or parquet")
     return chosen
+
+
+def format_of_many(output: Path | None, given: OutputFormat | None) -> OutputFormat:
+    """Files are JSON lines unless another format is asked for: a directory's name tells none."""
+    if output is None:
+        if given not in (None, OutputFormat.TABLE):
+            raise SetupError("the results of several queries go to files: add --output DIRECTORY")
+        return OutputFormat.TABLE
+    return OutputFormat.JSON if given is None else output_format(output, given)

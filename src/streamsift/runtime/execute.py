@@ -14,6 +14,7 @@ from streamsift.runtime.events import BadRows, prepare
 from streamsift.runtime.kernels import Bool
 from streamsift.runtime.own_windows import with_own_windows
 from streamsift.runtime.ranking import rank
+from streamsift.runtime.ticks import Ticks
 
 
 def execute(
@@ -24,11 +25,12 @@ def execute(
     report: Callable[[BadRows], None] | None = None,
     ties: bool = False,
     own: Bool | None = None,
+    wanted: Callable[[Ticks], Ticks] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The result of the plan on a table, in batches; none if there is no row. Bad rows raise at once.
 
     With `ties` a ranking has columns more, by which it can be merged with that of other tasks. With `own`, matches are
-    only those whose first event is one of these rows.
+    only those whose first event is one of these rows. Of a ranking's ticks only those `wanted` are ranked.
     """
     events = with_own_windows(plan.query, prepare(plan.query, table, bad_rows, report))
     match plan:
@@ -37,4 +39,4 @@ def execute(
         case AggregatePlan():
             return aggregate(plan, events)
         case RankPlan():
-            return rank(plan, events, ties=ties)
+            return rank(plan, events, ties=ties, wanted=wanted, own=own)

@@ -59,7 +59,8 @@ def open_search(graph: Graph, roots: Roots, first: int, stop: int, search: Searc
     for root in range(first, stop):
         limits, only_first = opened[root - first], roots.first[root] >= 0
         open_root(graph, roots, root, limits)
-        search = with_room(search, steps + 1)
+        if counts[USED] + steps + 1 > search.heap.paths.shape[0]:
+            search = with_room(search, steps + 1)
         for split in range(1 if only_first else 0, steps + 1):
             child[0], child[1], child[2] = root, split, 0
             start, end = choices(graph, limits, only_first, split, 0, search.path)
@@ -70,55 +71,55 @@ def open_search(graph: Graph, roots: Roots, first: int, stop: int, search: Searc
 
 
 @njit(cache=True, nogil=True)
-def next_node(graph: Graph, search: Search) -> int:
-    """Takes the set with the best path from the heap, which is not empty; the path is heap.paths[node]."""
-    heap, counts = search.heap, search.counts
-    node = heap_pop(graph.rank, heap.sums, heap.paths, heap.order, counts[SIZE])
-    counts[SIZE] -= 1
-    for step in range(search.path.size):
-        search.path[step] = heap.paths[node, step]
-    return int(node)
+def read_on(
+    graph: Graph, roots: Roots, search: Search, rule: Rule, out: Int32, sums: Float64, written: int
+) -> tuple[Search, Int32, Float64, int, bool]:
+    """The next paths, as entries, from out[written] on, with their sums; and whether too many were looked at.
 
-
-@njit(cache=True, nogil=True)
-def leave(graph: Graph, roots: Roots, search: Search, node: int) -> tuple[Search, bool]:
-    """Puts the sets without the path of `node` on the heap; whether that path breaks no comparison."""
-    search.counts[LOOKED] += 1
-    steps, path, child, counts = search.path.size, search.path, search.child, search.counts
-    search = with_room(search, 2 * steps)
-    heap = search.heap
-    root, split, decision = heap.nodes[node, 0], heap.nodes[node, 1], heap.nodes[node, 2]
-    broken = broken_at(graph, roots, split, path)
-    limits = search.opened[root - counts[FIRST]]
-    for later in range(decision, min(broken, steps - 1) + 1):
-        child[0], child[1], child[2] = root, split, later
-        if later == decision:
-            start, stop = int(heap.nodes[node, 3]), int(heap.nodes[node, 4])
-        else:
-            start, stop = choices(graph, limits, roots.first[root] >= 0, split, later, path)
-        chosen = path[step_of(split, steps, later)]
-        if push(graph, limits, child, path, start, chosen, heap, counts[USED], counts[SIZE]):
-            counts[USED] += 1
-            counts[SIZE] += 1
-        if push(graph, limits, child, path, chosen + 1, stop, heap, counts[USED], counts[SIZE]):
-            counts[USED] += 1
-            counts[SIZE] += 1
-    return search, broken == steps
-
-
-@njit(cache=True, nogil=True)
-def read_paths(graph: Graph, roots: Roots, search: Search, wanted: int, most: int) -> tuple[Search, Int32, Float64]:
-    """The next paths, as entries [m, L], and their sums: fewer than `wanted` if none are left, or `most` looked at."""
-    out, sums, written = np.empty((wanted, search.path.size), np.int32), np.empty(wanted), 0
-    while written < wanted and search.counts[SIZE] > 0 and search.counts[LOOKED] < most:
-        node = next_node(graph, search)
-        total = search.heap.sums[node]
-        out[written] = search.path
-        search, is_match = leave(graph, roots, search, node)
-        if is_match:
+    Without slack (rule.slack < 0) exactly rule.limit of them, to be resumed; else those that may tie with the last of
+    them as well. One long function on purpose: the heap is too many arrays to pass for each path.
+    """
+    heap, opened, path, child = search.heap, search.opened, search.path, search.child
+    used, size, looked, first = search.counts[USED], search.counts[SIZE], search.counts[LOOKED], search.counts[FIRST]
+    steps, begin, last, gave_up = path.size, written, -1, False
+    while size > 0 and not (rule.slack < 0 and written - begin == rule.limit):
+        node = heap_pop(graph.rank, heap.sums, heap.paths, heap.order, size)
+        size -= 1
+        for step in range(steps):
+            path[step] = heap.paths[node, step]
+        root, split, decision = heap.nodes[node, 0], heap.nodes[node, 1], heap.nodes[node, 2]
+        total = heap.sums[node]
+        if last >= 0 and is_behind(graph, rule, heap.sums[last], heap.paths[last], total, path):
+            break
+        looked += 1
+        if looked > rule.most:
+            gave_up = True
+            break
+        broken = broken_at(graph, roots, split, path)
+        if broken == steps:
+            if written == out.shape[0]:
+                out, sums = grown(out), longer(sums)
+            out[written] = path
             sums[written] = total
             written += 1
-    return search, out[:written], sums[:written]
+            if written - begin == rule.limit:
+                last = node
+        while used + 2 * steps > heap.paths.shape[0]:
+            heap = Heap(grown(heap.paths), longer(heap.sums), grown(heap.nodes), longer(heap.order))
+        limits = opened[root - first]
+        for later in range(decision, min(broken, steps - 1) + 1):
+            child[0], child[1], child[2] = root, split, later
+            if later == decision:
+                start, stop = int(heap.nodes[node, 3]), int(heap.nodes[node, 4])
+            else:
+                start, stop = choices(graph, limits, roots.first[root] >= 0, split, later, path)
+            chosen = path[step_of(split, steps, later)]
+            if push(graph, limits, child, path, start, chosen, heap, used, size):
+                used, size = used + 1, size + 1
+            if push(graph, limits, child, path, chosen + 1, stop, heap, used, size):
+                used, size = used + 1, size + 1
+    search.counts[USED], search.counts[SIZE], search.counts[LOOKED] = used, size, looked
+    return Search(heap, opened, search.counts, path, child), out, sums, written, gave_up
 
 
 @njit(cache=True, nogil=True)
@@ -128,28 +129,13 @@ def best_paths(graph: Graph, roots: Roots, buckets: Int64, rule: Rule) -> tuple[
     Given up: more than rule.most paths were looked at, most of which broke a comparison or might tie.
     """
     steps = graph.offsets.shape[0]
-    out, written = np.empty((1024, steps), np.int32), 0
+    out, sums, written = np.empty((1024, steps), np.int32), np.empty(1024), 0
     counts = np.zeros(buckets.size - 1, np.int64)
     gave_up = np.zeros(buckets.size - 1, np.bool_)
     search = new_search(steps)
     for bucket in range(counts.size):
         search = open_search(graph, roots, buckets[bucket], buckets[bucket + 1], search)
-        last = -1
-        while search.counts[SIZE] > 0:
-            node = next_node(graph, search)
-            heap = search.heap
-            if last >= 0 and is_behind(graph, rule, heap.sums[last], heap.paths[last], heap.sums[node], search.path):
-                break
-            if search.counts[LOOKED] >= rule.most:
-                gave_up[bucket] = True
-                break
-            search, is_match = leave(graph, roots, search, node)
-            if is_match:
-                if written == out.shape[0]:
-                    out = grown(out)
-                out[written] = search.path
-                written += 1
-                counts[bucket] += 1
-                if counts[bucket] == rule.limit:
-                    last = node
+        before = written
+        search, out, sums, written, gave_up[bucket] = read_on(graph, roots, search, rule, out, sums, written)
+        counts[bucket] = written - before
     return out[:written], counts, gave_up

@@ -150,4 +150,3 @@ def _spark_hash(value: int, seed: int = 42) -> int:
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
         hashed = (hashed ^ (hashed >> shift)) * factor & word
     return hashed - 2**32 if hashed >= 2**31 else hashed
-

@@ -31,7 +31,6 @@ from streamsift.spark.ranking import needs_merge
 from streamsift.spark.schemas import result_schema
 from streamsift.spark.stateful import RESULTS, BucketProcessor
 
-
 WATERMARK = "spark.watermarkDelayMs"  # where Spark notes a caller's withWatermark, in the column's metadata
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -66,9 +65,7 @@ def run_together(df: DataFrame, plans: Mapping[str, Plan], *, lateness: Any, bad
     return _observed(results, buckets).select("query", "message")
 
 
-def _described(
-    name: str, plans: Mapping[str, Plan], keys: tuple[str, ...], buckets: int
-) -> Iterator[tuple[str, str]]:
+def _described(name: str, plans: Mapping[str, Plan], keys: tuple[str, ...], buckets: int) -> Iterator[tuple[str, str]]:
     for part, text in describe_state(plans[name], keys, buckets).items():
         yield (f"{name}: {part}" if len(plans) > 1 else part), text
 
@@ -126,7 +123,8 @@ def _check_watermark(df: DataFrame, query: BoundQuery, lateness: Any) -> bool:
         )
     if lateness is not None:
         raise QueryError(
-            f"lateness={lateness!r} beside withWatermark", hint="the watermark says how late events may be: leave one out."
+            f"lateness={lateness!r} beside withWatermark",
+            hint="the watermark says how late events may be: leave one out.",
         )
     return True
 
