@@ -17,7 +17,8 @@ import pyarrow as pa
 import streamsift as ss
 from benchmarks.report import Measurement
 from streamsift.runtime.path_graph import build_graph, cut_windows
-from streamsift.runtime.path_search import Roots, Rule, best_paths
+from streamsift.runtime.path_queue import best_paths
+from streamsift.runtime.path_search import Roots, Rule
 from streamsift.runtime.pq_array import k_best_by_window
 
 BASE = 3e-3  # f_base of section 4.2
@@ -72,7 +73,7 @@ def strata(table: pa.Table, work: Workload) -> Strata:
     places = [np.flatnonzero(kind == name).astype(np.int32) for name in work.pattern]
     ends = np.arange(work.step, work.events + work.window, work.step)
     return Strata(
-        np.cumsum([0, *(part.size for part in places)]).astype(np.int64),
+        _offsets(places),
         np.concatenate(places),
         weight[np.concatenate(places)],
         np.clip(ends - work.window, 0, work.events).astype(np.int32),
@@ -81,12 +82,16 @@ def strata(table: pa.Table, work: Workload) -> Strata:
     )
 
 
+def _offsets(places: list[np.ndarray]) -> np.ndarray:
+    ends = np.cumsum([part.size for part in places]).astype(np.int64)
+    return np.stack([np.append(0, ends[:-1]), ends], axis=1)
+
+
 def lazy(data: Strata, limit: int) -> np.ndarray:
     """The engine's kernels: sums [windows, limit] of the best paths."""
     cut, front, back = cut_windows(data.low, data.high, data.events)
-    offsets = np.stack([data.offsets[:-1], data.offsets[1:]], axis=1)
     place = data.place
-    graph = build_graph(offsets, place, place, data.weight, front[place], back[place])
+    graph = build_graph(data.offsets, place, place, data.weight, front[place], back[place])
     count = data.low.size
     roots = Roots(
         np.zeros(count, np.int32),
@@ -109,7 +114,7 @@ def published(dynamic: bool, plain: bool) -> Callable[[Strata, int], np.ndarray]
     def run(data: Strata, limit: int) -> np.ndarray:
         return k_best_by_window(
             data.place, data.place, data.weight, data.offsets, data.low, data.high, limit, dynamic, plain
-        )
+        )[0]
 
     return run
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 from hypothesis import assume, note
 from pyspark.errors import PythonException
@@ -15,17 +17,17 @@ from test_generated import SCHEMA, Rows, assert_same
 BINDING = {"time": "t", "type": "kind", "order": "seq"}
 
 
-def rows_on_spark(spark: SparkSession, script: Script, rows: Rows) -> Rows:
+def rows_on_spark(spark: SparkSession, script: Script, rows: Rows, **options: Any) -> Rows:
     for place, row in enumerate(rows):
         row["seq"] = place
     note(print_script(script))
     df = spark.createDataFrame(pa.Table.from_pylist(rows, SCHEMA)).repartition(2)
-    return ss.query(print_script(script)).run(df, **BINDING).toArrow().to_pylist()
+    return ss.query(print_script(script)).run(df, **BINDING, **options).toArrow().to_pylist()
 
 
-def check_on_spark(spark: SparkSession, script: Script, rows: Rows) -> None:
+def check_on_spark(spark: SparkSession, script: Script, rows: Rows, **options: Any) -> None:
     try:
-        actual = rows_on_spark(spark, script, rows)
+        actual = rows_on_spark(spark, script, rows, **options)
     except PythonException as failure:
         assume("64 bits" not in str(failure))
         raise

@@ -10,13 +10,12 @@ from streamsift.logical.scopes import events_of
 
 
 def is_evaluated(script: Script | str) -> bool:
-    """Everything but Kleene with ranking, or with a definition that has a window or keys of its own."""
+    """Everything but Kleene with a definition that has a window or keys of its own."""
     script = parse(script) if isinstance(script, str) else script
     inner = [definition.statement for definition in script.definitions]
     has_groups = any(event.quantifier for each in (script.statement, *inner) for event in events_of(each.pattern))
-    is_ranking = any(each.preference for each in (script.statement, *inner))
     apart = any(each.window or each.partition_by for each in inner)
-    return not (has_groups and (is_ranking or apart))
+    return not (has_groups and apart)
 
 
 def may_be_refused(script: Script | str) -> bool:

@@ -85,6 +85,13 @@ def test_several_queries(folder: Path) -> None:
     assert (folder / "out" / "three.csv").read_text() == '"time","count"\n3,1\n'
     _, told = streamsift(folder, "run", "two.txt", "three.txt", *options, "--format", "json", code=2)
     assert "--output DIRECTORY" in told
+    _, told = streamsift(folder, "run", "two.txt", "three.txt", *options, "--output", "o", "--format", "table", code=2)
+    assert "a table is for the terminal" in told
+    streamsift(folder, "run", "two.txt", "three.txt", *options, "--output", "shared", "--share", "always")
+    assert (folder / "shared" / "three.json").read_text() == '{"time": 3, "count": 1}\n'
+    assert "tree 1: 2 queries" in streamsift(folder, "explain", "two.txt", "three.txt", *options)[0]
+    unshared, _ = streamsift(folder, "explain", "two.txt", "three.txt", *options, "--share", "never")
+    assert unshared.count("runs alone: as asked") == 2
 
 
 def test_empty_input_and_bad_rows(folder: Path) -> None:

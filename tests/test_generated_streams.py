@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from casefile import Case, load_cases
 from strategies import aggregations, bindings, flat_queries, negating_queries, neighbour_aggregations, queries, streams
 from streamed import counted, plan_of, streamed, streamed_many
 from streamsift.language import Script, print_script
+from streamsift.language import syntax as s
 from streamsift.physical.plan import Plan
 from streamsift.runtime import deciding
 from streamsift.runtime.engine import engine_for
@@ -72,9 +74,13 @@ def test_neighbour_aggregations(script: Script, rows: Rows, binding: dict[str, s
 
 
 @settings(max_examples=EXAMPLES or (3_000 if LARGE else 300))
-@given(queries(max_depth=3, **RANKING), streams(), bindings(), SEEDS)
-def test_rankings(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
-    check_stream(script, rows, binding, seed)
+@given(queries(max_depth=3, **RANKING), streams(), bindings(), SEEDS, st.integers(1, 4))
+def test_rankings(script: Script, rows: Rows, binding: dict[str, str], seed: int, step: int) -> None:
+    """Without UPDATE a stream cannot be ranked: it is given one."""
+    window = script.statement.window or s.Window(s.Duration(5, s.Unit.NONE))
+    update = script.statement.update or s.Duration(step, window.length.unit)
+    statement = replace(script.statement, window=window, update=update)
+    check_stream(replace(script, statement=statement), rows, binding, seed)
 
 
 @settings(max_examples=EXAMPLES or (3_000 if LARGE else 200))

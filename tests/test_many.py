@@ -20,6 +20,14 @@ EXAMPLES = int(os.environ.get("STREAMSIFT_EXAMPLES", "0"))
 LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
 
 STEPS = ["A", "A", "B", "B", "C", "ANY", "Big"]
+AGGREGATES = [
+    "COUNT, SUM({}.n)",
+    "AVG({}.x)",
+    "MIN({}.x), MAX(v0.s)",
+    "SUM({}.x), SUM(v0.n)",
+    "MAX({}.n)",
+    "COUNT, MIN({}.s) AS a, MAX({}.x) AS b, AVG({}.n) AS c",
+]
 
 
 @st.composite
@@ -27,6 +35,7 @@ def workloads(draw: st.DrawFn) -> dict[str, str]:
     """Two to eight queries that often begin alike, or have an inner part in common: few classes, windows and groups."""
     window = draw(st.sampled_from(["", " WITHIN 4", " WITHIN 3 EXCLUSIVE", " WITHIN 4 EVENTS"]))
     group = draw(st.sampled_from(["", "", " GROUP BY id", " GROUP BY s"]))
+    asked = draw(st.sampled_from([["COUNT"], ["COUNT", "COUNT, SUM({}.n)"], AGGREGATES]))
     common = draw(st.lists(st.sampled_from(STEPS), min_size=1, max_size=3))
     most_before = draw(st.sampled_from([0, 2]))
     queries: dict[str, str] = {}
@@ -37,7 +46,8 @@ def workloads(draw: st.DrawFn) -> dict[str, str]:
         if len(parts) > 1 and draw(st.integers(0, 3)) == 0:
             parts.insert(draw(st.integers(1, len(parts) - 1)), f"!{draw(st.sampled_from(STEPS))} w")
         condition = draw(st.sampled_from(["", "", "", " WHERE v0.x > 0", " WHERE [n]"]))
-        aggregates = draw(st.sampled_from(["COUNT", "COUNT", "COUNT", "COUNT, SUM(v0.n)"]))
+        variable = f"v{draw(st.integers(0, len(steps) - 1))}"
+        aggregates = draw(st.sampled_from(asked)).format(*[variable] * 3)
         emit = draw(st.sampled_from(["", "", "", "", " EMIT CHANGES"]))
         classes = " WITH Big = (n > 1)" if any("Big" in part for part in parts) else ""
         queries[f"q{number}"] = (

@@ -1,6 +1,6 @@
 """Streamsift: find, count and rank patterns in event streams, on Spark and on Arrow tables."""
 
-from streamsift.api import Query, all_of, any_of, event, query, seq
+from streamsift.api import Query, all_of, any_of, event, query, register, seq
 from streamsift.errors import (
     BadInputError,
     BadRowsWarning,
@@ -28,6 +28,7 @@ __all__ = [
     "explain_many",
     "metrics",
     "query",
+    "register",
     "run_many",
     "seq",
 ]

@@ -16,7 +16,7 @@ from streamsift.language import Script, parse, print_script, syntax
 from streamsift.logical import builder
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Observation
+    from pyspark.sql import DataFrame, Observation, SparkSession
 
 BadRowsPolicy = Literal["fail", "drop"]
 
@@ -73,11 +73,16 @@ class Query:
         from streamsift import spark
 
         check_policy(bad_rows)
-        plan = self._plan(spark.arrow_schema(df), time, type, order, choices, **spark.session_settings(df)).plan
+        schema, settings = spark.arrow_schema(df.schema), spark.session_settings(df.sparkSession)
+        plan = self._plan(schema, time, type, order, choices, **settings).plan
         if df.isStreaming:
             _check_streaming(observation)
             return spark.run_stream(df, plan, lateness=lateness, bad_rows=bad_rows)
         check_batch(lateness)
+        if spark.is_sliced(plan):
+            by_slice = Query(builder.with_group(self._located, spark.SLICE_FIELD.name))
+            sliced = by_slice.plan(schema.append(spark.SLICE_FIELD), time, type, order, choices, **settings)
+            return spark.run_sliced(df, plan, sliced, bad_rows=bad_rows, observation=observation)
         return spark.run_batch(df, plan, bad_rows=bad_rows, observation=observation)
 
     def run_local(
@@ -121,7 +126,8 @@ class Query:
         if is_spark(data):
             from streamsift import spark
 
-            stages = self._plan(spark.arrow_schema(data), time, type, order, choices, **spark.session_settings(data))
+            schema, settings = spark.arrow_schema(data.schema), spark.session_settings(data.sparkSession)
+            stages = self._plan(schema, time, type, order, choices, **settings)
             where = spark.stream_placement(data, stages.plan) if data.isStreaming else spark.placement(stages.plan)
             return stages.explain(where)
         schema = data if isinstance(data, pa.Schema) else as_table(data).schema
@@ -275,6 +281,21 @@ def query(text: str) -> Query:
     script = parse(text)
     logical.check(script)
     return Query(script)
+
+
+def register(session: SparkSession, name: str = "streamsift") -> None:
+    """Makes the table function `streamsift` known to a session's SQL.
+
+    `SELECT * FROM streamsift(TABLE(trades) PARTITION BY (symbol), 'PATTERN SEQ(A a, B b) WITHIN 5 s', 'ts', 'kind')`:
+    the arguments after the table are query, time, type, order and bad_rows, by place or by name (`time => 'ts'`).
+    """
+    from streamsift.spark import table_function
+
+    table_function.register(session, name, _plan_of)
+
+
+def _plan_of(text: str, schema: pa.Schema, time: str, type: str | None, order: str | None, **settings: Any) -> Any:
+    return query(text).plan(schema, time, type, order, **settings)
 
 
 def event(class_name: str, variable: str | None = None) -> Query:

@@ -18,7 +18,8 @@ from streamsift.api import Query, query
 from streamsift.errors import QueryError, SetupError, StreamsiftError
 from streamsift.jobs import Columns, LocalJob, SparkJob
 from streamsift.live import StreamJob
-from streamsift.physical.choices import Cache, Condense, CountBy, PlanShape, RankBy
+from streamsift.physical.choices import Cache, Condense, CountBy, PlanShape, RankBy, Schedule
+from streamsift.physical.sharing import Share
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help="Find patterns in event streams."
@@ -81,12 +82,16 @@ CacheOption = Annotated[
     Cache, typer.Option("--cache", help="Keep answers of inner sub-patterns: where it pays, always, or never.")
 ]
 StrategyOption = Annotated[CountBy, typer.Option("--strategy", help="How AGG counts: the cheapest way, or this one.")]
+ShareOption = Annotated[
+    Share, typer.Option("--share", help="Count several queries together: where it pays, wherever possible, or never.")
+]
 Master = Annotated[
     str | None, typer.Option("--master", help="A Spark master URL; all cores of this machine if not given.")
 ]
 
 
 RankOption = Annotated[RankBy, typer.Option("--rank", help="How PREF finds the best: the first that can, or this way.")]
+ScheduleOption = Annotated[Schedule, typer.Option("--schedule", help="Which part a merge of PREF reads next.")]
 
 
 def _version(wanted: bool) -> None:
@@ -106,8 +111,7 @@ def options(
     """What stands before a command."""
 
 
-def _choices(plan: PlanShape, condense: Condense, cache: Cache, strategy: CountBy, rank: RankBy) -> dict[str, Any]:
-    chosen = {"plan": plan, "condense": condense, "cache": cache, "strategy": strategy, "rank": rank}
+def _choices(**chosen: StrEnum) -> dict[str, Any]:
     return {name: choice.value for name, choice in chosen.items()}
 
 
@@ -133,6 +137,8 @@ def run(
     cache: CacheOption = Cache.AUTO,
     strategy: StrategyOption = CountBy.AUTO,
     rank: RankOption = RankBy.AUTO,
+    share: ShareOption = Share.AUTO,
+    schedule: ScheduleOption = Schedule.WABS,
     input_format: GivenFormat = None,
     engine: EngineOption = Engine.SPARK,
     master: Master = None,
@@ -152,8 +158,9 @@ def run(
     """Run a query on files and show or write its result. Several queries share one pass; --output is a directory."""
     queries = _read_queries(query_files)
     parsed = next(iter(queries.values()))
-    chosen = _output_format(output, format) if len(queries) == 1 else OutputFormat.TABLE
-    columns = Columns(time, type, order, bad_rows.value, _choices(plan, condense, cache, strategy, rank))
+    chosen = _output_format(output, format) if len(queries) == 1 else _format_of_many(output, format)
+    choices = _choices(plan=plan, condense=condense, cache=cache, strategy=strategy, rank=rank, schedule=schedule)
+    columns = Columns(time, type, order, bad_rows.value, choices)
     if stream or once or lateness or checkpoint:
         _check_stream_options(stream, len(queries), engine, output, chosen)
         given = input_format.value if input_format else None
@@ -166,7 +173,7 @@ def run(
     job = _job(engine, parsed, input, input_format, columns, master)
     with job:
         if len(queries) > 1:
-            _show_many(job.many(queries), output, format, limit)
+            _show_many(job.many(queries, share.value), output, chosen, limit)
         elif output is not None:
             job.write(output, chosen.value)
             stderr.print(f"wrote {output}", highlight=False)
@@ -188,6 +195,8 @@ def explain(
     cache: CacheOption = Cache.AUTO,
     strategy: StrategyOption = CountBy.AUTO,
     rank: RankOption = RankBy.AUTO,
+    share: ShareOption = Share.AUTO,
+    schedule: ScheduleOption = Schedule.WABS,
     input_format: GivenFormat = None,
     engine: EngineOption = Engine.SPARK,
     master: Master = None,
@@ -195,9 +204,10 @@ def explain(
     """Show what would run, stage by stage, and why; of several queries, what they share. Reads only the schema."""
     queries = _read_queries(query_files)
     parsed = next(iter(queries.values()))
-    columns = Columns(time, type, order, "fail", _choices(plan, condense, cache, strategy, rank))
+    choices = _choices(plan=plan, condense=condense, cache=cache, strategy=strategy, rank=rank, schedule=schedule)
+    columns = Columns(time, type, order, "fail", choices)
     with _job(engine, parsed, input, input_format, columns, master) as job:
-        print(job.explain() if len(queries) == 1 else job.explain_many(queries))
+        print(job.explain() if len(queries) == 1 else job.explain_many(queries, share.value))
 
 
 @app.command()
@@ -298,13 +308,10 @@ def _read_queries(sources: list[str]) -> dict[str, Query]:
 
 
 def _show_many(
-    jobs: Mapping[str, LocalJob] | Mapping[str, SparkJob], output: Path | None, format: OutputFormat | None, limit: int
+    jobs: Mapping[str, LocalJob] | Mapping[str, SparkJob], output: Path | None, chosen: OutputFormat, limit: int
 ) -> None:
     """Tables one after the other, or a file for each query in a directory."""
-    if output is None and format not in (None, OutputFormat.TABLE):
-        raise SetupError("the results of several queries go to files: add --output DIRECTORY")
     if output is not None:
-        chosen = format or OutputFormat.JSON
         output.mkdir()
         for name, job in jobs.items():
             job.write(output / f"{name}.{chosen.value}", chosen.value)
@@ -313,6 +320,15 @@ def _show_many(
     for name, job in jobs.items():
         print(name, flush=True)
         job.show(limit)
+
+
+def _format_of_many(output: Path | None, given: OutputFormat | None) -> OutputFormat:
+    """Files are JSON lines unless another format is asked for: a directory's name tells none."""
+    if output is None:
+        if given not in (None, OutputFormat.TABLE):
+            raise SetupError("the results of several queries go to files: add --output DIRECTORY")
+        return OutputFormat.TABLE
+    return OutputFormat.JSON if given is None else _output_format(output, given)
 
 
 def _check_stream_options(

@@ -56,10 +56,10 @@ class LocalJob:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def many(self, queries: Mapping[str, Query]) -> dict[str, LocalJob]:
+    def many(self, queries: Mapping[str, Query], share: Any) -> dict[str, LocalJob]:
         """The results of several queries from one pass, each a job that has its result."""
         events = read_table(self.path, self.given_format)
-        results = run_many(queries, events, bad_rows=self.columns.bad_rows, **self.columns.binding())
+        results = run_many(queries, events, bad_rows=self.columns.bad_rows, share=share, **self.columns.binding())
         return {
             name: GivenTable(queries[name], self.path, self.given_format, self.columns, result)
             for name, result in results.items()
@@ -68,8 +68,9 @@ class LocalJob:
     def explain(self) -> str:
         return self.query.explain(read_schema(self.path, self.given_format), **self.columns.binding())
 
-    def explain_many(self, queries: Mapping[str, Query]) -> str:
-        return explain_many(queries, read_schema(self.path, self.given_format), **self.columns.binding())
+    def explain_many(self, queries: Mapping[str, Query], share: Any) -> str:
+        schema = read_schema(self.path, self.given_format)
+        return explain_many(queries, schema, share=share, **self.columns.binding())
 
     def show(self, limit: int) -> None:
         result = self._result()
@@ -143,9 +144,11 @@ class SparkJob:
     def __exit__(self, *_: object) -> None:
         self.spark.stop()
 
-    def many(self, queries: Mapping[str, Query]) -> dict[str, SparkJob]:
+    def many(self, queries: Mapping[str, Query], share: Any) -> dict[str, SparkJob]:
         """The results of several queries from one pass, each a job that has its result."""
-        results = run_many(queries, self._events(), bad_rows=self.columns.bad_rows, **self.columns.binding())
+        results = run_many(
+            queries, self._events(), bad_rows=self.columns.bad_rows, share=share, **self.columns.binding()
+        )
         jobs: dict[str, SparkJob] = {}
         for name, result in results.items():
             job = GivenFrame(queries[name], self.path, self.given_format, self.columns, self.master, self.console)
@@ -156,8 +159,8 @@ class SparkJob:
     def explain(self) -> str:
         return self.query.explain(self._events(), **self.columns.binding())
 
-    def explain_many(self, queries: Mapping[str, Query]) -> str:
-        return explain_many(queries, self._events(), **self.columns.binding())
+    def explain_many(self, queries: Mapping[str, Query], share: Any) -> str:
+        return explain_many(queries, self._events(), share=share, **self.columns.binding())
 
     def show(self, limit: int) -> None:
         result, report = self._result()

@@ -47,9 +47,8 @@ def run_many(
     if is_spark(data):
         from streamsift import spark
 
-        plan = _shared(
-            queries, spark.arrow_schema(data), time, type, order, share, choices, **spark.session_settings(data)
-        )
+        settings, schema = spark.session_settings(data.sparkSession), spark.arrow_schema(data.schema)
+        plan = _shared(queries, schema, time, type, order, share, choices, **settings)
         if data.isStreaming:
             return spark.run_stream_many(data, plan, lateness=lateness, bad_rows=bad_rows)
         check_batch(lateness)
@@ -84,7 +83,7 @@ def explain_many(
         return "\n".join(describe_sharing(_shared(queries, schema, time, type, order, share, choices)))
     from streamsift import spark
 
-    settings, schema = spark.session_settings(data), spark.arrow_schema(data)
+    settings, schema = spark.session_settings(data.sparkSession), spark.arrow_schema(data.schema)
     plan = _shared(queries, schema, time, type, order, share, choices, **settings)
     return "\n".join(spark.many_placement(data, plan) if data.isStreaming else describe_sharing(plan))
 

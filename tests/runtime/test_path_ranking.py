@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import streamsift as ss
 from streamsift.runtime.path_graph import build_graph, cut_windows
-from streamsift.runtime.path_search import Roots, Rule, best_paths
+from streamsift.runtime.path_queue import best_paths
+from streamsift.runtime.path_search import Roots, Rule
 from streamsift.runtime.pq_array import k_best_by_window
 
 
@@ -44,6 +47,44 @@ QUERIES = [
 ]
 
 
+PAPER = (
+    "SEQ S1 = A a; B b WHERE [id] PREF MAX[exp = a.x + b.x] AND MIN[span = b.t - a.t]\n"
+    "SEQ S2 = C c; D d WHERE [id] PREF MAX[exp = c.x + d.x]\n"
+    "PATTERN S1 & S2 WHERE S1.a.id = S2.c.id PREF MAX[S1.exp + S2.exp] AND MIN[S1.span] WITHIN 60 UPDATE 20 RETURN 4"
+)
+THREE = (
+    "SEQ S1 = A a; B b PREF MAX[a.x + b.x]\nSEQ S2 = C c PREF MIN[c.x]\nSEQ S3 = D d PREF MAX[d.x]\n"
+    "PATTERN (S1 & S2); S3 WHERE S1.a.id = S2.c.id AND S2.c.id = S3.d.id WITHIN 40 UPDATE 8 RETURN 6"
+)
+NONLINEAR = (
+    "SEQ S1 = A a; B b PREF MAX[e = a.x + b.x]\nSEQ S2 = C c; D d PREF MAX[e = SQRT(c.x^2 + d.x^2)]\n"
+    "PATTERN S1; S2 PREF MAX[S1.e] AND MAX[S2.e] MERGE AVG WITHIN 50 UPDATE 25 RETURN 3"
+)
+MERGED = [
+    "A a; B b; C c PREF MAX[a.x + c.x] AND MAX[b.x] WITHIN 60 UPDATE 10 RETURN 5",
+    "A a & (B b; C c) WHERE a.id = b.id PREF MAX[a.x] AND MIN[c.t - b.t] MERGE MAX WITHIN 40 RETURN 5",
+    TWO_DEFINITIONS,
+    PAPER,
+    THREE,
+    NONLINEAR,
+]
+
+
+@pytest.mark.parametrize("query", MERGED)
+@pytest.mark.parametrize("values", ["whole", "cents", "real"])
+@pytest.mark.parametrize("strategy", ["nra", "ta"])
+@pytest.mark.parametrize("schedule", ["wabs", "round-robin", "gradient", "statistics"])
+def test_merges_agree(query: str, values: str, strategy: Any, schedule: Any) -> None:
+    table = events(300, values)
+    wanted = ss.query(query).run_local(table, time="t", type="kind", rank="enumerate")
+    found = ss.query(query).run_local(table, time="t", type="kind", rank=strategy, schedule=schedule)
+    assert f"read by {schedule}" in ss.query(query).explain(
+        table, time="t", type="kind", rank=strategy, schedule=schedule
+    )
+    assert wanted.num_rows > 0
+    assert found.equals(wanted)
+
+
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("values", ["whole", "cents", "real"])
 @pytest.mark.parametrize("order", [None, "seq"])
@@ -63,12 +104,13 @@ def test_the_algorithms_of_the_thesis_find_the_same_sums(steps: int, window: int
     random = np.random.default_rng(steps)
     step_of_place = random.integers(0, steps, count)
     places = [np.flatnonzero(step_of_place == step).astype(np.int32) for step in range(steps)]
-    offsets, place = np.cumsum([0, *map(len, places)]).astype(np.int64), np.concatenate(places)
+    ends, place = np.cumsum([0, *map(len, places)]).astype(np.int64), np.concatenate(places)
+    offsets = np.stack([ends[:-1], ends[1:]], axis=1)
     weight = random.random(count)
     ends = np.arange(move, count + window, move)
     low, high = (np.clip(bound, 0, count).astype(np.int32) for bound in (ends - window, ends))
     cut, front, back = cut_windows(low, high, count)
-    graph = build_graph(np.stack([offsets[:-1], offsets[1:]], axis=1), place, place, weight, front[place], back[place])
+    graph = build_graph(offsets, place, place, weight, front[place], back[place])
     any_first, no_pairs = np.full(low.size, -1, np.int32), np.zeros((0, 3), np.int64)
     roots = Roots(np.zeros(low.size, np.int32), low, cut, high, any_first, no_pairs, np.zeros((0, count), np.int64))
     paths, counts, gave_up = best_paths(graph, roots, np.arange(low.size + 1), Rule(limit, 0.0, False, 1 << 30))
@@ -78,5 +120,6 @@ def test_the_algorithms_of_the_thesis_find_the_same_sums(steps: int, window: int
         found[bucket, : part.size] = part
     for dynamic in (False, True):
         for plain in (False, True):
-            sums = k_best_by_window(place, place, weight, offsets, low, high, limit, dynamic, plain)
+            sums, paths = k_best_by_window(place, place, weight, offsets, low, high, limit, dynamic, plain)
+            np.testing.assert_allclose(weight[paths].sum(axis=2)[sums > -np.inf], sums[sums > -np.inf], rtol=1e-12)
             np.testing.assert_allclose(sums, found, rtol=1e-12)

@@ -16,6 +16,7 @@ from strategies import bindings, flat_queries, queries, streams
 from streamsift.errors import PlanTooLargeError
 from streamsift.language import Script, print_script
 from streamsift.physical import DetectPlan
+from streamsift.physical.choices import Choices, Condense, PlanShape
 from streamsift.physical.shapes import Join, Leaf, units_of
 from streamsift.runtime import adaptive, match_rows, prepare, trees
 from streamsift.runtime.adaptive import AdaptiveSearch
@@ -42,7 +43,7 @@ def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(adaptive, name, value)
     monkeypatch.setattr(adaptive, "MARGIN", 1.0)
     # Condensing costs little, so that some parts of these short streams are condensed and others are not.
-    for name in ("CONDENSE_EVENT_NS", "CONDENSE_ENTRY_NS", "CONDENSE_ALIKE"):
+    for name in ("CONDENSE_PART_NS", "CONDENSE_EVENT_NS", "CONDENSE_LEFT_NS", "CONDENSE_ALIKE"):
         monkeypatch.setattr(adaptive, name, 0.1)
 
 
@@ -163,6 +164,28 @@ def test_the_tree_follows_the_selectivities(monkeypatch: pytest.MonkeyPatch) -> 
         assert query.run_local(table, time="t", type="kind", plan=plan).num_rows == rows
 
 
+def test_following_the_selectivities_builds_fewer_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adaptive, "SLICE_PLACES", 2_000)
+    table = drifting()
+    plan = ss.query(DRIFTING)._plan(table.schema, "t", "kind", None, {}).plan
+    assert isinstance(plan, DetectPlan)
+    (alternative,) = plan.alternatives
+    events = prepare(plan.query, table)
+    places = candidates(alternative, events)
+
+    def partial_matches(shape: PlanShape) -> tuple[int, int]:
+        search = AdaptiveSearch(alternative, events, places, Choices(plan=shape, condense=Condense.OFF), 1 << 10)
+        matches = sum(rows.shape[1] for rows in search.matches())
+        rows = ((part, count) for chosen in search.log for part, count in chosen.rows.items())
+        return matches, sum(count for part, count in rows if 1 < len(part) < 4)
+
+    found, built = partial_matches(PlanShape.AUTO)
+    for shape in (PlanShape.LEFT, PlanShape.RIGHT, PlanShape.BUSHY, PlanShape.INNER):
+        matches, more = partial_matches(shape)
+        assert matches == found
+        assert more > 2 * built, f"{shape} builds {more}"
+
+
 def test_a_block_that_is_too_large_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trees, "MOST_KEPT_ROWS", 100)
     with pytest.raises(PlanTooLargeError, match=r"sub-matches of \(c, d\)"):
@@ -175,6 +198,18 @@ def test_analysis_draws_expected_and_built_rows() -> None:
     assert "(cached by interval)" in analysed
     assert "expected" in analysed
     assert "built" in analysed
+
+
+def test_analysis_draws_groups_above_the_joins() -> None:
+    table = stream("ABCD", 1, 600)
+    found = ss.query("PATTERN A a; B+ b; C c; D[2] d WITHIN 20").explain(table, time="t", type="kind", analyze=True)
+    rows = ss.query("PATTERN A a; B+ b; C c; D[2] d WITHIN 20").run_local(table, time="t", type="kind")
+    elements = sum(map(len, rows["b"].to_pylist()))
+    lines = found.split("Analysed\n")[1].splitlines()
+    groups = lines.index(next(line for line in lines if line.startswith("  groups  expected ")))
+    assert lines[groups].endswith(f" rows, built {rows.num_rows:,}")
+    assert lines[groups + 1].endswith(f" elements, built {2 * rows.num_rows:,}")
+    assert lines[groups + 2].endswith(f" elements, built {elements:,}")
 
 
 def test_a_choice_must_be_known() -> None:

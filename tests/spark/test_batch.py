@@ -237,7 +237,7 @@ def test_streaming_is_refused(spark: SparkSession) -> None:
 def test_explain_says_where_it_runs(spark: SparkSession) -> None:
     df = events(spark, [])
     assert "shuffled by id" in PAIR.explain(df, time="t", type="kind")
-    assert "one task" in ss.query("PATTERN SEQ(A a, B b) WITHIN 5").explain(df, time="t", type="kind")
+    assert "slices of time" in ss.query("PATTERN SEQ(A a, B b) WITHIN 5").explain(df, time="t", type="kind")
 
 
 def test_other_frames_are_refused(spark: SparkSession) -> None:

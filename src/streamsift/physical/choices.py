@@ -49,11 +49,31 @@ class CountBy(StrEnum):
 class RankBy(StrEnum):
     """How a ranking finds the best matches. What a pattern or its preferences rule out is passed over."""
 
-    AUTO = "auto"  # the first of these that can do it
-    PATHS = "paths"  # best paths of the stratified graph, one after the other
-    MERGE = "merge"  # best paths of the parts that objectives speak of, merged
+    AUTO = "auto"  # lazy, nra, join or enumerate: the first that can do it
+    LAZY = "lazy"  # best paths of the stratified graph, one after the other, for all windows at once
+    K_SSP = "k-ssp"  # the k best paths of each window, by the algorithm of the CPR thesis
+    K_DSSP = "k-dssp"  # the same, with the paths that a window move leaves
+    NRA = "nra"  # the parts that objectives speak of, each best first, merged as they come
+    TA = "ta"  # the same, and what goes with a part's match is looked up in the others
     JOIN = "join"  # events best first, until those left cannot make a better match
     ENUMERATE = "enumerate"  # all matches
+
+
+class Schedule(StrEnum):
+    """Which part a merge reads next (nra and ta)."""
+
+    WABS = "wabs"  # in the proportions that would have reached an earlier bound at the least cost
+    ROUND_ROBIN = "round-robin"  # one after the other
+    GRADIENT = "gradient"  # the one whose scores fell most over its last matches
+    STATISTICS = "statistics"  # the one that should lower the bound most for its cost, as its scores fell so far
+
+
+class Spread(StrEnum):
+    """How the work of one query is cut into Spark tasks."""
+
+    AUTO = "auto"  # by keys; by slices of time where no column is shared by all variables
+    KEYS = "keys"  # by keys only: one task where there are none
+    SLICES = "slices"  # by slices of time, those of each key: for few keys, or some with most of the events
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +83,8 @@ class Choices:
     condense: Condense = Condense.AUTO
     strategy: CountBy = CountBy.AUTO
     rank: RankBy = RankBy.AUTO
+    schedule: Schedule = Schedule.WABS
+    spread: Spread = Spread.AUTO
 
 
 class ChoiceNames(TypedDict, total=False):
@@ -72,7 +94,9 @@ class ChoiceNames(TypedDict, total=False):
     plan: Literal["auto", "left", "right", "bushy", "inner"]
     condense: Literal["auto", "on", "off"]
     strategy: Literal["auto", "prefix", "sem", "two-stack", "pairs", "detect"]
-    rank: Literal["auto", "paths", "merge", "join", "enumerate"]
+    rank: Literal["auto", "lazy", "k-ssp", "k-dssp", "nra", "ta", "join", "enumerate"]
+    schedule: Literal["wabs", "round-robin", "gradient", "statistics"]
+    spread: Literal["auto", "keys", "slices"]
 
 
 _KINDS: dict[str, type[StrEnum]] = {
@@ -81,6 +105,8 @@ _KINDS: dict[str, type[StrEnum]] = {
     "condense": Condense,
     "strategy": CountBy,
     "rank": RankBy,
+    "schedule": Schedule,
+    "spread": Spread,
 }
 
 

@@ -14,12 +14,17 @@ def names_of(alternative: Alternative) -> list[str]:
 
 
 def describe_joins(alternative: Alternative, choices: Choices) -> Iterator[str]:
-    """How the positive events of a match are joined."""
-    names = names_of(alternative)
-    if len(names) < 2:
-        return
+    """How the single events of a match are joined, and what is condensed."""
+    if len(alternative.steps) > 1:
+        yield from _joins(alternative, choices, names_of(alternative))
+    if alternative.groups is not None and choices.condense is not Condense.OFF:
+        yield "groups are not condensed: their elements are ranges of sorted buffers already"
+
+
+def _joins(alternative: Alternative, choices: Choices, names: Sequence[str]) -> Iterator[str]:
     if alternative.negations and choices.plan in (PlanShape.AUTO, PlanShape.LEFT):
         yield "joins left to right, so that each negation is decided as soon as its neighbours are bound"
+        yield from _condensing(alternative, choices, "negations are decided on the way, event by event")
         return
     if choices.plan is PlanShape.AUTO:
         if len(names) == 2 and alternative.is_sequence:
@@ -31,10 +36,20 @@ def describe_joins(alternative: Alternative, choices: Choices) -> Iterator[str]:
         is_bushy_and = choices.plan is PlanShape.BUSHY and not alternative.is_sequence
         tree = forced(PlanShape.LEFT if is_bushy_and else choices.plan, range(len(names)))
         yield f'joins as plan="{choices.plan}" asks: {one_line(tree, names)}'
-    is_plain = len(names) == 2 and choices.plan is PlanShape.AUTO and choices.condense is not Condense.ON
-    if alternative.is_sequence and not is_plain:
+    if alternative.is_sequence and len(names) > 2:
         yield from _blocks(choices, len(names))
-        yield from _condensing(alternative, choices)
+    yield from _condensing(alternative, choices, _obstacle(alternative, choices))
+
+
+def _obstacle(alternative: Alternative, choices: Choices) -> str:
+    """What keeps the joins from being condensed, if anything does."""
+    steps = len(alternative.steps)
+    if not alternative.is_sequence:
+        return "only events of a SEQ are, and AND leaves the order of these open"
+    if choices.plan is PlanShape.BUSHY and steps > 3:
+        return "a part of this tree is cached instead"
+    is_plain = steps == 2 and choices.plan is PlanShape.AUTO and choices.condense is not Condense.ON
+    return "two events are found at once" if is_plain else ""
 
 
 def _blocks(choices: Choices, steps: int) -> Iterator[str]:
@@ -48,13 +63,15 @@ def _blocks(choices: Choices, steps: int) -> Iterator[str]:
                 yield "sub-matches of a part are cached by interval where that is cheaper than finding them again"
 
 
-def _condensing(alternative: Alternative, choices: Choices) -> Iterator[str]:
+def _condensing(alternative: Alternative, choices: Choices, obstacle: str) -> Iterator[str]:
     compares = any(step.lookup or step.pairs for step in alternative.steps)
     match choices.condense:
         case _ if not compares:
             yield "not condensed: no event is compared with another"
         case Condense.OFF:
             yield "not condensed: asked for"
+        case _ if obstacle:
+            yield f"not condensed: {obstacle}"
         case Condense.ON:
             yield "condensed: events with equal values are compared once"
         case _:

@@ -35,7 +35,7 @@ class Equalities:
             self._unite(predicate)
         constants = self._constants(own, place, first)
         fixed = {(p.variables[0], _fixed_column(p)) for p in constants}
-        found = [p for p in own if column_sides(p) is None]
+        found = [p for p in own if column_sides(p) is None and p not in constants]
         return [*found, *constants, *self._ties(equalities, place, first, fixed)]
 
     def _unite(self, predicate: b.Predicate) -> None:

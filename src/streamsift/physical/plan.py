@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from streamsift.logical.bound import BoundQuery, Expr, Ranking
-from streamsift.physical.choices import Choices
+from streamsift.logical.bound import BoundQuery, Column, Expr
+from streamsift.physical.choices import Choices, RankBy, Schedule
 from streamsift.physical.linear import LinearScore
 from streamsift.physical.monotone import MonotoneObjective
 
@@ -231,12 +231,16 @@ class AggregatePlan(_OverMatches):
 
 @dataclass(frozen=True, slots=True)
 class PathPlan:
-    """A sequence whose matches are paths of a graph, apart for each value of `keys`; `compared` are (step, pair)."""
+    """A sequence whose matches are paths of a graph, apart for each value of `keys`; `compared` are (step, pair).
+
+    `by` is how paths are found: lazily, or by an algorithm of the CPR thesis.
+    """
 
     alternative: Alternative
     score: LinearScore
     keys: tuple[str, ...]
     compared: tuple[tuple[int, Pair], ...]
+    by: RankBy = RankBy.LAZY
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,21 +253,35 @@ class JoinPlan:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A part of a pattern that is a sequence with objectives of its own; `steps` are its steps in the whole."""
+    """A part of a pattern that is a sequence with a score of its own; `steps` are its steps in the whole.
+
+    Its score, `scale` times, goes into the sum with the number `sum`.
+    """
 
     steps: tuple[int, ...]
-    plan: PathPlan
-    ranking: Ranking
+    plan: PathPlan | JoinPlan
+    sum: int
+    scale: float
 
 
 @dataclass(frozen=True, slots=True)
 class MergePlan:
-    """A pattern whose parts are ranked apart and merged by `function`; `before` are all pairs of steps in order."""
+    """A pattern whose parts are ranked apart and merged: sums of parts, in groups of MIN or MAX, the least of all.
+
+    `constants` and `groups` are those of the sums, `functions` those of the groups; `before` are all pairs of steps in
+    order; `key` is for each part a step and its column that must be equal in all parts. `schedule` says which part is
+    read next.
+    """
 
     alternative: Alternative
     components: tuple[Component, ...]
-    function: str
+    constants: tuple[float, ...]
+    groups: tuple[int, ...]
+    functions: tuple[str, ...]
     before: tuple[tuple[int, int], ...]
+    key: tuple[tuple[int, Column], ...]
+    schedule: Schedule = Schedule.WABS
+    looks_up: bool = False  # TA, not NRA
 
 
 @dataclass(frozen=True, slots=True)

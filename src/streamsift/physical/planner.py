@@ -36,7 +36,7 @@ def plan(query: b.BoundQuery, choices: Choices = DEFAULTS) -> Plan:
     if choices.strategy is not CountBy.AUTO:
         hint = "only a query with AGG has a choice of strategies."
         raise QueryError(f'strategy="{choices.strategy.value}"', hint=hint)
-    return ranking(found, choices.rank) if query.ranking else found
+    return ranking(found) if query.ranking else found
 
 
 def detection(query: b.BoundQuery, choices: Choices) -> DetectPlan:
@@ -57,8 +57,6 @@ def _refuse_what_is_not_evaluated(query: b.BoundQuery) -> None:
         )
 
     groups = next((v.quantifier for v in query.variables if v.quantifier is not None), None)
-    if query.ranking and groups is not None:
-        raise refuse("ranking (PREF) with a Kleene class", groups.span)
 
     def visit(node: b.Node) -> None:
         match node:

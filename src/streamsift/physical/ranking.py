@@ -3,49 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_expression
-from streamsift.physical.choices import RankBy
-from streamsift.physical.components import merge_plan
+from streamsift.logical.expressions import variables_of
+from streamsift.physical.choices import Choices, RankBy
+from streamsift.physical.components import merge_plan, same_column
+from streamsift.physical.definitions import PLACE
 from streamsift.physical.linear import LinearScore, linear_score
 from streamsift.physical.monotone import MonotoneObjective, monotone_objectives
-from streamsift.physical.plan import Alternative, DetectPlan, JoinPlan, MergePlan, Pair, PathPlan, RankPlan
+from streamsift.physical.plan import Alternative, DetectPlan, JoinPlan, MergePlan, PathPlan, RankPlan
 
 MOST_PATHS = 200_000  # that are looked at for the k best of one window and group
 FEW_MATCHES = 20_000  # of one window, on average: below, finding them all is quicker
+PATHS = (RankBy.LAZY, RankBy.K_SSP, RankBy.K_DSSP)
+ENUMERATE = "enumerate: every match is found and scored, the best are kept"
 Branch = PathPlan | MergePlan | JoinPlan | Alternative | None
 
 
-def ranking(detection: DetectPlan, by: RankBy) -> RankPlan:
-    """Each alternative by the first strategy that can do it: best paths, a rank join, enumeration."""
+def ranking(detection: DetectPlan) -> RankPlan:
+    """Each alternative by the first strategy that can do it: best paths, a merge of parts, a rank join, enumeration."""
     branches: list[Branch] = []
     reasons: list[str] = []
     for number, alternative in enumerate(detection.alternatives, start=1):
         which = f"alternative {number}: " if len(detection.alternatives) > 1 else ""
-        branch, why = _branch(alternative, detection.keys, by)
+        branch, why = _branch(alternative, detection.keys, detection.choices)
         branches.append(branch)
         reasons += [which + reason for reason in why]
     return RankPlan(detection.query, detection, tuple(branches), tuple(dict.fromkeys(reasons)))
 
 
-def _branch(alternative: Alternative, keys: tuple[str, ...], by: RankBy) -> tuple[Branch, list[str]]:
-    query = alternative.query
+def _branch(alternative: Alternative, keys: tuple[str, ...], choices: Choices) -> tuple[Branch, list[str]]:
+    query, by = alternative.query, choices.rank
     assert query.ranking is not None
+    if alternative.groups is not None:
+        return alternative, [ENUMERATE, "no paths: a group is no event of a path"]
     score, parts = linear_score(query.ranking), monotone_objectives(query.ranking)
     if score is not None and not {term.column.variable for term in score.terms} <= _bound(alternative):
         return None, ["left out: the score names an event that its matches do not have"]
     no_paths = _no_paths(alternative, score)
-    if score is not None and no_paths is None and by in (RankBy.AUTO, RankBy.PATHS):
-        return _paths(alternative, score, keys), [
-            "paths: the score is a weighted sum, so the best matches are the best paths",
-            f"more than {MOST_PATHS:,} paths for one window, for ties or broken comparisons: all matches instead",
-        ]
+    if score is not None and no_paths is None and by in (RankBy.AUTO, *PATHS):
+        return _paths(alternative, score, keys, by)
     why_not = [f"no paths: {no_paths}"] if no_paths else []
     merge = _no_merge(alternative) or merge_plan(alternative)
-    if isinstance(merge, MergePlan) and by in (RankBy.AUTO, RankBy.MERGE):
-        why = "merge: each part of the pattern has its own objectives, so its best paths meet the others' best"
-        return merge, [why, *_unless_few(query), *why_not]
+    if isinstance(merge, MergePlan) and by in (RankBy.AUTO, RankBy.NRA, RankBy.TA):
+        merge = replace(merge, schedule=choices.schedule, looks_up=by is RankBy.TA)
+        return merge, [*_merge_reasons(merge), *_unless_few(query), *why_not]
     why_not += [f"no merge: {merge}"] if isinstance(merge, str) else []
     no_join = _no_join(alternative, parts)
     if parts is not None and no_join is None and by in (RankBy.AUTO, RankBy.JOIN):
@@ -54,7 +58,21 @@ def _branch(alternative: Alternative, keys: tuple[str, ...], by: RankBy) -> tupl
         )
         return JoinPlan(alternative, parts), [why, *_unless_few(query), *why_not]
     why_not += [f"no rank join: {no_join}"] if no_join else []
-    return alternative, ["enumerate: every match is found and scored, the best are kept", *why_not]
+    return alternative, [ENUMERATE, *why_not]
+
+
+def _merge_reasons(merge: MergePlan) -> list[str]:
+    ranking = merge.alternative.query.ranking
+    assert ranking is not None
+    how = "looked up in the others by what links them" if merge.looks_up else "joined with what was read of the others"
+    found = [f"merge: the parts of the score are ranked apart; a part's match that is read is {how}"]
+    if any(group.count > 1 and group.function in ("SUM", "AVG") for group in ranking.merges):
+        found.append("objectives that are weighted sums and merged by SUM or AVG are one weighted sum")
+    if merge.looks_up:
+        found.append(f"to be looked up, all matches of each part are listed; past {MOST_PATHS:,} all matches instead")
+    elif merge.alternative.query.update is not None:
+        found.append("when the window moves, what was joined stays joined")
+    return found
 
 
 def _unless_few(query: b.BoundQuery) -> list[str]:
@@ -95,6 +113,10 @@ def _no_merge(alternative: Alternative) -> str | None:
         return "each key has a window of its own"
     if any(merge.count > 1 and merge.function == "PRODUCT" for merge in query.ranking.merges):
         return "a product of negative scores falls"
+    if not {v for o in query.ranking.objectives for v in variables_of(o.expression)} <= _bound(alternative):
+        return "the score names an event that its matches do not have"
+    if query.update is None and query.window is not None and query.window.kind is b.WindowKind.COUNT:
+        return "the window counts rows beyond the best"
     return None
 
 
@@ -120,25 +142,31 @@ def _counts_rows_of_keys(query: b.BoundQuery) -> bool:
     return query.window is not None and query.window.kind is b.WindowKind.COUNT and bool(query.partition_by)
 
 
-def _paths(alternative: Alternative, score: LinearScore, shared: tuple[str, ...]) -> PathPlan:
+def _paths(
+    alternative: Alternative, score: LinearScore, shared: tuple[str, ...], by: RankBy
+) -> tuple[PathPlan, list[str]]:
     query = alternative.query
+    assert query.ranking is not None
     # An event alone equals nothing: a null there does not keep it from being a match.
     shared = shared if len(alternative.steps) > 1 else ()
     keys = tuple(dict.fromkeys((*shared, *query.group_by, *query.partition_by)))
-    compared = [
+    compared = tuple(
         (number, pair)
         for number, step in enumerate(alternative.steps)
         for pair in (*step.lookup, *step.pairs)
-        if not _is_key(pair, keys)
-    ]
-    return PathPlan(alternative, score, keys, tuple(compared))
-
-
-def _is_key(pair: Pair, keys: tuple[str, ...]) -> bool:
-    match pair:
-        case Pair(op="=", earlier_side=b.Column(name=one), this_side=b.Column(name=other)):
-            return one == other and one in keys
-    return False
+        if same_column(pair) not in keys
+    )
+    why = ["paths: the score is a weighted sum, so the best matches are the best paths"]
+    if len(query.ranking.objectives) > 1:
+        why.append("objectives that are weighted sums and merged by SUM or AVG are one weighted sum: nothing is joined")
+    if by not in PATHS:
+        by = RankBy.LAZY
+    elif by is not RankBy.LAZY and (compared or (query.window is not None and query.update is None)):
+        what = "comparison between events" if compared else "window of each match's own"
+        why.append(f"no {by.value}: it knows no {what}; lazy instead")
+        by = RankBy.LAZY
+    why.append(f"more than {MOST_PATHS:,} paths for one window, for ties or broken comparisons: all matches instead")
+    return PathPlan(alternative, score, keys, compared, by), why
 
 
 def describe_ranking(plan: RankPlan) -> Iterator[str]:
@@ -152,15 +180,42 @@ def describe_ranking(plan: RankPlan) -> Iterator[str]:
         which = f"alternative {number}: " if len(plan.branches) > 1 else ""
         if isinstance(branch, PathPlan):
             inside = f" inside each {', '.join(branch.keys)}" if branch.keys else ""
-            yield f"{which}best paths of the stratified graph{inside}, one after the other, until {_until(branch)}"
+            yield f"{which}best paths of the stratified graph{inside}, {_HOW[branch.by]}, until {_until(branch)}"
         elif isinstance(branch, MergePlan):
-            parts = " and ".join(_names(branch, component.steps) for component in branch.components)
-            yield f"{which}best paths of {parts}, merged by {branch.function} until no other can be better"
+            yield from _describe_merge(branch, which)
         elif isinstance(branch, JoinPlan):
             queues = len(branch.alternative.steps)
             yield f"{which}rank join of {queues} queues of events, best first, each read to its boundary"
         else:
             yield f"{which}all matches, in chunks" if branch else f"{which}no match has a score"
+
+
+_HOW = {
+    RankBy.LAZY: "one after the other",
+    RankBy.K_SSP: "window by window (k-SSP)",
+    RankBy.K_DSSP: "window by window, with those that stay inside (k-DSSP)",
+}
+
+
+def _describe_merge(branch: MergePlan, which: str) -> Iterator[str]:
+    how = "TA: sorted access and lookups" if branch.looks_up else "NRA: sorted access alone"
+    yield f"{which}top-k merge of {len(branch.components)} parts ({how}), read by {branch.schedule.value}"
+    for number, component in enumerate(branch.components, start=1):
+        ranked = "best paths" if isinstance(component.plan, PathPlan) else "a rank join"
+        yield f"  part {number}: {_names(branch, component.steps)} by {ranked}, into sum {component.sum + 1}"
+    groups = [
+        f"{function} of sum {', '.join(str(s + 1) for s, group in enumerate(branch.groups) if group == number)}"
+        for number, function in enumerate(branch.functions)
+    ]
+    least = "the least of " if len(groups) > 1 else ""
+    yield f"  score: {least}{'; '.join(groups)}"
+    variables = branch.alternative.query.variables
+    if branch.key:
+        sides = dict.fromkeys(
+            variables[column.variable].name + ("" if column.name == PLACE else f".{column.name}")
+            for _, column in branch.key
+        )
+        yield f"  linked by {' = '.join(sides)}"
 
 
 def _names(branch: MergePlan, steps: tuple[int, ...]) -> str:

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streamsift.logical.bound import ClassRule, EventClass
+from streamsift.logical.bound import ClassRule, EventClass, Expr
+from streamsift.physical.kleene_query import renamed
 from streamsift.physical.plan import Alternative
 from streamsift.runtime import kernels
 from streamsift.runtime.columns import nulls, plain
@@ -21,17 +22,25 @@ def candidates(plan: Alternative, events: Events) -> list[Int32]:
     """For each step the places in the stream whose rows are of its class and pass its local predicates."""
     classes = [plan.query.variables[step.variable].event_class for step in plan.steps]
     by_class = _places_by_class(classes, plan, events)
+    known: dict[tuple[int, tuple[Expr, ...]], Int32] = {}
     found = []
     for step, event_class in zip(plan.steps, classes, strict=True):
-        places = by_class[event_class]
-        if step.local and places.size:
-            rows = stream_rows(plan, events, places)
-            keep = np.ones(places.size, np.bool_)
-            for predicate in step.local:
-                keep &= mask(predicate, rows)
-            places = places[keep]
-        found.append(places)
+        # Steps of the same rows that ask the same have the same places.
+        key = id(by_class[event_class]), tuple(renamed(predicate, {step.variable: 0}) for predicate in step.local)
+        if key not in known:
+            known[key] = _passing(step.local, by_class[event_class], plan, events)
+        found.append(known[key])
     return found
+
+
+def _passing(predicates: Sequence[Expr], places: Int32, plan: Alternative, events: Events) -> Int32:
+    if not predicates or not places.size:
+        return places
+    rows = stream_rows(plan, events, places)
+    keep = np.ones(places.size, np.bool_)
+    for predicate in predicates:
+        keep &= mask(predicate, rows)
+    return kernels.chosen(places, keep)
 
 
 def step_rows(plan: Alternative, events: Events, rows: Int32) -> Rows:
@@ -50,20 +59,20 @@ def _places_by_class(classes: Sequence[EventClass], plan: Alternative, events: E
     found: dict[EventClass, Int32] = {}
     typed = sorted({c.name for c in classes if c.rule is ClassRule.TYPE})
     by_name = _places_by_name(typed, plan, events) if typed else {}
+    everywhere = np.arange(events.rows.size, dtype=np.int32)
     for event_class in set(classes):
         match event_class.rule:
             case ClassRule.TYPE:
                 found[event_class] = by_name[event_class.name]
             case ClassRule.ANY | ClassRule.ALL:
-                found[event_class] = np.arange(events.rows.size, dtype=np.int32)
+                found[event_class] = everywhere
             case ClassRule.WITH:
                 assert event_class.predicate is not None
-                holds = mask(
-                    event_class.predicate, stream_rows(plan, events, np.arange(events.rows.size, dtype=np.int32))
-                )
+                holds = mask(event_class.predicate, stream_rows(plan, events, everywhere))
                 found[event_class] = np.flatnonzero(holds).astype(np.int32)
     if plan.query.partition_by and events.window_position.size and events.window_position.min() < 0:
-        found = {c: places[events.window_position[places] >= 0] for c, places in found.items()}
+        within = {id(places): places[events.window_position[places] >= 0] for places in found.values()}
+        found = {event_class: within[id(places)] for event_class, places in found.items()}
     return found
 
 

@@ -14,20 +14,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streamsift.runtime.columns import fixed_width, integers, nulls, plain, units_per_second
-from streamsift.runtime.kernels import UNKNOWN, Float64, Int32, Int64
+from streamsift.runtime.kernels import UNKNOWN, Float64, Int32, Int64, float_codes, short_text_codes
 
 Codes = list[Int64]
-INT64_MAX = np.iinfo(np.int64).max
 
 
 def codes(arrays: Sequence[pa.Array], *, ordered: bool = True) -> Codes:
     """Joint codes of several columns. Without `ordered`, only equality of codes means anything."""
+    distinct = {id(array): array for array in arrays}
+    if len(distinct) < len(arrays):
+        coded = dict(zip(distinct, codes(list(distinct.values()), ordered=ordered), strict=True))
+        return [coded[id(array)] for array in arrays]
     arrays = [plain(array) for array in arrays]
     known = [array for array in arrays if not pa.types.is_null(array.type)]
     if len(known) < len(arrays):
-        coded = iter(codes(known, ordered=ordered)) if known else iter(())
+        of_known = iter(codes(known, ordered=ordered)) if known else iter(())
         return [
-            np.full(len(array), UNKNOWN, np.int64) if pa.types.is_null(array.type) else next(coded) for array in arrays
+            np.full(len(array), UNKNOWN, np.int64) if pa.types.is_null(array.type) else next(of_known)
+            for array in arrays
         ]
     if all(pa.types.is_floating(array.type) for array in arrays):
         return [_float_codes(array) for array in arrays]
@@ -36,7 +40,7 @@ def codes(arrays: Sequence[pa.Array], *, ordered: bool = True) -> Codes:
         return direct
     if any(pa.types.is_floating(array.type) for array in arrays):
         return _mixed_codes(arrays)
-    return _ranks(_one_type(arrays), ordered)
+    return _short_texts(arrays) or _ranks(_one_type(arrays), ordered)
 
 
 def group_codes(equalities: Sequence[Sequence[pa.Array]]) -> tuple[list[Int32], int]:
@@ -58,6 +62,11 @@ def group_codes(equalities: Sequence[Sequence[pa.Array]]) -> tuple[list[Int32], 
 
 def _dense(parts: Codes) -> tuple[list[Int32], int]:
     """Codes from 0 for jointly coded columns: by subtraction where the range is small, else by hashing."""
+    distinct = {id(part): part for part in parts}
+    if len(distinct) < len(parts):
+        once, count = _dense(list(distinct.values()))
+        by_part = dict(zip(distinct, once, strict=True))
+        return [by_part[id(part)] for part in parts], count
     total = sum(part.size for part in parts)
     unknown = [part == UNKNOWN if part.size and part.min() == UNKNOWN else None for part in parts]
     present = [p if u is None else p[~u] for p, u in zip(parts, unknown, strict=True)]
@@ -129,12 +138,9 @@ def _unit(kind: pa.DataType) -> object:
 
 
 def _float_codes(array: pa.Array) -> Int64:
-    """Order-preserving bits: a positive double's bits ascend as an integer, a negative one's descend."""
-    values = fixed_width(array.cast(pa.float64()), np.dtype(np.float64)) + 0.0  # -0.0 becomes 0.0
-    bits = values.view(np.int64)
-    found = np.where(bits < 0, bits ^ np.int64(INT64_MAX), bits)
-    found[np.isnan(values)] = UNKNOWN
-    return _hide(found, array)
+    """Order-preserving bits."""
+    values = fixed_width(array.cast(pa.float64()), np.dtype(np.float64))
+    return _hide(float_codes(values, values.view(np.int64)), array)
 
 
 def _one_type(arrays: Sequence[pa.Array]) -> list[pa.Array]:
@@ -170,6 +176,25 @@ def ticks(array: pa.Array) -> pa.Array:
     values = integers(array)
     counts = pa.array(values, pa.int64(), mask=nulls(array)).cast(pa.decimal128(19, 0))
     return pc.multiply(counts, pa.scalar(Decimal(per_unit), pa.decimal128(15, 0)))
+
+
+def _short_texts(arrays: Sequence[pa.Array]) -> Codes | None:
+    """Texts of a few bytes are numbers; None where one is longer, or something else."""
+    found: Codes = []
+    for array in arrays:
+        is_text = pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
+        if not is_text:
+            return None
+        _, offsets, data = array.buffers()
+        width = np.dtype(np.int64 if pa.types.is_large_string(array.type) else np.int32)
+        count = len(array) + 1 if offsets is not None and offsets.size else 1
+        places = np.frombuffer(offsets, width, count, array.offset * width.itemsize) if count > 1 else np.zeros(1)
+        letters = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
+        coded = short_text_codes(places.astype(np.int64), letters)
+        if coded.size < len(array):
+            return None
+        found.append(_hide(coded, array))
+    return found
 
 
 def _ranks(arrays: Sequence[pa.Array], ordered: bool) -> Codes:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -21,8 +20,9 @@ from streamsift.physical.plan import MIRRORED
 from streamsift.runtime import kernels
 from streamsift.runtime.buffers import OPERATORS
 from streamsift.runtime.joins import Reach
-from streamsift.runtime.kernels import Bool, Int32, Int64
+from streamsift.runtime.kernels import Int32, Int64
 from streamsift.runtime.levels import Comparison, Condensed, Linked, Lookup, Packing
+from streamsift.runtime.reduce import Reducer
 from streamsift.runtime.search import holds
 
 NO_OFFSETS, NO_LINKS = np.empty(0, np.int64), np.empty(0, np.int32)
@@ -85,58 +85,38 @@ def successor_lists(
     return offsets, found[:count]
 
 
-@njit(cache=True, nogil=True)
-def can_be_followed(
-    places: Int32, links: Int32, low: int, offsets: Int64, successors: Int32, first: Int32, last: Int32, beyond: int
-) -> Bool:
-    """For each place whether its group has a successor in [first, last + beyond), both by place.
-
-    links has the group of each place from `low` on; empty: there is one group.
-    """
-    found = np.zeros(places.size, np.bool_)
-    for i in range(places.size):
-        place = places[i]
-        group = links[place - low] if links.size > 0 else 0
-        if group >= 0:
-            start, stop = offsets[group], offsets[group + 1]
-            while start < stop:
-                middle = (start + stop) >> 1
-                if successors[middle] < first[place]:
-                    start = middle + 1
-                else:
-                    stop = middle
-            found[i] = start < offsets[group + 1] and successors[start] < last[place] + beyond
-    return found
-
-
-@dataclass(slots=True)
 class Condenser:
     """Condenses the levels of one alternative, slice by slice."""
 
-    packing: Packing
-    reach: Reach
+    def __init__(self, packing: Packing, reach: Reach) -> None:
+        self.packing, self.reducer = packing, Reducer(packing, reach)
+        self.left = 0  # events of the last slice that were not left out beforehand
 
-    def levels(self, steps: Sequence[int], low: int, high: int) -> list[Condensed]:
-        """The condensed levels of steps bound one by one, for the events at places [low, high)."""
-        alive = self._candidates(steps, low, high)
+    def levels(self, steps: Sequence[int], low: int, high: int, reached: int) -> list[Condensed]:
+        """The condensed levels of steps bound one by one, for matches that start at places [low, high).
+
+        No event of such a match lies at `reached` or later.
+        """
+        alive = self._candidates(steps, low, high, reached)
+        self.reducer.reduce(alive)
         found: list[Condensed] = []
-        for number in reversed(range(len(steps))):
-            step = steps[number]
+        for number, step in enumerate(steps):
             linked = self.packing.relations.link(steps[:number], (step,))
-            level = Condensed(alive[step], NO_OFFSETS, NO_LINKS, -1, linked.comparisons, 1.0)
-            partners = _partners(linked, step)
-            for bound in {*linked.lower, *linked.upper} - set(partners):
-                self._prune(level, step, bound, alive, low)
-            # The last partner is the one that the search follows: that of the lookup, or the one with most to compare.
-            for partner in reversed(partners):
-                level = self._level(linked, step, partner, alive, low, high)
-                self._prune(level, step, partner, alive, low)
-            found.insert(0, level)
+            partner = _partner(linked, step)
+            if partner is None:
+                found.append(Condensed(alive[step], NO_OFFSETS, NO_LINKS, -1, linked.comparisons, 1.0))
+            else:
+                found.append(self._level(linked, step, partner, alive, low, reached))
+        self.left = sum(places.size for places in alive.values())
         return found
 
-    def _candidates(self, steps: Sequence[int], low: int, high: int) -> dict[int, Int32]:
-        every = self.packing.places
-        return {step: every[step][slice(*kernels.entries_from(every[step], [low, high]))] for step in steps}
+    def _candidates(self, steps: Sequence[int], low: int, high: int, reached: int) -> dict[int, Int32]:
+        """Of each step those that a match can have; the first in time starts it."""
+        found = {}
+        for step in steps:
+            places = self.packing.places[step]
+            found[step] = places[slice(*kernels.entries_from(places, [low, high if step == min(steps) else reached]))]
+        return found
 
     def _level(
         self, linked: Linked, step: int, partner: int, alive: dict[int, Int32], low: int, high: int
@@ -173,18 +153,12 @@ class Condenser:
         degree = left_groups.size / max(1, alive[partner].size) * right_groups.size / max(1, own.size)
         return Condensed(own[entries], offsets, links, partner, rest, degree)
 
-    def _edges(self, bound: int, step: int) -> tuple[Int32, Int32, int]:
-        """By place of a bound event, what order and window leave for a step: [first, last + beyond)."""
-        if self.packing.relations.before[bound, step]:
-            return self.reach.place_after, self.reach.window_high, 1
-        return self.reach.window_low, self.reach.place_since, 0
-
     def _reach_of(self, partner: int, step: int, places: Int32, terms: Int32, groups: int) -> Int32:
         """[2, groups] where order and window leave events of a step for any of a partner's events with equal terms."""
         least, most = np.zeros(groups, np.int32), np.zeros(groups, np.int32)
         least[terms[::-1]] = places[::-1]
         most[terms] = places
-        first, last, beyond = self._edges(partner, step)
+        first, last, beyond = self.reducer.edges(partner, step)
         return np.stack([first[least], last[most] + np.int32(beyond)])
 
     def _terms(
@@ -204,22 +178,14 @@ class Condenser:
         stacked = np.stack([column[first] for column in codes]) if codes else np.empty((0, first.size), np.int64)
         return groups, terms, stacked
 
-    def _prune(self, level: Condensed, step: int, bound: int, alive: dict[int, Int32], low: int) -> None:
-        """Leaves out events of an earlier level that nothing of this one can follow (or come before)."""
-        first, last, beyond = self._edges(bound, step)
-        links, offsets = level.links, level.offsets
-        if bound != level.partner:
-            links, offsets = NO_LINKS, np.array([0, level.places.size], np.int64)
-        follows = can_be_followed(alive[bound], links, low, offsets, level.places, first, last, beyond)
-        alive[bound] = alive[bound][follows]
 
-
-def _partners(linked: Linked, step: int) -> list[int]:
-    """The earlier steps that a step is compared with: the one of its lookup first, then by number of comparisons."""
+def _partner(linked: Linked, step: int) -> int | None:
+    """The earlier step whose lists the search follows: that of the lookup, or the one with most to compare."""
+    if linked.lookup:
+        return linked.lookup[0][0][0]
     tied = Counter(_other(comparison, step) for comparison in linked.comparisons)
     tied.pop(step, None)
-    first = [linked.lookup[0][0][0]] if linked.lookup else []
-    return first + [partner for partner, _ in tied.most_common() if partner not in first]
+    return tied.most_common(1)[0][0] if tied else None
 
 
 def _other(comparison: Comparison, step: int) -> int:

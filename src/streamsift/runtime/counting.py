@@ -45,14 +45,18 @@ def count_branch(
     room = int((layout.operations.seal != NO_SEAL).sum())
     if with_leaving:
         room += int((layout.operations.leaving != NEVER).sum())
-    if measures.is_count_alone and most_in_window(layout.operations, layout.levels) < LARGEST_COUNT:
+    if measures.is_count_alone and _is_simple(branch.strategy, layout):
         found = _counted(branch.strategy, layout, with_leaving, room)
-        count = found.total[:, None]
-        totals = Totals(count, count.astype(np.float64), np.empty((count.size, 0), np.int64))
+        totals = Totals(found.total[:, None], found.size[:, None], np.empty((found.total.size, 0), np.int64))
         return KeyTotals(found.key, layout.group[found.key], found.stamp, found.ends, totals)
     records = _accumulated(branch, layout, with_leaving, room, measures)
     totals = Totals(records.integers, records.reals, records.least)
     return KeyTotals(records.key, layout.group[records.key], records.stamp, records.ends, totals)
+
+
+def _is_simple(strategy: Strategy, layout: Layout) -> bool:
+    """Whether the kernels for COUNT alone can count this; marking starts they need a bound for the counts."""
+    return strategy is not Strategy.SEM or most_in_window(layout.operations, layout.levels) < LARGEST_COUNT
 
 
 def _accumulated(branch: Branch, layout: Layout, with_leaving: bool, room: int, measures: Measures) -> Records:
@@ -107,7 +111,7 @@ def loads_of(branch: Branch, measures: Measures) -> Loads:
 
 
 def _counted(strategy: Strategy, layout: Layout, with_leaving: bool, room: int) -> Counts:
-    out = Counts(np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.bool_), np.empty(room, np.int64))
+    out = Counts.room(room)
     match strategy:
         case Strategy.PREFIX:
             written = counters.count_prefixes(layout.operations, layout.levels, out)
@@ -115,7 +119,7 @@ def _counted(strategy: Strategy, layout: Layout, with_leaving: bool, room: int) 
             written = counters.mark_starts(layout.operations, layout.levels, with_leaving, out)
         case _:
             written = counters.multiply_windows(layout.operations, layout.levels, with_leaving, out)
-    return Counts(out.key[:written], out.stamp[:written], out.ends[:written], out.total[:written])
+    return Counts(out.key[:written], out.stamp[:written], out.ends[:written], out.total[:written], out.size[:written])
 
 
 @njit(cache=True, nogil=True)

@@ -26,7 +26,7 @@ from streamsift.runtime.group_output import group_batches
 from streamsift.runtime.kernels import Bool, Int32, entries_from
 from streamsift.runtime.kleene import GroupSearch
 from streamsift.runtime.nested import NestedSearch
-from streamsift.runtime.output import known_columns, match_schema, result_batches
+from streamsift.runtime.output import first_and_last, known_columns, match_schema, result_batches
 from streamsift.runtime.search import CURSOR_FIELDS, DONE, extend
 from streamsift.runtime.stages import Stage, passing
 
@@ -40,10 +40,15 @@ def detect(plan: DetectPlan, events: Events) -> Iterator[pa.RecordBatch]:
     for alternative in plan.alternatives:
         if alternative.groups is not None:
             for found in group_matches(alternative, events, plan.choices):
+                if events.own is not None:
+                    found = found.only(events.own[events.rows_at(found.events().min(axis=0))])
                 yield from group_batches(alternative, schema, events, found)
             continue
         known = known_columns(alternative, CHUNK_MATCHES)
         for rows in match_rows(alternative, events, plan.choices):
+            if events.own is not None:
+                first = rows[0] if alternative.is_sequence else first_and_last(events, rows)[0]
+                rows = rows[:, events.own[first]]
             yield from result_batches(alternative, schema, events, known, rows)
 
 

@@ -67,6 +67,7 @@ class Events:
     width: int | float  # of a time window in the units of `ticks`; of a count window in rows
     in_input_order: bool  # rows[i] == i for all i
     unit: pa.DataType  # what `ticks` count: timestamps of a unit, dates, decimals of a scale, numbers
+    own: Bool | None = None  # [table rows] which of them may be the first of a match, where others find the rest
 
     def rows_at(self, places: Int32) -> Int32:
         """The table rows of these places."""
@@ -83,7 +84,8 @@ class Events:
             return np.full(starts.size, -1, np.int32)
         if self.ticks.dtype == np.float64:
             return limits_by_float(self.ticks, starts, float(self.width))
-        return limits_by_bound(self.ticks, starts, saturating_sum(self.ticks[starts].view(np.int64), int(self.width)))
+        ticks = self.ticks if starts.size == self.ticks.size else self.ticks[starts]
+        return limits_by_bound(self.ticks, starts, saturating_sum(ticks.view(np.int64), int(self.width)))
 
 
 def prepare(
@@ -304,6 +306,8 @@ def saturating_sum(values: Int64, width: int) -> Int64:
     if width >= 1 << 64:
         return np.full(values.size, INT64_MAX, np.int64)
     # As unsigned numbers INT64_MAX - value is exact for every value.
+    if values.size and int(values.max()) <= INT64_MAX - width:
+        return values + width
     headroom = np.uint64(INT64_MAX) - values.view(np.uint64)
     total = (values.view(np.uint64) + np.uint64(width)).view(np.int64)
     return np.where(headroom <= np.uint64(width), INT64_MAX, total)

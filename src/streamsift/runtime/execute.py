@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -10,8 +11,10 @@ from streamsift.physical.plan import AggregatePlan, DetectPlan, Plan, RankPlan
 from streamsift.runtime.aggregate import aggregate
 from streamsift.runtime.detect import detect
 from streamsift.runtime.events import BadRows, prepare
+from streamsift.runtime.kernels import Bool
 from streamsift.runtime.own_windows import with_own_windows
 from streamsift.runtime.ranking import rank
+from streamsift.runtime.ticks import Ticks
 
 
 def execute(
@@ -21,16 +24,19 @@ def execute(
     bad_rows: str = "fail",
     report: Callable[[BadRows], None] | None = None,
     ties: bool = False,
+    own: Bool | None = None,
+    wanted: Callable[[Ticks], Ticks] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The result of the plan on a table, in batches; none if there is no row. Bad rows raise at once.
 
-    With `ties` a ranking has columns more, by which it can be merged with that of other tasks.
+    With `ties` a ranking has columns more, by which it can be merged with that of other tasks. With `own`, matches are
+    only those whose first event is one of these rows. Of a ranking's ticks only those `wanted` are ranked.
     """
     events = with_own_windows(plan.query, prepare(plan.query, table, bad_rows, report))
     match plan:
         case DetectPlan():
-            return detect(plan, events)
+            return detect(plan, replace(events, own=own))
         case AggregatePlan():
             return aggregate(plan, events)
         case RankPlan():
-            return rank(plan, events, ties=ties)
+            return rank(plan, events, ties=ties, wanted=wanted, own=own)

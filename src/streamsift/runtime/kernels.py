@@ -21,6 +21,7 @@ Ticks = Int64 | Float64  # times: one kernel each for whole and for real numbers
 Bool = NDArray[np.bool_]
 
 UNKNOWN = np.iinfo(np.int64).min  # the code of null and NaN: no comparison with it holds
+LARGEST = np.iinfo(np.int64).max
 
 
 def entries_from(places: Int32, bounds: Sequence[int] | Int32 | Int64) -> Int64:
@@ -50,6 +51,17 @@ def group_entries(codes: Int32, groups: int) -> tuple[Int64, Int32]:
         starts[slot] += 1
     left_out = starts[0]
     return starts[: groups + 1] - left_out, places[left_out:]
+
+
+@njit(cache=True, nogil=True)
+def chosen(values: Int32, keep: Bool) -> Int32:
+    """values[keep], without a branch to mispredict: a value that is not kept is overwritten by the next."""
+    found = np.empty(values.size, np.int32)
+    count = 0
+    for i in range(values.size):
+        found[count] = values[i]
+        count += keep[i]
+    return found[:count]
 
 
 @njit(cache=True, nogil=True)
@@ -126,6 +138,39 @@ def find_names(
         codes[kept] = code
         kept += code >= 0
     return texts[:kept], codes[:kept]
+
+
+@njit(cache=True, nogil=True)
+def short_text_codes(offsets: Int64, data: UInt8) -> Int64:
+    """Texts of at most seven bytes as numbers in the order of the texts; nothing where one is longer.
+
+    text i = data[offsets[i]:offsets[i + 1]], in the upper seven bytes; the lowest has its length, and is never 0.
+    """
+    found = np.empty(offsets.size - 1, np.int64)
+    for i in range(found.size):
+        length = offsets[i + 1] - offsets[i]
+        if length > 7:
+            return found[:0]
+        code = np.int64(0)
+        for k in range(7):
+            code = code << 8 | (np.int64(data[offsets[i] + k]) if k < length else 0)
+        # Half the range is taken off, so that bytes ascend as signed numbers do.
+        found[i] = ((code - (1 << 55)) << 8) + length + 1
+    return found
+
+
+@njit(cache=True, nogil=True)
+def float_codes(values: Float64, bits: Int64) -> Int64:
+    """The bits of doubles, such that integers ascend as the numbers do: those of negative ones are turned round."""
+    found = np.empty(values.size, np.int64)
+    for i in range(values.size):
+        code = bits[i]
+        if values[i] == 0.0:
+            code = 0  # -0.0 is 0.0
+        elif code < 0:
+            code ^= LARGEST
+        found[i] = code if values[i] == values[i] else UNKNOWN
+    return found
 
 
 @njit(cache=True, nogil=True)

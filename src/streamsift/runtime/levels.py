@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from streamsift.logical.bound import Expr
+from streamsift.logical.bound import Column, Expr
 from streamsift.physical.plan import Alternative
 from streamsift.physical.shapes import Leaf, Tree, steps_of
 from streamsift.runtime import joins, kernels
@@ -118,6 +118,7 @@ class Packing:
         self.alternative, self.events, self.places, self.relations = alternative, events, places, relations
         self._columns: dict[Comparison, tuple[Int64, Int64]] = {}
         self._groups: dict[Lookup, tuple[Int32, Int32, int]] = {}
+        self._read: dict[tuple[int, str] | None, pa.Array] = {}
 
     def levels(
         self,
@@ -232,11 +233,7 @@ class Packing:
         if lookup not in self._groups:
             both = [[self._values(known), self._values(own)] for known, own in lookup]
             parts, groups = group_codes(both)
-            columns = []
-            for (step, _), part in zip(lookup[0], parts, strict=True):
-                column = np.full(self.events.rank.size, -1, np.int32)
-                column[self.places[step]] = part
-                columns.append(column)
+            columns = [self._by_place(step, part, -1) for (step, _), part in zip(lookup[0], parts, strict=True)]
             self._groups[lookup] = columns[0], columns[1], groups
         return self._groups[lookup]
 
@@ -245,17 +242,30 @@ class Packing:
         if comparison not in self._columns:
             left, op, right = comparison
             both = codes([self._values(left), self._values(right)], ordered=op not in ("=", "!="))
-            columns = []
-            for (step, _), values in zip((left, right), both, strict=True):
-                column = np.full(self.events.rank.size, UNKNOWN, np.int64)
-                column[self.places[step]] = values
-                columns.append(column)
+            sides = zip((left, right), both, strict=True)
+            columns = [self._by_place(step, values, UNKNOWN) for (step, _), values in sides]
             self._columns[comparison] = columns[0], columns[1]
         return self._columns[comparison]
 
+    def _by_place(self, step: int, values: np.ndarray, missing: int) -> np.ndarray:
+        """The values of a step's candidates by place in the stream."""
+        places = self.places[step]
+        if places.size == self.events.rank.size:
+            return values
+        column = np.full(self.events.rank.size, missing, values.dtype)
+        column[places] = values
+        return column
+
     def _values(self, side: Side) -> pa.Array:
+        """What a comparison reads of a step's candidates; two steps with the same ones share a column."""
         step, expression = side
-        return evaluate(expression, stream_rows(self.alternative, self.events, self.places[step]))
+        key = (id(self.places[step]), expression.name) if isinstance(expression, Column) else None
+        if key in self._read:
+            return self._read[key]
+        values = evaluate(expression, stream_rows(self.alternative, self.events, self.places[step]))
+        if key is not None:
+            self._read[key] = values
+        return values
 
 
 def _index(row: Int64, starts: Int32, index: Parts) -> None:

@@ -81,18 +81,18 @@ class Measure:
                 self._multiply(equal[-1], (left, "=", right), ranges)
         alike = 0.0
         for comparison in self.relations.comparisons:
-            for (step, _), share in zip(comparison[::2], self._multiply(other, comparison, ranges), strict=True):
-                alike = max(alike, in_window[step] * share)
+            for (step, _), values in zip(comparison[::2], self._multiply(other, comparison, ranges), strict=False):
+                alike = max(alike, in_window[step] * _alike(values))
         return tuple(equal), other, alike
 
     def _multiply(
         self, found: dict[tuple[int, int], float], comparison: Comparison, ranges: Sequence[tuple[int, int]]
-    ) -> tuple[float, float]:
-        """Multiplies the selectivity into that of its pair; returns how often two events of each side are alike."""
+    ) -> list[Int64]:
+        """Multiplies the selectivity into that of its pair; returns the codes of a sample of each side."""
         (left, _), op, (right, _) = comparison
         pairs = None if left == right else self._drawn(left, right, ranges)
         if pairs is None:
-            return 0.0, 0.0
+            return []
         sides = (
             evaluate(side, step_rows(self.alternative, self.events, self.events.rows_at(places)))
             for (_, side), places in zip((comparison[0], comparison[2]), pairs, strict=True)
@@ -104,7 +104,7 @@ class Measure:
             share = float(np.mean(_holds(OPERATORS[op], left_codes, right_codes)))
         key = (min(left, right), max(left, right))
         found[key] = found.get(key, 1.0) * max(share, LEAST)
-        return _alike(left_codes), _alike(right_codes)
+        return [left_codes, right_codes]
 
     def _drawn(self, left: int, right: int, ranges: Sequence[tuple[int, int]]) -> tuple[Int32, Int32] | None:
         """Places of both steps: evenly drawn, the second near the first."""

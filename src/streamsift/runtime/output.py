@@ -135,11 +135,11 @@ def _batch(plan: Alternative, schema: pa.Schema, events: Events, known: Known, r
         if plan.is_sequence:
             arrays += [column(step.variable, time) for step in (plan.steps[0], plan.steps[-1])]
         else:
-            arrays += [take(events.columns.whole(time), pa.array(ends)) for ends in _first_and_last(events, rows)]
+            arrays += [take(events.columns.whole(time), pa.array(ends)) for ends in first_and_last(events, rows)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _first_and_last(events: Events, rows: Int32) -> tuple[Int32, Int32]:
+def first_and_last(events: Events, rows: Int32) -> tuple[Int32, Int32]:
     """The table rows of each match's earliest and latest event."""
     ranks = np.empty(events.columns.table.num_rows, np.int32)
     ranks[events.rows] = events.rank

@@ -1,4 +1,4 @@
-"""A stratified graph and windows in, its best paths one after the other out: lazily, each O(L log n) after the first.
+"""A stratified graph and windows in, sets of paths with the best path of each out: what lazy enumeration is made of.
 
 A set of paths is described by a prefix of fixed choices and a range for the next one; its best path is the best entry
 of the range and what follows from it. Taking that path out of the set leaves disjoint sets of the same kind, two for
@@ -13,9 +13,9 @@ import numpy as np
 from numba import njit
 
 from streamsift.runtime.elements import first_from
-from streamsift.runtime.kernels import Bool, Float64, Int32, Int64
+from streamsift.runtime.kernels import Float64, Int32, Int64
 from streamsift.runtime.path_graph import Graph, best_in
-from streamsift.runtime.path_heap import Heap, grown, heap_pop, heap_push, longer
+from streamsift.runtime.path_heap import Heap, heap_push
 from streamsift.runtime.search import holds
 
 EARLIER, THIS, OPERATOR, PAIR_FIELDS = range(4)  # columns of Roots.pairs
@@ -186,70 +186,3 @@ def push(
     heap.nodes[used, 3], heap.nodes[used, 4] = start, stop
     heap_push(graph.rank, heap.sums, heap.paths, heap.order, size, used)
     return True
-
-
-@njit(cache=True, nogil=True)
-def best_paths(graph: Graph, roots: Roots, buckets: Int64, rule: Rule) -> tuple[Int32, Int64, Bool]:
-    """The best paths of the roots buckets[i]:buckets[i + 1], for each i: (paths [m, L], counts [i], given up [i]).
-
-    Given up: more than rule.most paths were looked at, most of which broke a comparison or might tie.
-    """
-    steps = graph.offsets.shape[0]
-    out, written = np.empty((1024, steps), np.int32), 0
-    counts = np.zeros(buckets.size - 1, np.int64)
-    gave_up = np.zeros(buckets.size - 1, np.bool_)
-    heap = Heap(np.empty((256, steps), np.int32), np.empty(256), np.empty((256, 5), np.int32), np.empty(256, np.int32))
-    path, child = np.zeros(steps, np.int32), np.empty(3, np.int32)
-    opened = np.empty((1, 2 * steps + 3), np.int64)
-    for bucket in range(counts.size):
-        first = buckets[bucket]
-        used, size, looked, last = 0, 0, 0, -1
-        while opened.shape[0] < buckets[bucket + 1] - first:
-            opened = grown(opened)
-        for root in range(first, buckets[bucket + 1]):
-            limits, only_first = opened[root - first], roots.first[root] >= 0
-            open_root(graph, roots, root, limits)
-            while used + steps + 1 > heap.paths.shape[0]:
-                heap = Heap(grown(heap.paths), longer(heap.sums), grown(heap.nodes), longer(heap.order))
-            for split in range(1 if only_first else 0, steps + 1):
-                child[0], child[1], child[2] = root, split, 0
-                start, stop = choices(graph, limits, only_first, split, 0, path)
-                if push(graph, limits, child, path, start, stop, heap, used, size):
-                    used, size = used + 1, size + 1
-        while size > 0:
-            node = heap_pop(graph.rank, heap.sums, heap.paths, heap.order, size)
-            size -= 1
-            for step in range(steps):
-                path[step] = heap.paths[node, step]
-            root, split, decision = heap.nodes[node, 0], heap.nodes[node, 1], heap.nodes[node, 2]
-            total = heap.sums[node]
-            if last >= 0 and is_behind(graph, rule, heap.sums[last], heap.paths[last], total, path):
-                break
-            looked += 1
-            if looked > rule.most:
-                gave_up[bucket] = True
-                break
-            broken = broken_at(graph, roots, split, path)
-            if broken == steps:
-                if written == out.shape[0]:
-                    out = grown(out)
-                out[written] = path
-                written += 1
-                counts[bucket] += 1
-                if counts[bucket] == rule.limit:
-                    last = node
-            while used + 2 * steps > heap.paths.shape[0]:
-                heap = Heap(grown(heap.paths), longer(heap.sums), grown(heap.nodes), longer(heap.order))
-            limits = opened[root - first]
-            for later in range(decision, min(broken, steps - 1) + 1):
-                child[0], child[1], child[2] = root, split, later
-                if later == decision:
-                    start, stop = int(heap.nodes[node, 3]), int(heap.nodes[node, 4])
-                else:
-                    start, stop = choices(graph, limits, roots.first[root] >= 0, split, later, path)
-                chosen = path[step_of(split, steps, later)]
-                if push(graph, limits, child, path, start, chosen, heap, used, size):
-                    used, size = used + 1, size + 1
-                if push(graph, limits, child, path, chosen + 1, stop, heap, used, size):
-                    used, size = used + 1, size + 1
-    return out[:written], counts, gave_up

@@ -31,10 +31,14 @@ ROUNDING = 2.0**-52
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """[candidates] for each step: NaN where the match would have no score."""
+    """[candidates] for each step: NaN where the match would have no score.
+
+    Sums of them, `unit` times, are scores, but for the constant and up to the error.
+    """
 
     steps: tuple[Float64, ...]
     error: float
+    unit: float = 1.0
 
 
 def path_weights(score: LinearScore, plan: Alternative, events: Events, places: Sequence[Int32]) -> Weights:
@@ -45,7 +49,7 @@ def path_weights(score: LinearScore, plan: Alternative, events: Events, places: 
     ]
     exact = _exact(score, arrays)
     values = (
-        exact
+        exact[0]
         if exact is not None
         else [_value(t, a, _moment(arrays)) for t, a in zip(score.terms, arrays, strict=True)]
     )
@@ -54,7 +58,7 @@ def path_weights(score: LinearScore, plan: Alternative, events: Events, places: 
         for term, value in zip(score.terms, values, strict=True):
             found[step_of[term.column.variable]] += value
     if exact is not None:
-        return Weights(tuple(found), 0.0)
+        return Weights(tuple(found), 0.0, exact[1])
     largest = sum((_largest(value) for value in values), abs(float(score.constant)))
     return Weights(tuple(found), ROUNDING * (score.operations + 2 * len(places) + 8) * largest)
 
@@ -64,8 +68,8 @@ def _largest(values: Float64) -> float:
     return float(np.abs(known).max()) if known.size else 0.0
 
 
-def _exact(score: LinearScore, arrays: Sequence[pa.Array]) -> list[Float64] | None:
-    """The terms as whole numbers of one quantum, if their sums are exact and tell all scores apart."""
+def _exact(score: LinearScore, arrays: Sequence[pa.Array]) -> tuple[list[Float64], float] | None:
+    """The terms as whole numbers of one quantum, and that, if their sums are exact and tell all scores apart."""
     quanta = [quantum for array in arrays if (quantum := _quantum(array.type)) is not None]
     if len(quanta) < len(arrays) or any(term.coefficient.denominator > 1 for term in score.terms):
         return None
@@ -81,7 +85,7 @@ def _exact(score: LinearScore, arrays: Sequence[pa.Array]) -> list[Float64] | No
     constant = score.constant / finest
     if constant.denominator > 1 or sum(map(_largest, values)) + abs(float(constant)) >= EXACT:
         return None
-    return values
+    return values, float(finest)
 
 
 def _is_instant(kind: pa.DataType) -> bool:

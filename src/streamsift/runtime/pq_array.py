@@ -1,9 +1,9 @@
-"""Windows over the strata of a sequence in, the k best sums of each out: the algorithms of the CPR thesis.
+"""Windows over the strata of a sequence in, the k best paths of each out: the algorithms of the CPR thesis.
 
 SSP, NSSP, k-SSP and k-DSSP of "CPR: Complex Pattern Ranking for Evaluating Top-k Pattern Queries over Event Streams",
-sections 3.2 and 3.4, with greatest sums in place of least weights. The engine ranks by `path_search`, which keeps what
-these work out again for every path; they stay as what it is measured against, and with `plain` so does Yen's algorithm
-on the same graph, which knows nothing of strata.
+sections 3.2 and 3.4, with greatest sums in place of least weights. The engine ranks by `path_queue`, which keeps what
+these work out again for every path; they can be asked for, and are what it is measured against. With `plain` so is
+Yen's algorithm on the same graph, which knows nothing of strata.
 """
 
 from __future__ import annotations
@@ -159,14 +159,16 @@ def k_best_by_window(
     limit: int,
     dynamic: bool,
     plain: bool,
-) -> Float64:
-    """The sums [windows, limit] of the best paths of each window, -inf where there are fewer.
+) -> tuple[Float64, Int32]:
+    """The sums [windows, limit] of the best paths of each window, -inf where there are fewer, and the paths.
+
+    The entries of step i are offsets[i, 0]:offsets[i, 1], by place; paths are [windows, limit, L] entries.
 
     k-SSP starts every window anew. k-DSSP (`dynamic`) keeps the paths that stay inside, and looks for those that end
     with a new event apart. With `plain` they are Yen's algorithm and D-Yen.
     """
-    steps, windows = offsets.size - 1, low.size
-    result = np.full((windows, limit), -np.inf)
+    steps, windows = offsets.shape[0], low.size
+    result, paths = np.full((windows, limit), -np.inf), np.full((windows, limit, steps), -1, np.int32)
     banned = np.zeros(place.size, np.bool_)
     kept, kept_count = np.empty((limit, steps), np.int32), 0
     capacity = 2 * steps * (limit + 1) + limit
@@ -176,10 +178,11 @@ def k_best_by_window(
     new_from = 0
     for window in range(windows):
         for step in range(steps):
-            part = place[offsets[step] : offsets[step + 1]]
-            start = offsets[step] + np.searchsorted(part, low[window])
-            stop = offsets[step] + np.searchsorted(part, high[window])
-            middle = offsets[step] + np.searchsorted(part, max(low[window], new_from)) if dynamic else start
+            first = offsets[step, 0]
+            part = place[first : offsets[step, 1]]
+            start = first + np.searchsorted(part, low[window])
+            stop = first + np.searchsorted(part, high[window])
+            middle = first + np.searchsorted(part, max(low[window], new_from)) if dynamic else start
             # Graph 0: events that were there before. Graph 1: paths whose last event is new.
             bounds[0, step, 0], bounds[0, step, 1] = start, middle
             bounds[1, step, 0], bounds[1, step, 1] = middle if step == steps - 1 else start, stop
@@ -228,7 +231,8 @@ def k_best_by_window(
                     counts[graph] += 1
                 sizes[graph] -= 1
                 waiting[graph, head], sums[graph, head] = waiting[graph, sizes[graph]], sums[graph, sizes[graph]]
+            paths[window, taken] = kept[taken]
             totals[graph] = -np.inf
             taken += 1
         kept_count, new_from = taken, high[window]
-    return result
+    return result, paths

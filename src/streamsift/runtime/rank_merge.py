@@ -1,9 +1,8 @@
-"""The parts of a pattern in, each ranked by its own best paths, the matches that can be among the k best of all out.
+"""The parts of a pattern in, each ranked by itself, the matches that can be among the k best of all out.
 
-The top-k merge of the CPR thesis (sections 3.3 and 3.4), for all windows at once: the best paths of each part are read,
-those that fit together are matches. A match with a path that was not read is no better than the last path read of its
-part beside the best of the other parts. Windows whose k-th score is above that are done; in the others the parts that
-bound it are read on, four times as far each time.
+The top-k merge of the CPR thesis (sections 3.3 and 3.4): `merge_search` reads the parts' matches as its schedule says,
+and asks for more of them. When the window moves, the matches that it joined stay joined: those that are still inside
+are kept, and paths that were read before are joined with new ones only (dTMM).
 """
 
 from __future__ import annotations
@@ -14,201 +13,193 @@ from functools import reduce
 
 import numpy as np
 
-from streamsift.physical.plan import Component, MergePlan
+from streamsift.logical.bound import Expr
+from streamsift.physical.choices import Schedule
+from streamsift.physical.definitions import PLACE
+from streamsift.physical.plan import MergePlan
+from streamsift.physical.ranking import MOST_PATHS
+from streamsift.runtime.buffers import OPERATORS
 from streamsift.runtime.candidates import candidates, step_rows
 from streamsift.runtime.codes import codes
-from streamsift.runtime.evaluate import evaluate, mask
+from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import UNKNOWN, Bool, Float64, Int32, Int64
-from streamsift.runtime.path_ranking import SLACK, Paths, path_candidates
-from streamsift.runtime.scores import match_columns, objective_values, scores
+from streamsift.runtime.kernels import UNKNOWN, Int32, Int64
+from streamsift.runtime.merge_bounds import Queues, Rules
+from streamsift.runtime.merge_parts import Part, part_of
+from streamsift.runtime.merge_queues import Memory, WindowQueues
+from streamsift.runtime.merge_schedules import new_steering
+from streamsift.runtime.merge_search import APART, BEFORE, DONE, GAVE_UP, floor_of, merge
+from streamsift.runtime.path_ranking import SLACK, Paths
 from streamsift.runtime.ticks import Ticks
 
-FIRST_READ = 32
-READ_ON = 4
-TOLERANCE = 1e-9
-CHUNK_PATHS = 1 << 8  # of the first part that are merged at a time: each chunk has a better k-th score to reach
-_MERGED = {"MIN": np.minimum, "MAX": np.maximum, "SUM": np.add, "AVG": np.add}
-_COMPARED = {
-    "=": np.equal,
-    "!=": np.not_equal,
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-}
+SCHEDULES = (Schedule.ROUND_ROBIN, Schedule.GRADIENT, Schedule.STATISTICS, Schedule.WABS)  # as kernels number them
+KEPT = 2  # times k: the matches that are kept for the next window, where those above may have gone
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
-    """What was read of one part in one window: paths [steps, m] as places, best first."""
+@dataclass(slots=True)
+class Accesses:
+    """What was read in all windows; `known` is the share of `sorted` that had been read in the window before."""
 
-    places: Int32
-    score: Float64
-    next: float  # no path that was not read scores more; -inf if all were
-
-
-@dataclass(frozen=True, slots=True)
-class Crossing:
-    """A comparison between two steps of different parts; codes [places] of both sides."""
-
-    earlier: int
-    this: int
-    op: str
-    earlier_codes: Int64
-    this_codes: Int64
+    sorted: int = 0
+    random: int = 0
+    known: int = 0
+    again: int = 0  # windows that were begun again, without what was kept
 
 
 class RankMerge:
     """One run of a plan over events."""
 
-    def __init__(self, plan: MergePlan, events: Events, ticks: Ticks | None, limit: int) -> None:
+    def __init__(
+        self,
+        plan: MergePlan,
+        events: Events,
+        ticks: Ticks | None,
+        limit: int,
+        schedule: Schedule = Schedule.WABS,
+        *,
+        looks_up: bool = False,
+        dynamic: bool = True,
+    ) -> None:
         self.plan, self.events, self.ticks, self.limit = plan, events, ticks, limit
-        self.crossing = self._crossing()
+        # What was looked up was joined without being read: with lookups, reading does not tell what is joined.
+        self.dynamic = dynamic and not looks_up
+        self.parts = [part_of(component.plan, events, ticks) for component in plan.components]
+        self.key_of, self.keys = self._keys()
+        self.schedule, self.looks_up = SCHEDULES.index(schedule), looks_up
+        self.accesses = Accesses()
 
     def best(self) -> Paths | None:
         """Matches among which are the k best of every window; None if a part has too many paths to look at."""
-        found: list[Int32] = []
-        of_tick: list[Int64] = []
-        undecided: Int64 | None = None
-        read = max(FIRST_READ, self.limit)
-        while undecided is None or undecided.size:
-            parts = []
-            for component in self.plan.components:
-                paths = path_candidates(component.plan, self.events, self.ticks, np.empty(0, np.int32), read, undecided)
-                if paths is None:
-                    return None
-                parts.append(self._by_tick(component, paths, read))
-            left = []
-            for tick in sorted(set.intersection(*(set(part) for part in parts))):
-                matches, decided = self._merged([part[tick] for part in parts])
-                if decided:
-                    found.append(matches)
-                    of_tick.append(np.full(matches.shape[1], tick, np.int64))
-                else:
-                    left.append(tick)
-            undecided = np.array(left, np.int64)
-            read *= READ_ON
         steps = len(self.plan.alternative.steps)
-        return Paths(
-            np.concatenate([np.empty((steps, 0), np.int32), *found], axis=1),
-            np.concatenate([np.empty(0, np.int64), *of_tick]),
+        found, of_tick = [np.empty((0, steps), np.int32)], [np.empty(0, np.int64)]
+        parts = [part for part in self.parts if part is not None]
+        if len(parts) < len(self.parts):
+            return None
+        ticks = reduce(np.intersect1d, [part.ticks for part in parts])
+        if ticks.size:
+            rules = self._rules(parts)
+            queues = WindowQueues(self.plan, parts, self.key_of, self.keys, looks_up=self.looks_up)
+            memory = Memory.nothing(len(parts), steps)
+            for tick in ticks.tolist():
+                memory = memory if self.dynamic else Memory.nothing(len(parts), steps)
+                matches = self._window(tick, queues, rules, memory)
+                if matches is None:
+                    return None
+                memory, best = matches
+                found.append(best)
+                of_tick.append(np.full(best.shape[0], tick, np.int64))
+        return Paths(np.ascontiguousarray(np.concatenate(found).T), np.concatenate(of_tick))
+
+    def _window(self, tick: int, queues: WindowQueues, rules: Rules, memory: Memory) -> tuple[Memory, Int32] | None:
+        """The best matches [m, steps] of a window, and what to remember of it."""
+        low = int(np.searchsorted(self.ticks.last, tick, side="left")) if self.ticks is not None else 0
+        found = queues.open(tick, memory, low, rules)
+        steering, status = new_steering(len(self.parts)), 0
+        while status != DONE:
+            found, status = merge(queues.arrays, rules, steering, MOST_PATHS, found)
+            if status == GAVE_UP or (status >= 0 and not queues.load(status)):
+                return None
+        self._count(queues.arrays)
+        is_full = found.counts[1] >= self.limit
+        worst = found.best[self.limit - 1] - rules.slack if is_full else -np.inf
+        if worst < memory.floor:  # what fell below it in an earlier window was not kept
+            self.accesses.again += 1
+            return self._window(tick, queues, rules, Memory.nothing(len(self.parts), found.rows.shape[1]))
+        count = found.counts[0]
+        rows, score = found.rows[:count], found.score[:count]
+        return queues.memory(found, max(memory.floor, floor_of(rules, found))), rows[score >= worst]
+
+    def _count(self, queues: Queues) -> None:
+        self.accesses.sorted += int(queues.read.sum())
+        self.accesses.random += int(queues.fetches.sum())
+        read = np.arange(queues.known.shape[1]) < queues.read[:, None]
+        self.accesses.known += int(np.count_nonzero(queues.known & read))
+
+    # --- rules -----------------------------------------------------------------------------------------------------
+
+    def _rules(self, parts: list[Part]) -> Rules:
+        plan = self.plan
+        pairs, coded = self._pairs()
+        error = sum(part.error * component.scale for part, component in zip(parts, plan.components, strict=True))
+        costs = np.array([float(len(component.steps)) for component in plan.components])
+        if self.looks_up:
+            costs = np.full(costs.size, costs.sum())
+        kept = KEPT * self.limit if self.dynamic and self.ticks is not None else self.limit
+        return Rules(
+            np.array([component.sum for component in plan.components], np.int64),
+            np.array(plan.constants),
+            np.array(plan.groups, np.int64),
+            np.array([function == "MAX" for function in plan.functions]),
+            np.array(pairs, np.int64).reshape(-1, 3),
+            np.array(coded, np.int64).reshape(-1, self.events.rank.size),
+            self.events.rank,
+            costs,
+            self.limit,
+            kept,
+            SLACK * error,
+            self.looks_up,
+            self.schedule,
         )
 
-    def _by_tick(self, component: Component, paths: Paths, limit: int) -> dict[int, Read]:
-        """What was read of a part, window by window."""
-        if not paths.tick.size:
-            return {}
-        alternative = component.plan.alternative
-        seen = match_columns(alternative, self.events, self.events.rows_at(paths.places))
-        score = scores(component.ranking, objective_values(component.ranking, seen))
-        order = np.lexsort([-score, paths.tick])
-        ticks, starts = np.unique(paths.tick[order], return_index=True)
-        found = {}
-        for tick, which in zip(ticks.tolist(), np.split(order, starts[1:]), strict=True):
-            own = score[which]
-            last = own[limit - 1] + SLACK * paths.error if which.size >= limit else -np.inf
-            found[tick] = Read(
-                paths.places[:, which], own, last + TOLERANCE * (abs(last) + 1) if last > -np.inf else last
-            )
-        return found
+    def _pairs(self) -> tuple[list[tuple[int, int, int]], list[Int64]]:
+        """What must hold between events of different parts: order, windows and comparisons, as codes by place."""
+        plan, before = self.plan, set(self.plan.before)
+        together = [set(component.steps) for component in plan.components]
+        nothing = np.empty(0, np.int64)
+        pairs: list[tuple[int, int, int]] = []
+        coded: list[Int64] = []
 
-    def _merge(self, parts: Sequence[Float64 | float]) -> Float64:
-        merged = reduce(_MERGED[self.plan.function], [np.asarray(part, np.float64) for part in parts])
-        return merged / len(parts) if self.plan.function == "AVG" else merged
+        def add(one: int, two: int, operator: int, left: Int64 = nothing, right: Int64 = nothing) -> None:
+            pairs.append((one, two, operator))
+            coded.extend(side if side.size else np.zeros(self.events.rank.size, np.int64) for side in (left, right))
 
-    def _merged(self, reads: list[Read]) -> tuple[Int32, bool]:
-        """The matches [steps, m] that may be among the k best, and whether no others can be."""
-        tops = [float(read.score[0]) for read in reads]
-        bounds = [
-            float(self._merge([*tops[:number], read.next, *tops[number + 1 :]]))
-            for number, read in enumerate(reads)
-            if read.next > -np.inf
-        ]
-        kept, score, worst = np.empty((len(self.plan.alternative.steps), 0), np.int32), np.empty(0), -np.inf
-        first = self._placed(0, reads[0].places)
-        for begin in range(0, first.shape[1], CHUNK_PATHS):
-            some = slice(begin, begin + CHUNK_PATHS)
-            found, more = self._scored(self._joined(reads, tops, first[:, some], reads[0].score[some], worst))
-            kept, score = np.concatenate([kept, found], axis=1), np.concatenate([score, more])
-            if score.size >= self.limit:
-                worst = float(np.partition(score, score.size - self.limit)[score.size - self.limit])
-                kept, score = kept[:, score >= worst], score[score >= worst]
-        return kept, not bounds or worst > max(bounds)
-
-    def _placed(self, component: int, places: Int32) -> Int32:
-        """The paths of a part as rows of a whole match, -1 elsewhere."""
-        whole = np.full((len(self.plan.alternative.steps), places.shape[1]), -1, np.int32)
-        whole[list(self.plan.components[component].steps)] = places
-        return whole
-
-    def _joined(self, reads: list[Read], tops: list[float], found: Int32, score: Float64, worst: float) -> Int32:
-        """The paths of the first part, each with those of the others that fit and may reach the k-th score."""
-        scored = [score]
-        for number in range(1, len(reads)):
-            left = np.repeat(np.arange(found.shape[1]), reads[number].score.size)
-            right = np.tile(np.arange(reads[number].score.size), found.shape[1])
-            reach = self._merge([*(part[left] for part in scored), reads[number].score[right], *tops[number + 1 :]])
-            near = reach >= worst - TOLERANCE * (abs(worst) + 1) if worst > -np.inf else slice(None)
-            left, right = left[near], right[near]
-            steps = list(self.plan.components[number].steps)
-            joined = found[:, left]
-            joined[steps] = reads[number].places[:, right]
-            fits = self._fits(joined, steps)
-            found = joined[:, fits]
-            scored = [*(part[left][fits] for part in scored), reads[number].score[right][fits]]
-        return found
-
-    def _fits(self, places: Int32, new: list[int]) -> Bool:
-        """Whether the events of the new steps go with those of the steps that were there."""
-        rank, before = self.events.rank, self.plan.before
-        bound = [
-            step for step in range(places.shape[0]) if step not in new and places.shape[1] and places[step, 0] >= 0
-        ]
-        keep = np.ones(places.shape[1], np.bool_)
-        for one in new:
-            for other in bound:
-                if (other, one) in before:
-                    keep &= rank[places[other]] < rank[places[one]]
-                elif (one, other) in before:
-                    keep &= rank[places[one]] < rank[places[other]]
-                else:
-                    keep &= places[one] != places[other]
-        for pair in self.crossing:
-            if (pair.earlier in new and pair.this in bound) or (pair.this in new and pair.earlier in bound):
-                left, right = pair.earlier_codes[places[pair.earlier]], pair.this_codes[places[pair.this]]
-                keep &= (left != UNKNOWN) & (right != UNKNOWN) & _COMPARED[pair.op](left, right)
-        return keep
-
-    def _scored(self, places: Int32) -> tuple[Int32, Float64]:
-        """Those that pass the predicates of more than two events and have a score, and their scores."""
-        alternative = self.plan.alternative
-        assert alternative.query.ranking is not None
-        seen = match_columns(alternative, self.events, self.events.rows_at(places))
-        score = scores(alternative.query.ranking, objective_values(alternative.query.ranking, seen))
-        keep = ~np.isnan(score)
-        for step in alternative.steps:
-            for predicate in step.filters:
-                keep &= mask(predicate, seen)
-        return places[:, keep], score[keep]
-
-    def _crossing(self) -> list[Crossing]:
-        """The comparisons between events of different parts, as codes by place."""
-        alternative = self.plan.alternative
-        owner = {step: number for number, c in enumerate(self.plan.components) for step in c.steps}
-        own = candidates(alternative, self.events)
-        found = []
-        for this, step in enumerate(alternative.steps):
+        steps = len(plan.alternative.steps)
+        apart = [(a, b) for b in range(steps) for a in range(b) if not any({a, b} <= own for own in together)]
+        limits, positions = self._window_codes()
+        for one, two in apart:
+            add(one, two, BEFORE if (one, two) in before else APART)
+            if limits.size:
+                add(one, two, OPERATORS[">="], limits, positions)
+                if (one, two) not in before:
+                    add(two, one, OPERATORS[">="], limits, positions)
+        own = candidates(plan.alternative, self.events)
+        for two, step in enumerate(plan.alternative.steps):
             for pair in (*step.lookup, *step.pairs):
-                if owner[this] == owner[pair.earlier]:
-                    continue
-                sides = [
-                    evaluate(side, step_rows(alternative, self.events, self.events.rows_at(own[number])))
-                    for side, number in ((pair.earlier_side, pair.earlier), (pair.this_side, this))
-                ]
-                coded = [np.full(self.events.rank.size, UNKNOWN, np.int64) for _ in sides]
-                values = codes(sides, ordered=pair.op not in ("=", "!="))
-                for column, number, value in zip(coded, (pair.earlier, this), values, strict=True):
-                    column[own[number]] = value
-                found.append(Crossing(pair.earlier, this, pair.op, coded[0], coded[1]))
+                if (pair.earlier, two) in apart:
+                    sides = [(pair.earlier, pair.earlier_side), (two, pair.this_side)]
+                    left, right = self._codes(sides, own, ordered=pair.op not in ("=", "!="))
+                    add(pair.earlier, two, OPERATORS[pair.op], left, right)
+        return pairs, coded
+
+    def _window_codes(self) -> tuple[Int64, Int64]:
+        """Where windows of single matches end, and where events lie; empty where a tick's window holds all parts."""
+        events = self.events
+        if self.ticks is not None or events.window is None:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        everywhere = np.arange(events.rank.size, dtype=np.int32)
+        return events.window_limit(everywhere).astype(np.int64), events.window_position.astype(np.int64)
+
+    def _codes(self, sides: Sequence[tuple[int, Expr]], own: list[Int32], *, ordered: bool) -> list[Int64]:
+        """The values of expressions of steps as codes [places] that can be compared; UNKNOWN where there is none."""
+        alternative, found = self.plan.alternative, []
+        values = [
+            evaluate(side, step_rows(alternative, self.events, self.events.rows_at(own[step]))) for step, side in sides
+        ]
+        for (step, _), coded in zip(sides, codes(values, ordered=ordered), strict=True):
+            column = np.full(self.events.rank.size, UNKNOWN, np.int64)
+            column[own[step]] = coded
+            found.append(column)
         return found
+
+    def _keys(self) -> tuple[list[Int32], int]:
+        """For each part the key of a path by the place of its key step; paths of other keys do not fit."""
+        count = self.events.rank.size
+        if not self.plan.key:
+            return [np.zeros(count, np.int32) for _ in self.parts], 1
+        if self.plan.key[0][1].name == PLACE:
+            return [np.arange(count, dtype=np.int32) for _ in self.parts], max(1, count)
+        own = candidates(self.plan.alternative, self.events)
+        coded = self._codes([(step, column) for step, column in self.plan.key], own, ordered=False)
+        distinct, dense = np.unique(np.concatenate(coded), return_inverse=True)
+        parts = np.split(dense.astype(np.int32), len(coded))
+        return parts, max(1, distinct.size)

@@ -10,11 +10,12 @@ import pyarrow as pa
 
 from streamsift.logical.bound import TIME, BoundQuery, TimeKind
 from streamsift.physical.plan import Alternative
+from streamsift.runtime.aggregates import empty_aggregate
 from streamsift.runtime.best import Scored
 from streamsift.runtime.columns import Columns
 from streamsift.runtime.evaluate import Rows
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Int64
+from streamsift.runtime.kernels import Float64, Int32, Int64
 from streamsift.runtime.output import known_columns, match_schema, result_batches, time_type
 from streamsift.runtime.scores import match_columns, objective_values
 from streamsift.runtime.ticks import Ticks, tick_type, tick_values
@@ -26,7 +27,8 @@ def rank_schema(query: BoundQuery) -> pa.Schema:
     """The schema of a ranking, the same for every input, empty ones too."""
     assert query.ranking is not None
     empty = Columns(query.schema.empty_table()).with_array(TIME, pa.array([], time_type(query)))
-    values = objective_values(query.ranking, Rows(lambda _, name: empty.whole(name), 0, query.text))
+    no_rows = Rows(lambda _, name: empty.whole(name), 0, query.text, lambda group: empty_aggregate(group, empty))
+    values = objective_values(query.ranking, no_rows)
     fields = [pa.field("window_end", tick_type(query))] if query.update else []
     for column, name in zip(query.group_by, query.group_names, strict=True):
         fields.append(pa.field(name, query.schema.field(column).type))
@@ -57,27 +59,30 @@ class Leaderboard:
         schema = rank_schema(self.query)
         starts = np.searchsorted(best.bucket, best.bucket, side="left")
         rank = np.arange(1, best.bucket.size + 1) - starts
-        order = np.lexsort([rank, best.bucket, self._tick_order(best.bucket)])
+        order = np.lexsort([rank, best.bucket, self.tick_order(best.bucket)])
         for begin in range(0, order.size, ROWS):
             which = order[begin : begin + ROWS]
             batch = self._batch(best.at(which), rank[which], schema)
             yield self._with_ties(batch, best.at(which)) if ties else batch
 
-    def _tick_order(self, buckets: Int64) -> Int64:
+    def tick_order(self, buckets: Int64) -> Int64:
         if self.ticks is None:
             return np.zeros(buckets.size, np.int64)
         ticks = self.tick_of(buckets)
         return self.ticks.row_places[ticks].astype(np.int64) if self.ticks.row_places.size else ticks
 
     def _batch(self, best: Scored, rank: Int64, schema: pa.Schema) -> pa.RecordBatch:
-        leading = [tick_values(self.query, self.events, self.ticks, self.tick_of(best.bucket))] if self.ticks else []
         first = best.places[(best.places >= 0).argmax(axis=0), np.arange(best.score.size)]
-        rows = self.events.rows_at(first)
-        leading += [self.events.columns.at(column, rows) for column in self.query.group_by]
-        leading += [pa.array(rank, pa.int64()), pa.array(best.score)]
-        leading = [_cast(array, schema.field(number).type) for number, array in enumerate(leading)]
+        leading = self.leading(best.bucket, rank, best.score, self.events.rows_at(first))
+        leading = [cast_to(array, schema.field(number).type) for number, array in enumerate(leading)]
         rest = self._matches(best, pa.schema(list(schema)[len(leading) :]))
         return pa.RecordBatch.from_arrays([*leading, *rest], schema=schema)
+
+    def leading(self, bucket: Int64, rank: Int64, score: Float64, rows: Int32) -> list[pa.Array]:
+        """window_end, the group, rank and score; `rows` are those of any event of each match."""
+        found = [tick_values(self.query, self.events, self.ticks, self.tick_of(bucket))] if self.ticks else []
+        found += [self.events.columns.at(column, rows) for column in self.query.group_by]
+        return [*found, pa.array(rank, pa.int64()), pa.array(score)]
 
     def _with_ties(self, batch: pa.RecordBatch, best: Scored) -> pa.RecordBatch:
         binding = self.query.binding
@@ -105,7 +110,7 @@ class Leaderboard:
                 result_batches(alternative, match_schema(query), self.events, known_columns(alternative, ROWS), rows)
             )
             columns = [*values, *(column.combine_chunks() for column in found.columns)]
-            parts.append([_cast(c, f.type) for c, f in zip(columns, schema, strict=True)])
+            parts.append([cast_to(c, f.type) for c, f in zip(columns, schema, strict=True)])
         if len(parts) == 1:
             return parts[0]
         back = pa.array(np.argsort(np.concatenate(order), kind="stable"))
@@ -125,7 +130,7 @@ def variable_rows(alternative: Alternative) -> list[int]:
     return [positive.index(step.variable) for step in alternative.steps]
 
 
-def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
+def cast_to(array: pa.Array, kind: pa.DataType) -> pa.Array:
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
     return array if array.type == kind else array.cast(kind)

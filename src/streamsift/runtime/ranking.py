@@ -18,8 +18,9 @@ from streamsift.runtime.candidates import candidates
 from streamsift.runtime.codes import group_codes
 from streamsift.runtime.detect import match_rows
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Int32, Int64
-from streamsift.runtime.path_ranking import path_candidates, tick_roots
+from streamsift.runtime.kernels import Bool, Int32, Int64
+from streamsift.runtime.path_ranking import path_candidates, ticks_with_events
+from streamsift.runtime.rank_groups import GroupRanking
 from streamsift.runtime.rank_join import RankJoin, window_events
 from streamsift.runtime.rank_merge import RankMerge
 from streamsift.runtime.rank_output import Leaderboard, variable_rows
@@ -31,13 +32,22 @@ CHUNK_PAIRS = 1 << 20  # matches times ticks that are worked on at a time
 
 
 def rank(
-    plan: RankPlan, events: Events, *, ties: bool = False, wanted: Callable[[Ticks], Ticks] | None = None
+    plan: RankPlan,
+    events: Events,
+    *,
+    ties: bool = False,
+    wanted: Callable[[Ticks], Ticks] | None = None,
+    own: Bool | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The ranking as result rows, in batches; with `ties`, beside them what ties are broken by.
 
     Of a stream only the `wanted` ticks are ranked: it is given all, and leaves them between the others' first and last.
+    With `own` [table rows], matches are only those whose first event is one of these rows.
     """
-    found = Ranking.of(plan, events, wanted)
+    found = Ranking.of(plan, events, wanted, own)
+    if any(alternative.groups is not None for alternative in plan.alternatives):
+        yield from GroupRanking(plan, found.leaderboard(), found.groups, found.starts).batches(ties=ties)
+        return
     best = found.best()
     if best is not None:
         yield from found.leaderboard().batches(best, ties=ties)
@@ -53,9 +63,15 @@ class Ranking:
     first_tick: int
     tick_count: int
     groups: Int32  # [places] the GROUP BY value; empty without GROUP BY
+    starts: Bool | None = None  # [places] where matches may start, if not anywhere
 
     @staticmethod
-    def of(plan: RankPlan, events: Events, wanted: Callable[[Ticks], Ticks] | None = None) -> Ranking:
+    def of(
+        plan: RankPlan,
+        events: Events,
+        wanted: Callable[[Ticks], Ticks] | None = None,
+        own: Bool | None = None,
+    ) -> Ranking:
         query = plan.query
         groups, group_count = np.empty(0, np.int32), 1
         if query.group_by:
@@ -63,13 +79,14 @@ class Ranking:
         ticks = ticks_of(query, events) if query.update else None
         if ticks is not None and wanted is not None:
             ticks = wanted(ticks)
+        starts = None if own is None else own[events.rows]
         first, count = 0, 1
         if ticks is not None and ticks.first.size:
             first = int(ticks.first.min())
             count = max(1, int(ticks.last.max()) - first + 1)
         if count * max(1, group_count) >= MOST_BUCKETS:
             raise BadInputError("The ticks of UPDATE do not fit 64 bits: update less often.")
-        return Ranking(plan, events, ticks, first, count, groups)
+        return Ranking(plan, events, ticks, first, count, groups, starts)
 
     def leaderboard(self) -> Leaderboard:
         plan = self.plan
@@ -84,12 +101,15 @@ class Ranking:
             paths = None
             if branch is None:
                 continue
-            if isinstance(branch, MergePlan | JoinPlan) and self._has_few_matches(branch.alternative):
+            if isinstance(branch, MergePlan | JoinPlan) and (
+                self.starts is not None or self._has_few_matches(branch.alternative)
+            ):
                 branch = branch.alternative
             if isinstance(branch, PathPlan):
-                paths = path_candidates(branch, self.events, self.ticks, self.groups, ranking.limit)
+                paths = path_candidates(branch, self.events, self.ticks, self.groups, ranking.limit, self.starts)
             elif isinstance(branch, MergePlan):
-                paths = RankMerge(branch, self.events, self.ticks, ranking.limit).best()
+                schedule, looks_up = branch.schedule, branch.looks_up
+                paths = RankMerge(branch, self.events, self.ticks, ranking.limit, schedule, looks_up=looks_up).best()
             if isinstance(branch, JoinPlan):
                 for matches in self._joined(number, branch, ranking.limit):
                     best.add(matches)
@@ -119,10 +139,7 @@ class Ranking:
             found = RankJoin(branch, self.events, limit).best()
             yield self._scored(number, found, np.zeros(found.shape[1], np.int64))
             return
-        everything = np.array([0, self.events.rank.size], np.int64)
-        _, ticks = tick_roots(
-            everything, np.arange(self.events.rank.size, dtype=np.int32), self.ticks.first, self.ticks.last
-        )
+        ticks = ticks_with_events(self.ticks)
         lows = np.searchsorted(self.ticks.last, ticks, side="left")
         highs = np.searchsorted(self.ticks.first, ticks, side="right")
         for tick, low, high in zip(ticks.tolist(), lows.tolist(), highs.tolist(), strict=True):
@@ -135,6 +152,8 @@ class Ranking:
         place_of_row[self.events.rows] = np.arange(self.events.rows.size, dtype=np.int32)
         for rows in match_rows(self.plan.alternatives[number], self.events, self.plan.detection.choices):
             places = place_of_row[rows]
+            if self.starts is not None:
+                places = places[:, self.starts[places.min(axis=0)]]
             matches = self._scored(number, places, np.zeros(places.shape[1], np.int64))
             if self.ticks is None:
                 yield matches

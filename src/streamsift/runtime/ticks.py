@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,9 @@ from streamsift.runtime.events import TEXT_TIME, Events, in_units
 from streamsift.runtime.kernels import Int32, Int64
 from streamsift.runtime.quotients import floor_quotients
 
+if TYPE_CHECKING:
+    from streamsift.runtime.shares import Share
+
 
 @dataclass(frozen=True, slots=True)
 class Ticks:
@@ -30,6 +34,7 @@ class Ticks:
     last: Int64
     step: Fraction  # of time ticks, in the units of the time column (seconds for calendar times); 0 for count ticks
     row_places: Int32  # of count ticks: the place of the tick's row
+    share: Share | None = None  # of a task that owns some of the ticks only: then they are numbered without gaps
 
 
 def ticks_of(query: BoundQuery, events: Events) -> Ticks:
@@ -87,6 +92,7 @@ def tick_type(query: BoundQuery) -> pa.DataType:
 def tick_values(query: BoundQuery, events: Events, ticks: Ticks, numbers: Int64) -> pa.Array:
     """`window_end` of ticks. Each distinct tick is worked out once."""
     kind = tick_type(query)
+    numbers = numbers if ticks.share is None else ticks.share.ticks(numbers)
     distinct, which = np.unique(numbers, return_inverse=True)
     if query.update is not None and query.update.kind is WindowKind.COUNT:
         name = TIME if query.binding.time_kind is TimeKind.TEXT else query.binding.time

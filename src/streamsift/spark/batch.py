@@ -6,7 +6,7 @@ is in ONE partition, whatever its key, so that one worker can count and show the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from operator import and_
 
@@ -17,37 +17,78 @@ from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark 
 
 from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
-from streamsift.physical import AggregatePlan, Plan, RankPlan
+from streamsift.physical import AggregatePlan, DetectPlan, Plan, RankPlan
+from streamsift.physical.choices import Spread
 from streamsift.runtime import BadRows, execute
 from streamsift.spark.filters import can_matter, column, counted_keys, is_bad
+from streamsift.spark.rank_slices import TaskPart, by_slices, describe_cut, each_task, slices_of
 from streamsift.spark.ranking import merged, needs_merge
 from streamsift.spark.schemas import result_schema
+from streamsift.spark.slices import Slices, describe_slices, own_part, sliced, slices
+from streamsift.spark.total_slices import WINDOWS_IN_A_SLICE, of_own_slices, why_not_sliced, with_slices
 
 BAD = "$streamsift_bad"  # a column beside the events until the shuffle is done
 
 
 def run_batch(df: DataFrame, plan: Plan, *, bad_rows: str, observation: Observation | None) -> DataFrame:
     """The matches of a plan in a DataFrame, as a DataFrame."""
-    schema = plan.query.schema
-    ties = isinstance(plan, RankPlan) and needs_merge(plan, shuffle_keys(plan))
     # With an observation the caller is told of dropped rows by it; else a worker warns.
-    report = None if observation is None else _say_nothing
+    return _run(_observed(df, plan, observation), plan, bad_rows, None if observation is None else _say_nothing)
+
+
+def run_sliced(
+    df: DataFrame, plan: Plan, by_slice: Plan, *, bad_rows: str, observation: Observation | None
+) -> DataFrame:
+    """The same result, counted slice by slice; `by_slice` is the plan with the slice as a group."""
+    events = with_slices(_observed(df, plan, observation), plan)
+    found = _run(events, by_slice, bad_rows, None if observation is None else _say_nothing)
+    return of_own_slices(found, plan.query)
+
+
+def _observed(df: DataFrame, plan: Plan, observation: Observation | None) -> DataFrame:
+    if observation is None:
+        return df
+    marked = df.withColumn(BAD, is_bad(plan.query))
+    return marked.observe(observation, F.count(F.lit(1)).alias("rows"), F.count_if(BAD).alias("bad_rows")).drop(BAD)
+
+
+def _run(df: DataFrame, plan: Plan, bad_rows: str, report: Callable[[BadRows], None] | None) -> DataFrame:
+    schema = plan.query.schema
+    ranked = slices_of(plan, df) if isinstance(plan, RankPlan) and not shuffle_keys(plan) else None
+    ties = isinstance(plan, RankPlan) and needs_merge(plan, shuffle_keys(plan), is_cut=ranked is not None)
+
+    keys, cut = shuffle_keys(plan), cut_by_time(plan)
 
     def find(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         arrived = list(batches)
-        if arrived:
+        if not arrived:
+            return
+        table = pa.Table.from_batches(arrived)
+        if ranked is not None:
+            parts: Iterable[TaskPart] = each_task(table, ranked, plan.query)
+        elif isinstance(cut, Slices):
+            parts = [TaskPart(*own_part(table, keyed=bool(keys)), None)]
+        else:
+            parts = [TaskPart(table, None, None)]
+        for part in parts:
             # The session's time zone is in the arriving type; the same instants are meant.
-            table = pa.Table.from_batches(arrived).rename_columns(schema.names).cast(schema)
-            yield from execute(plan, table, bad_rows=bad_rows, report=report, ties=ties)
+            table = part.events.rename_columns(schema.names).cast(schema)
+            yield from execute(
+                plan, table, bad_rows=bad_rows, report=report, ties=ties, own=part.own, wanted=part.wanted
+            )
 
     events = df.select(*(column(name) for name in schema.names)).withColumn(BAD, is_bad(plan.query))
-    if observation is not None:
-        events = events.observe(observation, F.count(F.lit(1)).alias("rows"), F.count_if(BAD).alias("bad_rows"))
-    shuffled = shuffled_by(_pruned(events, plan), shuffle_keys(plan), plan.query).drop(BAD)
+    kept = _pruned(events, plan)
+    if ranked is not None:
+        shuffled = by_slices(kept, plan.query, ranked, F.col(BAD)).drop(BAD)
+    elif isinstance(cut, Slices):
+        shuffled = sliced(kept, plan.query, cut, [normal_key(key, plan.query) for key in keys], BAD).drop(BAD)
+    else:
+        shuffled = shuffled_by(kept, keys, plan.query).drop(BAD)
     # By position: mapInArrow cannot name columns with dots or backticks.
-    numbered = shuffled.toDF(*(f"c{i}" for i in range(len(schema))))
-    found = numbered.mapInArrow(find, result_schema(df, plan.query, ties=ties))
-    return merged(found, plan, result_schema(df, plan.query)) if isinstance(plan, RankPlan) and ties else found
+    numbered = shuffled.toDF(*(f"c{i}" for i in range(len(shuffled.columns))))
+    found = numbered.mapInArrow(find, result_schema(df.schema, plan.query, ties=ties))
+    return merged(found, plan, result_schema(df.schema, plan.query)) if isinstance(plan, RankPlan) and ties else found
 
 
 def _say_nothing(_: BadRows) -> None:
@@ -90,13 +131,31 @@ def normal_key(key: str, query: b.BoundQuery) -> SparkColumn:
     return column(key) + F.lit(0.0) if is_float else column(key)
 
 
+def cut_by_time(plan: Plan) -> Slices | str:
+    """The slices of time that tasks work on, or why they are not cut by time."""
+    if isinstance(plan, DetectPlan) and plan.choices.spread is Spread.AUTO and shuffle_keys(plan):
+        return "its keys are spread already"
+    if isinstance(plan, DetectPlan) and plan.choices.spread is Spread.KEYS:
+        return 'spread="keys" asks for no slices of time'
+    return slices(plan)
+
+
 def placement(plan: Plan) -> list[str]:
     """How the work is spread over Spark tasks, for explain."""
-    keys = shuffle_keys(plan)
-    if keys:
+    keys, cut = shuffle_keys(plan), cut_by_time(plan)
+    if isinstance(cut, Slices):
+        lines = list(describe_slices(cut, plan.query, keys))
+    elif keys:
         lines = [f"Spark: shuffled by {', '.join(keys)}, one Python call per partition"]
+    elif isinstance(plan, AggregatePlan) and (obstacle := why_not_sliced(plan)) is None:
+        parts = f"slices of time, {WINDOWS_IN_A_SLICE} windows long and overlapping by one"
+        lines = [f"Spark: shuffled by {parts}; each slice counts its own rows, like a group"]
+    elif isinstance(plan, AggregatePlan):
+        lines = [f"Spark: one task: {obstacle}"]
+    elif isinstance(plan, RankPlan):
+        lines = list(describe_cut(plan))
     else:
-        lines = [f"Spark: one task: {why_one_task(plan)}"]
+        lines = [f"Spark: one task: {why_one_task(plan)}{'' if plan.keys else f', and {cut}'}"]
     if isinstance(plan, RankPlan) and needs_merge(plan, keys):
         lines.append("each partition ranks its own matches; the best of all partitions are merged in the JVM")
     if plan.query.binding.time_kind is b.TimeKind.TEXT:

@@ -57,7 +57,7 @@ def run_batch_many(df: DataFrame, plan: SharingPlan, *, bad_rows: str) -> Shared
         sources.append(messages)
         for name, one in plans.items():
             own = messages.where(F.col("query") == name).select("message")
-            found[name] = own.mapInArrow(_unpack, result_schema(df, one.query))
+            found[name] = own.mapInArrow(_unpack, result_schema(df.schema, one.query))
     return SharedFrames({name: found[name] for name in plan.plans}, sources)
 
 

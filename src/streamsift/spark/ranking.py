@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
-from pyspark.sql.types import DataType, StructField, StructType, TimestampNTZType
+from pyspark.sql.types import ArrayType, DataType, StructField, StructType, TimestampNTZType
 
 from streamsift.logical.bound import BoundQuery, TimeKind, WindowKind
 from streamsift.physical.plan import RankPlan
@@ -16,20 +16,29 @@ from streamsift.runtime.rank_output import tie_names
 from streamsift.spark.filters import column
 
 
-def needs_merge(plan: RankPlan, keys: tuple[str, ...]) -> bool:
-    """Whether matches that are ranked together may be found in different partitions of a shuffle by `keys`."""
+def needs_merge(plan: RankPlan, keys: tuple[str, ...], *, is_cut: bool = False) -> bool:
+    """Whether matches that are ranked together may be found in different partitions of a shuffle by `keys`.
+
+    Cut in time, a tick has one owner; without ticks matches have different ones.
+    """
     query = plan.query
+    if is_cut:
+        return query.update is None
     ticks_of_a_key = query.update is not None and query.update.kind is WindowKind.COUNT
     return bool(keys) and not set(keys) <= set(query.group_by) and not ticks_of_a_key
 
 
 def tie_fields(query: BoundQuery, types: dict[str, DataType], time_type: DataType) -> list[StructField]:
     """The columns beside the result by which partitions' candidates are put in order."""
-    order = query.binding.order
-    return [
-        StructField(name, types[order] if order and name.startswith("$order") else time_type, True)
-        for name in tie_names(query)
+    kinds = [time_type, *([types[query.binding.order]] if query.binding.order else [])]
+    # Arrays compare element by element, as groups do.
+    own = [
+        ArrayType(kind) if variable.quantifier is not None else kind
+        for kind in kinds
+        for variable in query.variables
+        if variable.positive
     ]
+    return [StructField(name, kind, True) for name, kind in zip(tie_names(query), own, strict=True)]
 
 
 def tick_field(query: BoundQuery, time_type: DataType) -> DataType | None:

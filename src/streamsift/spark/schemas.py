@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, StructField, StructType, TimestampType
 
@@ -21,10 +21,10 @@ from streamsift.runtime.output import time_type as time_type_of
 from streamsift.spark.ranking import tick_field, tie_fields
 
 
-def arrow_schema(df: DataFrame) -> pa.Schema:
+def arrow_schema(events: StructType) -> pa.Schema:
     """The schema as Python workers will see it, timestamps in UTC."""
     try:
-        schema = to_arrow_schema(df.schema, timezone="UTC")
+        schema = to_arrow_schema(events, timezone="UTC")
     except (PySparkException, ValueError) as error:
         raise UnsupportedQuery(
             f"a column of this DataFrame cannot be sent to Python: {error}",
@@ -48,9 +48,9 @@ def _nullable(data_type: pa.DataType) -> pa.DataType:
     return data_type
 
 
-def session_settings(df: DataFrame) -> dict[str, Any]:
+def session_settings(session: SparkSession) -> dict[str, Any]:
     """How this session reads names and timestamps, as `bind` takes it."""
-    conf = df.sparkSession.conf
+    conf = session.conf
     case_sensitive = conf.get("spark.sql.caseSensitive") == "true"
     return {
         "case_sensitive": case_sensitive,
@@ -76,16 +76,16 @@ def _zone(name: str) -> tzinfo:
         return timezone(sign * timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0)))
 
 
-def result_schema(df: DataFrame, query: BoundQuery, *, ties: bool = False) -> StructType:
+def result_schema(events: StructType, query: BoundQuery, *, ties: bool = False) -> StructType:
     """The schema of the result: whole events keep the input's own Spark types.
 
     With `ties`, also the columns by which the rankings of partitions are merged.
     """
     arrow = output_schema(query)
-    event_type = StructType([StructField(f.name, f.dataType, True) for f in df.schema.fields])
-    spark_types = {field.name: field.dataType for field in df.schema.fields}
+    event_type = StructType([StructField(f.name, f.dataType, True) for f in events.fields])
+    spark_types = {field.name: field.dataType for field in events.fields}
     time_type: DataType = (
-        TimestampType() if query.binding.time_kind is TimeKind.TEXT else df.schema[query.binding.time].dataType
+        TimestampType() if query.binding.time_kind is TimeKind.TEXT else events[query.binding.time].dataType
     )
     if query.aggregates:
         own = dict(zip(query.group_names, query.group_by, strict=True))

@@ -40,7 +40,7 @@ CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabl
 def run_stream(df: DataFrame, plan: Plan, *, lateness: Any, bad_rows: str) -> DataFrame:
     """The result rows of a plan on a stream, appended as the watermark passes what decides them."""
     results = run_together(df, {"": plan}, lateness=lateness, bad_rows=bad_rows)
-    return results.select("message").mapInArrow(unpack, result_schema(df, plan.query))
+    return results.select("message").mapInArrow(unpack, result_schema(df.schema, plan.query))
 
 
 def run_together(df: DataFrame, plans: Mapping[str, Plan], *, lateness: Any, bad_rows: str) -> DataFrame:

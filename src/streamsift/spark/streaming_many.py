@@ -54,5 +54,5 @@ def rows_of(messages: DataFrame, name: str, schema: StructType) -> DataFrame:
 def run_stream_many(df: DataFrame, plan: SharingPlan, *, lateness: Any, bad_rows: str) -> SharedStream:
     options = {"lateness": lateness, "bad_rows": bad_rows}
     alone = {name: run_stream(df, one, **options) for name, one in plan.plans.items()}
-    schemas = {name: result_schema(df, one.query) for name, one in plan.plans.items()}
+    schemas = {name: result_schema(df.schema, one.query) for name, one in plan.plans.items()}
     return SharedStream(alone, run_together(df, plan.plans, **options), schemas)

@@ -1,0 +1,176 @@
+"""The best combinations of sequences as the window moves: schedules of the top-k merge, and what keeping joins saves.
+
+Figures 4.4 to 4.6, 4.9 and 4.10 of the CPR thesis, on readings like those of the Intel lab (or `--data FILE`), with the
+patterns of its table 4.3. The thesis merges by the average; of sequences in sequence that is one weighted sum here, and
+nothing is joined at all, so cells merge by MIN, or lie side by side. Best scores are compared before ratios are printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+import streamsift as ss
+from benchmarks.sensors import from_file, generated
+from streamsift.physical.choices import Schedule
+from streamsift.physical.plan import MergePlan, RankPlan
+from streamsift.runtime import prepare
+from streamsift.runtime.events import Events
+from streamsift.runtime.own_windows import with_own_windows
+from streamsift.runtime.path_ranking import Paths
+from streamsift.runtime.rank_merge import RankMerge
+from streamsift.runtime.scores import match_columns, objective_values, scores
+from streamsift.runtime.ticks import Ticks, ticks_of
+
+SEQUENCES = {
+    "S7": ("EG", "EH", "EJ"),
+    "S8": ("EK", "EL", "EM"),
+    "S9": ("EI", "EN", "EO"),
+    "S10": ("EG", "EH"),
+    "S11": ("EJ", "EK", "EL", "EM"),
+}
+BINDING = {"time": "t", "type": "kind"}
+ROUNDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    pattern: str = "S7; S8"
+    function: str = "MIN"
+    limit: int = 20
+    window: int = 300
+    step: int = 150
+    is_near: bool = True  # motes at most 1 apart; else the same
+    is_nonlinear: bool = False  # the second sequence scores the root of a sum of squares
+
+    @property
+    def name(self) -> str:
+        near = "near motes" if self.is_near else "same mote"
+        bent = ", nonlinear" if self.is_nonlinear else ""
+        return f"[{self.pattern}] {self.function}, k {self.limit}, window {self.window}/{self.step}, {near}{bent}"
+
+    def query(self) -> str:
+        names = re.findall(r"S\d+", self.pattern)
+        lines, objectives, linked = [], [], []
+        for number, name in enumerate(names):
+            classes = SEQUENCES[name]
+            variables = [f"{kind} {kind.lower()}{number}" for kind in classes]
+            lines.append(f"SEQ {name} = {'; '.join(variables)}")
+            terms = [f"{name}.{kind.lower()}{number}.distance" for kind in classes]
+            is_bent = self.is_nonlinear and number == 1
+            objectives.append(
+                f"MAX[SQRT({' + '.join(f'{t}^2' for t in terms)})]" if is_bent else f"MAX[{' + '.join(terms)}]"
+            )
+            linked.append(f"{name}.{classes[0].lower()}{number}.moteid")
+        first, *others = linked
+        pairs = [f"{first} <= {o} + 1 AND {first} >= {o} - 1" if self.is_near else f"{first} = {o}" for o in others]
+        return (
+            "\n".join(lines) + f"\nPATTERN {self.pattern} WHERE {' AND '.join(pairs)} "
+            f"PREF {' AND '.join(objectives)} MERGE {self.function} "
+            f"WITHIN {self.window} EVENTS UPDATE {self.step} EVENTS RETURN {self.limit}"
+        )
+
+
+class Run:
+    """A cell on a table: its plan, events and windows."""
+
+    def __init__(self, cell: Cell, table: pa.Table) -> None:
+        plan = ss.query(cell.query())._plan(table.schema, "t", "kind", None, {"rank": "nra"}).plan
+        assert isinstance(plan, RankPlan)
+        assert isinstance(plan.branches[0], MergePlan), plan.reasons
+        self.cell, self.branch = cell, plan.branches[0]
+        self.events: Events = with_own_windows(plan.query, prepare(plan.query, table))
+        self.ticks: Ticks = ticks_of(plan.query, self.events)
+
+    def merged(self, schedule: Schedule, *, dynamic: bool) -> tuple[Paths, RankMerge, float]:
+        """The candidates, the merge that found them, and the seconds it took."""
+        begin = time.thread_time()
+        merge = RankMerge(self.branch, self.events, self.ticks, self.cell.limit, schedule, dynamic=dynamic)
+        found = merge.best()
+        seconds = time.thread_time() - begin
+        assert found is not None
+        return found, merge, seconds
+
+    def best(self, found: Paths) -> list[tuple[int, float]]:
+        """The best scores of each window, to compare."""
+        query = self.branch.alternative.query
+        assert query.ranking is not None
+        seen = match_columns(self.branch.alternative, self.events, self.events.rows_at(found.places))
+        score = scores(query.ranking, objective_values(query.ranking, seen))
+        order = np.lexsort([-score, found.tick])
+        tick, score = found.tick[order], score[order]
+        rank = np.arange(tick.size) - np.searchsorted(tick, tick)
+        return list(zip(tick[rank < self.cell.limit].tolist(), score[rank < self.cell.limit].tolist(), strict=True))
+
+
+def schedules(cell: Cell, table: pa.Table) -> None:
+    """Figures 4.4 to 4.6: each window from scratch, as the thesis measures schedules."""
+    run = Run(cell, table)
+    expected, accesses, seconds = None, {}, {}
+    for schedule in (Schedule.ROUND_ROBIN, Schedule.GRADIENT, Schedule.STATISTICS, Schedule.WABS):
+        for _ in range(ROUNDS):
+            found, merge, taken = run.merged(schedule, dynamic=False)
+            seconds[schedule.value] = min(taken, seconds.get(schedule.value, np.inf))
+        accesses[schedule.value] = merge.accesses.sorted
+        expected = expected or run.best(found)
+        assert run.best(found) == expected, f"{schedule.value} differs on {cell.name}"
+    base, base_seconds = accesses["round-robin"], seconds["round-robin"]
+    told = (f"{name} {count / base:.2f} ({seconds[name] / base_seconds:.2f})" for name, count in accesses.items())
+    print(f"  {cell.name}: {base:,} accesses by round robin; accesses (time): {', '.join(told)}", flush=True)
+
+
+def moves(cell: Cell, table: pa.Table) -> None:
+    """Figures 4.9 and 4.10: joins kept when the window moves, and not."""
+    run = Run(cell, table)
+    seconds: dict[bool, float] = {}
+    results: dict[bool, list[tuple[int, float]]] = {}
+    for dynamic in (True, False):
+        for _ in range(ROUNDS):
+            found, merge, taken = run.merged(Schedule.WABS, dynamic=dynamic)
+            seconds[dynamic] = min(taken, seconds.get(dynamic, np.inf))
+        results[dynamic] = run.best(found)
+        if dynamic:
+            share, again = merge.accesses.known / max(1, merge.accesses.sorted), merge.accesses.again
+    assert results[True] == results[False], f"dTMM differs on {cell.name}"
+    told = f"nTMM {seconds[False] / seconds[True]:.2f}x; {share:.0%} of what was read was known, {again} windows anew"
+    print(f"  {cell.name}: dTMM {seconds[True] * 1e3:.0f} ms, {told}", flush=True)
+
+
+def main(data: Path | None = None, locations: Path | None = None) -> None:
+    table = generated(6_000) if data is None else from_file(data, locations).slice(0, 20_000)
+    default = Cell()
+    print("schedules, relative to round robin (figures 4.4 to 4.6):")
+    for cell in (
+        *(replace(default, limit=k) for k in (10, 20, 40)),
+        replace(default, is_near=False),
+        replace(default, pattern="S7 & S8"),
+        replace(default, pattern="S7 & S8", function="AVG"),
+        replace(default, function="MAX"),
+        replace(default, pattern="S10; S11"),
+        replace(default, pattern="(S7 & S8); S9", window=600, step=600),
+    ):
+        schedules(cell, table)
+    print("dTMM against nTMM (figures 4.9 and 4.10):")
+    for cell in (
+        *(replace(default, step=step) for step in (30, 60, 150)),
+        *(replace(default, window=window, step=60) for window in (200, 600)),
+        *(replace(default, limit=k, step=60) for k in (10, 40)),
+        replace(default, pattern="S7 & S8", step=60),
+        replace(default, is_nonlinear=True, step=60),
+        replace(default, pattern="S7 & S8", is_nonlinear=True, step=60),
+    ):
+        moves(cell, table)
+
+
+if __name__ == "__main__":
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--data", type=Path, help="a Parquet file of readings, with moteid and temperature")
+    arguments.add_argument("--locations", type=Path, help="lines of mote, x, y")
+    given = arguments.parse_args()
+    main(given.data, given.locations)

@@ -1,0 +1,167 @@
+"""The schedules of the top-k merge on generated queues: accesses, weighted by their costs, and time.
+
+Figures 4.7 and 4.8 of the CPR thesis: queues of 10,000 scored entries, each entry with one partner in every other
+queue, of which a share (rjs) can be joined; TA, since partners can be looked up. Every schedule must find the same
+scores. A cell's cost is its sorted and random accesses, each times what it costs in its queue.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+
+from streamsift.runtime.merge_bounds import Queues, Rules
+from streamsift.runtime.merge_queues import link_from
+from streamsift.runtime.merge_schedules import new_steering
+from streamsift.runtime.merge_search import DONE, Found, merge
+
+SCHEDULES = ("round-robin", "gradient", "statistics", "wabs")
+ENTRIES = 10_000
+SEEDS = range(5)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    limit: int = 50
+    queues: int = 2
+    function: str = "MIN"
+    selectivity: float = 1.0  # rjs
+    scores: str = "uniform"
+    sorted_costs: tuple[float, ...] = (10, 1)
+    random_costs: tuple[float, ...] = (1, 1)
+
+    @property
+    def name(self) -> str:
+        costs = ":".join(f"{cost:g}" for cost in self.sorted_costs)
+        looked_up = ":".join(f"{cost:g}" for cost in self.random_costs)
+        shape = f"{self.queues} queues, k {self.limit}, {self.function}, rjs {self.selectivity:g}, {self.scores}"
+        return f"{shape}, costs [{costs}, {looked_up}]"
+
+
+def scores(kind: str, random: np.random.Generator) -> np.ndarray:
+    match kind:
+        case "uniform":
+            found = random.random(ENTRIES)
+        case "normal":
+            found = np.clip(random.normal(0.5, 0.15, ENTRIES), 0, 1)
+        case _:  # Zipf: the i-th best scores 1 / i
+            found = 1 / random.permutation(np.arange(1, ENTRIES + 1))
+    return found
+
+
+def queues(cell: Cell, seed: int) -> Queues:
+    """Entry `id` of a queue joins entry `id` of the others, if the id is one of those that join."""
+    random = np.random.default_rng(seed)
+    joins = random.random(ENTRIES) < cell.selectivity
+    shape = cell.queues, ENTRIES
+    score, key = np.empty(shape), np.empty(shape, np.int32)
+    rows = np.full((*shape, cell.queues), -1, np.int32)
+    for part in range(cell.queues):
+        own = scores(cell.scores, random)
+        order = np.argsort(-own)
+        score[part] = own[order]
+        rows[part, :, part] = order
+        key[part] = np.where(joins[order], order, order + ENTRIES * (part + 1))
+    keys = ENTRIES * (cell.queues + 1)
+    none = (np.full((cell.queues, keys), -1, np.int32) for _ in range(3))
+    counts = (np.zeros(cell.queues, np.int64) for _ in range(2))
+    found = Queues(
+        score,
+        rows,
+        key,
+        np.zeros(shape, np.bool_),
+        np.full(shape, -1, np.int32),
+        *none,
+        np.full(cell.queues, ENTRIES),
+        *counts,
+        np.ones(cell.queues, np.bool_),
+    )
+    for part in range(cell.queues):
+        link_from(found, part, 0)
+    return found
+
+
+def rules(cell: Cell, schedule: str) -> Rules:
+    together = cell.function in ("SUM", "AVG")
+    sums = 1 if together else cell.queues
+    looked_up = np.array(cell.random_costs)
+    return Rules(
+        np.zeros(cell.queues, np.int64) if together else np.arange(cell.queues),
+        np.zeros(sums),
+        np.zeros(sums, np.int64),
+        np.array([cell.function == "MAX"]),
+        np.zeros((0, 3), np.int64),
+        np.zeros((0, 1), np.int64),
+        np.zeros(1, np.int32),
+        np.array(cell.sorted_costs) + looked_up.sum() - looked_up,
+        cell.limit,
+        cell.limit,
+        0.0,
+        True,
+        SCHEDULES.index(schedule),
+    )
+
+
+def run(cell: Cell, schedule: str, seed: int) -> tuple[np.ndarray, float, float]:
+    """The best scores, what the accesses cost, and the seconds it took."""
+    data = queues(cell, seed)
+    found = Found(np.empty((1024, cell.queues), np.int32), np.empty(1024), np.empty(cell.limit), np.zeros(2, np.int64))
+    begin = time.thread_time()
+    found, status = merge(data, rules(cell, schedule), new_steering(cell.queues), 1 << 40, found)
+    seconds = time.thread_time() - begin
+    assert status == DONE
+    cost = (data.read * np.array(cell.sorted_costs)).sum() + (data.fetches * np.array(cell.random_costs)).sum()
+    return found.best[: found.counts[1]], float(cost), seconds
+
+
+def measure(cell: Cell) -> dict[str, float]:
+    """The cost of each schedule, relative to round robin; the mean over the generated queues."""
+    costs: dict[str, float] = dict.fromkeys(SCHEDULES, 0.0)
+    seconds: dict[str, float] = dict.fromkeys(SCHEDULES, 0.0)
+    for seed in SEEDS:
+        expected, *_ = run(cell, "round-robin", seed)
+        for schedule in SCHEDULES:
+            best, cost, taken = run(cell, schedule, seed)
+            assert np.array_equal(best, expected), f"{schedule} differs on {cell.name}"
+            costs[schedule] += cost
+            seconds[schedule] += taken
+    ratios = {schedule: cost / costs["round-robin"] for schedule, cost in costs.items()}
+    told = ", ".join(
+        f"{schedule} {ratio:.2f} ({seconds[schedule] / len(SEEDS) * 1e3:.1f} ms)" for schedule, ratio in ratios.items()
+    )
+    print(f"  {cell.name}: {told}", flush=True)
+    return ratios
+
+
+def cells() -> list[Cell]:
+    """The thesis's grid around its defaults, and every combination of costs, scores and rjs."""
+    default = Cell()
+    found = [
+        replace(default, sorted_costs=(float(cost), 1.0), scores=kind, selectivity=rjs)
+        for cost, kind, rjs in product((1, 2, 5, 10), ("uniform", "normal", "zipf"), (1.0, 0.1, 0.01))
+    ]
+    found += [replace(default, limit=k) for k in (10, 20, 100)]
+    found += [replace(default, function=function) for function in ("AVG", "MAX")]
+    found += [replace(default, function="AVG", scores=kind, selectivity=0.1) for kind in ("normal", "zipf")]
+    found += [replace(default, random_costs=costs) for costs in ((10.0, 1.0), (1.0, 10.0))]
+    for costs in ((1, 1, 1), (10, 1, 1), (10, 5, 1)):
+        for rjs in (1.0, 0.1, 0.01):
+            three = Cell(queues=3, selectivity=rjs, sorted_costs=tuple(map(float, costs)), random_costs=(1.0, 1.0, 1.0))
+            found += [three, replace(three, function="AVG")]
+    return found
+
+
+def main() -> None:
+    print("the cost of each schedule, relative to round robin:")
+    found = [(cell, measure(cell)) for cell in cells()]
+    worst = max(found, key=lambda pair: pair[1]["wabs"])
+    steep = [ratios["wabs"] for cell, ratios in found if max(cell.sorted_costs) == 10]
+    print(f"  WABS at most {worst[1]['wabs']:.2f} of round robin ({worst[0].name})")
+    print(f"  in the median cell under 10:1 round robin costs {1 / float(np.median(steep)):.2f} times as much")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""A part of a pattern and events in, its matches in each window out, best first and on demand: sorted access."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from streamsift.physical.plan import JoinPlan, PathPlan
+from streamsift.physical.ranking import MOST_PATHS
+from streamsift.runtime.events import Events
+from streamsift.runtime.kernels import Float64, Int32, Int64
+from streamsift.runtime.path_queue import SIZE, new_search, open_search, read_on
+from streamsift.runtime.path_ranking import EMPTY, Strata, roots_at, strata, ticks_with_events
+from streamsift.runtime.path_search import Rule
+from streamsift.runtime.path_weights import ROUNDING
+from streamsift.runtime.rank_join import RankJoin, window_events
+from streamsift.runtime.scores import match_columns, objective_values, scores
+from streamsift.runtime.ticks import Ticks
+
+OPERATIONS = 16  # that round while sums are scaled and merged, at most, but for those of the sums themselves
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The next matches [m, steps of the part] of a window, as places, best first, and whether there are no others."""
+
+    places: Int32
+    score: Float64
+    complete: bool
+
+
+class Part(Protocol):
+    """What the merge asks of a part."""
+
+    @property
+    def ticks(self) -> Int64:
+        """The windows in which it may have matches, ascending."""
+
+    @property
+    def error(self) -> float:
+        """By how much its scores may differ from those as written."""
+
+    def open(self, tick: int) -> None:
+        """Begins with the best match of a window."""
+
+    def load(self, count: int) -> Loaded | None:
+        """The next matches, about so many; None if that is too much to ask."""
+
+
+def part_of(plan: PathPlan | JoinPlan, events: Events, ticks: Ticks | None) -> Part | None:
+    """None if sums of its weights say nothing."""
+    if isinstance(plan, JoinPlan):
+        return JoinPart(plan, events, ticks)
+    found = strata(plan, events, ticks)
+    if isinstance(found, str):
+        return NoPart() if found == EMPTY else None
+    return PathPart(found)
+
+
+class NoPart:
+    """A part that has no match anywhere."""
+
+    ticks = np.empty(0, np.int64)
+    error = 0.0
+
+    def open(self, tick: int) -> None:
+        pass
+
+    def load(self, count: int) -> Loaded | None:
+        raise AssertionError("it has no window")
+
+
+class PathPart:
+    """Best paths of the graph of all windows; the enumeration in the current window stands where it was left."""
+
+    def __init__(self, found: Strata) -> None:
+        entries, windows = found.entries, found.windows
+        order = np.argsort(windows.root_window, kind="stable")
+        self.graph, self.roots, self.entries = found.graph, roots_at(found.roots, order), entries
+        self.ticks, of_root = np.unique(windows.tick[windows.root_window[order]], return_index=True)
+        self.starts = np.append(of_root, order.size)
+        largest = float(np.abs(entries.weight).max(initial=0.0)) * entries.offsets.shape[0]
+        self.error = (entries.error + ROUNDING * OPERATIONS * largest) * entries.unit
+        self.search = new_search(entries.offsets.shape[0])
+
+    def open(self, tick: int) -> None:
+        window = int(np.searchsorted(self.ticks, tick))
+        self.search = open_search(self.graph, self.roots, self.starts[window], self.starts[window + 1], self.search)
+
+    def load(self, count: int) -> Loaded | None:
+        room = np.empty((count, self.entries.offsets.shape[0]), np.int32), np.empty(count)
+        rule = Rule(count, -1.0, False, MOST_PATHS)
+        self.search, paths, sums, found, gave_up = read_on(self.graph, self.roots, self.search, rule, *room, 0)
+        if gave_up:
+            return None
+        complete = bool(self.search.counts[SIZE] == 0)
+        return Loaded(self.graph.place[paths[:found]], sums[:found] * self.entries.unit, complete)
+
+
+class JoinPart:
+    """The best matches by a rank join of the window's events, asked for anew when more of them are wanted."""
+
+    def __init__(self, plan: JoinPlan, events: Events, ticks: Ticks | None) -> None:
+        self.plan, self.events, self.windows = plan, events, ticks
+        self.ticks = np.zeros(1, np.int64)
+        if ticks is not None:
+            self.ticks = ticks_with_events(ticks)
+        self.error, self.low, self.loaded, self.inside = 0.0, 0, 0, events
+
+    def open(self, tick: int) -> None:
+        self.loaded = 0
+        if self.windows is not None:
+            self.low = int(np.searchsorted(self.windows.last, tick, side="left"))
+            high = int(np.searchsorted(self.windows.first, tick, side="right"))
+            self.inside = window_events(self.events, self.low, high)
+
+    def load(self, count: int) -> Loaded | None:
+        alternative, wanted = self.plan.alternative, self.loaded + count
+        ranking = alternative.query.ranking
+        assert ranking is not None
+        found = RankJoin(self.plan, self.inside, wanted).best()
+        seen = match_columns(alternative, self.inside, self.inside.rows_at(found))
+        score = scores(ranking, objective_values(ranking, seen))
+        order = np.lexsort([*found[::-1], -score])
+        found, score, complete = found[:, order], score[order], found.shape[1] < wanted
+        begin, self.loaded = self.loaded, found.shape[1]
+        return Loaded(found[:, begin:].T + np.int32(self.low), score[begin:], complete)

@@ -1,0 +1,118 @@
+"""A session in, the table function `streamsift` for its SQL out: events as a TABLE argument, matches as rows.
+
+    SELECT * FROM streamsift(TABLE(trades) PARTITION BY (symbol), 'PATTERN SEQ(A a, B b) WITHIN 5 s', 'ts', 'kind')
+
+The text of the query and the columns of the table give the columns of the result, so mistakes in a query are told when
+the statement is analysed. Spark gives a table function its rows one by one: `Query.run` is the faster way to the same.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import Row, SparkSession
+from pyspark.sql.conversion import ArrowTableToRowsConversion, LocalDataToArrowConversion
+from pyspark.sql.functions import udtf
+from pyspark.sql.types import StructType
+from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult
+
+from streamsift.errors import BadInputError, QueryError
+from streamsift.physical import Plan
+from streamsift.runtime import execute, output_schema
+from streamsift.spark.schemas import arrow_schema, result_schema, session_settings
+
+
+@dataclass
+class Analysed(AnalyzeResult):
+    """What is known before any row is read. Spark carries it to the workers."""
+
+    plan: Plan | None = None
+    events: StructType | None = None
+    bad_rows: str = "fail"
+
+
+def register(spark: SparkSession, name: str, plan_of: Callable[..., Plan]) -> None:
+    """Makes the table function known to this session's SQL. `plan_of` is what plans a query's text."""
+    plan_here = partial(plan_of, **session_settings(spark))
+
+    class Streamsift:
+        """Rows of one partition of the table in, matches out."""
+
+        def __init__(self, analysed: Analysed) -> None:
+            self._known = analysed
+            self._rows: list[Row] = []
+
+        @staticmethod
+        def analyze(
+            events: AnalyzeArgument,
+            query: AnalyzeArgument,
+            time: AnalyzeArgument,
+            type: AnalyzeArgument | None = None,
+            order: AnalyzeArgument | None = None,
+            bad_rows: AnalyzeArgument | None = None,
+        ) -> Analysed:
+            return analyse(plan_here, events, query=query, time=time, type=type, order=order, bad_rows=bad_rows)
+
+        def eval(self, events: Row, *_: Any, **__: Any) -> None:
+            if not self._rows:
+                check_clause()
+            self._rows.append(events)
+
+        def terminate(self) -> Iterator[Row]:
+            return matches(self._known, self._rows)
+
+    spark.udtf.register(name, udtf(Streamsift, useArrow=False))  # type: ignore[arg-type] # of the decorator's form
+
+
+def analyse(plan_of: Callable[..., Plan], events: AnalyzeArgument, **arguments: AnalyzeArgument | None) -> Analysed:
+    """The plan for the arguments of a call, and the columns of its result."""
+    if not events.isTable:
+        raise QueryError("the first argument is no table", hint="write streamsift(TABLE(events) PARTITION BY …, …).")
+    assert isinstance(events.dataType, StructType)
+    given = {name: _text(name, argument) for name, argument in arguments.items() if argument is not None}
+    text, bad_rows = given.pop("query"), given.pop("bad_rows", None) or "fail"
+    if text is None or given["time"] is None:
+        raise QueryError("the query and the name of the time column are needed")
+    if bad_rows not in ("fail", "drop"):
+        raise QueryError(f"bad_rows => {bad_rows!r}", hint="it is 'fail' or 'drop'.")
+    columns = {"type": None, "order": None, **given}
+    plan = plan_of(text, arrow_schema(events.dataType), **columns)
+    return Analysed(result_schema(events.dataType, plan.query), plan=plan, events=events.dataType, bad_rows=bad_rows)
+
+
+def _text(name: str, argument: AnalyzeArgument) -> str | None:
+    if not argument.isConstantExpression or not isinstance(argument.value, str | None):
+        raise QueryError(f"`{name}` is no text", hint=f"write {name} => '…': it must be known before rows are read.")
+    return argument.value
+
+
+def check_clause() -> None:
+    """Raises where Spark gives this call some rows of many, without a clause that says which belong together.
+
+    Nothing that Spark gives to a table function tells that, except who calls it.
+    """
+    task = TaskContext.get()
+    if task is None or task.partitionId() == 0:
+        return
+    frame = sys._getframe(2)
+    if not hasattr(frame.f_locals.get("self"), "_partition_child_indexes"):
+        raise BadInputError(
+            "the table is in several partitions, and matches across them would be lost.\n"
+            "Hint: write TABLE(…) PARTITION BY the columns that all events of a match share, or WITH SINGLE PARTITION."
+        )
+
+
+def matches(known: Analysed, rows: list[Row]) -> Iterator[Row]:
+    assert known.plan is not None
+    assert known.events is not None
+    schema = known.plan.query.schema
+    table = LocalDataToArrowConversion.convert(rows, known.events, use_large_var_types=False)
+    batches = execute(known.plan, table.select(schema.names).cast(schema), bad_rows=known.bad_rows)
+    result = pa.Table.from_batches(batches, output_schema(known.plan.query))
+    yield from ArrowTableToRowsConversion.convert(result, known.schema)

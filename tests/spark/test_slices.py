@@ -1,0 +1,150 @@
+"""Slices of time: every match is found by exactly one task, wherever the cuts fall and whatever type the time has."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, assume, given, note, settings
+from hypothesis import strategies as st
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+import streamsift as ss
+from spark_check import BINDING, check_on_spark
+from strategies import queries, streams
+from streamsift.language import Script, print_script
+from streamsift.physical import DetectPlan
+from streamsift.runtime import execute, output_schema
+from streamsift.spark import slices as cutting
+from streamsift.spark.slices import Slices, own_part, slices
+from supported import is_evaluated, may_be_refused
+from test_generated import DETECTION, SCHEMA, Rows, assert_same
+
+LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
+FLAT = ss.query("PATTERN SEQ(A a, B b) WITHIN 5")
+
+
+@pytest.fixture(autouse=True)
+def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cutting, "SLICE_WINDOWS", 1)
+
+
+@pytest.fixture
+def cut_spark(spark: SparkSession) -> Iterator[SparkSession]:
+    """Tasks as the ranges were cut: small ones are not put together."""
+    spark.conf.set("spark.sql.adaptive.coalescePartitions.enabled", "false")
+    yield spark
+    spark.conf.unset("spark.sql.adaptive.coalescePartitions.enabled")
+
+
+def tasks(table: pa.Table, how: Slices, cuts: list[int]) -> Iterator[tuple[pa.Table, Any]]:
+    """What the JVM does, in Python: events and their copies, in ranges of slices."""
+    rows = []
+    for row in table.to_pylist():
+        own = row["t"] // how.length
+        behind, ahead = row["t"] % how.length, how.length - row["t"] % how.length
+        wanted = {own, *([own - 1] if behind <= how.width else [])}
+        wanted |= {own + 1} if how.looks_back and ahead <= how.width else set()
+        rows += [{**row, "own": own, "slice": number} for number in wanted]
+    borders = sorted(cuts)
+    schema = SCHEMA.append(pa.field("own", pa.int64())).append(pa.field("slice", pa.int64()))
+    for number in range(len(borders) + 1):
+        part = [row for row in rows if sum(row["slice"] >= border for border in borders) == number]
+        yield own_part(pa.Table.from_pylist(part, schema), keyed=False)
+
+
+@settings(max_examples=3_000 if LARGE else 400, suppress_health_check=list(HealthCheck))
+@given(
+    script=st.one_of(queries(max_depth=4, **DETECTION), queries(**{**DETECTION, "kleene": True})),
+    rows=streams(max_size=8),
+    cuts=st.lists(st.integers(-1, 10), max_size=4),
+)
+def test_wherever_the_cuts_fall(script: Script, rows: Rows, cuts: list[int]) -> None:
+    assume(is_evaluated(script) and not may_be_refused(script))
+    for place, row in enumerate(rows):
+        row["seq"] = place
+    note(print_script(script))
+    plan = ss.query(print_script(script)).plan(SCHEMA, "t", "kind", "seq")
+    how = slices(plan)
+    assume(isinstance(plan, DetectPlan) and isinstance(how, Slices))
+    table = pa.Table.from_pylist(rows, SCHEMA)
+    found: Rows = []
+    for part, own in tasks(table, how, cuts):  # type: ignore[arg-type]
+        part = part.select(plan.query.schema.names)
+        found += pa.Table.from_batches(execute(plan, part, own=own), output_schema(plan.query)).to_pylist()
+    assert_same(script, rows, BINDING, found)
+
+
+@settings(max_examples=300 if LARGE else 15, suppress_health_check=list(HealthCheck))
+@given(script=queries(**{**DETECTION, "kleene": True}), rows=streams(max_size=7))
+def test_generated_queries(cut_spark: SparkSession, script: Script, rows: Rows) -> None:
+    assume(is_evaluated(script) and not may_be_refused(script))
+    check_on_spark(cut_spark, script, rows, spread="slices")
+
+
+def epoch(microseconds: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
+
+
+TIMES: dict[str, Any] = {
+    "TIMESTAMP": lambda t: epoch(t * 1_000_000),
+    "TIMESTAMP_NTZ": lambda t: epoch(t * 1_000_000).replace(tzinfo=None),
+    "DATE": lambda t: date(1970, 1, 1) + timedelta(days=t),
+    "INT": lambda t: t,
+    "BIGINT": lambda t: t - 2**63 + 60,
+    "DOUBLE": lambda t: t + 1.7e9,
+    "DECIMAL(38,18)": lambda t: Decimal(t) / 8,
+}
+WINDOWS = {"TIMESTAMP": "5 s", "TIMESTAMP_NTZ": "5 s", "DATE": "5 d", "DECIMAL(38,18)": "0.625"}
+
+
+def timed(spark: SparkSession, kind: str) -> DataFrame:
+    rows = [(TIMES[kind](t), "AB"[t % 2], t % 3) for t in range(-60, 60)]
+    return spark.createDataFrame(rows, f"t {kind}, kind STRING, id INT").repartition(3)
+
+
+@pytest.mark.parametrize("kind", TIMES)
+@pytest.mark.parametrize("keys", ["", " WHERE [id]"])
+def test_any_type_of_time(cut_spark: SparkSession, kind: str, keys: str) -> None:
+    query = ss.query(f"PATTERN SEQ(A a, !C, B b){keys} WITHIN {WINDOWS.get(kind, '5')}")
+    df = timed(cut_spark, kind)
+    found = query.run(df, time="t", type="kind", spread="slices")
+    with_task = found.withColumn("task", F.spark_partition_id())
+    assert with_task.select("task").distinct().count() > 1
+    expected = query.run(df, time="t", type="kind", spread="keys")
+    assert sorted(map(str, found.collect())) == sorted(map(str, expected.collect()))
+    assert expected.count() > 0
+
+
+def test_infinite_times_are_ordinary(cut_spark: SparkSession) -> None:
+    rows = [(float("-inf"), "A"), (1.0, "A"), (2.0, "B"), (1e308, "A"), (float("inf"), "B")]
+    df = cut_spark.createDataFrame(rows, "t DOUBLE, kind STRING")
+    assert [(r.a.t, r.b.t) for r in FLAT.run(df, time="t", type="kind").collect()] == [(1.0, 2.0)]
+
+
+def test_bad_rows_are_all_told(cut_spark: SparkSession) -> None:
+    rows = [(t if t % 3 else None, "AB"[t % 2]) for t in range(40)]
+    df = cut_spark.createDataFrame(rows, "t INT, kind STRING").repartition(3)
+    with pytest.raises(Exception, match="14 rows have no usable time"):
+        FLAT.run(df, time="t", type="kind").collect()
+    assert FLAT.run(df, time="t", type="kind", bad_rows="drop").count() > 0
+
+
+def test_explain_says_how_time_is_cut(spark: SparkSession) -> None:
+    df = spark.createDataFrame([], "t TIMESTAMP, kind STRING, id INT")
+    timed = ss.query("PATTERN SEQ(A a, B b) WITHIN 5 s")
+    assert "slices of time, 5,000,000 µs" in timed.explain(df, time="t", type="kind")
+    assert "one window more at both ends" in ss.query("PATTERN SEQ(!C, A a, B b) WITHIN 5 s").explain(
+        df, time="t", type="kind"
+    )
+    for query, reason in (
+        ("SEQ(A a, B b)", "without WITHIN"),
+        ("SEQ(A a, B b) WITHIN 5 EVENTS", "counts all rows"),
+    ):
+        assert reason in ss.query(f"PATTERN {query}").explain(df, time="t", type="kind")
