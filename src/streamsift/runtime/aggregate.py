@@ -41,7 +41,7 @@ def aggregate(
     measures, decoders = measures_of(query, plan.alternatives, events)
     with np.errstate(over="ignore", invalid="ignore"):  # integers may wrap: the doubles beside them tell
         timeline = timeline_of(plan, events, clock, groups, measures)
-    rows = result_rows(query, clock, timeline, decoders, lambda: np.unique(clock.shown[relevant_places(plan, events)]))
+    rows = result_rows(query, clock, timeline, decoders, lambda: relevant_stamps(plan, events, clock))
     if wanted is not None:
         rows = rows.at(np.flatnonzero(wanted(clock, rows.stamp)))
     if rows.stamp.size:
@@ -88,7 +88,7 @@ def _leaves(plan: AggregatePlan, events: Events, clock: Clock, groups: Groups) -
     for alternative in plan.alternatives:
         own = alternative.groups.own_steps() if alternative.groups is not None else ()
         found += candidates(Alternative(alternative.query, (*alternative.steps, *own), ()), events)
-    places = np.unique(np.concatenate(found))
+    places = together(found, events)
     at, stamps = [groups.of_place[places]], [clock.shown[places]]
     if clock.is_ticking or _shows_changes(plan.query):
         at.append(groups.of_place[places])
@@ -185,6 +185,12 @@ def _paint_keys(canvas: Canvas, keys: KeyTotals) -> None:
     canvas.paint(enter, np.where(last, ends_of_groups, following), keys.totals, keys.ends)
 
 
+def relevant_stamps(plan: AggregatePlan, events: Events, clock: Clock) -> Int64:
+    """The stamps of relevant places, ascending, each once."""
+    found = clock.shown[relevant_places(plan, events)]
+    return found[np.append(True, found[1:] != found[:-1])] if found.size else found
+
+
 def relevant_places(plan: AggregatePlan, events: Events) -> Int32:
     """Where rows of EMIT CHANGES may come: at every row of a class of the pattern that passes its local predicates.
 
@@ -197,7 +203,15 @@ def relevant_places(plan: AggregatePlan, events: Events) -> Int32:
             for step in alternative.all_steps()
         )
         found += candidates(Alternative(replace(alternative.query, partition_by=()), steps, ()), events)
-    return np.unique(np.concatenate(found))
+    return together(found, events)
+
+
+def together(parts: list[Int32], events: Events) -> Int32:
+    """The places that are in any part, ascending, each once."""
+    found = np.zeros(events.rank.size, np.bool_)
+    for places in parts:
+        found[places] = True
+    return np.flatnonzero(found).astype(np.int32)
 
 
 def _asks_for_key(predicate: Expr) -> bool:

@@ -36,6 +36,9 @@ class Matches:
     def __init__(self, plan: DetectPlan) -> None:
         self.plan, self.schema = plan, match_schema(plan.query)
         self.retention: Retention = retention_of(plan, of_rows=False)
+        window = plan.query.window
+        assert window is not None
+        self._width = width_of(plan.query, window) if window.kind is WindowKind.TIME else 0
         self._known = {id(one): known_columns(one, CHUNK_MATCHES) for one in plan.alternatives if one.groups is None}
         self._anchored = [anchored(plan, alternative) for alternative in plan.alternatives]
         self.keys = stream_keys(plan)
@@ -76,9 +79,8 @@ class Matches:
         if one.anchor is Anchor.ANY or window.kind is WindowKind.COUNT:
             return None
         assert passing.now is not None
-        width = width_of(self.plan.query, window)
-        low = 0 if passing.passed is None else np.searchsorted(store.ticks, earlier(passing.passed, width))
-        return slice(int(low), int(np.searchsorted(store.ticks, not_before(passing.now, width), side="right")))
+        low = 0 if passing.passed is None else np.searchsorted(store.ticks, earlier(passing.passed, self._width))
+        return slice(int(low), int(np.searchsorted(store.ticks, not_before(passing.now, self._width), side="right")))
 
     def needed(self, store: EventStore, passed: Tick) -> int | Bool:
         return self.retention.needed(store, passed)

@@ -28,4 +28,8 @@ def rows_sharing_keys(store: EventStore, deciding: Iterable[Deciding]) -> Int64 
             events = prepare(query, store.events.take(np.arange(rows.start, rows.stop)))
             places = candidates(Alternative(query, steps, ()), events)
             parts.append(store.index.hashes(rows)[np.concatenate(places)])
-    return store.index.rows_with(np.unique(np.concatenate(parts)), int(MOST_FOUND * store.rows))
+    wanted = np.sort(np.concatenate(parts))
+    wanted = wanted[np.append(True, wanted[1:] != wanted[:-1])] if wanted.size else wanted
+    if store.index.share_with(wanted) > MOST_FOUND:
+        return None
+    return store.index.rows_with(wanted, int(MOST_FOUND * store.rows))

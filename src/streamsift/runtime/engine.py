@@ -27,7 +27,7 @@ from streamsift.runtime.event_store import HOLDS_EVENTS, EventStore
 from streamsift.runtime.events import prepare
 from streamsift.runtime.kernels import Bool
 from streamsift.runtime.keyed_vectors import KeyedVectors
-from streamsift.runtime.passing import Passing, Tick
+from streamsift.runtime.passing import Passing, Tick, is_real
 from streamsift.runtime.running_totals import RunningTotals
 from streamsift.runtime.saved_state import Changes, chunk_bytes, head_bytes, read_chunk, read_head
 
@@ -89,6 +89,7 @@ class ManyEngine:
         self._store = EventStore(
             pa.schema(fields.values()), binding, _relevant(list(plans.values())), keys.pop() if len(keys) == 1 else ()
         )
+        self._is_real = is_real(next(iter(plans.values())).query)
         self._passed: Tick | None = None
         self._vectors = {
             f"{name}/{part}": vectors
@@ -101,6 +102,7 @@ class ManyEngine:
         self.late += self._store.push(events, self._passed)
 
     def advance(self, ticks: Tick) -> dict[str, pa.Table]:
+        ticks = float(ticks) if self._is_real else int(ticks)
         if self._passed is not None and ticks <= self._passed:
             return {name: decider.schema.empty_table() for name, decider in self._deciders.items()}
         return self._pass(ticks)

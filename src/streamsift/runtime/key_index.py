@@ -19,6 +19,7 @@ from streamsift.runtime.tails import Tail
 
 UInt64 = np.ndarray
 LEAST_SLOTS = 1 << 12
+SAMPLE = 1 << 10  # rows that tell which share of all has some keys
 
 
 class KeyIndex:
@@ -52,6 +53,14 @@ class KeyIndex:
 
     def hashes(self, rows: slice) -> UInt64:
         return self._hashes.values[rows]
+
+    def share_with(self, hashes: UInt64) -> float:
+        """About which share of the rows has one of these hashes, which ascend."""
+        rows = self._hashes.values[:: max(1, self.rows // SAMPLE)]
+        if not hashes.size or not rows.size:
+            return 0.0
+        at = np.minimum(np.searchsorted(hashes, rows), hashes.size - 1)
+        return float((hashes[at] == rows).mean())
 
     def rows_with(self, hashes: UInt64, most: int) -> Int64 | None:
         """The rows that have one of these (distinct) hashes, ascending; None if they are more than `most`."""

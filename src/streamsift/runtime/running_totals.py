@@ -17,7 +17,7 @@ from streamsift.logical.bound import Column, Kind
 from streamsift.physical.aggregation import is_at_edge
 from streamsift.physical.plan import AggregatePlan, Alternative, Branch, Step
 from streamsift.runtime.accumulators import Records, continue_prefixes
-from streamsift.runtime.aggregate import relevant_places, timeline_of
+from streamsift.runtime.aggregate import relevant_stamps, timeline_of
 from streamsift.runtime.aggregate_output import Groups, Timeline, groups_of, result_batch, result_rows
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.clock import Clock, clock_of
@@ -75,9 +75,7 @@ class RunningTotals:
         with np.errstate(over="ignore", invalid="ignore"):  # integers may wrap: the doubles beside them tell
             found = timeline_of(self.plan, events, clock, groups, measures, self._count)
             timeline = self._added_up(events, groups, found)
-        rows = result_rows(
-            query, clock, timeline, decoders, lambda: np.unique(clock.shown[relevant_places(self.plan, events)])
-        )
+        rows = result_rows(query, clock, timeline, decoders, lambda: relevant_stamps(self.plan, events, clock))
         if not rows.stamp.size:
             return self.schema.empty_table()
         return pa.Table.from_batches([result_batch(query, self.schema, events, clock, groups, rows, decoders)])
