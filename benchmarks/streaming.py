@@ -45,7 +45,7 @@ def make_events(start: int, count: int) -> pa.Table:
             "kind": names.take(pa.array(random.integers(0, 6, count))),
             "id": random.integers(0, KEYS, count).astype(np.int32),
             "x": random.random(count),
-            "code": random.integers(0, 1_000_000, count),
+            "code": random.integers(0, 1_000, count),
         }
     )
 

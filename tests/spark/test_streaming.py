@@ -18,6 +18,7 @@ import streamsift as ss
 
 COLUMNS = "ts timestamp, t bigint, kind string, id int, x double"
 BINDING = {"time": "t", "type": "kind"}
+PAIRS = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 5"
 START = datetime(2024, 5, 1)
 
 
@@ -192,10 +193,14 @@ def test_a_watermark_that_is_not_on_the_time(directory: Directory) -> None:
 def test_explain(directory: Directory) -> None:
     keyed = ss.query("PATTERN SEQ(A a, B b, !C c) WHERE [id] WITHIN 5").explain(directory.stream(), **BINDING)
     assert "in 3 buckets by id" in keyed
-    assert "released when the watermark has passed the end of its window" in keyed
+    assert "a row comes when time has passed the last event of its match; where an upper edge" in keyed
+    assert "watermark: the greatest `t` of earlier micro-batches, less `lateness`" in keyed
     total = ss.query("PATTERN SEQ(A a, B b) WHERE [id] AGG COUNT WITHIN 5").explain(directory.stream(), **BINDING)
     assert "in one bucket: without GROUP BY the values are over all events" in total
     assert "cost: every event goes through one task" in total
+    both = ss.explain_many({"keyed": PAIRS, "any": "PATTERN SEQ(A a, B b) WITHIN 5"}, directory.stream(), **BINDING)
+    assert "in one bucket: they have no key in common" in both
+    assert "keyed: alone, by id" in both
     best = ss.query("PATTERN SEQ(A a, B b) WHERE [id] PREF MAX[a.x] WITHIN 5 UPDATE 5 RETURN 3")
     assert "in one bucket: the best of all are ranked where all matches are, not by id" in best.explain(
         directory.stream(), **BINDING

@@ -19,7 +19,7 @@ from streamsift.logical.bound import BoundQuery
 from streamsift.runtime.events import BadRows, find_bad_rows, ticks_of
 from streamsift.spark.event_time import EventTime
 
-PACKED = "bucket int, seen timestamp, bad boolean, message binary"
+PACKED = "bucket int, seen timestamp_ltz, bad boolean, message binary"  # a session may mean another type by `timestamp`
 ROWS_PER_MESSAGE = 1 << 20
 EVENT_TIME = pa.timestamp("us", "UTC")
 
