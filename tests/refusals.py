@@ -52,7 +52,11 @@ REFUSALS = (
     Refusal("A group and a negated variable", "PATTERN SEQ(A+ a, !B b, C c) WHERE a.x < b.x"),
     Refusal("An aggregate of a group and a negated variable", "PATTERN SEQ(A+ a, !B b, C c) WHERE AVG(a.x) < b.x"),
     Refusal("Negations beside many `*` variables", f"PATTERN SEQ({STARS}, !B b, C c)"),
-    Refusal("A definition with its own window beside a group", "SEQ S1 = A; B WITHIN 5 PATTERN S1; C+ c"),
+    Refusal("A definition's own window around groups alone", "SEQ S1 = B+ b WITHIN 5 PATTERN A a; S1"),
+    Refusal(
+        "A negation at the edge of a definition with its own window, beside a group",
+        "SEQ S1 = A; !B WITHIN 5 PATTERN S1; C+ c WITHIN 9",
+    ),
     Refusal("Very many alternatives", f"PATTERN {ORS}"),
     Refusal("A very long negated pattern", f"PATTERN SEQ(A a, !SEQ({LONG}), B b)"),
     Refusal("A very long negated group", "PATTERN SEQ(A a, B+ b, !C[63] c, D d) WITHIN 5"),
