@@ -80,6 +80,21 @@ def have_partner(
     return found
 
 
+@njit(cache=True, nogil=True)
+def in_shared_groups(places: Int32, groups: Int32, other_places: Int32, other_groups: Int32, count: int) -> Int32:
+    """The places whose group some other place is in, too. Groups are by place, -1 is none."""
+    has_other = np.zeros(count + 1, np.bool_)  # a group is at its number + 1
+    for i in range(other_places.size):
+        has_other[other_groups[other_places[i]] + 1] = True
+    has_other[0] = False
+    found = np.empty(places.size, np.int32)
+    kept = 0
+    for i in range(places.size):
+        found[kept] = places[i]
+        kept += has_other[groups[places[i]] + 1]
+    return found[:kept]
+
+
 @dataclass(frozen=True, slots=True)
 class Tie:
     """Two steps, and what one asks of the other."""
@@ -126,6 +141,9 @@ class Reducer:
 
     def _kept(self, step: int, other: int, tie: Tie, places: dict[int, Int32]) -> Int32:
         """The places of one step of a tie that have a partner in the other."""
+        if tie.linked.lookup:
+            # To look whether a group is there costs a fraction of sorting by groups, and may leave little to sort.
+            places = {**places, step: self._with_others(step, tie, places[step], places[other])}
         own, own_offsets, order = self._grouped(step, tie, places[step])
         others, other_offsets, _ = self._grouped(other, tie, places[other])
         keep = np.ones(own.size, np.bool_)
@@ -138,6 +156,11 @@ class Reducer:
         kept = np.zeros(places[step].size, np.bool_)
         kept[chosen(order, keep)] = True
         return chosen(places[step], kept)
+
+    def _with_others(self, step: int, tie: Tie, places: Int32, other_places: Int32) -> Int32:
+        of_bound, of_own, groups = self.packing.group(tie.linked.lookup)
+        own, other = (of_bound, of_own) if step == tie.steps[0] else (of_own, of_bound)
+        return in_shared_groups(places, own, other_places, other, groups)
 
     def _compared(self, step: int, tie: Tie) -> list[tuple[Int64, Int64, int]]:
         """(own codes, the other's codes, operator) of each comparison, seen from one step; without one, order alone."""
