@@ -4,12 +4,34 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import aggregation, condensed, drift, flat_sequence, kleene, nested, ranking, shapes, throughput
+from benchmarks import (
+    aggregation,
+    condensed,
+    drift,
+    flat_sequence,
+    kleene,
+    nested,
+    ranking,
+    shapes,
+    stream_engine,
+    throughput,
+)
 from benchmarks.report import save
 
 
 def main(wanted: list[str]) -> None:
-    for benchmark in (throughput, flat_sequence, nested, condensed, shapes, drift, kleene, aggregation, ranking):
+    for benchmark in (
+        throughput,
+        flat_sequence,
+        nested,
+        condensed,
+        shapes,
+        drift,
+        kleene,
+        aggregation,
+        ranking,
+        stream_engine,
+    ):
         name = benchmark.__name__.rsplit(".", 1)[-1]
         if not wanted or name in wanted:
             print(f"\n{name}: {(benchmark.__doc__ or '').splitlines()[0]}", flush=True)
