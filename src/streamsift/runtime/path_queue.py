@@ -41,7 +41,7 @@ def new_search(steps: int) -> Search:
 def read_paths(
     graph: Graph, roots: Roots, buckets: Int64, rule: Rule, search: Search
 ) -> tuple[Search, Int32, Float64, Int64, Bool]:
-    """The next paths of the roots buckets[i]:buckets[i + 1], for each i: (paths [m, L], sums, counts [i], given up [i]).
+    """The next paths of the roots buckets[i]:buckets[i + 1], for each i: paths [m, L], sums, counts [i], given up [i].
 
     Without buckets, those that follow where `search` was left. Without slack (rule.slack < 0) exactly rule.limit of
     them; else those that may tie with the last of them as well. Given up: more than rule.most paths were looked at,
