@@ -14,6 +14,7 @@ import streamsift as ss
 from benchmarks.report import Measurement
 from streamsift.many import ShareName
 from streamsift.physical.plan import AggregatePlan
+from streamsift.physical.sharing import share as plan_sharing
 from streamsift.runtime import counters
 from streamsift.runtime.aggregate_output import groups_of
 from streamsift.runtime.clock import clock_of
@@ -86,7 +87,7 @@ def single_queries() -> list[Measurement]:
         ways = ["two-stack", "sem", *["detect"] * (length <= 4)]
         found.append(compare(f"figure 12: length {length}", pattern(SYMBOLS[:length], 100), table, ways))
     print("figure 13: window, length 3")
-    for window in (100, 200, 500, 1000):
+    for window in (100, 200, 500, 1000, 2000):
         ways = ["two-stack", "sem", *["detect"] * (window <= 500)]
         found.append(compare(f"figure 13: window {window} ms", pattern(SYMBOLS[:3], window), table, ways))
     print("figure 14: where building matches no longer ends, window 2,000 ms")
@@ -171,8 +172,29 @@ def shared_queries() -> list[Measurement]:
     print("a workload of 100 queries with common prefixes of length 3")
     tails = [[one, other] for one, other in product(SYMBOLS[4:], SYMBOLS[4:]) if one != other][:50]
     texts = [pattern([*prefix, *tail], 200) for prefix in (SYMBOLS[:3], SYMBOLS[1:4]) for tail in tails]
+    sums = [text.replace("AGG COUNT", "AGG COUNT, SUM(v0.price), MAX(v1.price)") for text in texts]
+    share("100 queries with sums and extremes", sums, table.slice(0, TRADES))
     found.append(share("100 queries, 2 prefixes of length 3", texts, table))
     return found
+
+
+def planning(count: int = 1000, seed: int = 1) -> None:
+    """How long the sharing plan of a large workload takes: with common beginnings, and with inner parts in common."""
+    random, schema = np.random.default_rng(seed), make_trades(1).schema
+    alike = [
+        pattern([*SYMBOLS[:3], *random.permutation(SYMBOLS[3:])[: random.integers(1, 5)]], 100) for _ in range(count)
+    ]
+    inner = [
+        pattern([*random.choice(SYMBOLS, 8)], 100).replace("AGG", f"WHERE v0.price > {n} AGG") for n in range(count)
+    ]
+    for name, texts in (("common beginnings", alike), ("inner parts in common", inner)):
+        queries = {f"q{number}": ss.query(text) for number, text in enumerate(texts)}
+        plans = {name: query.plan(schema, BINDING["time"], BINDING["type"], None) for name, query in queries.items()}
+        explained = seconds(partial(ss.explain_many, queries, schema, **BINDING), 1, time.thread_time)
+        shared = seconds(partial(plan_sharing, plans), 1, time.thread_time)
+        print(
+            f"  {count:,} queries, {name}: {shared:.2f} s for the sharing plan, {explained:.2f} s with a plan for each"
+        )
 
 
 # --- flatness: the kernels alone -----------------------------------------------------------------------------------
@@ -241,6 +263,8 @@ def main() -> list[Measurement]:
     found = [*flatness(), *against_sem()]
     single_queries()
     chopped_queries()
+    print("planning a workload")
+    planning()
     return [*found, shared_queries()[-1]]
 
 

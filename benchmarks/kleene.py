@@ -11,6 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 import streamsift as ss
+from benchmarks.intermediate import peak_mb, searched
+from benchmarks.report import Measurement
+from streamsift.physical.plan import DetectPlan
+from streamsift.runtime.events import prepare
 
 EVENTS = 1_000_000
 CLASSES = 8
@@ -90,8 +94,20 @@ def seconds(run: Callable[[], pa.Table]) -> float:
     return time.perf_counter() - start
 
 
-def main() -> None:
-    table = make_events()
+def anchors(workload: Workload, table: pa.Table) -> int:
+    """How many matches of single events there are before groups are made: the rows of the node below them."""
+    plan = ss.query(workload.pattern).plan(table.schema, "t", "kind", None)
+    assert isinstance(plan, DetectPlan)
+    search = searched(plan.alternatives[0], prepare(plan.query, table), plan.choices)
+    return sum(chosen.matches for chosen in search.log)
+
+
+def elements(found: pa.Table) -> int:
+    return len(found.column("b").combine_chunks().flatten())
+
+
+def main() -> list[Measurement]:
+    table, measurements = make_events(), []
     connection = duckdb.connect()
     connection.execute("SET threads = 1")
     connection.register("events", table)
@@ -102,9 +118,16 @@ def main() -> None:
         assert all(np.array_equal(*pair) for pair in zip(flat(found), flat(expected), strict=True)), workload.name
         best = min(seconds(lambda w=workload: ours(w, table)) for _ in range(ROUNDS))
         theirs = min(seconds(lambda w=workload: rival(w, connection)) for _ in range(ROUNDS))
+        memory = peak_mb(lambda w=workload: ours(w, table))
         print(f"{workload.name} ({EVENTS:,} events, {found.num_rows:,} matches, equal results)")
-        print(f"  {best * 1000:8.0f} ms   1.0x  streamsift")
+        print(f"  {best * 1000:8.0f} ms   1.0x  streamsift, {memory:.0f} MB at most")
+        print(
+            f"{'':20}built {anchors(workload, table):,} rows of single events, {elements(found):,} elements of groups"
+        )
         print(f"  {theirs * 1000:8.0f} ms  {theirs / best:4.1f}x  DuckDB, one thread")
+        seconds_of = {"streamsift": best, "DuckDB, one thread": theirs}
+        measurements.append(Measurement(workload.name, found.num_rows, seconds_of))
+    return measurements
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ other classes, which no query names; they are left out.
 from __future__ import annotations
 
 import time
-import tracemalloc
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,13 +16,11 @@ import numpy as np
 import pyarrow as pa
 
 import streamsift as ss
+from benchmarks.intermediate import peak_mb, rows_built, searched, told
 from benchmarks.report import Measurement
 from streamsift.physical.choices import Choices, PlanShape
-from streamsift.physical.describe_joins import names_of
 from streamsift.physical.plan import Alternative, DetectPlan
-from streamsift.runtime.adaptive import AdaptiveSearch
-from streamsift.runtime.candidates import candidates
-from streamsift.runtime.detect import CHUNK_MATCHES, group_matches, match_rows
+from streamsift.runtime.detect import group_matches, match_rows
 from streamsift.runtime.events import Events, prepare
 
 POPULATION = {"A": 1661, "B": 1350, "C": 1325, "D": 1268}  # in a million records: t147073, t56437, t189820, t531386
@@ -102,30 +99,6 @@ def seconds(plan: Alternative, events: Events, shape: PlanShape) -> float:
     return time.process_time() - start
 
 
-def built(plan: Alternative, events: Events, shape: PlanShape) -> dict[str, int]:
-    """The rows that each inner node of the joins made on the way, by the names of its variables."""
-    positive = Alternative(plan.query, plan.steps, ())
-    search = AdaptiveSearch(positive, events, candidates(positive, events), Choices(plan=shape), CHUNK_MATCHES)
-    for _ in search.matches():
-        pass
-    names, found = names_of(positive), dict[str, int]()
-    for chosen in search.log:
-        for steps, rows in chosen.rows.items():
-            if 1 < len(steps) < len(plan.steps):
-                node = "".join(names[step] for step in sorted(steps))
-                found[node] = found.get(node, 0) + rows
-    return found
-
-
-def peak_mb(plan: Alternative, events: Events, shape: PlanShape) -> float:
-    """What Python and NumPy held at most, beyond the events."""
-    tracemalloc.start()
-    seconds(plan, events, shape)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak / 1e6
-
-
 def compare(cell: Cell) -> Measurement:
     table = make_events(SKEWED if cell.skewed else POPULATION, cell.records)
     plan = ss.query(cell.text).plan(table.schema, "t", "kind", None)
@@ -143,10 +116,9 @@ def compare(cell: Cell) -> Measurement:
             best[shape] = min(best[shape], seconds(alternative, events, shape))
     report(cell, expected.shape[1], best)
     for shape in SHAPES:
-        nodes = ", ".join(f"{node} {rows:,}" for node, rows in built(alternative, events, shape).items())
-        print(
-            f"      {shape:6} {peak_mb(alternative, events, shape):5.0f} MB at most;  built {nodes or 'matches only'}"
-        )
+        rows = rows_built(searched(alternative, events, Choices(plan=shape)))
+        memory = peak_mb(lambda shape=shape: seconds(alternative, events, shape))
+        print(f"      {shape:6} {memory:5.0f} MB at most;  built {told(rows)}")
     return Measurement(cell.name, expected.shape[1], {f"plan={shape}": taken for shape, taken in best.items()})
 
 

@@ -43,6 +43,9 @@ class Chunks:
     def iterator(self) -> Iterator[Any]:
         return iter(list(self.chunks.items()))
 
+    def getValue(self, key: Any) -> Any:  # noqa: N802 (Spark's name)
+        return self.chunks.get(key)
+
     def updateValue(self, key: Any, value: Any) -> None:  # noqa: N802 (Spark's name)
         assert key not in self.chunks, "a chunk never changes"
         self.chunks[key] = value
@@ -86,6 +89,7 @@ class Stream:
     """A streaming query over buckets of keys."""
 
     def __init__(self, plans: Mapping[str, Plan], *, lateness: Any = None, buckets: int = 3, bad_rows: str = "fail"):
+        ManyEngine(plans)  # what a stream cannot have is told before any event
         self.plans, self.query = plans, seen_by_all(plans)
         self.keys = common_keys(plans)
         self.numbers = bucket_numbers(buckets if self.keys else 1)
@@ -107,12 +111,11 @@ class Stream:
         found: list[Row] = []
         if rows is not None:
             messages = pa.Table.from_batches(list(Packer(self.query, self.time, self.numbers)(self._arriving(rows))))
-            for row in messages.to_pylist():
-                if row["seen"] is not None:
-                    seen = pa.array([row["seen"]], pa.timestamp("us", "UTC")).cast(pa.int64())[0].as_py()
-                    self.seen = max(self.seen, seen // 1000 - self.time.delay_milliseconds)
-            for bucket in sorted(set(messages["bucket"].to_pylist())):
-                own = [Row(**row) for row in messages.to_pylist() if row["bucket"] == bucket]
+            for seen in messages["seen"].cast(pa.int64()).drop_null().to_pylist():
+                self.seen = max(self.seen, seen // 1000 - self.time.delay_milliseconds)
+            rows_of_all = messages.drop_columns("seen").to_pylist()
+            for bucket in sorted({row["bucket"] for row in rows_of_all}):
+                own = [Row(**row) for row in rows_of_all if row["bucket"] == bucket]
                 self._ready(bucket)
                 found += self.processor.handleInputRows((bucket,), iter(own), Moment(self.watermark))
         for bucket, store in self.stores.items():
@@ -172,7 +175,17 @@ def plain_key(value: Any) -> Any:
     return value + 0.0 if isinstance(value, float) else value
 
 
-def lose_workers(chance: random.Random) -> None:
-    """What Python workers keep is lost, or they swap their tasks."""
-    if chance.random() < 0.3:
+class Workers:
+    """Python workers that take turns at random: each has its own memory, and may lose it."""
+
+    def __init__(self, chance: random.Random, count: int = 2) -> None:
+        self.chance, self.memories = chance, [dict[Any, Any]() for _ in range(count)]
+        self.current = 0
         stateful._ENGINES.clear()
+
+    def swap(self) -> None:
+        self.memories[self.current] = dict(stateful._ENGINES)
+        self.current = self.chance.randrange(len(self.memories))
+        stateful._ENGINES.clear()
+        if self.chance.random() < 0.8:
+            stateful._ENGINES.update(self.memories[self.current])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,8 +13,17 @@ import pyarrow as pa
 
 import streamsift as ss
 from casefile import plain
+from streamsift.logical.bound import Binding
 from streamsift.physical.plan import Plan
-from streamsift.runtime.engine import OneEngine, engine_for, load_engine
+from streamsift.physical.sharing import share
+from streamsift.runtime.engine import (
+    ManyEngine,
+    OneEngine,
+    engine_for,
+    engine_for_many,
+    load_engine,
+    load_engine_for_many,
+)
 from streamsift.runtime.events import ticks_of
 
 
@@ -26,7 +37,7 @@ class Saved:
     def __init__(self) -> None:
         self.head, self.chunks = b"", dict[int, bytes]()
 
-    def write(self, engine: OneEngine) -> int:
+    def write(self, engine: OneEngine | ManyEngine) -> int:
         """Writes what changed; returns how many bytes that are."""
         changes = engine.changes()
         self.head = changes.head
@@ -40,26 +51,58 @@ class Saved:
         return load_engine(plan, self.head, list(self.chunks.items())[::-1])
 
 
-def streamed(plan: Plan, table: pa.Table, seed: int) -> list[dict[str, Any]]:
-    """The rows of all advances and the finish. Rows of one time come in the order that they have in the table."""
+@dataclass(frozen=True)
+class Cut:
+    """What happens next: events come, maybe time passes, maybe the state is written and read."""
+
+    events: pa.Table
+    moment: int | float | None
+    saves: bool
+
+
+def cuts(table: pa.Table, binding: Binding, seed: int) -> Iterator[Cut]:
+    """Events out of order, in parts of a few times each. Rows of one time come in the order of the table."""
     chance = random.Random(seed)
-    ticks = ticks_of(table.column(plan.query.binding.time).combine_chunks(), plan.query.binding)
+    ticks = ticks_of(table.column(binding.time).combine_chunks(), binding)
     times = np.unique(ticks).tolist()
     arrival = sorted(times, key=lambda time: times.index(time) + chance.choice([0, 0, 1.5, 3.5]))
-    engine, saved, found = engine_for(plan), Saved(), []
     while arrival:
         count = chance.randint(1, 3)
         pushed, arrival = arrival[:count], arrival[count:]
-        engine.push(table.filter(pa.array(np.isin(ticks, pushed))))
         moments = _moments(ticks, min(arrival, default=None))
-        if moments and chance.random() < 0.6:
-            found += engine.advance(chance.choice(moments)).to_pylist()
-        if chance.random() < 0.4:
+        moment = chance.choice(moments) if moments and chance.random() < 0.6 else None
+        yield Cut(table.filter(pa.array(np.isin(ticks, pushed))), moment, chance.random() < 0.4)
+
+
+def streamed(plan: Plan, table: pa.Table, seed: int) -> list[dict[str, Any]]:
+    """The rows of all advances and the finish."""
+    engine, saved, found = engine_for(plan), Saved(), []
+    for cut in cuts(table, plan.query.binding, seed):
+        engine.push(cut.events)
+        if cut.moment is not None:
+            found += engine.advance(cut.moment).to_pylist()
+        if cut.saves:
             saved.write(engine)
             engine = saved.load(plan)
     found += engine.finish().to_pylist()
     assert engine.late == 0
-    assert engine.rows() == 0
+    return found
+
+
+def streamed_many(plans: dict[str, Plan], table: pa.Table, seed: int) -> dict[str, list[dict[str, Any]]]:
+    """The same for several queries at once."""
+    plan = share(plans)
+    engine, saved, found = engine_for_many(plan), Saved(), {name: [] for name in plans}
+    for cut in cuts(table, next(iter(plans.values())).query.binding, seed):
+        engine.push(cut.events)
+        if cut.moment is not None:
+            for name, rows in engine.advance(cut.moment).items():
+                found[name] += rows.to_pylist()
+        if cut.saves:
+            saved.write(engine)
+            engine = load_engine_for_many(plan, saved.head, saved.chunks.items())
+    for name, rows in engine.finish().items():
+        found[name] += rows.to_pylist()
     return found
 
 

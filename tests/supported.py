@@ -1,6 +1,8 @@
-"""What this version of the engine evaluates: anything else must be refused, and this must not."""
+"""What the engine may refuse: everything else is evaluated."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
 
 import naive
 from strategies import COLUMNS
@@ -9,18 +11,22 @@ from streamsift.language import syntax as s
 from streamsift.logical.scopes import events_of
 
 
-def is_evaluated(script: Script | str) -> bool:
-    """Everything but Kleene with a definition that has a window or keys of its own."""
-    script = parse(script) if isinstance(script, str) else script
-    inner = [definition.statement for definition in script.definitions]
-    has_groups = any(event.quantifier for each in (script.statement, *inner) for event in events_of(each.pattern))
-    apart = any(each.window or each.partition_by for each in inner)
-    return not (has_groups and apart)
+def _has_groups(statements: Iterable[s.Statement]) -> bool:
+    return any(event.quantifier for each in statements for event in events_of(each.pattern))
 
 
 def may_be_refused(script: Script | str) -> bool:
-    """Whether a predicate stands between elements of two Kleene variables, or of one and a negated variable."""
+    """Whether a predicate stands between elements of two Kleene variables, or of one and a negated variable.
+
+    Or a definition with a window of its own has groups without a single event before or after them, or beside groups a
+    negation that its window may bound.
+    """
     script = parse(script) if isinstance(script, str) else script
+    inner = [definition.statement for definition in script.definitions]
+    if _has_groups((script.statement, *inner)):
+        windowed = [each.pattern for each in inner if each.window is not None]
+        if any(_is_open(pattern) for pattern in windowed):
+            return True
     query = naive.Query(script, naive.Stream.of([], list(COLUMNS), "t", "kind", None))
     every = list(naive.leaves(query.pattern, negated=True))
     kleene = {leaf.variable for leaf in every if leaf.quantifier}
@@ -30,6 +36,29 @@ def may_be_refused(script: Script | str) -> bool:
         for piece in query.pieces
         if not kleene.isdisjoint(piece.variables)
     )
+
+
+def _is_open(pattern: s.Pattern) -> bool:
+    """Whether it has a negation, or a group and no single event at its ends."""
+    if any(_negates(pattern)):
+        return True
+    if not any(event.quantifier for event in events_of(pattern)):
+        return False
+    match pattern:
+        case s.Seq(operands=(first, *_, last)):
+            return all(not isinstance(end, s.Event) or end.quantifier is not None for end in (first, last))
+        case s.And(operands=(s.Event() as one, s.Event() as other)):
+            return (one.quantifier is None) == (other.quantifier is None)
+        case _:
+            return True
+
+
+def _negates(pattern: s.Pattern) -> Iterator[bool]:
+    if isinstance(pattern, s.Not):
+        yield True
+    elif not isinstance(pattern, s.Event):
+        for operand in pattern.operands:
+            yield from _negates(operand)
 
 
 def pattern_depth(pattern: s.Pattern) -> int:

@@ -47,6 +47,12 @@ def test_kleene_queries_that_may_be_refused(script: Script, rows: Rows, binding:
     check_answer(script, rows, binding)
 
 
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 300), deadline=None)
+@given(queries(aggregates=False, ranking=False), streams(max_size=7), bindings())
+def test_kleene_queries_with_definitions(script: Script, rows: Rows, binding: dict[str, str]) -> None:
+    check_answer(script, rows, binding)
+
+
 @settings(max_examples=EXAMPLES or (2_000 if LARGE else 200), deadline=None)
 @given(st.sampled_from(FLAT), streams(), bindings())
 def test_one_group_on_longer_streams(text: str, rows: Rows, binding: dict[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -12,13 +13,19 @@ from hypothesis import strategies as st
 import streamsift as ss
 from casefile import Case, load_cases
 from strategies import aggregations, bindings, flat_queries, negating_queries, neighbour_aggregations, queries, streams
-from streamed import counted, plan_of, streamed
-from streamsift.language import Script, print_script
-from supported import is_evaluated
+from streamed import counted, plan_of, streamed, streamed_many
+from streamsift.language import Script, parse, print_script
+from streamsift.language import syntax as s
+from streamsift.physical.plan import Plan
+from streamsift.runtime import deciding
+from streamsift.runtime.engine import engine_for
 from test_generated import EXAMPLES, LARGE, SCHEMA, Rows
+from test_generated_kleene import FLAT as ONE_GROUP
 
 SEEDS = st.integers(0, 2**32)
 DETECTION = {"aggregates": False, "ranking": False}
+deciding.MOST_FOUND = 1.0  # rows are found by key on streams of few rows too
+WINDOWLESS = {"kleene": False, "ranking": False, "definitions": False, "conjunction": False, "windows": False}
 RANKING = {"kleene": False, "aggregates": False, "detection": False}
 
 
@@ -49,6 +56,12 @@ def test_nested_queries(script: Script, rows: Rows, binding: dict[str, str], see
 
 
 @settings(max_examples=EXAMPLES or (3_000 if LARGE else 200))
+@given(st.sampled_from(ONE_GROUP), streams(max_size=10), bindings(), SEEDS)
+def test_one_group(text: str, rows: Rows, binding: dict[str, str], seed: int) -> None:
+    check_stream(parse(text), rows, binding, seed)
+
+
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 200))
 @given(negating_queries(), streams(max_size=10), bindings(), SEEDS)
 def test_negations(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
@@ -67,12 +80,42 @@ def test_neighbour_aggregations(script: Script, rows: Rows, binding: dict[str, s
 
 
 @settings(max_examples=EXAMPLES or (3_000 if LARGE else 300))
-@given(queries(max_depth=3, **RANKING), streams(), bindings(), SEEDS)
-def test_rankings(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
+@given(queries(max_depth=3, **RANKING), streams(), bindings(), SEEDS, st.integers(1, 4))
+def test_rankings(script: Script, rows: Rows, binding: dict[str, str], seed: int, step: int) -> None:
+    """Without UPDATE a stream cannot be ranked: it is given one."""
+    window = script.statement.window or s.Window(s.Duration(5, s.Unit.NONE))
+    update = script.statement.update or s.Duration(step, window.length.unit)
+    statement = replace(script.statement, window=window, update=update)
+    check_stream(replace(script, statement=statement), rows, binding, seed)
+
+
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 200))
+@given(aggregations(**WINDOWLESS), streams(), bindings(), SEEDS)
+def test_totals_without_a_window(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
 
 
-ANSWERED = [case for case in load_cases() if case.error is None and is_evaluated(case.query)]
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 100))
+@given(st.lists(queries(max_depth=2), min_size=2, max_size=3), streams(max_size=7), bindings(), SEEDS)
+def test_several_queries_at_once(scripts: list[Script], rows: Rows, binding: dict[str, str], seed: int) -> None:
+    table = pa.Table.from_pylist(rows, SCHEMA)
+    plans, expected = dict[str, Plan](), dict[str, Rows]()
+    for script in scripts:
+        text = print_script(script)
+        note(text)
+        try:
+            answer = ss.query(text).run_local(table, **binding).to_pylist()
+            plan = plan_of(text, SCHEMA, dict(binding))
+            engine_for(plan)
+        except (ss.UnsupportedQuery, ss.QueryError, ss.BadInputError):
+            continue
+        plans[text], expected[text] = plan, answer
+    if plans:
+        found = streamed_many(plans, table, seed)
+        assert {name: counted(each) for name, each in found.items()} == {n: counted(e) for n, e in expected.items()}
+
+
+ANSWERED = [case for case in load_cases() if case.error is None]
 
 
 @pytest.mark.parametrize("case", ANSWERED, ids=lambda case: case.id)

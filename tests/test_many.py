@@ -20,6 +20,14 @@ EXAMPLES = int(os.environ.get("STREAMSIFT_EXAMPLES", "0"))
 LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
 
 STEPS = ["A", "A", "B", "B", "C", "ANY", "Big"]
+AGGREGATES = [
+    "COUNT, SUM({}.n)",
+    "AVG({}.x)",
+    "MIN({}.x), MAX(v0.s)",
+    "SUM({}.x), SUM(v0.n)",
+    "MAX({}.n)",
+    "COUNT, MIN({}.s) AS a, MAX({}.x) AS b, AVG({}.n) AS c",
+]
 
 
 @st.composite
@@ -27,6 +35,7 @@ def workloads(draw: st.DrawFn) -> dict[str, str]:
     """Two to eight queries that often begin alike, or have an inner part in common: few classes, windows and groups."""
     window = draw(st.sampled_from(["", " WITHIN 4", " WITHIN 3 EXCLUSIVE", " WITHIN 4 EVENTS"]))
     group = draw(st.sampled_from(["", "", " GROUP BY id", " GROUP BY s"]))
+    asked = draw(st.sampled_from([["COUNT"], ["COUNT", "COUNT, SUM({}.n)"], AGGREGATES]))
     common = draw(st.lists(st.sampled_from(STEPS), min_size=1, max_size=3))
     most_before = draw(st.sampled_from([0, 2]))
     queries: dict[str, str] = {}
@@ -37,7 +46,8 @@ def workloads(draw: st.DrawFn) -> dict[str, str]:
         if len(parts) > 1 and draw(st.integers(0, 3)) == 0:
             parts.insert(draw(st.integers(1, len(parts) - 1)), f"!{draw(st.sampled_from(STEPS))} w")
         condition = draw(st.sampled_from(["", "", "", " WHERE v0.x > 0", " WHERE [n]"]))
-        aggregates = draw(st.sampled_from(["COUNT", "COUNT", "COUNT", "COUNT, SUM(v0.n)"]))
+        variable = f"v{draw(st.integers(0, len(steps) - 1))}"
+        aggregates = draw(st.sampled_from(asked)).format(*[variable] * 3)
         emit = draw(st.sampled_from(["", "", "", "", " EMIT CHANGES"]))
         classes = " WITH Big = (n > 1)" if any("Big" in part for part in parts) else ""
         queries[f"q{number}"] = (
@@ -150,6 +160,28 @@ def test_inner_parts_are_shared_by_cost() -> None:
     assert few.count("runs alone") == 3
     many = {f"q{n}": f"PATTERN SEQ(X{n}, A, B, C, D, E, F) AGG COUNT WITHIN 12" for n in range(8)}
     check_golden("explain_many/chopped.txt", ss.explain_many(many, LETTERS, time="t", type="kind"))
+
+
+@pytest.mark.parametrize("window", ["", " WITHIN 7", " WITHIN 200"])
+def test_sums_and_extremes_are_shared(window: str) -> None:
+    """One tree, in which a measure is carried from the step that has it to the ends of the queries that ask for it."""
+    aggregates = ["COUNT, SUM(a.n)", "SUM(a.n), AVG(b.x)", "MIN(b.x), MAX(c.n)", "SUM(c.x), MIN(a.x) AS low"]
+    queries = {
+        f"q{n}": f"PATTERN SEQ(A a, !D d, B b, {end} c) AGG {wanted}{window}"
+        for n, (end, wanted) in enumerate(zip("ABCA", aggregates, strict=True))
+    }
+    table = pa.table(
+        {
+            "t": [n // 2 for n in range(400)],
+            "kind": ["ABCABDB"[n * n % 7] for n in range(400)],
+            "n": pa.array([None if n % 5 == 0 else n % 11 - 5 for n in range(400)], pa.int64()),
+            "x": [n % 13 / 4 for n in range(400)],
+        }
+    )
+    assert "tree 1: 4 queries" in ss.explain_many(queries, table, time="t", type="kind", share="always")
+    shared, alone = (ss.run_many(queries, table, time="t", type="kind", share=how) for how in ("always", "never"))
+    assert all(alone[name].num_rows > 5 for name in queries)
+    assert all(shared[name].equals(alone[name]) for name in queries)
 
 
 def test_choices_hold_for_every_query() -> None:

@@ -12,9 +12,10 @@ from streamsift.api import BadRowsPolicy, Query, as_table, check_batch, check_po
 from streamsift.errors import QueryError
 from streamsift.physical.sharing import Share, SharingPlan, describe_sharing
 from streamsift.physical.sharing import share as plan_sharing
+from streamsift.view.results import signed
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
     from streamsift.spark import Metrics, SharedFrames, SharedStream
 
@@ -40,6 +41,13 @@ def run_many(
     around it, gives that memory back. `share` ("auto", "always", "never") tells whether queries are counted together;
     the other choices are those of `Query.run` and hold for every query that they can be made for.
 
+    >>> import pyarrow as pa
+    >>> events = pa.table({"t": [1, 2, 3], "kind": ["A", "B", "C"]})
+    >>> queries = {"two": "SEQ(A a, B b) AGG COUNT", "three": "SEQ(A a, B b, C c) AGG COUNT"}
+    >>> results = run_many(queries, events, time="t", type="kind")
+    >>> {name: table.to_pylist() for name, table in results.items()}
+    {'two': [{'time': 2, 'count': 1}], 'three': [{'time': 3, 'count': 1}]}
+
     On a streaming DataFrame each result is a streaming DataFrame; every one that is started reads the stream and keeps
     state on its own. To make one pass for all, start `together` of what is returned, and have `each` split it.
     """
@@ -62,7 +70,9 @@ def run_many(
     for name, batch in runtime.execute_many(plan, table, bad_rows=bad_rows):
         found[name].append(batch)
     return {
-        name: pa.Table.from_batches(batches, runtime.output_schema(plan.plans[name].query))
+        name: pa.Table.from_batches(
+            batches, signed(runtime.output_schema(plan.plans[name].query), str(queries[name]), time)
+        )
         for name, batches in found.items()
     }
 
@@ -78,18 +88,18 @@ def explain_many(
     **choices: Unpack[physical.ChoiceNames],
 ) -> str:
     """What the queries share on this data (a DataFrame, a table or an Arrow schema), and why the rest does not."""
-    settings = {}
-    if is_spark(data):
-        from streamsift import spark
-
-        settings, schema = spark.session_settings(data.sparkSession), spark.arrow_schema(data.schema)
-    else:
+    if not is_spark(data):
         schema = data if isinstance(data, pa.Schema) else as_table(data).schema
-    return "\n".join(describe_sharing(_shared(queries, schema, time, type, order, share, choices, **settings)))
+        return "\n".join(describe_sharing(_shared(queries, schema, time, type, order, share, choices)))
+    from streamsift import spark
+
+    settings, schema = spark.session_settings(data.sparkSession), spark.arrow_schema(data.schema)
+    plan = _shared(queries, schema, time, type, order, share, choices, **settings)
+    return "\n".join(spark.many_placement(data, plan) if data.isStreaming else describe_sharing(plan))
 
 
 def metrics(streaming_query: StreamingQuery) -> Metrics:
-    """What the last triggers of a streaming query did: rows, matches, late events, state, latency. It prints as a table."""
+    """What the last triggers of a streaming query did: rows, matches, late events, state, latency. It prints well."""
     from streamsift import spark
 
     return spark.metrics(streaming_query)

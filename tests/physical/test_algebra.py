@@ -29,6 +29,12 @@ DRAWN = {
     "WHERE [id] AND b.x < f.x AND d.x + g.x > 2 AND e.x > a.x WITHIN 10",
     "choices_inside_negation": "PATTERN SEQ(A a, !OR(B b, SEQ(OR(C c, D d), !E e, F f), c.x < f.x), G g) "
     "WHERE [id] AND d.n + f.n > a.n WITHIN 10",
+    "kleene": "PATTERN SEQ(A a, B+ b, !D d, C c) WHERE [id] AND b.x > a.x AND COUNT(b) > 2 WITHIN 10",
+    "kleene_alone": "PATTERN A+ a; B+ b PARTITION BY id WITHIN 10",
+    "kleene_conjunction": "PATTERN A a; (B[3] b AND C+ c) WITHIN 10",
+    "kleene_in_negation": "PATTERN SEQ(A a, !SEQ(B+ b, C c), !D[2] d, E* e) "
+    "WHERE SUM(b.x) > 10 AND d.id = a.id WITHIN 9",
+    "kleene_choices": "PATTERN SEQ(A a, OR(B+ b, C c), !E e, SEQ(D d, F* f)) WHERE [id] WITHIN 10",
     "deep": "PATTERN SEQ(A a, !AND(B b, SEQ(C c, !SEQ(D d, AND(E e, !F f), SEQ(G g, !H h)), I i)), J j) "
     "WHERE f.x > a.x AND h.n = c.n AND [id] WITHIN 10",
 }
@@ -53,6 +59,21 @@ def test_it_says_what_the_plan_says(script: Script) -> None:
     planned = {found[1] for line in physical if (found := re.search(r"not, (.+); decided", line))}
     assert planned <= drawn
     assert len([line for line in algebra if "! " in line]) == sum("NOT, scope" in line for line in sections["Logical"])
+
+
+@settings(max_examples=200)
+@given(queries(aggregates=False, ranking=False, definitions=False))
+def test_it_draws_groups(script: Script) -> None:
+    """Every negation has its place, and every predicate of a group's element that the plan has is drawn."""
+    note(print_script(script))
+    try:
+        sections = explained(ss.query(print_script(script)))
+    except ss.UnsupportedQuery:
+        return
+    algebra, physical = sections["Algebra"], sections["Physical"]
+    assert len([line for line in algebra if "! " in line]) == sum("NOT, scope" in line for line in sections["Logical"])
+    single = (line.replace(" filter ", " local  ") for line in physical if "of whole groups" not in line)
+    assert predicates(line for line in algebra if "of whole groups" not in line) == predicates(single)
 
 
 def choices(lower: str, upper: str) -> set[str]:

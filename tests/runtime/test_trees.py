@@ -16,6 +16,7 @@ from strategies import bindings, flat_queries, queries, streams
 from streamsift.errors import PlanTooLargeError
 from streamsift.language import Script, print_script
 from streamsift.physical import DetectPlan
+from streamsift.physical.choices import Choices, Condense, PlanShape
 from streamsift.physical.shapes import Join, Leaf, units_of
 from streamsift.runtime import adaptive, match_rows, prepare, trees
 from streamsift.runtime.adaptive import AdaptiveSearch
@@ -42,7 +43,7 @@ def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(adaptive, name, value)
     monkeypatch.setattr(adaptive, "MARGIN", 1.0)
     # Condensing costs little, so that some parts of these short streams are condensed and others are not.
-    for name in ("CONDENSE_EVENT_NS", "CONDENSE_ENTRY_NS", "CONDENSE_ALIKE"):
+    for name in ("CONDENSE_PART_NS", "CONDENSE_EVENT_NS", "CONDENSE_LEFT_NS", "CONDENSE_ALIKE"):
         monkeypatch.setattr(adaptive, name, 0.1)
 
 
@@ -161,6 +162,28 @@ def test_the_tree_follows_the_selectivities(monkeypatch: pytest.MonkeyPatch) -> 
     assert units_of(last)[0] in (Leaf(2), Leaf(3))
     for plan in ("left", "right"):
         assert query.run_local(table, time="t", type="kind", plan=plan).num_rows == rows
+
+
+def test_following_the_selectivities_builds_fewer_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adaptive, "SLICE_PLACES", 2_000)
+    table = drifting()
+    plan = ss.query(DRIFTING)._plan(table.schema, "t", "kind", None, {}).plan
+    assert isinstance(plan, DetectPlan)
+    (alternative,) = plan.alternatives
+    events = prepare(plan.query, table)
+    places = candidates(alternative, events)
+
+    def partial_matches(shape: PlanShape) -> tuple[int, int]:
+        search = AdaptiveSearch(alternative, events, places, Choices(plan=shape, condense=Condense.OFF), 1 << 10)
+        matches = sum(rows.shape[1] for rows in search.matches())
+        rows = ((part, count) for chosen in search.log for part, count in chosen.rows.items())
+        return matches, sum(count for part, count in rows if 1 < len(part) < 4)
+
+    found, built = partial_matches(PlanShape.AUTO)
+    for shape in (PlanShape.LEFT, PlanShape.RIGHT, PlanShape.BUSHY, PlanShape.INNER):
+        matches, more = partial_matches(shape)
+        assert matches == found
+        assert more > 2 * built, f"{shape} builds {more}"
 
 
 def test_a_block_that_is_too_large_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

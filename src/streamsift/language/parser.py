@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
+from importlib.resources import files
 from typing import Any
 
 from lark import Lark
@@ -43,7 +43,8 @@ def parse_clauses(text: str) -> dict[str, Any]:
 
 @cache
 def _lark() -> Lark:
-    grammar = (Path(__file__).parent / "grammar.lark").read_text(encoding="utf-8")
+    # By its package, not by a path: Spark's --py-files is a zip.
+    grammar = files("streamsift.language").joinpath("grammar.lark").read_text(encoding="utf-8")
     return Lark(
         grammar,
         parser="lalr",

@@ -12,6 +12,8 @@ def inline_definitions(query: b.BoundQuery) -> b.BoundQuery:
         match node:
             case b.SubPattern():
                 child = inline(node.child)
+                if isinstance(child, b.Leaf) and query.variables[child.variable].quantifier is not None:
+                    child = b.Sequence((child,), child.span)  # behind a name it is no direct operand of an AND
                 return replace(node, child=child) if node.window or node.partition_by else child
             case b.Negated():
                 return replace(node, child=inline(node.child))

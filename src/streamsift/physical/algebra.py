@@ -8,15 +8,17 @@ is read from the plan's steps and negations, so that it tells what will run.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streamsift.language.printer import print_quantifier
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_expression
 from streamsift.logical.expressions import variables_of
 from streamsift.physical.describe import describe_limit, describe_pair, describe_test
+from streamsift.physical.groups import Groups, ordered_steps
 from streamsift.physical.plan import DetectPlan, Edge, Limit, Negation, Step
 
+MADE_ALIKE = "its groups are made as those of the pattern"
 Operator = b.Sequence | b.Conjunction | b.Disjunction
 Chain = tuple[Step, ...]  # all steps that are bound where something is decided, those of the patterns around it first
 Path = tuple[int, ...]  # a node by the numbers of the children that lead to it
@@ -27,7 +29,9 @@ _WINDOW_EDGES = {Edge.WINDOW_START: "window start", Edge.WINDOW_END: "window end
 
 def describe_algebra(pattern: b.Node, plan: DetectPlan) -> Iterator[str]:
     """The tree, one node a line, with lines under it for what is decided there."""
-    return _lines(_Tree(pattern, plan).draw(pattern, (), b.ROOT_SCOPE), "", "")
+    tree = _Tree(pattern, plan)
+    root = tree.draw(pattern, (), b.ROOT_SCOPE)
+    return _lines(replace(root, details=(*root.details, *tree.of_groups(b.ROOT_SCOPE))), "", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,17 @@ def _lines(node: _Drawn, first: str, rest: str) -> Iterator[str]:
         yield from _lines(child, rest + ("└─ " if is_last else "├─ "), rest + ("   " if is_last else "│  "))
 
 
+@dataclass(frozen=True, slots=True)
+class _Negation:
+    """A negated sub-pattern as one form of the plan has it."""
+
+    lower: Limit
+    upper: Limit
+    chain: Chain  # around it
+    decided: str  # once this is so
+    test: str
+
+
 class _Tree:
     """The pattern beside what the plan says of it.
 
@@ -55,21 +70,58 @@ class _Tree:
     """
 
     def __init__(self, pattern: b.Node, plan: DetectPlan) -> None:
-        self.pattern, self.query = pattern, plan.query
-        self.variables = plan.query.variables
+        # With Kleene variables, the query that knows their elements: those are called as the variable is.
+        self.pattern, self.query = pattern, plan.alternatives[0].query
+        self.variables = self.query.variables
+        numbers = {variable.name: variable.index for variable in plan.query.variables}
+        self.owners = {variable.index: numbers.get(variable.name, variable.index) for variable in self.variables}
         self.kept = {_variables(node) for node in _operators(plan.query.pattern)}
         self.paths = dict(_leaf_paths(pattern, ()))
         self.forms: dict[int, list[tuple[Chain, Chain]]] = {}  # by scope: the scope's own steps, and the whole chain
-        self.negations: dict[int, list[tuple[Negation, Chain]]] = {}  # by scope, with the chain around it
+        self.negations: dict[int, list[_Negation]] = {}  # by scope
+        self.groups: dict[int, list[Groups]] = {}  # by scope
         for alternative in plan.alternatives:
-            self._collect(b.ROOT_SCOPE, alternative.steps, alternative.negations, alternative.steps)
+            if alternative.groups is None:
+                self._collect(b.ROOT_SCOPE, alternative.steps, alternative.steps)
+            else:
+                self._collect_groups(b.ROOT_SCOPE, alternative.steps, alternative.groups)
+            self._collect_negations(alternative.negations, alternative.steps)
 
-    def _collect(self, scope: int, steps: Chain, negations: tuple[Negation, ...], chain: Chain) -> None:
+    def _collect(self, scope: int, steps: Chain, chain: Chain) -> None:
         self.forms.setdefault(scope, []).append((steps, chain))
+
+    def _collect_negations(self, negations: tuple[Negation, ...], chain: Chain, decided: str = "") -> None:
         for negation in negations:
             inner = self.variables[negation.steps[0].variable].scope
-            self.negations.setdefault(inner, []).append((negation, chain))
-            self._collect(inner, negation.steps, negation.negations, (*chain, *negation.steps))
+            when = decided or f"{self._name(chain[negation.ready].variable)} is bound"
+            found = _Negation(negation.lower, negation.upper, chain, when, describe_test(negation))
+            self.negations.setdefault(inner, []).append(found)
+            self._collect(inner, negation.steps, (*chain, *negation.steps))
+            self._collect_negations(negation.negations, (*chain, *negation.steps))
+
+    def _collect_groups(self, scope: int, steps: Chain, groups: Groups) -> None:
+        """Single events, `[n]` groups and growing ones, each after what comes before it in one order of AND."""
+        self.groups.setdefault(scope, []).append(groups)
+        for form in ordered_steps(steps, groups):
+            self._collect(scope, form, groups.steps)
+        for decided in groups.decided:
+            self._collect_negations(decided.negations, groups.steps, "all groups are made")
+            for negation in decided.group_negations:
+                inner = self.variables[next(negation.groups.own_steps()).variable].scope
+                found = _Negation(negation.lower, negation.upper, groups.steps, "all groups are made", MADE_ALIKE)
+                self.negations.setdefault(inner, []).append(found)
+                self._collect_groups(inner, (), negation.groups)
+
+    def of_groups(self, scope: int) -> Iterator[str]:
+        """What is asked of groups as a whole."""
+        found = self.groups.get(scope, [])
+        filters = (describe_expression(e, self.variables) for groups in found for e in groups.filters)
+        yield from dict.fromkeys(f"check   {text}, of whole groups" for text in filters)
+        for columns in dict.fromkeys(tuple(c for _, c in key.members) for groups in found for key in groups.keys):
+            yield f"one {columns[0].name} in {', '.join(self._name(column.variable) for column in columns)}"
+
+    def _name(self, variable: int) -> str:
+        return self.variables[variable].name
 
     # --- nodes ---
     def draw(self, node: b.Node, path: Path, scope: int) -> _Drawn:
@@ -79,7 +131,7 @@ class _Tree:
             case b.Negated():
                 child = self.draw(node.child, (*path, 0), node.scope)
                 name = child.head if isinstance(node.child, b.Leaf) else child.head.partition(":")[0]
-                details = (*self._decision(node.scope, path), *child.details)
+                details = (*self._decision(node.scope, path), *child.details, *self.of_groups(node.scope))
                 return _Drawn(f"! {name}: {'; '.join(self._limits(node.scope))}", details, child.children)
             case b.SubPattern():
                 window = f": within {node.window.text}" if node.window else ""
@@ -104,9 +156,13 @@ class _Tree:
         own = set(_positive(node))
         lower, upper = [], []
         for steps, chain in self.forms[scope]:
-            if own.isdisjoint(step.variable for step in steps):
+            if own.isdisjoint(self.owners[step.variable] for step in steps):
                 continue  # another choice was taken
-            pairs = [(chain[earlier].variable, step.variable) for step in steps for earlier in step.after]
+            pairs = [
+                (self.owners[chain[earlier].variable], self.owners[step.variable])
+                for step in steps
+                for earlier in step.after
+            ]
             lower.append(self._beside("after", {e for e, later in pairs if later in own and e not in own}))
             upper.append(self._beside("before", {later for e, later in pairs if e in own and later not in own}))
         window = "in the window" if self.query.window else ""
@@ -120,20 +176,20 @@ class _Tree:
     def _limits(self, scope: int) -> tuple[str, str]:
         """The interval of a negation."""
         found = self.negations[scope]
-        lower = _either(describe_limit(self.query, negation.lower, chain) for negation, chain in found)
-        return lower, _either(describe_limit(self.query, negation.upper, chain) for negation, chain in found)
+        lower = _either(describe_limit(self.query, each.lower, each.chain) for each in found)
+        return lower, _either(describe_limit(self.query, each.upper, each.chain) for each in found)
 
     def _decision(self, scope: int, path: Path) -> Iterator[str]:
         """What bounds a negation, and when and how it is decided."""
         found = self.negations[scope]
-        limits = [(limit, chain) for n, chain in found for limit in (n.lower, n.upper)]
+        limits = [(limit, each.chain) for each in found for limit in (each.lower, each.upper)]
         sources = dict.fromkeys(self._source(limit, chain, path) for limit, chain in limits)
         marks = ["delayed constraint"] if any(source.startswith("adjacent") for source in sources) else []
         is_postponed = any(limit.edge is Edge.WINDOW_END for limit, _ in limits)
         yield f"bound by {', '.join(sources)}" + "".join(f"; {mark}" for mark in marks + ["postponed"] * is_postponed)
-        names = _either(self.variables[chain[negation.ready].variable].name for negation, chain in found)
         passed = " and time has passed start + w" if is_postponed else ""
-        yield f"decided once {names} is bound{passed}; {_either(describe_test(n) for n, _ in found)}"
+        decided = _either(each.decided for each in found).replace(" is bound or ", " or ")
+        yield f"decided once {decided}{passed}; {_either(each.test for each in found)}"
 
     def _source(self, limit: Limit, chain: Chain, path: Path) -> str:
         """Section 3.3: events of a query around it are known first; those of a sub-query beside it are not."""
@@ -141,7 +197,7 @@ class _Tree:
             return "beginning of the stream"
         if not limit.steps:
             return _WINDOW_EDGES[limit.edge]
-        beside = self.paths[chain[limit.steps[0]].variable]
+        beside = self.paths[self.owners[chain[limit.steps[0]].variable]]
         shared = next(i for i, (ours, theirs) in enumerate(zip(path, beside, strict=False)) if ours != theirs)
         component = _at(self.pattern, beside[: shared + 1])
         if isinstance(component, b.Leaf):
@@ -156,8 +212,9 @@ class _Tree:
         forms: dict[frozenset[int], dict[str, frozenset[int]]] = {}
         for steps, chain in self.forms[scope]:
             for step in steps:
-                if step.variable == variable:
-                    forms[frozenset(s.variable for s in chain)] = dict(self._evaluated(step))
+                if self.owners[step.variable] == variable:
+                    taken = frozenset(self.owners[s.variable] for s in (*chain, *steps))
+                    forms[taken] = {**forms.get(taken, {}), **dict(self._evaluated(step))}
         for line in dict.fromkeys(line for lines in forms.values() for line in lines):
             mentioned = next(lines[line] for lines in forms.values() if line in lines)
             yield line + self._condition([taken for taken, lines in forms.items() if line in lines], forms, mentioned)

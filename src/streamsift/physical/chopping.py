@@ -27,7 +27,7 @@ PIECE_NS = 150.0  # each step of a piece, to bring it into order and find its co
 SNAPSHOT_NS = 120.0  # each connect, beside the starts that it looks at
 ENDING_NS = 250.0  # each query, for an event that ends matches
 
-Key = tuple[object, frozenset[object]]  # what a step accepts, and what is negated after it
+Key = int  # the number of what a step accepts and what is negated after it
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,8 @@ def chop(members: Mapping[str, AggregatePlan], asked: bool) -> ChoppedQueries | 
 
     `asked`: whatever it costs.
     """
-    keys = {name: tuple(_keys(plan)) for name, plan in members.items()}
+    numbers: dict[object, Key] = {}
+    keys = {name: tuple(_keys(plan, numbers)) for name, plan in members.items()}
     cuts = _cuts(keys)
     pieces = {name: _pieces(keys[name], cuts[name]) for name in keys}
     uses = Counter(piece for own in pieces.values() for piece in set(own))
@@ -72,10 +73,12 @@ def chop(members: Mapping[str, AggregatePlan], asked: bool) -> ChoppedQueries | 
 # --- where to cut ----------------------------------------------------------------------------------------------------
 
 
-def _keys(plan: AggregatePlan) -> Iterator[Key]:
+def _keys(plan: AggregatePlan, numbers: dict[object, Key]) -> Iterator[Key]:
+    """Steps as numbers: they are compared often, and signatures are trees."""
     query, branch = plan.query, plan.branches[0]
-    for number, step in enumerate(branch.alternative.steps):
-        yield signature(query, step), frozenset(signature(query, n) for n in negated_after(branch, number))
+    for place, step in enumerate(branch.alternative.steps):
+        key = signature(query, step), frozenset(signature(query, n) for n in negated_after(branch, place))
+        yield numbers.setdefault(key, len(numbers))
 
 
 def _cuts(keys: Mapping[str, tuple[Key, ...]]) -> dict[str, list[tuple[int, int]]]:

@@ -1,7 +1,7 @@
 """Statistics of a pattern's steps in, expected rows and the cheapest tree of joins out.
 
 Rows are expected numbers of sub-matches, of events that come independently of each other. Costs are nanoseconds in
-the kernels: those of the search of plain sequences were fitted to measurements, the others are estimates.
+the kernels.
 """
 
 from __future__ import annotations
@@ -14,11 +14,15 @@ from math import exp, inf, lgamma
 from streamsift.physical.choices import Cache, PlanShape
 from streamsift.physical.shapes import Join, Leaf, Tree, forced, is_left_deep, steps_of, units_of
 
-OPEN_NS, SCAN_NS, BUILD_NS = 40.0, 6.0, 8.0  # the search in any order: per partial match, entry looked at, row built
-LEFT_OPEN_NS, LEFT_SCAN_NS, LEFT_BUILD_NS = 13.0, 2.7, 4.0  # the search of plain sequences: ranges are known before
-BLOCK_NS, BLOCK_OPEN_NS = 60.0, 2e6  # to keep one row of a block; to keep a block at all
+# Fitted by `python -m benchmarks.calibrate`, one core of a busy machine: off by 12 %, 23 % and 25 % on average.
+OPEN_NS, SCAN_NS, BUILD_NS = 20.0, 7.5, 0.5  # the search in any order: per partial match, entry looked at, row built
+LEFT_OPEN_NS, LEFT_SCAN_NS, LEFT_BUILD_NS = 7.8, 2.8, 1.1  # the search of plain sequences: ranges are known before
+BLOCK_NS, BLOCK_OPEN_NS = 20.0, 0.4e6  # to keep one row of a block; to keep a block at all
 MOST_BLOCK_ROWS = 20_000_000
 MOST_STEPS = 12  # up to here every tree of a SEQ and every order of an AND is considered
+
+
+Option = tuple[float, Tree, tuple[int, ...]]  # what a tree costs, and the steps that it joins
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +142,9 @@ def cheapest(statistics: Statistics, cache: Cache = Cache.AUTO) -> Tree:
         return _cheapest_order(model, count)
     if count > MOST_STEPS:
         return min((forced(shape, range(count)) for shape in (PlanShape.LEFT, PlanShape.RIGHT)), key=model.cost)
-    best: dict[tuple[int, int], tuple[float, Tree]] = {}
+    best: dict[tuple[int, int], Option] = {}
     for i in range(count):
-        best[i, i] = SCAN_NS * statistics.counts[i], Leaf(i)
+        best[i, i] = SCAN_NS * statistics.counts[i], Leaf(i), (i,)
     for length in range(2, count + 1):
         for first in range(count - length + 1):
             last = first + length - 1
@@ -154,16 +158,13 @@ def cheapest(statistics: Statistics, cache: Cache = Cache.AUTO) -> Tree:
     return left if not is_asked_for and model.cost(left) <= found[0] else found[1]
 
 
-def _joined(model: CostModel, left: tuple[float, Tree], right: tuple[float, Tree]) -> tuple[float, Tree]:
-    """Two parts as one: a leaf extends the other part, a join on the right is a block first."""
-    both_leaves = isinstance(left[1], Leaf) and isinstance(right[1], Leaf)
-    tree = Join(left[1], right[1], both_leaves and right[0] < left[0])
-    unit = units_of(tree)[-1]
-    bound = left[1] if unit is right[1] else right[1]
-    total = model.join_cost(steps_of(bound), steps_of(unit))
-    if isinstance(unit, Leaf):
-        return total + (left[0] if unit is right[1] else right[0]), tree
-    return total + left[0] + right[0], tree
+def _joined(model: CostModel, left: Option, right: Option) -> Option:
+    """Two parts as one: a leaf extends the other part, a join on the right is a block first (`units_of`)."""
+    from_right = isinstance(left[1], Leaf) and isinstance(right[1], Leaf) and right[0] < left[0]
+    is_left_last = from_right or (isinstance(left[1], Leaf) and isinstance(right[1], Join))
+    bound, unit = (right, left) if is_left_last else (left, right)
+    total = bound[0] + model.join_cost(bound[2], unit[2]) + (0.0 if isinstance(unit[1], Leaf) else unit[0])
+    return total, Join(left[1], right[1], from_right), (*left[2], *right[2])
 
 
 def _cheapest_order(model: CostModel, count: int) -> Tree:

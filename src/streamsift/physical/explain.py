@@ -46,14 +46,13 @@ def _optimised(optimised: b.BoundQuery, rules: tuple[str, ...]) -> list[str]:
 
 
 def _algebra(bound: b.BoundQuery, plan: Plan) -> list[str]:
-    """Of the matches, where any are built. It knows single events and no windows of definitions."""
+    """Of the matches, where any are built. It knows no windows of definitions."""
     if isinstance(plan, AggregatePlan):
         is_found = any(branch.strategy is Strategy.DETECT for branch in plan.branches)
         return _algebra(bound, plan.detection) if is_found else []
     if isinstance(plan, RankPlan):
         return _algebra(bound, plan.detection)
-    has_groups = any(alternative.groups is not None for alternative in plan.alternatives)
-    return [] if has_groups or _has_definitions(bound.pattern) else list(describe_algebra(bound.pattern, plan))
+    return [] if _has_definitions(bound.pattern) else list(describe_algebra(bound.pattern, plan))
 
 
 def _has_definitions(node: b.Node) -> bool:

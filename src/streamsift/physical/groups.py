@@ -7,7 +7,7 @@ all valid elements from its first to its last, so those two stand for it where o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from streamsift.logical.bound import Column, Expr
@@ -153,3 +153,21 @@ class GroupNegation:
     lower: Limit
     upper: Limit
     groups: Groups
+
+
+def ordered_steps(steps: tuple[Step, ...], groups: Groups) -> Iterator[tuple[Step, ...]]:
+    """Single events and groups as steps, each after what comes before it: once for each order that AND leaves."""
+    chosen = tuple(replace(group.step, after=group.after) for group in groups.chosen)
+    for order in groups.orders:
+        behind: dict[int, list[int]] = {}  # by single step the groups that it comes after
+        grown = []
+        for number, group in enumerate(groups.growing):
+            last_of = [groups.growing[other].first + 1 for other in order.preceding[number]]
+            grown.append(replace(group.step, after=(*order.after[number], *last_of)))
+            for step in order.before[number]:
+                behind.setdefault(step, []).append(group.first + 1)
+        for choice in groups.chosen:
+            for step in choice.before:
+                behind.setdefault(step, []).append(choice.first)
+        single = tuple(replace(step, after=(*step.after, *behind.get(n, ()))) for n, step in enumerate(steps))
+        yield (*single, *chosen, *grown)

@@ -18,6 +18,7 @@ from streamsift.physical.definitions import upper_edge
 from streamsift.physical.equalities import Equalities
 from streamsift.physical.explain_groups import group_reasons
 from streamsift.physical.kleene import MOST_NEGATED_EVENTS, group_alternatives
+from streamsift.physical.kleene_definitions import without_definitions
 from streamsift.physical.kleene_forms import leaves
 from streamsift.physical.kleene_query import kleene_query
 from streamsift.physical.plan import Alternative, DetectPlan, Edge, Limit, Plan
@@ -56,8 +57,6 @@ def _refuse_what_is_not_evaluated(query: b.BoundQuery) -> None:
             "this version finds patterns of single events with SEQ, AND, OR and `!`.",
         )
 
-    groups = next((v.quantifier for v in query.variables if v.quantifier is not None), None)
-
     def visit(node: b.Node) -> None:
         match node:
             case b.Sequence() | b.Conjunction() | b.Disjunction():
@@ -68,8 +67,6 @@ def _refuse_what_is_not_evaluated(query: b.BoundQuery) -> None:
                     raise refuse(f"a negated sub-pattern of more than {MOST_NEGATED_EVENTS} events", node.span)
                 visit(node.child)
             case b.SubPattern():
-                if groups is not None:
-                    raise refuse(f"the definition `{node.name}` beside a Kleene class", node.span)
                 visit(node.child)
 
     visit(query.pattern)
@@ -118,6 +115,7 @@ def or_free_forms(node: b.Node) -> list[tuple[b.Node, ...]]:
 
 def _alternatives(query: b.BoundQuery, node: b.Node) -> Iterator[Alternative]:
     if any(variable.quantifier is not None for variable in query.variables):
+        query, node = without_definitions(query, node)
         yield from group_alternatives(kleene_query(query), node)
     else:
         yield _alternative(query, node)

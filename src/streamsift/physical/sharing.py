@@ -51,7 +51,7 @@ def share(plans: Mapping[str, Plan], how: Share = Share.AUTO) -> SharingPlan:
         found, rest = _trees(members, how)
         trees += found
         inner = {name: members[name] for name in rest}
-        chopped = chop(inner, how is Share.ALWAYS) if _has_window(members) else None
+        chopped = chop(inner, how is Share.ALWAYS) if _may_be_chopped(members) else None
         if chopped is not None:
             chops.append(chopped)
         alone |= {name: why for name, why in rest.items() if chopped is None or name not in chopped.routes}
@@ -70,14 +70,21 @@ def _trees(members: Mapping[str, AggregatePlan], how: Share) -> tuple[list[Share
         if len(beginning) > 1 and (how is Share.ALWAYS or shared_cost(tree) < separate_cost(beginning)):
             trees.append(tree)
             continue
-        reason = "no other query begins like it" if len(beginning) == 1 else "sharing would cost more than it saves"
+        reason = (
+            "no other query of its kind begins like it"
+            if len(beginning) == 1
+            else "sharing would cost more than it saves"
+        )
+        if not _may_be_chopped(beginning):
+            reason += "; inner parts are shared only for COUNT within a window"
         rest |= dict.fromkeys(beginning, reason)
     return trees, rest
 
 
-def _has_window(members: Mapping[str, AggregatePlan]) -> bool:
-    """Without a window a counter for each prefix costs less than one for each start of a piece, which never leaves."""
-    return all(plan.query.window is not None for plan in members.values())
+def _may_be_chopped(members: Mapping[str, AggregatePlan]) -> bool:
+    """Pieces have counters, not sums. Without a window a counter for each prefix costs less than one for each start of
+    a piece, which never leaves."""
+    return all(plan.query.window is not None and _counts_only(plan) for plan in members.values())
 
 
 def _obstacle(plan: Plan) -> str | None:
@@ -87,8 +94,6 @@ def _obstacle(plan: Plan) -> str | None:
     query, branch = plan.query, plan.branches[0]
     if len(plan.branches) > 1 or branch.strategy not in (Strategy.PREFIX, Strategy.TWO_STACK):
         return f"it is counted by {', '.join(dict.fromkeys(b.strategy.value for b in plan.branches))}"
-    if any(aggregate.function != "COUNT" for aggregate in query.aggregates):
-        return "it has other aggregates than COUNT"
     if query.update is not None or query.emit is Emit.CHANGES or set(branch.keys) != set(query.group_by):
         return "its values change between the ends of matches"
     if query.window is not None and query.window.kind is b.WindowKind.COUNT:
@@ -99,10 +104,15 @@ def _obstacle(plan: Plan) -> str | None:
 
 
 def _family(plan: AggregatePlan) -> object:
-    """What queries must have in common to be counted together: strategy, window, groups and binding."""
+    """What queries must have in common to be counted together: strategy, window, groups, binding; whether COUNT is all
+    they ask for, which is counted faster."""
     query, branch = plan.query, plan.branches[0]
     window = query.window and (query.window.length, query.window.exclusive)
-    return branch.strategy, window, query.group_by, query.partition_by, query.binding
+    return branch.strategy, window, query.group_by, query.partition_by, query.binding, _counts_only(plan)
+
+
+def _counts_only(plan: AggregatePlan) -> bool:
+    return all(aggregate.function == "COUNT" for aggregate in plan.query.aggregates)
 
 
 # --- what it looks like --------------------------------------------------------------------------------------------

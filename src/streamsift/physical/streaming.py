@@ -9,12 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from streamsift.errors import QueryError, UnsupportedQuery
 from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
 from streamsift.physical.definitions import own_windows
 from streamsift.physical.groups import Groups
-from streamsift.physical.plan import AggregatePlan, Alternative, DetectPlan, Edge, Limit, Negation, Plan, RankPlan
+from streamsift.physical.plan import (
+    AggregatePlan,
+    Alternative,
+    DetectPlan,
+    Edge,
+    Limit,
+    Negation,
+    Plan,
+    RankPlan,
+    Strategy,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +108,27 @@ def counts_rows(query: b.BoundQuery) -> bool:
 
 def ticks_count_rows(query: b.BoundQuery) -> bool:
     return query.update is not None and query.update.kind is b.WindowKind.COUNT
+
+
+def _counts_prefixes(plan: AggregatePlan) -> bool:
+    """Whether all that is ever looked at again are the counters of prefixes: nothing leaves."""
+    return plan.query.window is None and all(branch.strategy is Strategy.PREFIX for branch in plan.branches)
+
+
+def keeps_no_events(plan: AggregatePlan) -> bool:
+    """Whether counters and totals are all that a stream must hold. Extremes of texts and wide decimals are ranked."""
+    query = plan.query
+    extremes = [a.column for a in query.aggregates if a.function in ("MIN", "MAX") and a.column is not None]
+    return _counts_prefixes(plan) and all(
+        column == b.TIME or _has_codes(query.schema.field(column).type) for column in extremes
+    )
+
+
+def _has_codes(kind: pa.DataType) -> bool:
+    """Whether a number of 64 bits stands for each value: whole numbers, doubles, times."""
+    whole = pa.types.is_integer(kind) and not pa.types.is_uint64(kind)
+    time = pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_duration(kind)
+    return bool(whole or time or kind == pa.float64() or kind == pa.float32())
 
 
 def is_awaited(plan: Plan) -> bool:

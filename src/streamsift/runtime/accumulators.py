@@ -230,3 +230,31 @@ def turn(
                 front.integers[starts] = suffix.integers[0]
                 front.reals[starts] = suffix.reals[0]
                 front.least[starts] = suffix.least[0]
+
+
+@njit(cache=True, nogil=True)
+def continue_prefixes(
+    operations: Operations, levels: int, loads: Loads, is_closed: Bool, paths: Paths, out: Records
+) -> int:
+    """Dynamic prefix counting that goes on from the paths of each key, one row for each.
+
+    `is_closed` [keys]: a negated event has come that forbids every later start.
+    """
+    written = 0
+    for key in range(operations.offsets.size - 1):
+        ended = False
+        start = operations.first_start[key]
+        for i in range(operations.offsets[key], operations.offsets[key + 1]):
+            level = operations.level[i]
+            if level < 0:
+                clear(paths, key, -level)
+            elif level > 1 or (operations.since[start] != NEVER and not is_closed[key]):
+                ended |= level == levels and paths.reals[key, 0, level - 1] > 0
+                extend(paths, key, level, operations.place[i], loads)
+            start += level == 1
+            if ended and operations.seal[i] != NO_SEAL:
+                open_record(out, written, key, operations.seal[i], True)
+                add_row(paths, key, levels, out, written)
+                written += 1
+                ended = False
+    return written

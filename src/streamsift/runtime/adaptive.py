@@ -25,9 +25,12 @@ SLICE_PLACES = 1 << 17
 SLICE_WINDOWS = 2  # a slice is at least this many windows long: what it reaches beyond its end is built again
 MARGIN = 0.8  # another tree must cost less than this share of the current one
 CONDENSED_PLACES, CONDENSED_WINDOWS = 1 << 13, 8  # slices that are condensed are shorter: lists reach over all of one
-CONDENSE_EVENT_NS, CONDENSE_ENTRY_NS = 100.0, 12.0  # to group an event; to look at an entry for the list of a group
-CONDENSE_ALIKE = 2.0  # a group is at least so many events of a window, by the values of one comparison
-CONDENSED_BUILD_NS = 16.0  # to write a match that was found by following lists
+# Fitted by `python -m benchmarks.calibrate`, one core of a busy two-core machine: 36 runs, off by 6 % on average.
+CONDENSE_PART_NS = 0.93e6  # to make the levels of a part at all
+CONDENSE_EVENT_NS, CONDENSE_LEFT_NS = 67.0, 270.0  # to look for an event's partners; to group one that has some
+PACK_NS = 65.0  # to pack an event for a search that is not condensed
+CONDENSED_BUILD_NS = 25.0  # to write a match that was found by following lists
+CONDENSE_ALIKE = 0.5  # so many other events of a window have an event's value, for one of the comparisons
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ class Chosen:
     share: float  # of the slice
     rows: dict[frozenset[int], int]  # by the steps of a node; empty for the search of plain sequences
     matches: int
-    entries: int  # of the lists that condensing made
+    left: int  # events that condensing did not leave out beforehand
 
     @property
     def surplus(self) -> float:
@@ -93,8 +96,8 @@ class AdaptiveSearch:
                 for found in self._found(tree, start, stop, condensed):
                     matches += found.shape[1]
                     yield found
-                entries = sum(level.places.size for level in self.search.condensed) if condensed else 0
-                self.log.append(Chosen(tree, condensed, statistics, share, self._rows_built(), matches, entries))
+                left = self.search.condenser.left if condensed else 0
+                self.log.append(Chosen(tree, condensed, statistics, share, self._rows_built(), matches, left))
 
     def _found(self, tree: Tree, low: int, high: int, condensed: bool) -> Iterator[Int32]:
         if self.left is not None and is_left_deep(tree) and not condensed:
@@ -142,31 +145,40 @@ class AdaptiveSearch:
         """What is not alike has no groups, and what is found at once needs none."""
         if self.choices.condense is Condense.ON:
             return True
-        events_ns = CONDENSE_EVENT_NS * sum(statistics.counts)
-        return statistics.alike >= CONDENSE_ALIKE and events_ns < MARGIN * CostModel(statistics).cost(tree)
+        condensed_ns = CONDENSE_PART_NS + CONDENSE_EVENT_NS * sum(statistics.counts)
+        search_ns = CostModel(statistics).cost(tree) + PACK_NS * sum(statistics.counts)
+        return statistics.alike >= CONDENSE_ALIKE and condensed_ns < self._margin * search_ns
 
     def _condense(self, tree: Tree, statistics: Statistics, share: float) -> bool:
         """Whether a part of a slice is condensed: the search that it saves must cost more than making the groups.
 
-        The first part is condensed where that may pay: it tells how long lists are and how many matches there are,
-        as values that events share are rarely independent. Condensing that began goes on until it no longer pays; to
-        begin again, it must pay by a margin.
+        The first part is condensed where that may pay: it tells how many events and matches are left, as values that
+        events share are rarely independent.
         """
         if not self._can_condense(tree) or not self._may_pay(tree, statistics):
             return False
         if self.choices.condense is Condense.ON:
             return True
         model = CostModel(statistics)
-        events, search_ns = share * sum(statistics.counts), share * model.cost(tree)
+        events = share * sum(statistics.counts)
+        search_ns = PACK_NS * events + share * model.cost(tree)
         last = next((chosen for chosen in reversed(self.log) if chosen.condensed), None)
         if last is None:
             return True
         expected = share * model.rows(steps_of(tree))
         matches = expected * self.log[-1].surplus
         search_ns -= model.build_ns(tree) * (expected - matches)
-        per_event_ns = CONDENSE_EVENT_NS + CONDENSE_ENTRY_NS * last.entries / (last.share * sum(last.statistics.counts))
+        per_event_ns = CONDENSE_EVENT_NS + CONDENSE_LEFT_NS * last.left / (last.share * sum(last.statistics.counts))
         per_match_ns = CONDENSED_BUILD_NS + OPEN_NS * last.partial_per_match
-        return per_event_ns * events + per_match_ns * matches < search_ns * (1.0 if self.log[-1].condensed else MARGIN)
+        total_ns = CONDENSE_PART_NS + per_event_ns * events + per_match_ns * matches
+        return total_ns < self._margin * search_ns
+
+    @property
+    def _margin(self) -> float:
+        """To change costs packing once more: to begin or to end after the first part, it must pay by a margin."""
+        if not self.log:
+            return 1.0
+        return 1.0 / MARGIN if self.log[-1].condensed else MARGIN
 
     def _slices(self) -> Iterator[tuple[int, int]]:
         """A sequence is cut where there is a window; other patterns and windows are one slice."""

@@ -18,7 +18,7 @@ from streamsift.runtime.aggregate_output import Groups, Timeline, aggregate_sche
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.canvas import Canvas, Leaves
 from streamsift.runtime.clock import Clock, clock_of
-from streamsift.runtime.counting import count_branch, loads_of
+from streamsift.runtime.counting import KeyTotals, count_branch, loads_of
 from streamsift.runtime.detect import group_matches, match_rows
 from streamsift.runtime.events import Events
 from streamsift.runtime.group_measures import totals_of_groups
@@ -40,19 +40,27 @@ def aggregate(
     groups = groups_of(query, events, clock)
     measures, decoders = measures_of(query, plan.alternatives, events)
     with np.errstate(over="ignore", invalid="ignore"):  # integers may wrap: the doubles beside them tell
-        timeline = _timeline(plan, events, clock, groups, measures)
-    rows = result_rows(query, clock, timeline, decoders, lambda: np.unique(clock.shown[relevant_places(plan, events)]))
+        timeline = timeline_of(plan, events, clock, groups, measures)
+    rows = result_rows(query, clock, timeline, decoders, lambda: relevant_stamps(plan, events, clock))
     if wanted is not None:
         rows = rows.at(np.flatnonzero(wanted(clock, rows.stamp)))
     if rows.stamp.size:
         yield result_batch(query, aggregate_schema(query), events, clock, groups, rows, decoders)
 
 
-def _timeline(plan: AggregatePlan, events: Events, clock: Clock, groups: Groups, measures: Measures) -> Timeline:
+def timeline_of(
+    plan: AggregatePlan,
+    events: Events,
+    clock: Clock,
+    groups: Groups,
+    measures: Measures,
+    count: CountKeys = count_branch,
+) -> Timeline:
+    """The totals of each group over time; `count` gives those of each key of a branch that is counted by keys."""
     only = plan.branches[0]
     if len(plan.branches) == 1 and only.strategy in _BY_KEY and set(only.keys) == set(plan.query.group_by):
         with_leaving = clock.is_ticking or _shows_changes(plan.query)
-        return count_branch(only, events, clock, groups, measures, with_leaving).by_group()
+        return count(only, events, clock, groups, measures, with_leaving).by_group()
     canvas = Canvas(_leaves(plan, events, clock, groups), measures.of_matches(plan.alternatives[0], _NO_PLACES))
     for branch in plan.branches:
         match branch.strategy:
@@ -63,13 +71,14 @@ def _timeline(plan: AggregatePlan, events: Events, clock: Clock, groups: Groups,
             case Strategy.PAIRS:
                 _paint_pairs(canvas, branch, events, clock, groups, measures)
             case _:
-                _paint_keys(canvas, branch, events, clock, groups, measures)
+                _paint_keys(canvas, count(branch, events, clock, groups, measures, True))
     return Timeline(
         canvas.leaves.group, canvas.leaves.stamp, canvas.ends[: canvas.leaves.group.size], canvas.finished()
     )
 
 
 _BY_KEY = (Strategy.PREFIX, Strategy.SEM, Strategy.TWO_STACK)  # they give the totals of each key
+CountKeys = Callable[[Branch, Events, Clock, Groups, Measures, bool], KeyTotals]
 _NO_PLACES = np.empty((64, 0), np.int32)
 
 
@@ -79,7 +88,7 @@ def _leaves(plan: AggregatePlan, events: Events, clock: Clock, groups: Groups) -
     for alternative in plan.alternatives:
         own = alternative.groups.own_steps() if alternative.groups is not None else ()
         found += candidates(Alternative(alternative.query, (*alternative.steps, *own), ()), events)
-    places = np.unique(np.concatenate(found))
+    places = together(found, events)
     at, stamps = [groups.of_place[places]], [clock.shown[places]]
     if clock.is_ticking or _shows_changes(plan.query):
         at.append(groups.of_place[places])
@@ -167,16 +176,19 @@ def _places_of_rows(events: Events) -> Int32 | None:
     return found
 
 
-def _paint_keys(
-    canvas: Canvas, branch: Branch, events: Events, clock: Clock, groups: Groups, measures: Measures
-) -> None:
+def _paint_keys(canvas: Canvas, keys: KeyTotals) -> None:
     """The totals of each key count from their stamp to the key's next."""
-    keys = count_branch(branch, events, clock, groups, measures, with_leaving=True)
     enter = canvas.leaves.index(keys.group, keys.stamp)
     following = np.append(enter[1:], 0)
     last = np.append(keys.key[1:] != keys.key[:-1], True)
     ends_of_groups = np.searchsorted(canvas.leaves.group, keys.group, side="right")
     canvas.paint(enter, np.where(last, ends_of_groups, following), keys.totals, keys.ends)
+
+
+def relevant_stamps(plan: AggregatePlan, events: Events, clock: Clock) -> Int64:
+    """The stamps of relevant places, ascending, each once."""
+    found = clock.shown[relevant_places(plan, events)]
+    return found[np.append(True, found[1:] != found[:-1])] if found.size else found
 
 
 def relevant_places(plan: AggregatePlan, events: Events) -> Int32:
@@ -191,7 +203,15 @@ def relevant_places(plan: AggregatePlan, events: Events) -> Int32:
             for step in alternative.all_steps()
         )
         found += candidates(Alternative(replace(alternative.query, partition_by=()), steps, ()), events)
-    return np.unique(np.concatenate(found))
+    return together(found, events)
+
+
+def together(parts: list[Int32], events: Events) -> Int32:
+    """The places that are in any part, ascending, each once."""
+    found = np.zeros(events.rank.size, np.bool_)
+    for places in parts:
+        found[places] = True
+    return np.flatnonzero(found).astype(np.int32)
 
 
 def _asks_for_key(predicate: Expr) -> bool:

@@ -90,7 +90,7 @@ def result_rows(
     elif query.emit is Emit.CHANGES:
         rows = _at_changes(timeline, decoders, relevant_stamps())
     else:
-        rows = timeline.at(np.flatnonzero(timeline.ends))
+        rows = timeline if timeline.ends.all() else timeline.at(np.flatnonzero(timeline.ends))
     if query.group_by or clock.unit_of is not None:
         rows = rows.at(np.argsort(rows.stamp, kind="stable"))  # within a stamp the groups ascend already
     return rows

@@ -14,7 +14,7 @@ import numpy as np
 
 from streamsift.physical.chopping import ChoppedQueries
 from streamsift.physical.plan import Alternative
-from streamsift.runtime.aggregate_output import Groups
+from streamsift.runtime.aggregate_output import Groups, Timeline
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.clock import Clock
 from streamsift.runtime.connect_kernels import Connects, Ends, Pieces, connect_pieces, empty_state, starts_in_window
@@ -33,7 +33,7 @@ class Routes(NamedTuple):
     ends: list[tuple[int, ...]]  # the distinct routes
 
 
-def count_chopped(chopped: ChoppedQueries, events: Events, clock: Clock, groups: Groups) -> dict[str, Found] | None:
+def count_chopped(chopped: ChoppedQueries, events: Events, clock: Clock, groups: Groups) -> dict[str, Timeline] | None:
     """The counts of every query; None if the data make it cost more than counting each alone, or pass 64 bits."""
     steps_of_letters, lists = letters_of(chopped.query, chopped.nodes)
     found = candidates(Alternative(chopped.query, steps_of_letters, ()), events)
@@ -62,7 +62,7 @@ def count_chopped(chopped: ChoppedQueries, events: Events, clock: Clock, groups:
     connect_pieces(pieces, connects, ends, steps, empty_state(pieces, connects, ends, steps), out, filled)
     own = {route: slice(ends.room[end], filled[end]) for end, route in enumerate(routes.ends)}
     return {
-        name: Found(used[out.group[own[route]]], out.stamp[own[route]], out.total[own[route]])
+        name: Found(used[out.group[own[route]]], out.stamp[own[route]], out.total[own[route]]).timeline()
         for name, route in chopped.routes.items()
     }
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -86,12 +85,12 @@ def successor_lists(
     return offsets, found[:count]
 
 
-@dataclass(slots=True)
 class Condenser:
     """Condenses the levels of one alternative, slice by slice."""
 
-    packing: Packing
-    reach: Reach
+    def __init__(self, packing: Packing, reach: Reach) -> None:
+        self.packing, self.reducer = packing, Reducer(packing, reach)
+        self.left = 0  # events of the last slice that were not left out beforehand
 
     def levels(self, steps: Sequence[int], low: int, high: int, reached: int) -> list[Condensed]:
         """The condensed levels of steps bound one by one, for matches that start at places [low, high).
@@ -99,7 +98,7 @@ class Condenser:
         No event of such a match lies at `reached` or later.
         """
         alive = self._candidates(steps, low, high, reached)
-        Reducer(self.packing, self.reach).reduce(alive)
+        self.reducer.reduce(alive)
         found: list[Condensed] = []
         for number, step in enumerate(steps):
             linked = self.packing.relations.link(steps[:number], (step,))
@@ -108,6 +107,7 @@ class Condenser:
                 found.append(Condensed(alive[step], NO_OFFSETS, NO_LINKS, -1, linked.comparisons, 1.0))
             else:
                 found.append(self._level(linked, step, partner, alive, low, reached))
+        self.left = sum(places.size for places in alive.values())
         return found
 
     def _candidates(self, steps: Sequence[int], low: int, high: int, reached: int) -> dict[int, Int32]:
@@ -158,7 +158,7 @@ class Condenser:
         least, most = np.zeros(groups, np.int32), np.zeros(groups, np.int32)
         least[terms[::-1]] = places[::-1]
         most[terms] = places
-        first, last, beyond = Reducer(self.packing, self.reach).edges(partner, step)
+        first, last, beyond = self.reducer.edges(partner, step)
         return np.stack([first[least], last[most] + np.int32(beyond)])
 
     def _terms(

@@ -73,7 +73,7 @@ def empty_state(pieces: Pieces, connects: Connects, ends: Ends, steps: Steps) ->
         np.zeros(int(connects.offset[-1]), np.int64),
         np.zeros(rows, np.int64),
         np.zeros(rows, np.int64),
-        np.empty(most_entries(pieces.letters, steps), np.int64),
+        np.empty((most_entries(pieces.letters, steps), 2), np.int64),
         np.zeros(count, np.int64),
         np.zeros(ends.piece.size, np.int64),
         np.full(ends.piece.size, -1, np.int64),
@@ -193,7 +193,7 @@ def connect_pieces(
             stamp, leaving = steps.stamp[begin], steps.leaving[begin]
             doing = entries_of(pieces.letters, steps, begin, end, entries)
             for k in range(doing):
-                node = entries[k]
+                node = entries[k, 0]
                 if node < 0:
                     continue
                 piece = pieces.piece_of[node]
@@ -213,7 +213,7 @@ def connect_pieces(
                             asked[which] = begin
                             sofar[which] = matches_of(pieces, connects, state, piece, ends.connect[which], stamp)
             for k in range(doing):
-                node = entries[k]
+                node = entries[k, 0]
                 piece = pieces.piece_of[abs(node)]
                 low, high = state.begin[piece] - state.origin[piece], state.after[piece] - state.origin[piece]
                 if node < 0:
@@ -225,7 +225,7 @@ def connect_pieces(
                     for column in range(low, high):
                         state.counts[node, column] += state.counts[node - 1, column]
             for k in range(doing):
-                node = entries[k]
+                node = entries[k, 0]
                 if node < 0 or node != pieces.first[pieces.piece_of[node] + 1] - 1:
                     continue
                 piece = pieces.piece_of[node]

@@ -147,7 +147,7 @@ def mark_starts(operations: Operations, levels: int, with_leaving: bool, out: Co
 class Paths(NamedTuple):
     """Paths between levels, or from starts to levels: how many, and that as a double."""
 
-    count: Int64  # [rows, levels + 1]
+    many: Int64  # [rows, levels + 1]
     size: Float64
 
 
@@ -155,17 +155,17 @@ class Paths(NamedTuple):
 def stand_still(paths: Paths, rows: int) -> None:
     """From each level only the empty path, to itself."""
     for row in range(rows):
-        for column in range(paths.count.shape[1]):
-            paths.count[row, column] = row == column
+        for column in range(paths.many.shape[1]):
+            paths.many[row, column] = row == column
             paths.size[row, column] = row == column
 
 
 @njit(cache=True, nogil=True, inline="always")
 def add_row(paths: Paths, row: int, more: int) -> None:
     """Row += row `more`. In two loops, each is a run of vector additions."""
-    for p in range(paths.count.shape[1]):
-        paths.count[row, p] += paths.count[more, p]
-    for p in range(paths.count.shape[1]):
+    for p in range(paths.many.shape[1]):
+        paths.many[row, p] += paths.many[more, p]
+    for p in range(paths.many.shape[1]):
         paths.size[row, p] += paths.size[more, p]
 
 
@@ -174,7 +174,7 @@ def through(front: Paths, row: int, back: Paths, level: int) -> int:
     """Paths to a level: those that the front's row brought to each level and the back led on; at level 0 they begin."""
     total = 0
     for p in range(level + 1):
-        total += front.count[row, p] * back.count[level, p]
+        total += front.many[row, p] * back.many[level, p]
     return total
 
 
@@ -204,17 +204,17 @@ def turn(operations: Operations, begin: int, end: int, starts: int, suffix: Path
     Backwards, row i of the suffix being the paths from level i through the operations so far: row p - 1 += row p. Whole
     rows are added, and the front's next row is written at every operation: branches on random levels would cost more.
     """
-    width = suffix.count.shape[1]
+    width = suffix.many.shape[1]
     stand_still(suffix, width)
     for i in range(end - 1, begin - 1, -1):
         level = operations.level[i]
         if level < 0:
-            suffix.count[-level, :] = 0
+            suffix.many[-level, :] = 0
             suffix.size[-level, :] = 0.0
             continue
         add_row(suffix, level - 1, level)
         for p in range(width):
-            front.count[starts, p] = suffix.count[0, p]
+            front.many[starts, p] = suffix.many[0, p]
         for p in range(width):
             front.size[starts, p] = suffix.size[0, p]
         starts -= level == 1
@@ -245,7 +245,7 @@ def multiply_windows(operations: Operations, levels: int, with_leaving: bool, ou
             while True:
                 while first < after and operations.leaving[first] <= stamp:
                     if first == middle:
-                        if after - first >= front.count.shape[0]:
+                        if after - first >= front.many.shape[0]:
                             front = no_paths(2 * (after - first), levels)
                         done = min(i + sealing, end)
                         turn(operations, turned, done, after - first, suffix, front)
@@ -262,7 +262,7 @@ def multiply_windows(operations: Operations, levels: int, with_leaving: bool, ou
                     break
                 level = operations.level[i]
                 if level < 0:
-                    back.count[-level, :] = 0
+                    back.many[-level, :] = 0
                     back.size[-level, :] = 0.0
                 else:
                     if level == levels and not ended:

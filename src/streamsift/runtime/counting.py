@@ -119,9 +119,7 @@ def _counted(strategy: Strategy, layout: Layout, with_leaving: bool, room: int) 
             written = counters.mark_starts(layout.operations, layout.levels, with_leaving, out)
         case _:
             written = counters.multiply_windows(layout.operations, layout.levels, with_leaving, out)
-    return Counts(
-        out.key[:written], out.stamp[:written], out.ends[:written], out.total[:written], out.size[:written]
-    )
+    return Counts(out.key[:written], out.stamp[:written], out.ends[:written], out.total[:written], out.size[:written])
 
 
 @njit(cache=True, nogil=True)

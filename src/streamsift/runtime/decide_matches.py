@@ -1,24 +1,33 @@
-"""Events that came and time that passes in, the rows of detection that it decides out."""
+"""Events that came and time that passes in, the rows of detection that it decides out.
+
+Only matches that are newly decided are built: they are found from the events that decide them, among the rows that
+share a key with such an event (`physical/anchors.py`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
+from streamsift.logical.bound import WindowKind
+from streamsift.physical.anchors import DECIDES, OTHER, Anchor, Anchored, anchored, stream_keys
 from streamsift.physical.definitions import own_windows
 from streamsift.physical.plan import Alternative, DetectPlan
-from streamsift.physical.streaming import Awaited, awaited
+from streamsift.physical.streaming import awaited
+from streamsift.runtime.deciding import Deciding, rows_sharing_keys
 from streamsift.runtime.detect import CHUNK_MATCHES, group_matches, match_rows
 from streamsift.runtime.event_store import EventStore
 from streamsift.runtime.events import Events, prepare
 from streamsift.runtime.group_output import group_batches
-from streamsift.runtime.kernels import Bool, Int32, Ticks
+from streamsift.runtime.kernels import Bool, Int32, Int64, Ticks
+from streamsift.runtime.keyed_vectors import KeyedVectors
 from streamsift.runtime.output import known_columns, match_schema, result_batches
 from streamsift.runtime.own_windows import with_own_windows
-from streamsift.runtime.passing import Passing, Tick, closing
-from streamsift.runtime.retention import Retention, retention_of
+from streamsift.runtime.passing import Passing, Tick, closing, earlier, not_before
+from streamsift.runtime.retention import Retention, retention_of, width_of
 
 
 class Matches:
@@ -27,22 +36,57 @@ class Matches:
     def __init__(self, plan: DetectPlan) -> None:
         self.plan, self.schema = plan, match_schema(plan.query)
         self.retention: Retention = retention_of(plan, of_rows=False)
-        self._awaited = [awaited(alternative) for alternative in plan.alternatives]
+        window = plan.query.window
+        assert window is not None
+        self._width = width_of(plan.query, window) if window.kind is WindowKind.TIME else 0
+        self._known = {id(one): known_columns(one, CHUNK_MATCHES) for one in plan.alternatives if one.groups is None}
+        self._anchored = [anchored(plan, alternative) for alternative in plan.alternatives]
+        self.keys = stream_keys(plan)
 
     def decided(self, store: EventStore, arrived: int, passing: Passing) -> pa.Table:
         """The rows that time decides by passing; rows from `arrived` on came in this stretch of it."""
         if not store.rows:
             return self.schema.empty_table()
-        events = with_own_windows(self.plan.query, prepare(self.plan.query, store.events.whole()))
+        rows = self._rows(store, arrived, passing)
+        if rows is not None and not rows.size:
+            return self.schema.empty_table()
+        table = store.events.whole() if rows is None else store.events.take(rows)
+        events = with_own_windows(self.plan.query, prepare(self.plan.query, table))
         found = [
             pa.Table.from_batches([batch])
-            for alternative, wait in zip(self.plan.alternatives, self._awaited, strict=True)
-            for batch in self._batches(alternative, wait, events, passing)
+            for one in self._anchored
+            for batch in self._batches(one, with_marks(one, events, passing), passing)
         ]
         return pa.concat_tables([self.schema.empty_table(), *found])
 
+    def _rows(self, store: EventStore, arrived: int, passing: Passing) -> Int64 | None:
+        """The rows that share a key with one that may decide a match now, ascending; None for all."""
+        if store.index is None or store.index.columns != self.keys or passing.now is None:
+            return None
+        found: list[Deciding] = []
+        for one in self._anchored:
+            if (part := self._deciding(one, store, arrived, passing)) is None:
+                return None
+            found.append((part, one.alternative.query, one.deciding))
+        return rows_sharing_keys(store, found)
+
+    def _deciding(self, one: Anchored, store: EventStore, arrived: int, passing: Passing) -> slice | None:
+        """Rows that may be what decides a match now, and some others; None if any may."""
+        window = self.plan.query.window
+        assert window is not None
+        if one.anchor is Anchor.END:
+            return slice(arrived - store.first, store.rows)
+        if one.anchor is Anchor.ANY or window.kind is WindowKind.COUNT:
+            return None
+        assert passing.now is not None
+        low = 0 if passing.passed is None else np.searchsorted(store.ticks, earlier(passing.passed, self._width))
+        return slice(int(low), int(np.searchsorted(store.ticks, not_before(passing.now, self._width), side="right")))
+
     def needed(self, store: EventStore, passed: Tick) -> int | Bool:
         return self.retention.needed(store, passed)
+
+    def state(self) -> dict[str, KeyedVectors]:
+        return {}
 
     def wake(self, store: EventStore, passed: Tick | None) -> Tick | None:
         """A row that is held is the first of a match that waits, or expires: the window of the first closes first."""
@@ -55,19 +99,43 @@ class Matches:
         opens = [waiting[0].item() + self.retention.delay[0]] if waiting.size else []
         return min([found, *(moment for moment in opens if moment > passed)])
 
-    def _batches(
-        self, alternative: Alternative, wait: Awaited, events: Events, passing: Passing
-    ) -> Iterator[pa.RecordBatch]:
+    def _batches(self, one: Anchored, events: Events, passing: Passing) -> Iterator[pa.RecordBatch]:
+        alternative = one.alternative
         if alternative.groups is not None:
-            for matches in group_matches(alternative, events, self.plan.choices):
-                decided = passing.covers(when(alternative, wait, events, matches.events()))
-                yield from group_batches(alternative, self.schema, events, matches.only(decided))
+            for variant in one.variants:
+                for matches in group_matches(variant, events, one.choices):
+                    decided = passing.covers(when(alternative, events, matches.events()))
+                    yield from group_batches(alternative, self.schema, events, matches.only(decided))
             return
-        known = known_columns(alternative, CHUNK_MATCHES)
-        for rows in match_rows(alternative, events, self.plan.choices):
-            decided = passing.covers(when(alternative, wait, events, _places(events, rows)))
-            if decided.any():
-                yield from result_batches(alternative, self.schema, events, known, rows[:, decided])
+        known = self._known[id(alternative)]
+        for variant in one.variants:
+            for rows in match_rows(variant, events, one.choices):
+                if one.anchor is Anchor.ANY:
+                    rows = rows[:, passing.covers(when(alternative, events, _places(events, rows)))]
+                if rows.shape[1]:
+                    yield from result_batches(alternative, self.schema, events, known, rows)
+
+
+def with_marks(one: Anchored, events: Events, passing: Passing) -> Events:
+    """The events with the columns that tell which of them may decide a match of the alternative now."""
+    if not one.is_marked:
+        return events
+    moments, query = events.ticks, one.alternative.query
+    if one.anchor is Anchor.START:
+        assert query.window is not None
+        moments = closing(query.window, query.partition_by, events)
+    decides = passing.covers(moments)
+    other = np.zeros(decides.size, np.bool_)
+    if one.anchor is Anchor.END and passing.passed is not None:
+        other = moments <= passing.passed
+    elif one.anchor is Anchor.START and passing.now is not None:
+        other = moments > passing.now
+    columns = events.columns
+    for name, of_place in ((DECIDES, decides), (OTHER, other)):
+        of_row = np.zeros(columns.table.num_rows, np.bool_)
+        of_row[events.rows] = of_place
+        columns = columns.with_array(name, pa.array(of_row))
+    return replace(events, columns=columns)
 
 
 def _places(events: Events, rows: Int32) -> Int32:
@@ -78,9 +146,9 @@ def _places(events: Events, rows: Int32) -> Int32:
     return place_of[rows]
 
 
-def when(alternative: Alternative, wait: Awaited, events: Events, places: Int32) -> Ticks:
+def when(alternative: Alternative, events: Events, places: Int32) -> Ticks:
     """The moment whose passing decides each of the matches [steps, m]."""
-    query = alternative.query
+    query, wait = alternative.query, awaited(alternative)
     found = events.ticks[places.max(axis=0)]
     if wait.window:
         assert query.window is not None

@@ -8,18 +8,22 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.language.syntax import Emit
+from streamsift.physical.anchors import group_keys, last_steps
 from streamsift.physical.plan import AggregatePlan, RankPlan
 from streamsift.physical.streaming import is_awaited, ticks_count_rows
 from streamsift.runtime.aggregate import aggregate, relevant_places
 from streamsift.runtime.clock import Clock
+from streamsift.runtime.deciding import rows_sharing_keys
 from streamsift.runtime.event_store import EventStore
 from streamsift.runtime.events import Events, prepare
 from streamsift.runtime.events import ticks_of as ticks_of_times
 from streamsift.runtime.kernels import Bool, Int64
+from streamsift.runtime.keyed_vectors import KeyedVectors
 from streamsift.runtime.own_windows import with_own_windows
 from streamsift.runtime.passing import Passing, Tick, closing, earlier, in_order, last_tick, time_of_tick
 from streamsift.runtime.ranking import rank
 from streamsift.runtime.retention import Retention, retention_of
+from streamsift.runtime.row_counts import RowCounts
 from streamsift.runtime.schemas import output_schema
 from streamsift.runtime.ticks import Ticks as RankTicks
 
@@ -36,21 +40,40 @@ class Rows:
         self.retention: Retention = retention_of(plan, of_rows=True)
         self._ticks_by_time = plan.query.update is not None and not ticks_count_rows(plan.query)
         self._waits = is_awaited(plan)
+        self.keys = group_keys(plan)
+        self._row_counts: RowCounts | None = None
+        if plan.query.update is not None and not self._ticks_by_time:
+            step = int(plan.query.update.length)
+            self._row_counts = RowCounts(plan.query.schema, plan.query.partition_by, step)
         self._changes = plan.query.emit is Emit.CHANGES
         self._last_relevant: Tick | None = None
 
     def decided(self, store: EventStore, arrived: int, passing: Passing) -> pa.Table:
         """The rows that time decides by passing; rows from `arrived` on came in this stretch of it."""
         query = self.plan.query
+        if self._row_counts is not None and arrived < store.first + store.rows:
+            self._row_counts.add(store.events.take(np.arange(arrived - store.first, store.rows)))
         if not store.rows or self._no_tick_passes(passing):
             return self.schema.empty_table()
-        events = with_own_windows(query, prepare(query, store.events.whole()))
+        rows = self._rows(store, arrived)
+        events = with_own_windows(
+            query, prepare(query, store.events.whole() if rows is None else store.events.take(rows))
+        )
         if isinstance(self.plan, RankPlan):
             batches = list(rank(self.plan, events, wanted=lambda ticks: self._wanted_ticks(events, ticks, passing)))
         else:
             batches = list(aggregate(self.plan, events, lambda clock, of: self._wanted(events, clock, of, passing)))
             self._remember(events, passing)
         return pa.Table.from_batches(batches, self.schema)
+
+    def _rows(self, store: EventStore, arrived: int) -> Int64 | None:
+        """The rows of the groups in which a match may end now; None for all."""
+        if store.index is None or store.index.columns != self.keys:
+            return None
+        new = slice(arrived - store.first, store.rows)
+        return rows_sharing_keys(
+            store, ((new, alternative.query, last_steps(alternative)) for alternative in self.plan.alternatives)
+        )
 
     # --- which rows ---
     def _numbers(self, passing: Passing) -> tuple[int | None, int | None]:
@@ -110,11 +133,16 @@ class Rows:
                 self._last_relevant = events.ticks[decided[-1]].item()
 
     def needed(self, store: EventStore, passed: Tick) -> int | Bool:
+        if self._row_counts is not None:
+            return self._row_counts.needed(store, self.retention.rows)
         if not self._changes:
             return self.retention.needed(store, passed)
         if self._last_relevant is None:
             return store.first
         return self.retention.needed(store, min(passed, self._last_relevant))
+
+    def state(self) -> dict[str, KeyedVectors]:
+        return {} if self._row_counts is None else {"rows": self._row_counts.vectors}
 
     def wake(self, store: EventStore, passed: Tick | None) -> Tick | None:
         if not store.rows:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from streamsift.language.syntax import Emit
 from streamsift.physical.plan import AggregatePlan, DetectPlan, Plan, RankPlan
 from streamsift.physical.sharing import SharingPlan
-from streamsift.physical.streaming import check_stream, counts_rows
+from streamsift.physical.streaming import check_stream, counts_rows, keeps_no_events
 from streamsift.runtime.aggregate import relevant_places
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.decide_matches import Matches
@@ -26,8 +26,10 @@ from streamsift.runtime.decide_rows import Rows
 from streamsift.runtime.event_store import HOLDS_EVENTS, EventStore
 from streamsift.runtime.events import prepare
 from streamsift.runtime.kernels import Bool
-from streamsift.runtime.passing import Passing, Tick
-from streamsift.runtime.saved_state import Changes, head_bytes, read_chunk, read_head
+from streamsift.runtime.keyed_vectors import KeyedVectors
+from streamsift.runtime.passing import Passing, Tick, is_real
+from streamsift.runtime.running_totals import RunningTotals
+from streamsift.runtime.saved_state import Changes, chunk_bytes, head_bytes, read_chunk, read_head
 
 ONLY = ""  # the name of the query of an engine that has one
 
@@ -65,10 +67,12 @@ class Decider(Protocol):
     """What one query makes of events and time."""
 
     schema: pa.Schema
+    keys: tuple[str, ...]  # columns by which it finds rows among those held
 
     def decided(self, store: EventStore, arrived: int, passing: Passing) -> pa.Table: ...
     def needed(self, store: EventStore, passed: Tick) -> int | Bool: ...
     def wake(self, store: EventStore, passed: Tick | None) -> Tick | None: ...
+    def state(self) -> dict[str, KeyedVectors]: ...
 
 
 class ManyEngine:
@@ -81,13 +85,24 @@ class ManyEngine:
         self._deciders: dict[str, Decider] = {name: _decider(plan) for name, plan in plans.items()}
         fields = {field.name: field for plan in plans.values() for field in plan.query.schema}
         binding = next(iter(plans.values())).query.binding
-        self._store = EventStore(pa.schema(fields.values()), binding, _relevant(list(plans.values())))
+        keys = {decider.keys for decider in self._deciders.values()}
+        self._store = EventStore(
+            pa.schema(fields.values()), binding, _relevant(list(plans.values())), keys.pop() if len(keys) == 1 else ()
+        )
+        self._is_real = is_real(next(iter(plans.values())).query)
         self._passed: Tick | None = None
+        self._vectors = {
+            f"{name}/{part}": vectors
+            for name, decider in self._deciders.items()
+            for part, vectors in decider.state().items()
+        }
+        self._logs: dict[str, list[int]] = {holds: [] for holds in self._vectors}  # the chunks that each is written to
 
     def push(self, events: pa.Table) -> None:
         self.late += self._store.push(events, self._passed)
 
     def advance(self, ticks: Tick) -> dict[str, pa.Table]:
+        ticks = float(ticks) if self._is_real else int(ticks)
         if self._passed is not None and ticks <= self._passed:
             return {name: decider.schema.empty_table() for name, decider in self._deciders.items()}
         return self._pass(ticks)
@@ -122,6 +137,16 @@ class ManyEngine:
 
     def changes(self) -> Changes:
         added, dropped = self._store.changes()
+        for holds, vectors in self._vectors.items():
+            table, is_all = vectors.changes()
+            if table is None:
+                continue
+            if is_all:
+                dropped += tuple(self._logs[holds])
+                self._logs[holds] = []
+            number = self._store.reserve()
+            self._logs[holds].append(number)
+            added[number] = chunk_bytes(holds, table)
         head = head_bytes(passed=self._passed, late=self.late, next_chunk=self._store.next_chunk)
         return Changes(head, added, dropped)
 
@@ -131,15 +156,41 @@ class ManyEngine:
         self._passed, self.late = values["passed"], values["late"]
         held = [(number, *read_chunk(chunk)) for number, chunk in chunks]
         events = [(number, table) for number, holds, table in held if holds == HOLDS_EVENTS]
+        for number, holds, table in sorted(held, key=lambda chunk: chunk[0]):
+            if holds != HOLDS_EVENTS:
+                self._vectors[holds].load(table)
+                self._logs[holds].append(number)
         self._store.load(events, values["next_chunk"], self._passed)
         if self._passed is not None:
             self._forget(self._passed)
 
+    @property
+    def next_chunk(self) -> int:
+        """The first number that no chunk has yet."""
+        return self._store.next_chunk
+
+    def follow(self, head: bytes, chunks: Iterable[tuple[int, bytes]]) -> bool:
+        """Catches up with a later state of the same stream: its head, and its chunks from `next_chunk` on.
+
+        What is known of earlier events stays, so it costs the new ones. False: it cannot, and must be loaded. Only
+        detection can: what it decides depends on the events alone.
+        """
+        if not all(isinstance(decider, Matches) for decider in self._deciders.values()):
+            return False
+        values = read_head(head)
+        held = [(number, read_chunk(chunk)[1]) for number, chunk in chunks]
+        self._passed, self.late = values["passed"], values["late"]
+        self._store.load(held, values["next_chunk"], self._passed)
+        if self._passed is not None:
+            self._forget(self._passed)
+        self._store.forget_changes()
+        return True
+
     def rows(self) -> int:
-        return self._store.rows + self._store.waiting_rows
+        return self._store.rows + self._store.waiting_rows + sum(v.count for v in self._vectors.values())
 
     def size(self) -> int:
-        return self._store.nbytes
+        return self._store.nbytes + sum(vectors.nbytes for vectors in self._vectors.values())
 
 
 class OneEngine:
@@ -188,6 +239,8 @@ def _decider(plan: Plan) -> Decider:
     match plan:
         case DetectPlan():
             return Matches(plan)
+        case AggregatePlan() if keeps_no_events(plan):
+            return RunningTotals(plan)
         case AggregatePlan() | RankPlan():
             return Rows(plan)
 

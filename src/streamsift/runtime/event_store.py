@@ -20,6 +20,7 @@ from streamsift.runtime.codes import codes
 from streamsift.runtime.columns import contiguous
 from streamsift.runtime.events import ticks_of
 from streamsift.runtime.kernels import Bool, Int64, Ticks
+from streamsift.runtime.key_index import KeyIndex
 from streamsift.runtime.saved_state import chunk_bytes
 from streamsift.runtime.tails import TableTail, Tail
 
@@ -30,8 +31,12 @@ Relevant = Callable[[pa.Table], Bool]
 class EventStore:
     """Rows are numbered by their place in the stream since its beginning; `first` is the first that is held."""
 
-    def __init__(self, schema: pa.Schema, binding: Binding, relevant: Relevant | None) -> None:
+    def __init__(
+        self, schema: pa.Schema, binding: Binding, relevant: Relevant | None, keys: tuple[str, ...] = ()
+    ) -> None:
+        """`relevant` says which events can matter, None: all; by `keys` rows can be found without a pass over all."""
         self.schema, self.binding, self._relevant = schema, binding, relevant
+        self.index = KeyIndex(keys) if keys else None
         self.first = 0
         self.events = TableTail(schema)
         is_real = ticks_of(pa.array([], schema.field(binding.time).type), binding).dtype == np.float64
@@ -87,7 +92,10 @@ class EventStore:
         if come.size:
             come = come[self._order(events, ticks, come)]
             in_order = come.size == ticks.size and bool((come[1:] > come[:-1]).all())
-            self.events.append(events if in_order else events.take(pa.array(come)))
+            events = events.combine_chunks() if in_order else events.take(pa.array(come))
+            self.events.append(events)
+            if self.index is not None:
+                self.index.append(events)
             self._ticks.append(ticks[come])
             self._chunks.append(chunks[come])
         return begin
@@ -129,6 +137,8 @@ class EventStore:
             self.events.drop(count)
             self._ticks.drop(count)
             self._chunks.drop(count)
+            if self.index is not None:
+                self.index.drop(count)
             self.first += count
 
     def keep(self, needed: Bool) -> None:
@@ -139,6 +149,9 @@ class EventStore:
         self._release(chunks[~needed])
         self.events = TableTail(self.schema)
         self.events.append(events)
+        if self.index is not None:
+            self.index = KeyIndex(self.index.columns)
+            self.index.append(events)
         kept_ticks, kept_chunks = ticks[needed], chunks[needed]
         for column, values in ((self._ticks, kept_ticks), (self._chunks, kept_chunks)):
             column.drop(column.values.size)
@@ -164,6 +177,11 @@ class EventStore:
             self._next_chunk += 1
         self._unsaved, self._dropped = [], []
         return added, dropped
+
+    def forget_changes(self) -> None:
+        """After reading a state that has them all."""
+        assert not self._unsaved
+        self._dropped = []
 
     def reserve(self) -> int:
         """A number for a chunk of something else."""

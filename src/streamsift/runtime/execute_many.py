@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from streamsift.errors import BadRowsWarning
 from streamsift.physical.chopping import ChoppedQueries
-from streamsift.physical.plan import AggregatePlan
+from streamsift.physical.plan import Alternative
 from streamsift.physical.prefix_trees import SharedTree
 from streamsift.physical.sharing import SharingPlan
 from streamsift.runtime.aggregate_output import Groups, Timeline, aggregate_schema, groups_of, result_batch, result_rows
@@ -18,8 +18,7 @@ from streamsift.runtime.chop_connect import count_chopped
 from streamsift.runtime.clock import Clock, clock_of
 from streamsift.runtime.events import BadRows, Events, prepare
 from streamsift.runtime.execute import execute
-from streamsift.runtime.letters import Found
-from streamsift.runtime.measures import Totals, measures_of
+from streamsift.runtime.measures import Decoder, measures_of
 from streamsift.runtime.prefix_tree import count_tree
 
 Report = Callable[[BadRows], None]
@@ -44,7 +43,7 @@ def execute_many(
     for together in shared:
         answers = _of_several(plan, together, table, bad_rows, once)
         if answers is None:
-            # It would cost more on these events, or a count may pass 64 bits, which only its own query must tell.
+            # It would cost more on these events, or take too much memory.
             alone += together.members
         else:
             yield from answers
@@ -61,33 +60,39 @@ def _of_several(
         return []
     clock = clock_of(together.query, events)
     groups = groups_of(together.query, events, clock)
-    found = _counts(together, events, clock, groups)
+    found = _counts(plan, together, events, clock, groups)
     if found is None:
         return None
     answers = []
-    for name, counts in found.items():
-        own = plan.plans[name]
-        assert isinstance(own, AggregatePlan)
-        _, decoders = measures_of(own.query, own.alternatives, events)
-        rows = result_rows(own.query, clock, _timeline(counts), decoders, lambda: np.empty(0, np.int64))
+    for name, (timeline, decoders) in found.items():
+        query = plan.plans[name].query
+        rows = result_rows(query, clock, timeline, decoders, lambda: np.empty(0, np.int64))
         if rows.stamp.size:
-            schema = aggregate_schema(own.query)
-            answers.append((name, result_batch(own.query, schema, events, clock, groups, rows, decoders)))
+            answers.append((name, result_batch(query, aggregate_schema(query), events, clock, groups, rows, decoders)))
     return answers
 
 
 def _counts(
-    together: SharedTree | ChoppedQueries, events: Events, clock: Clock, groups: Groups
-) -> dict[str, Found] | None:
+    plan: SharingPlan, together: SharedTree | ChoppedQueries, events: Events, clock: Clock, groups: Groups
+) -> dict[str, tuple[Timeline, list[Decoder]]] | None:
+    """The totals of each query, and how its aggregates are made from them."""
     match together:
         case ChoppedQueries():
-            return count_chopped(together, events, clock, groups)
-        case SharedTree(terminals=terminals):
-            found = count_tree(together, events, clock, groups)
-            return None if found is None else {name: found[node] for name, node in terminals.items()}
-
-
-def _timeline(found: Found) -> Timeline:
-    counts = found.total[:, None]
-    totals = Totals(counts, counts.astype(np.float64), np.empty((counts.size, 0), np.int64))
-    return Timeline(found.group, found.stamp, np.ones(counts.size, np.bool_), totals)
+            counts = count_chopped(together, events, clock, groups)
+            if counts is None:
+                return None
+            return {
+                name: (found, measures_of(plan.plans[name].query, plan.plans[name].alternatives, events)[1])
+                for name, found in counts.items()
+            }
+        case SharedTree():
+            steps = tuple(node.step for node in together.nodes)
+            measures, decoders = measures_of(together.query, (Alternative(together.query, steps, ()),), events)
+            with np.errstate(over="ignore", invalid="ignore"):  # integers may wrap: the doubles beside them tell
+                totals = count_tree(together, events, clock, groups, measures)
+            if totals is None:
+                return None
+            return {
+                name: (totals[node], [decoders[number] for number in together.aggregates[name]])
+                for name, node in together.terminals.items()
+            }

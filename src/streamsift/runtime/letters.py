@@ -12,10 +12,11 @@ from streamsift.logical.bound import BoundQuery
 from streamsift.logical.expressions import anonymous
 from streamsift.physical.plan import Step
 from streamsift.physical.prefix_trees import TreeNode
-from streamsift.runtime.aggregate_output import Groups
+from streamsift.runtime.aggregate_output import Groups, Timeline
 from streamsift.runtime.clock import Clock
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Bool, Int32, Int64, group_entries
+from streamsift.runtime.measures import Totals
 
 
 class Letters(NamedTuple):
@@ -32,6 +33,7 @@ class Steps(NamedTuple):
 
     offsets: Int64  # [groups + 1]
     letter: Int32
+    place: Int32
     stamp: Int64
     last: Bool  # of its time
     leaving: Int64  # where an event can be the first step: the stamp at which it leaves; else -1
@@ -41,6 +43,12 @@ class Found(NamedTuple):
     group: Int32
     stamp: Int64
     total: Int64
+
+    def timeline(self) -> Timeline:
+        """The same as totals: a match ends at each."""
+        counts = self.total[:, None]
+        totals = Totals(counts, counts.astype(np.float64), np.empty((counts.size, 0), np.int64))
+        return Timeline(self.group, self.stamp, np.ones(counts.size, np.bool_), totals)
 
 
 def letters_of(query: BoundQuery, nodes: Sequence[TreeNode]) -> tuple[tuple[Step, ...], list[list[int]]]:
@@ -91,12 +99,12 @@ def steps_of(
     last[:-1] = (np.diff(rank) != 0) | (np.diff(group) != 0)
     used = np.flatnonzero(np.diff(starts) > 0)
     offsets = np.append(starts[used], places.size)
-    return Steps(offsets, letter[order], clock.shown[places], last, leaving[order]), used.astype(np.int32)
+    return Steps(offsets, letter[order], places, clock.shown[places], last, leaving[order]), used.astype(np.int32)
 
 
 @njit(cache=True, nogil=True, inline="always")
 def entries_of(letters: Letters, steps: Steps, begin: int, end: int, entries: Int64) -> int:
-    """What the events [begin, end) of one time do, in order; returns how many entries that are.
+    """What the events [begin, end) of one time do, in order, as (entry, event); returns how many entries that are.
 
     Those of one event lie in order already. Of several events, all longer prefixes come before all shorter ones, and
     emptying a prefix before adding to it: they do not extend each other.
@@ -104,7 +112,8 @@ def entries_of(letters: Letters, steps: Steps, begin: int, end: int, entries: In
     count = 0
     if end == begin + 1:
         for k in range(letters.first[steps.letter[begin]], letters.first[steps.letter[begin] + 1]):
-            entries[count] = letters.adds[k]
+            entries[count, 0] = letters.adds[k]
+            entries[count, 1] = begin
             count += 1
         return count
     for depth in range(letters.deepest, 0, -1):
@@ -112,7 +121,8 @@ def entries_of(letters: Letters, steps: Steps, begin: int, end: int, entries: In
             for i in range(begin, end):
                 for k in range(letters.first[steps.letter[i]], letters.first[steps.letter[i] + 1]):
                     if letters.depth[abs(letters.adds[k])] == depth and (letters.adds[k] > 0) == (adding == 1):
-                        entries[count] = letters.adds[k]
+                        entries[count, 0] = letters.adds[k]
+                        entries[count, 1] = i
                         count += 1
     return count
 

@@ -154,7 +154,8 @@ def _decoder(measures: Measures, aggregate: AggregateOutput) -> Decoder:
     known = measures.known(aggregate.variable, aggregate.column, raw)
     if aggregate.function in ("MIN", "MAX"):
         return _extreme(measures, aggregate, raw)
-    name = f"{aggregate.function}({aggregate.name})"
+    variable = measures.query.variables[aggregate.variable].name
+    name = f"{aggregate.function}({variable}.{aggregate.column})"
     column = column_value(raw)
     if pa.types.is_floating(column.type):
         total = _real_sum(measures, aggregate.variable, column)
@@ -188,8 +189,10 @@ def _exact(totals: Totals, number: int, name: str) -> Int64:
     # So close to the limit, a count that passed it has wrapped to below zero.
     close = (number == 0) & (sizes < LIMIT * (1 + DOUBT)) & (values > 0)
     if not (fits | close).all():
+        largest = f"{np.nanmax(sizes):.2g}"
+        much = f"there are about {largest} of them" if number == 0 else f"without signs its terms are about {largest}"
         raise BadInputError(
-            f"{name} passes 64 bits: there are about {np.nanmax(sizes):.2g} of them.\n"
+            f"{name} passes 64 bits: {much}.\n"
             "Hint: a shorter window, a PARTITION BY or a predicate leaves fewer matches."
         )
     return values

@@ -52,7 +52,7 @@ def lay_out(branch: Branch, events: Events, clock: Clock, groups: Groups) -> Lay
     steps = (*alternative.steps, *(n.steps[0] for n in negations))
     found = candidates(Alternative(alternative.query, steps, ()), events)
     positive, negated = found[:levels], found[levels:]
-    keys = _keys_of_places(branch, events, groups)
+    keys = keys_of_places(branch, events, groups)
     parts = [(places, number + 1) for number, places in enumerate(positive)]
     for negation, places in zip(negations, negated, strict=True):
         if not is_at_edge(negation):
@@ -86,7 +86,8 @@ def lay_out(branch: Branch, events: Events, clock: Clock, groups: Groups) -> Lay
     return Layout(operations, levels, groups.of_place[places[offsets[:-1]]])
 
 
-def _keys_of_places(branch: Branch, events: Events, groups: Groups) -> Int32:
+def keys_of_places(branch: Branch, events: Events, groups: Groups) -> Int32:
+    """The key of each place, by which the events of a branch are counted apart; -1 for none."""
     if set(branch.keys) == set(branch.alternative.query.group_by):
         return groups.of_place
     (codes,), _ = group_codes([[events.columns.at(name, events.rows)] for name in branch.keys])

@@ -77,6 +77,14 @@ def earlier(moment: Tick, *widths: Tick) -> Tick:
     return -math.inf if math.isnan(found) else found
 
 
+def not_before(moment: Tick, width: Tick) -> Tick:
+    """A moment that is so much earlier; with doubles a little less, so that no rounding makes it too early."""
+    if isinstance(moment, int) and isinstance(width, int):
+        return max(moment - width, INT64.min)
+    found = float(moment) - float(width)
+    return math.inf if math.isnan(found) else found + ROUNDING * (abs(float(moment)) + abs(float(width)))
+
+
 def unit_of(query: BoundQuery) -> pa.DataType:
     """What ticks count."""
     return TEXT_TIME if query.binding.time_kind is TimeKind.TEXT else plain_type(query.schema, query.binding)

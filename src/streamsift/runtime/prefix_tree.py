@@ -1,4 +1,4 @@
-"""A tree of prefixes and its events in, the counts of every query over time out: one pass for all of them.
+"""A tree of prefixes and its events in, the totals of every query over time out: one pass for all of them.
 
 The two-stack product over a tree: `back` has for each prefix the paths to it from each of its own prefixes, by their
 lengths; a prefix that queries share is updated once. Turning the back into the front goes from the ends to the starts,
@@ -7,123 +7,96 @@ where the prefixes that go on from a step are numbered side by side: one run of 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
 from streamsift.physical.plan import Alternative, Strategy
 from streamsift.physical.prefix_trees import SharedTree
-from streamsift.runtime.aggregate_output import Groups
+from streamsift.runtime.aggregate_output import Groups, Timeline
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.clock import Clock
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Bool, Int64
-from streamsift.runtime.letters import (
-    Found,
-    Letters,
-    Steps,
-    end_of_time,
-    entries_of,
-    letters_of,
-    most_entries,
-    packed,
-    steps_of,
-)
+from streamsift.runtime.kernels import Int32, Int64
+from streamsift.runtime.letters import Found, Steps, end_of_time, entries_of, letters_of, most_entries, steps_of
+from streamsift.runtime.measures import Measures
+from streamsift.runtime.tree_accumulators import Records, accumulate_tree
+from streamsift.runtime.tree_columns import blocks_of, totals_of
+from streamsift.runtime.tree_shape import Shape, most_in_window, shape_of
 
 LARGEST_COUNT = 2.0**62
+MOST_NUMBERS = 1 << 26  # in front, 512 MB
 
 
-class Shape(NamedTuple):
-    """The tree; number 0 is the empty prefix."""
-
-    parent: Int64  # [nodes]
-    depth: Int64
-    size: Int64
-    ends: Bool  # a query's pattern ends there
-    path: Int64  # [nodes, depths] the prefix of each length
-    letters: Letters
-    room: Int64  # [nodes + 1] where the counts of each prefix at which a query ends are written
-
-
-def count_tree(tree: SharedTree, events: Events, clock: Clock, groups: Groups) -> dict[int, Found] | None:
-    """The counts of every prefix at which a query ends; None if 64 bits may not hold one of them."""
+def count_tree(
+    tree: SharedTree, events: Events, clock: Clock, groups: Groups, measures: Measures
+) -> dict[int, Timeline] | None:
+    """The totals of every prefix at which a query ends; None if they would take too much memory together."""
     steps_of_letters, lists = letters_of(tree.query, tree.nodes)
     found = candidates(Alternative(tree.query, steps_of_letters, ()), events)
-    shape = _shape(tree, lists, [part.size for part in found])
+    shape = shape_of(tree, lists, [part.size for part in found])
     # Node 1 is a first step, and every other of depth 1 accepts the same events.
     steps, used = steps_of(found, [1 in entries for entries in lists], events, clock, groups)
-    if most_in_window(shape, steps) >= LARGEST_COUNT:
-        return None
+    largest, starts = most_in_window(shape, steps)
+    has_window = tree.strategy is not Strategy.PREFIX
+    filled = shape.room[:-1].copy()
+    if measures.is_count_alone and largest < LARGEST_COUNT:
+        if has_window and starts * shape.parent.size > MOST_NUMBERS:
+            return None
+        return _counted(shape, steps, used, has_window, filled)
+    return _accumulated(tree, shape, steps, used, measures, starts if has_window else 0, filled)
+
+
+def _counted(shape: Shape, steps: Steps, used: Int32, has_window: bool, filled: Int64) -> dict[int, Timeline]:
     room = int(shape.room[-1])
     out = Found(np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.int64))
-    filled = shape.room[:-1].copy()
-    (count_prefixes if tree.strategy is Strategy.PREFIX else multiply_windows)(shape, steps, out, filled)
+    (multiply_windows if has_window else count_prefixes)(shape, steps, out, filled)
     parts = {}
     for node in np.flatnonzero(shape.ends):
         own = slice(shape.room[node], filled[node])
-        parts[int(node)] = Found(used[out.group[own]], out.stamp[own], out.total[own])
+        parts[int(node)] = Found(used[out.group[own]], out.stamp[own], out.total[own]).timeline()
     return parts
 
 
-def _shape(tree: SharedTree, lists: list[list[int]], candidates: list[int]) -> Shape:
-    nodes = tree.nodes
-    path = np.zeros((len(nodes) + 1, max(node.depth for node in nodes) + 1), np.int64)
-    for number, node in enumerate(nodes, start=1):
-        path[number] = path[node.parent]
-        path[number, node.depth :] = number
-    ends = np.zeros(len(nodes) + 1, np.bool_)
-    ends[list(tree.terminals.values())] = True
-    most = np.zeros(len(nodes) + 1, np.int64)
-    for entries, count in zip(lists, candidates, strict=True):
-        most[[entry for entry in entries if entry > 0]] = count
-    return Shape(
-        np.array([0, *(node.parent for node in nodes)]),
-        np.array([0, *(node.depth for node in nodes)]),
-        np.array([len(nodes) + 1, *(node.size for node in nodes)]),
-        ends,
-        path,
-        packed(lists, nodes),
-        np.append(0, np.cumsum(np.where(ends, most, 0))),
+def _accumulated(
+    tree: SharedTree, shape: Shape, steps: Steps, used: Int32, measures: Measures, starts: int, filled: Int64
+) -> dict[int, Timeline] | None:
+    blocks = blocks_of(tree, measures, shape.path, _asked(tree, shape))
+    columns = (blocks.integers, blocks.reals, blocks.least)
+    room, widths = int(shape.room[-1]), [int(np.diff(block.first).max()) for block in columns]
+    if starts * sum(block.node.size for block in columns) + room * sum(widths) > MOST_NUMBERS:
+        return None
+    out = Records(
+        np.empty(room, np.int32),
+        np.empty(room, np.int64),
+        np.empty((room, widths[0]), np.int64),
+        np.empty((room, widths[1]), np.float64),
+        np.empty((room, widths[2]), np.int64),
     )
+    accumulate_tree(shape, blocks, steps, tree.strategy is not Strategy.PREFIX, out, filled)
+    parts = {}
+    for node in np.flatnonzero(shape.ends):
+        own = slice(shape.room[node], filled[node])
+        totals = totals_of(blocks, int(node), out.integers[own], out.reals[own], out.least[own])
+        group = used[out.group[own]]
+        parts[int(node)] = Timeline(group, out.stamp[own], np.ones(group.size, np.bool_), totals)
+    return parts
 
 
-@njit(cache=True, nogil=True)
-def most_in_window(shape: Shape, steps: Steps) -> float:
-    """A bound for every count: the product, along a path, of the most events of each prefix in one window."""
-    letters = shape.letters.first.size - 1
-    held, most = np.zeros(letters, np.int64), np.zeros(letters, np.int64)
-    product = np.ones(shape.parent.size, np.float64)
-    bound = 0.0
-    for group in range(steps.offsets.size - 1):
-        held[:] = 0
-        most[:] = 0
-        tail, ahead = steps.offsets[group], steps.offsets[group]
-        for i in range(steps.offsets[group], steps.offsets[group + 1]):
-            # What lies before the first start in the window is in no match of it.
-            while ahead < i and steps.leaving[ahead] <= steps.stamp[i]:
-                ahead += 1
-            while tail < ahead:
-                held[steps.letter[tail]] -= 1
-                tail += 1
-            letter = steps.letter[i]
-            held[letter] += 1
-            most[letter] = max(most[letter], held[letter])
-        for letter in range(letters):
-            for k in range(shape.letters.first[letter], shape.letters.first[letter + 1]):
-                if shape.letters.adds[k] > 0:
-                    product[shape.letters.adds[k]] = most[letter]
-        for node in range(1, product.size):
-            product[node] *= product[shape.parent[node]]
-            bound = max(bound, product[node])
-    return bound
+def _asked(tree: SharedTree, shape: Shape) -> list[set[int]]:
+    """For each prefix the variables whose attributes are asked for by queries that go on from it."""
+    asked: list[set[int]] = [set() for _ in shape.parent]
+    for name, terminal in tree.terminals.items():
+        wanted = {tree.query.aggregates[number].variable for number in tree.aggregates[name]}
+        for node in shape.path[terminal]:
+            asked[node] |= {variable for variable in wanted if variable is not None}
+    return asked
 
 
 @njit(cache=True, nogil=True)
 def count_prefixes(shape: Shape, steps: Steps, out: Found, filled: Int64) -> None:
     """Dynamic prefix counting on a tree, without a window."""
     count = np.zeros(shape.parent.size, np.int64)
-    entries = np.empty(most_entries(shape.letters, steps), np.int64)
+    entries = np.empty((most_entries(shape.letters, steps), 2), np.int64)
     for group in range(steps.offsets.size - 1):
         count[:] = 0
         count[0] = 1
@@ -131,7 +104,7 @@ def count_prefixes(shape: Shape, steps: Steps, out: Found, filled: Int64) -> Non
         while begin < steps.offsets[group + 1]:
             end = end_of_time(steps, begin)
             for k in range(entries_of(shape.letters, steps, begin, end, entries)):
-                node = entries[k]
+                node = entries[k, 0]
                 if node < 0:
                     count[-node] = 0
                     continue
@@ -186,7 +159,7 @@ def turn(
             first -= 1
             starts |= steps.leaving[first] >= 0
         for k in range(entries_of(shape.letters, steps, first, end, entries) - 1, -1, -1):
-            node = entries[k]
+            node = entries[k, 0]
             if node < 0:
                 suffix[shape.depth[-node], -node : -node + shape.size[-node]] = 0
             else:
@@ -207,7 +180,7 @@ def multiply_windows(shape: Shape, steps: Steps, out: Found, filled: Int64) -> N
     nodes, depths = shape.path.shape
     back, suffix = np.zeros((nodes, depths), np.int64), np.zeros((depths, nodes), np.int64)
     front = np.zeros((256, nodes), np.int64)
-    entries = np.empty(most_entries(shape.letters, steps), np.int64)
+    entries = np.empty((most_entries(shape.letters, steps), 2), np.int64)
     for group in range(steps.offsets.size - 1):
         begin = steps.offsets[group]
         # Of the `active` times with starts in the window the earliest `left` are in front; the next one is at `oldest`.
@@ -232,7 +205,7 @@ def multiply_windows(shape: Shape, steps: Steps, out: Found, filled: Int64) -> N
                 oldest = end_of_time(steps, oldest)
             row = rows - left + 1 if left > 0 else 0
             for k in range(entries_of(shape.letters, steps, begin, end, entries)):
-                node = entries[k]
+                node = entries[k, 0]
                 if node < 0:
                     back[-node] = 0
                     continue

@@ -8,8 +8,8 @@ most of what condensing gains.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -84,18 +84,17 @@ def have_partner(
 class Tie:
     """Two steps, and what one asks of the other."""
 
-    step: int
-    other: int
-    linked: Linked  # of `step` bound first
+    steps: tuple[int, int]
+    linked: Linked  # of the first of them, bound before the other
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """Those that have a largest or smallest value."""
-        both = {self.step, self.other}
+        both = {*self.steps}
         return tuple(c for c in self.linked.comparisons if {c[0][0], c[2][0]} == both and c[1] in ORDERED)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reducer:
     """Reduces the candidates of one alternative, slice by slice."""
 
@@ -104,27 +103,29 @@ class Reducer:
 
     def reduce(self, places: dict[int, Int32]) -> None:
         """Leaves in `places`, by step, those that have a partner in every step that theirs is tied to."""
-        ties = self._ties(sorted(places))
-        before, after = 1.0, 0.0
-        while before and after <= GO_ON * before:
+        asked_of: dict[tuple[int, int, int], int] = {}  # how many partners a step had when it was reduced by a tie
+        before, after = 1, 0
+        while after <= GO_ON * before:
             before = sum(part.size for part in places.values())
-            for tie in ties:
+            for number, tie in enumerate(self.ties):
                 # The side with fewer events leaves out most of the other.
-                for step in sorted((tie.step, tie.other), key=lambda step: -places[step].size):
-                    places[step] = self._kept(step, tie, places)
-            after = sum(part.size for part in places.values())
+                for step, other in sorted((tie.steps, tie.steps[::-1]), key=lambda steps: -places[steps[0]].size):
+                    if asked_of.get((number, step, other)) != places[other].size:
+                        asked_of[number, step, other] = places[other].size
+                        places[step] = self._kept(step, other, tie, places)
+            after = max(1, sum(part.size for part in places.values()))
 
-    def _ties(self, steps: Sequence[int]) -> list[Tie]:
+    @cached_property
+    def ties(self) -> list[Tie]:
         """Pairs with something to compare, first those without groups to make; then neighbours in time."""
-        pairs = (
-            Tie(step, other, self.packing.relations.link([step], (other,))) for step, other in combinations(steps, 2)
-        )
-        tied = [tie for tie in pairs if tie.linked.lookup or tie.comparisons or tie.other == tie.step + 1]
+        steps = range(len(self.packing.places))
+        link = self.packing.relations.link
+        pairs = (Tie((step, other), link([step], (other,))) for step, other in combinations(steps, 2))
+        tied = [tie for tie in pairs if tie.linked.lookup or tie.comparisons or tie.steps[1] == tie.steps[0] + 1]
         return sorted(tied, key=lambda tie: 1 if tie.linked.lookup else 0 if tie.comparisons else 2)
 
-    def _kept(self, step: int, tie: Tie, places: dict[int, Int32]) -> Int32:
+    def _kept(self, step: int, other: int, tie: Tie, places: dict[int, Int32]) -> Int32:
         """The places of one step of a tie that have a partner in the other."""
-        other = tie.other if step == tie.step else tie.step
         own, own_offsets, order = self._grouped(step, tie, places[step])
         others, other_offsets, _ = self._grouped(other, tie, places[other])
         keep = np.ones(own.size, np.bool_)
@@ -154,7 +155,7 @@ class Reducer:
         if not tie.linked.lookup:
             return places, np.array([0, places.size], np.int64), None
         of_bound, of_own, groups = self.packing.group(tie.linked.lookup)
-        offsets, order = group_entries((of_bound if step == tie.step else of_own)[places], groups)
+        offsets, order = group_entries((of_bound if step == tie.steps[0] else of_own)[places], groups)
         return places[order], offsets, order
 
     def edges(self, bound: int, step: int) -> tuple[Int32, Int32, int]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from streamsift.logical.bound import BoundQuery, Window, WindowKind
 from streamsift.physical.plan import Plan
-from streamsift.physical.streaming import awaited, looks_back, ticks_count_rows, windows
+from streamsift.physical.streaming import awaited, looks_back, windows
 from streamsift.runtime.codes import group_codes
 from streamsift.runtime.columns import contiguous
 from streamsift.runtime.event_store import EventStore
@@ -64,7 +64,7 @@ def retention_of(plan: Plan, *, of_rows: bool) -> Retention:
     waits = [awaited(alternative) for alternative in plan.alternatives]
     is_late = any(wait.window or wait.definitions or wait.inside for wait in waits)
     back = any(map(looks_back, plan.alternatives))
-    if query.window is None or ticks_count_rows(query):
+    if query.window is None:
         return Retention((), 0, (), (), is_endless=True)
     found = list(windows(query))
     statement, own = found[0], found[1:]

@@ -23,7 +23,7 @@ from streamsift.runtime.condense import Condenser
 from streamsift.runtime.events import Events
 from streamsift.runtime.joins import Block, Levels, Reach
 from streamsift.runtime.kernels import Int32, Int64, entries_from
-from streamsift.runtime.levels import Condensed, Packing, Relations
+from streamsift.runtime.levels import Packing, Relations
 from streamsift.runtime.stages import Stage, passing
 from streamsift.runtime.stream_limits import stream_of
 
@@ -76,9 +76,9 @@ class TreeSearch:
             stream.positions.size,
             stream.positions.size,
         )
+        self.condenser = Condenser(self.packing, self.reach)
         self._ordered: dict[Tree, Ordered] = {}
         self._kept: dict[Tree, Kept] = {}
-        self.condensed: list[Condensed] = []  # the levels of the last slice that was condensed
         self.rows: dict[frozenset[int], int] = {}  # partial matches and sub-matches built, by their steps
 
     def matches(self, tree: Tree, low: int, high: int, *, condensed: bool = False) -> Iterator[Int32]:
@@ -123,8 +123,8 @@ class TreeSearch:
     def _condensed(self, tree: Tree, low: int, high: int) -> Ordered:
         units, reached = units_of(tree), self._end(low, high)
         steps = [step for unit in units for step in steps_of(unit)]
-        self.condensed = Condenser(self.packing, self.reach).levels(steps, low, high, reached)
-        levels, _ = self.packing.levels(units, {}, min(steps), low, reached, self.condensed)
+        condensed = self.condenser.levels(steps, low, high, reached)
+        levels, _ = self.packing.levels(units, {}, min(steps), low, reached, condensed)
         return Ordered(units, levels, NO_BLOCK, self._stages(units))
 
     def _is_enclosed(self, units: Sequence[Tree]) -> bool:

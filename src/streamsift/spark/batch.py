@@ -6,7 +6,7 @@ is in ONE partition, whatever its key, so that one worker can count and show the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from operator import and_
 
@@ -25,17 +25,37 @@ from streamsift.spark.rank_slices import TaskPart, by_slices, describe_cut, each
 from streamsift.spark.ranking import merged, needs_merge
 from streamsift.spark.schemas import result_schema
 from streamsift.spark.slices import Slices, describe_slices, own_part, sliced, slices
+from streamsift.spark.total_slices import WINDOWS_IN_A_SLICE, of_own_slices, why_not_sliced, with_slices
 
 BAD = "$streamsift_bad"  # a column beside the events until the shuffle is done
 
 
 def run_batch(df: DataFrame, plan: Plan, *, bad_rows: str, observation: Observation | None) -> DataFrame:
     """The matches of a plan in a DataFrame, as a DataFrame."""
+    # With an observation the caller is told of dropped rows by it; else a worker warns.
+    return _run(_observed(df, plan, observation), plan, bad_rows, None if observation is None else _say_nothing)
+
+
+def run_sliced(
+    df: DataFrame, plan: Plan, by_slice: Plan, *, bad_rows: str, observation: Observation | None
+) -> DataFrame:
+    """The same result, counted slice by slice; `by_slice` is the plan with the slice as a group."""
+    events = with_slices(_observed(df, plan, observation), plan)
+    found = _run(events, by_slice, bad_rows, None if observation is None else _say_nothing)
+    return of_own_slices(found, plan.query)
+
+
+def _observed(df: DataFrame, plan: Plan, observation: Observation | None) -> DataFrame:
+    if observation is None:
+        return df
+    marked = df.withColumn(BAD, is_bad(plan.query))
+    return marked.observe(observation, F.count(F.lit(1)).alias("rows"), F.count_if(BAD).alias("bad_rows")).drop(BAD)
+
+
+def _run(df: DataFrame, plan: Plan, bad_rows: str, report: Callable[[BadRows], None] | None) -> DataFrame:
     schema = plan.query.schema
     ranked = slices_of(plan, df) if isinstance(plan, RankPlan) and not shuffle_keys(plan) else None
     ties = isinstance(plan, RankPlan) and needs_merge(plan, shuffle_keys(plan), is_cut=ranked is not None)
-    # With an observation the caller is told of dropped rows by it; else a worker warns.
-    report = None if observation is None else _say_nothing
 
     keys, cut = shuffle_keys(plan), cut_by_time(plan)
 
@@ -58,8 +78,6 @@ def run_batch(df: DataFrame, plan: Plan, *, bad_rows: str, observation: Observat
             )
 
     events = df.select(*(column(name) for name in schema.names)).withColumn(BAD, is_bad(plan.query))
-    if observation is not None:
-        events = events.observe(observation, F.count(F.lit(1)).alias("rows"), F.count_if(BAD).alias("bad_rows"))
     kept = _pruned(events, plan)
     if ranked is not None:
         shuffled = by_slices(kept, plan.query, ranked, F.col(BAD)).drop(BAD)
@@ -129,6 +147,11 @@ def placement(plan: Plan) -> list[str]:
         lines = list(describe_slices(cut, plan.query, keys))
     elif keys:
         lines = [f"Spark: shuffled by {', '.join(keys)}, one Python call per partition"]
+    elif isinstance(plan, AggregatePlan) and (obstacle := why_not_sliced(plan)) is None:
+        parts = f"slices of time, {WINDOWS_IN_A_SLICE} windows long and overlapping by one"
+        lines = [f"Spark: shuffled by {parts}; each slice counts its own rows, like a group"]
+    elif isinstance(plan, AggregatePlan):
+        lines = [f"Spark: one task: {obstacle}"]
     elif isinstance(plan, RankPlan):
         lines = list(describe_cut(plan))
     else:

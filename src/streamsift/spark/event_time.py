@@ -21,8 +21,8 @@ import pyarrow as pa
 from streamsift.errors import QueryError
 from streamsift.language import parse
 from streamsift.language.syntax import Unit
-from streamsift.logical.binder import SECONDS_PER_UNIT
 from streamsift.logical.bound import Binding, BoundQuery, TimeKind
+from streamsift.logical.expressions import SECONDS_PER_UNIT
 
 MICROSECONDS_PER_MILLISECOND = 1000
 MILLISECONDS_PER_DAY = 86_400_000

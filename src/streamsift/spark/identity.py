@@ -74,7 +74,10 @@ def check_same(saved: str, now: str) -> None:
         return
     before, after = json.loads(saved), json.loads(now)
     changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-    lines = [f"\n  {name} was {before.get(name, 'absent')}\n  {' ' * len(name)}  is {after.get(name, 'absent')}" for name in changed]
+    lines = [
+        f"\n  {name} was {before.get(name, 'absent')}\n  {' ' * len(name)}  is {after.get(name, 'absent')}"
+        for name in changed
+    ]
     raise QueryError(
         "this checkpoint belongs to another query: its state cannot be used." + "".join(lines),
         hint="go on with the query as it was, or give the changed one a checkpointLocation of its own.",

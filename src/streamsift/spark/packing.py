@@ -19,7 +19,7 @@ from streamsift.logical.bound import BoundQuery
 from streamsift.runtime.events import BadRows, find_bad_rows, ticks_of
 from streamsift.spark.event_time import EventTime
 
-PACKED = "bucket int, seen timestamp, bad boolean, message binary"
+PACKED = "bucket int, seen timestamp_ltz, bad boolean, message binary"  # a session may mean another type by `timestamp`
 ROWS_PER_MESSAGE = 1 << 20
 EVENT_TIME = pa.timestamp("us", "UTC")
 
@@ -150,4 +150,3 @@ def _spark_hash(value: int, seed: int = 42) -> int:
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
         hashed = (hashed ^ (hashed >> shift)) * factor & word
     return hashed - 2**32 if hashed >= 2**31 else hashed
-

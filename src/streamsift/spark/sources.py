@@ -39,7 +39,8 @@ def local_session(master: str | None = None, name: str = "streamsift") -> SparkS
     except (RuntimeError, OSError, PySparkException) as error:
         where = f", and a cluster behind `--master {master}`" if master else ""
         raise SetupError(
-            f"Spark does not start: {error}\nHint: Spark needs Java 17 or newer{where}; `make setup` checks for Java."
+            f"Spark does not start: {error}\n"
+            f"Hint: Spark needs Java 17 or newer{where}; or run it without Spark: --engine local."
         ) from error
 
 
@@ -63,3 +64,11 @@ def read_events(spark: SparkSession, path: Path, given_format: str | None = None
         # Without rows Spark calls every column a string; null fits whatever the query compares it with.
         return events.select(*(F.lit(None).alias(c) for c in events.columns))
     return events
+
+
+def stream_events(spark: SparkSession, path: Path, given_format: str | None = None) -> DataFrame:
+    """The files of a directory as a stream, in the order of their time; their columns are those of the files there."""
+    found = file_format(path, given_format)
+    reader = spark.readStream.schema(read_events(spark, path, found).schema)
+    options = {"header": "true"} if found == "csv" else {}
+    return reader.options(**options).format(found).load(str(path))

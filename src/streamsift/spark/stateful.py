@@ -2,8 +2,9 @@
 
 The state of a bucket is a head and immutable chunks; a micro-batch writes the head and the chunks of its own events.
 A Python worker keeps the engine of a bucket in memory beside the token of the state that it stands for. A token is
-written with each state, so an engine whose token is not that of the state is thrown away and read again: after a
-failure, a retry, or when another worker had the bucket in between (tests/spark/test_stateful.py).
+written with each state, beside those before it. An engine with an earlier token catches up, as another worker had the
+bucket in between; one whose token the state does not know, after a failure or a retry, is thrown away and read again
+(tests/spark/test_stateful.py).
 
 Contract: time passes first, then events come: an event is late exactly if it is before the watermark of the micro-batch
 that brings it, whichever bucket it falls into and whenever that was used last.
@@ -19,14 +20,19 @@ from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import Row
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
+from pyspark.sql.streaming.stateful_processor import (
+    ExpiredTimerInfo,
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+)
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from streamsift.logical.bound import Binding
 from streamsift.physical import Plan
 from streamsift.runtime.engine import ManyEngine
 from streamsift.runtime.events import bad_rows_error
+from streamsift.runtime.saved_state import read_head
 from streamsift.spark.event_time import EventTime
 from streamsift.spark.identity import check_same
 from streamsift.spark.packing import bad_rows_in, message_of, table_of
@@ -36,6 +42,7 @@ RESULTS = (
     "state_rows bigint, state_bytes bigint, state_rows_change bigint, state_bytes_change bigint, buckets bigint"
 )
 ROWS_PER_RESULT = 1 << 16
+TOKEN_LENGTH, TOKENS = 16, 32  # a worker that missed more micro-batches than that reads the state anew
 CACHED_BYTES = 1 << 30  # of engines that one Python worker keeps; more than that are read from the state again
 
 
@@ -44,7 +51,9 @@ def _fields(**types: Any) -> StructType:
     return StructType([StructField(name, kind, True) for name, kind in types.items()])
 
 
-HEAD = _fields(token=StringType(), timer=LongType(), rows=LongType(), bytes=LongType(), head=BinaryType())
+HEAD = _fields(
+    token=StringType(), earlier=StringType(), timer=LongType(), rows=LongType(), bytes=LongType(), head=BinaryType()
+)
 ABOUT = _fields(about=StringType())
 CHUNK_NUMBER = _fields(number=LongType())
 CHUNK = _fields(chunk=BinaryType())
@@ -56,6 +65,7 @@ class Held:
 
     engine: ManyEngine
     token: str  # "": no state has been written yet
+    earlier: str  # the tokens of the last states before it
     timer: int | None
     rows: int = 0
     bytes: int = 0
@@ -84,8 +94,14 @@ class BucketProcessor(StatefulProcessor):
     def close(self) -> None:
         pass
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # type: ignore[override]  # noqa: N802, N803 (Spark's names)
-        events, bad = [], []
+    def handleInputRows(  # noqa: N802 (Spark's names)
+        self,
+        key: Any,
+        rows: Iterator[Row],  # type: ignore[override]
+        timerValues: TimerValues,  # noqa: N803
+    ) -> Iterator[Row]:
+        events: list[bytes] = []
+        bad: list[bytes] = []
         for row in rows:
             if row.message is not None:
                 (bad if row.bad else events).append(row.message)
@@ -97,10 +113,10 @@ class BucketProcessor(StatefulProcessor):
             dropped = found.count
         yield from self._step(key[0], events, timerValues.getCurrentWatermarkInMs(), dropped, None)
 
-    def handleExpiredTimer(  # type: ignore[override]  # noqa: N802 (Spark's name)
+    def handleExpiredTimer(  # noqa: N802
         self,
         key: Any,
-        timerValues: TimerValues,
+        timerValues: TimerValues,  # noqa: N803
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
     ) -> Iterator[Row]:
         watermark = timerValues.getCurrentWatermarkInMs()
@@ -140,14 +156,28 @@ class BucketProcessor(StatefulProcessor):
         saved = self._head.get()
         if held is not None and held.token == ("" if saved is None else saved[0]):
             return held
-        engine = ManyEngine(self.plans)
         if saved is None:
-            return Held(engine, "", None)
+            return Held(ManyEngine(self.plans), "", "", None)
+        token, earlier, timer, rows, size, head = saved
+        if (
+            held is not None
+            and held.token
+            and held.token in earlier
+            and held.engine.follow(bytes(head), self._since(held, head))
+        ):
+            return Held(held.engine, token, earlier, timer, rows, size)
         about = self._about.get()
         check_same("{}" if about is None else about[0], self.about)
-        token, timer, rows, size, head = saved
+        engine = ManyEngine(self.plans)
         engine.load(bytes(head), ((key[0], bytes(value[0])) for key, value in self._chunks.iterator()))
-        return Held(engine, token, timer, rows, size)
+        return Held(engine, token, earlier, timer, rows, size)
+
+    def _since(self, held: Held, head: bytes) -> Iterator[tuple[int, bytes]]:
+        """The chunks that were written since an engine saw the state; some may have been dropped since then, too."""
+        for number in range(held.engine.next_chunk, read_head(bytes(head))["next_chunk"]):
+            chunk = self._chunks.getValue((number,))
+            if chunk is not None:
+                yield number, bytes(chunk[0])
 
     def _write(self, held: Held, watermark: int, expired: int | None) -> None:
         if not held.token:
@@ -164,9 +194,10 @@ class BucketProcessor(StatefulProcessor):
                 self._handle.deleteTimer(held.timer)
             if timer is not None:
                 self._handle.registerTimer(timer)
-        held.token, held.timer = uuid4().hex, timer
+        held.earlier = f"{held.earlier} {held.token}"[-TOKENS * (TOKEN_LENGTH + 1) :]
+        held.token, held.timer = uuid4().hex[:TOKEN_LENGTH], timer
         held.rows, held.bytes = held.engine.rows(), held.engine.size()
-        self._head.update((held.token, held.timer, held.rows, held.bytes, changes.head))
+        self._head.update((held.token, held.earlier, held.timer, held.rows, held.bytes, changes.head))
 
 
 def _keep(key: tuple[str, int], held: Held) -> None:

@@ -5,18 +5,37 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from streamsift.logical.bound import TimeKind
-from streamsift.physical import AggregatePlan, Plan, RankPlan
-from streamsift.physical.streaming import check_stream, is_awaited
+from streamsift.physical import Plan, RankPlan
+from streamsift.physical.explain_stream import describe_stream
+from streamsift.physical.sharing import SharingPlan
+from streamsift.physical.streaming import check_stream
 from streamsift.spark.batch import shuffle_keys, why_one_task
 from streamsift.spark.filters import can_matter
-from streamsift.spark.streaming import bucket_count, marked_columns, stream_keys
+from streamsift.spark.streaming import bucket_count, common_keys, marked_columns, stream_keys
+
+ONE_BUCKET = "cost: every event goes through one task, so one core is the limit, and its memory holds the whole state"
+
+WRITTEN = "it is kept in RocksDB; a micro-batch writes its own events and drops what has expired"
 
 
 def stream_placement(df: DataFrame, plan: Plan) -> list[str]:
     """How a stream runs: where events meet, what state there is, when rows come out, and what that costs."""
-    check_stream(plan)
-    keys = stream_keys(plan)
-    return [*_spread(df, plan, keys), *_state(plan), *_time(df, plan), _filter(plan)]
+    return [*_spread(df, plan, stream_keys(plan)), *describe_stream(plan), WRITTEN, *_time(df, plan), _filter(plan)]
+
+
+def many_placement(df: DataFrame, plan: SharingPlan) -> list[str]:
+    """How several queries run on one stream."""
+    for one in plan.plans.values():
+        check_stream(one)
+    keys = common_keys(plan.plans)
+    together = f"{len(plan.plans)} queries over one pass and one state of events"
+    if keys:
+        return [f"Spark: {together}, in {bucket_count(df, keys)} buckets by {', '.join(keys)}, which all of them have"]
+    return [
+        f"Spark: {together}, in one bucket: they have no key in common by which events could be spread",
+        ONE_BUCKET,
+        *(f"{name}: alone, by {', '.join(stream_keys(one)) or 'no key'}" for name, one in plan.plans.items()),
+    ]
 
 
 def _spread(df: DataFrame, plan: Plan, keys: tuple[str, ...]) -> list[str]:
@@ -31,21 +50,7 @@ def _spread(df: DataFrame, plan: Plan, keys: tuple[str, ...]) -> list[str]:
         if lost and isinstance(plan, RankPlan)
         else why_one_task(plan)
     )
-    return [
-        f"Spark: a stream with state, in one bucket: {why}",
-        "cost: every event goes through one task, so one core is the limit, and its memory holds the whole state",
-    ]
-
-
-def _state(plan: Plan) -> list[str]:
-    match plan:
-        case AggregatePlan():
-            what = "what the aggregates need of past events"
-        case RankPlan():
-            what = "the events of the windows whose ticks are to come"
-        case _:
-            what = "the events that a match to come can still reach"
-    return [f"state: {what}, in RocksDB; a micro-batch writes its own events and drops what has expired"]
+    return [f"Spark: a stream with state, in one bucket: {why}", ONE_BUCKET]
 
 
 def _time(df: DataFrame, plan: Plan) -> list[str]:
@@ -56,12 +61,6 @@ def _time(df: DataFrame, plan: Plan) -> list[str]:
         lines = [f"watermark: the greatest `{binding.time}` of earlier micro-batches, less `lateness`"]
     if binding.time_kind not in (TimeKind.TIMESTAMP, TimeKind.DATE, TimeKind.TEXT):
         lines.append(f"Spark shows a timestamp that stands for a number in `{binding.time}`: it is a code, not a time")
-    if plan.query.update is not None:
-        lines.append("a tick's rows are released when the watermark has passed it")
-    elif is_awaited(plan):
-        lines.append("a match is released when the watermark has passed the end of its window")
-    else:
-        lines.append("a match is released when the watermark has passed its last event")
     return lines
 
 

@@ -1,0 +1,70 @@
+"""What runs in, what it holds on the way out: the rows that each node of the joins builds, and peak memory."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+
+from streamsift.physical.choices import Choices
+from streamsift.physical.describe_joins import names_of
+from streamsift.physical.plan import Alternative
+from streamsift.runtime.adaptive import AdaptiveSearch
+from streamsift.runtime.candidates import candidates
+from streamsift.runtime.detect import CHUNK_MATCHES
+from streamsift.runtime.events import Events
+
+
+def searched(alternative: Alternative, events: Events, choices: Choices) -> AdaptiveSearch:
+    """The joins of the single events, when they have run: its log tells what they did."""
+    positive = Alternative(alternative.query, alternative.steps, ())
+    search = AdaptiveSearch(positive, events, candidates(positive, events), choices, CHUNK_MATCHES)
+    for _ in search.matches():
+        pass
+    return search
+
+
+def rows_built(search: AdaptiveSearch) -> dict[str, int]:
+    """The rows that each inner node of the joins made on the way, by the names of its variables."""
+    names, found = names_of(search.alternative), dict[str, int]()
+    for chosen in search.log:
+        for steps, rows in chosen.rows.items():
+            if 1 < len(steps) < len(names):
+                node = " ".join(names[step] for step in sorted(steps))
+                found[node] = found.get(node, 0) + rows
+    return found
+
+
+def told(rows: dict[str, int]) -> str:
+    return ", ".join(f"({node}) {count:,}" for node, count in rows.items()) or "matches only"
+
+
+def peak_mb(run: Callable[[], object]) -> float:
+    """What a process that does this holds at most, more than before: Arrow, NumPy, kernels and Python together.
+
+    A child process does it, so that nothing else is counted, and nothing that was freed before is used again unseen.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        ctypes.CDLL(None).malloc_trim(0)
+        pa.default_memory_pool().release_unused()
+        Path("/proc/self/clear_refs").write_text("5")  # VmHWM, the most that was in memory so far, starts again
+        before = _resident_kb("VmRSS")
+        run()
+        os.write(writing, str(_resident_kb("VmHWM") - before).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        grown_kb = int(pipe.read() or -1)
+    os.waitpid(child, 0)
+    assert grown_kb >= 0, "the run failed in its own process"
+    return grown_kb / 1e3
+
+
+def _resident_kb(name: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name))

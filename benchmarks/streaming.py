@@ -1,0 +1,204 @@
+"""Streams on Spark: the trigger time against a processor that only counts rows, and against the size of the window.
+
+python -m benchmarks.streaming [rows-per-trigger] [windows]
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+import streamsift as ss
+from benchmarks.report import Measurement
+from streamsift.spark.streaming import use_rocksdb
+
+KEYS, ROWS, TRIGGERS, SKIPPED = 1_000, 200_000, 10, 3  # the first triggers start workers and load kernels
+PARTITIONS = 4
+SMALL, LARGE, STEP, STEPS = 20_000, 2_000_000, 10_000, 100
+TARGET, WINDOW_TARGET = 1.6, 2.0
+BINDING = {"time": "t", "type": "kind"}
+DETECTION = "PATTERN SEQ(A a, B b, C c) WHERE [id] AND a.x < b.x AND b.x < c.x WITHIN 3000"
+AGGREGATION = "PATTERN SEQ(A a, B b, C c) WHERE [id] GROUP BY id AGG COUNT, SUM(c.x) WITHIN 20000 UPDATE 20000"
+WINDOWED = "PATTERN SEQ(A a, B b) WHERE [id] AND a.code = b.code WITHIN {window}"
+
+
+def make_events(start: int, count: int) -> pa.Table:
+    """One event for each time; class, key and values uniformly at random."""
+    random = np.random.default_rng(start)
+    names = pa.array(list("ABCDEF"))
+    return pa.table(
+        {
+            "t": np.arange(start, start + count),
+            "kind": names.take(pa.array(random.integers(0, 6, count))),
+            "id": random.integers(0, KEYS, count).astype(np.int32),
+            "x": random.random(count),
+            "code": random.integers(0, 1_000, count),
+        }
+    )
+
+
+class Source:
+    """A directory of files, one for each trigger."""
+
+    def __init__(self, spark: SparkSession, sizes: list[int]) -> None:
+        self.spark, self.path = spark, Path(tempfile.mkdtemp(prefix="streamsift-bench-"))
+        (self.path / "in").mkdir()
+        start = 0
+        for number, size in enumerate(sizes):
+            file = self.path / "in" / f"{number:05}.parquet"
+            pa.parquet.write_table(make_events(start, size), file, row_group_size=max(1, size // 4))
+            os.utime(file, (number + 10**9, number + 10**9))  # Spark takes the oldest file first
+            start += size
+
+    def stream(self) -> DataFrame:
+        batch = self.batch()
+        return self.spark.readStream.schema(batch.schema).option("maxFilesPerTrigger", 1).parquet(str(self.path / "in"))
+
+    def batch(self) -> DataFrame:
+        return self.spark.read.parquet(str(self.path / "in"))
+
+    def run(self, result: DataFrame, name: str) -> tuple[list[int], int]:
+        """The trigger times of micro-batches with data, and how many rows came out."""
+        out, checkpoint = str(self.path / name), str(self.path / f"{name}.checkpoint")
+        writer = result.writeStream.format("parquet").option("path", out).option("checkpointLocation", checkpoint)
+        stream = writer.trigger(availableNow=True).start()
+        stream.awaitTermination()
+        times = [p["durationMs"]["triggerExecution"] for p in stream.recentProgress if p["numInputRows"]]
+        return times, self.spark.read.schema(result.schema).parquet(out).count()
+
+    def remove(self) -> None:
+        shutil.rmtree(self.path)
+
+
+class CountRows(StatefulProcessor):
+    """What any processor costs: rows come to Python, a number is kept. Frames, as they are cheaper than Rows."""
+
+    def init(self, handle: Any) -> None:
+        self._count = handle.getValueState("count", "count bigint")
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803
+        import pandas as pd
+
+        known = self._count.get()
+        count = (known[0] if known else 0) + sum(len(frame) for frame in rows)
+        self._count.update((count,))
+        yield pd.DataFrame({"bucket": [key[0]], "rows": [count]})
+
+    def close(self) -> None:
+        pass
+
+
+class CountRowObjects(CountRows):
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803
+        known = self._count.get()
+        count = (known[0] if known else 0) + sum(1 for _ in rows)
+        self._count.update((count,))
+        yield Row(bucket=key[0], rows=count)
+
+
+def counted(events: DataFrame, *, frames: bool) -> DataFrame:
+    hashed = F.pmod(F.xxhash64("id"), F.lit(PARTITIONS)).cast("int")
+    groups = events.withColumn("bucket", hashed).groupBy("bucket")
+    if frames:
+        return groups.transformWithStateInPandas(CountRows(), "bucket int, rows bigint", "append", "None")
+    return groups.transformWithState(CountRowObjects(), "bucket int, rows bigint", "append", "None")
+
+
+def session() -> SparkSession:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": str(PARTITIONS),
+        "spark.log.level": "ERROR",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.streaming.numRecentProgressUpdates": "1000",
+    }
+    builder = SparkSession.builder.master("local[2]").appName("streamsift benchmark")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    use_rocksdb(spark)
+    return spark
+
+
+def throughput(spark: SparkSession, rows: int) -> list[Measurement]:
+    """Detection and aggregation against counting rows."""
+    source = Source(spark, [rows] * TRIGGERS)
+    counting: dict[str, float] = {}
+    for name in ("frames", "rows"):
+        times, _ = source.run(counted(source.stream(), frames=name == "frames"), name)
+        counting[name] = statistics.median(times[SKIPPED:])
+        print(f"  counting {rows:,} rows as {name}: {counting[name]:,.0f} ms a trigger", flush=True)
+    floor = min(counting.values())
+    found = []
+    for name, text in (("detection", DETECTION), ("aggregation", AGGREGATION)):
+        query = ss.query(text)
+        times, appended = source.run(query.run(source.stream(), **BINDING), name)
+        last = int(make_events(rows * (TRIGGERS - 1), rows)["t"].to_numpy().max())
+        _check(source, query, name, appended, last)
+        median = statistics.median(times[SKIPPED:])
+        told = f"{median / floor:.2f} × the trigger time of counting rows (≤ {TARGET})"
+        print(f"  {name}: {median:,.0f} ms a trigger, {told}; {appended:,} rows", flush=True)
+        seconds = {"streamsift": median / 1000, "counting rows": floor / 1000}
+        found.append(Measurement(name, rows, seconds, headline=told))
+    source.remove()
+    return found
+
+
+def _check(source: Source, query: ss.Query, name: str, appended: int, last: int) -> None:
+    """The rows that came out are the batch's that the watermark, the last time, has passed."""
+    expected = query.run(source.batch(), **BINDING)
+    end = "match_end" if "match_end" in expected.columns else "time"
+    decided = expected.where(F.col(end) < last).count()
+    assert appended == decided, f"{name}: {appended} rows on the stream, {decided} in the batch"
+
+
+def windows(spark: SparkSession) -> list[Measurement]:
+    """The same micro-batches under a window a hundred times as long."""
+    medians = {}
+    for window in (SMALL, LARGE):
+        filling = [200_000] * (window // 200_000) or [window]
+        source = Source(spark, [*filling, *[STEP] * STEPS])
+        times, appended = source.run(ss.query(WINDOWED.format(window=window)).run(source.stream(), **BINDING), "out")
+        times = times[len(filling) :]
+        first, second = statistics.median(times[SKIPPED : STEPS // 2]), statistics.median(times[STEPS // 2 :])
+        medians[window] = statistics.median(times[SKIPPED:])
+        print(
+            f"  window of {window:,} events: {medians[window]:,.0f} ms a trigger of {STEP:,} rows; "
+            f"second half {second / first:.2f} × the first; {appended:,} rows",
+            flush=True,
+        )
+        source.remove()
+    told = f"{medians[LARGE] / medians[SMALL]:.2f} × the trigger time of the small window (≤ {WINDOW_TARGET})"
+    print(f"  {told}", flush=True)
+    return [Measurement("windows", STEP, {f"{w:,} events": ms / 1000 for w, ms in medians.items()}, headline=told)]
+
+
+def main() -> list[Measurement]:
+    spark = session()
+    try:
+        return [*throughput(spark, ROWS), *windows(spark)]
+    finally:
+        spark.stop()
+
+
+if __name__ == "__main__":
+    started = session()
+    if "windows" not in sys.argv:
+        throughput(started, int(sys.argv[1]) if len(sys.argv) > 1 else ROWS)
+    if "windows" in sys.argv or len(sys.argv) == 1:
+        windows(started)
+    started.stop()

@@ -1,0 +1,151 @@
+"""A query and a directory in, a stream that runs until interrupted out: a live view, rows to files or stdout."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.live import Live
+
+from streamsift.api import Query
+from streamsift.errors import SetupError
+from streamsift.jobs import Columns, nouns, to_lines
+from streamsift.session import start_spark
+from streamsift.view.live import Reading, live_table, summary
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+SECONDS_PER_LOOK = 1
+STOPPING = "interrupted: the micro-batch that runs is given up; the next run makes it again"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamJob:
+    """A query over the files of a directory, those that are there and those that come."""
+
+    query: Query
+    path: Path
+    given_format: str | None
+    columns: Columns
+    lateness: str | None
+    output: Path | None
+    output_format: str
+    checkpoint: Path | None
+    once: bool  # until all files that are there are read, instead of until interrupted
+    master: str | None
+    console: Console
+
+    def run(self) -> None:
+        """Starts, follows and ends the stream."""
+        if not self.path.is_dir():
+            raise SetupError(f"--stream reads a directory that files are dropped into; {self.path} is none")
+        if self.output is not None and self.output.exists() and not self._checkpoint_of_output().exists():
+            raise SetupError(f"{self.output} is there already, and not from a stream; remove it or choose another name")
+        spark = start_spark(self.console, self.master)
+        from streamsift.spark.sources import stream_events
+
+        try:
+            events = stream_events(spark, self.path, self.given_format)
+            result = self.query.run(
+                events, bad_rows=self.columns.bad_rows, lateness=self.lateness, **self.columns.binding()
+            )
+            with self._checkpoint() as checkpoint:
+                self._follow(self._start(result, checkpoint))
+        finally:
+            spark.stop()
+
+    def _checkpoint_of_output(self) -> Path:
+        assert self.output is not None
+        return self.checkpoint or self.output.with_name(f"{self.output.name}.checkpoint")
+
+    @contextmanager
+    def _checkpoint(self) -> Iterator[Path]:
+        """Where the stream remembers how far it is: beside the output, where another run goes on from it."""
+        if self.checkpoint is not None or self.output is not None:
+            yield self.checkpoint or self._checkpoint_of_output()
+            return
+        with tempfile.TemporaryDirectory(prefix="streamsift-", ignore_cleanup_errors=True) as path:
+            yield Path(path)
+
+    def _start(self, result: DataFrame, checkpoint: Path) -> StreamingQuery:
+        from streamsift.spark.sinks import flat
+
+        match self.output_format if self.output is not None else "lines":
+            case "parquet":
+                writer = result.writeStream.format("parquet")
+            case "csv":
+                writer = flat(result).writeStream.format("csv").option("header", True)
+            case "lines":
+                writer = result.mapInArrow(to_lines, "line string").writeStream.foreachBatch(_to_stdout)
+            case _:
+                writer = result.mapInArrow(to_lines, "line string").writeStream.format("text")
+        if self.output is not None:
+            writer = writer.option("path", str(self.output))
+        if self.once:
+            writer = writer.trigger(availableNow=True)
+        return writer.option("checkpointLocation", str(checkpoint)).start()
+
+    def _follow(self, stream: StreamingQuery) -> None:
+        noun = nouns(self.query)[1]
+        look = _reader(stream)
+        try:
+            with self._view(noun) as show:
+                while not stream.awaitTermination(SECONDS_PER_LOOK):
+                    show(look())
+        except KeyboardInterrupt:
+            self.console.print(STOPPING, highlight=False)
+            stream.stop()
+        self.console.print(summary(look(), noun), highlight=False)
+
+    @contextmanager
+    def _view(self, noun: str) -> Iterator[Callable[[Reading], None]]:
+        if not self.console.is_terminal:
+            yield lambda _: None
+            return
+        with Live(console=self.console, auto_refresh=False, transient=True) as live:
+            yield lambda reading: live.update(live_table(reading, noun), refresh=True)
+
+
+def _to_stdout(batch: DataFrame, _: int) -> None:
+    # One partition after the other passes through this process, never all of them at once.
+    sys.stdout.writelines(f"{row.line}\n" for row in batch.toLocalIterator())
+    sys.stdout.flush()
+
+
+def _reader(stream: Any) -> Callable[[], Reading]:
+    """Adds up what a stream reports; each batch once, though Spark remembers only the last ones."""
+    from streamsift.spark import metrics
+
+    reading, last = Reading(), -1
+    lock = threading.Lock()
+
+    def look() -> Reading:
+        nonlocal reading, last
+        with lock:
+            triggers = metrics(stream).triggers
+            new = [t for t in triggers if t.batch > last]
+            if new:
+                last = new[-1].batch
+                counts = [(t.rows, t.matches, t.late, t.bad_rows, t.latency_ms) for t in new]
+                reading = reading.after(counts, (new[-1].state_rows, new[-1].state_bytes))
+                reading = replace(reading, watermark=_moment(new[-1].watermark))
+            return reading
+
+    return look
+
+
+def _moment(text: str | None) -> datetime | None:
+    """Spark's watermark as a time; None for 1970, where it begins, and for codes of numbers, far in the future."""
+    if text is None or text.startswith(("+", "1970-01-01T00:00:00.000")):
+        return None
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC)

@@ -1,0 +1,213 @@
+"""Events that came and time that passes in, rows of totals without a window out: nothing is kept of an event.
+
+The state is, for each key of a branch, the measures of its prefixes, and for each group its totals so far. What comes
+is counted from the prefixes on; its matches are added to the totals of their group. So the events of a batch are the
+only ones that are ever looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from streamsift.errors import BadInputError
+from streamsift.logical.bound import Column, Kind
+from streamsift.physical.aggregation import is_at_edge
+from streamsift.physical.plan import AggregatePlan, Alternative, Branch, Step
+from streamsift.runtime.accumulators import Records, continue_prefixes
+from streamsift.runtime.aggregate import relevant_stamps, timeline_of
+from streamsift.runtime.aggregate_output import Groups, Timeline, groups_of, result_batch, result_rows
+from streamsift.runtime.candidates import candidates
+from streamsift.runtime.clock import Clock, clock_of
+from streamsift.runtime.counting import KeyTotals, loads_of
+from streamsift.runtime.event_store import EventStore
+from streamsift.runtime.events import Events, prepare
+from streamsift.runtime.kernels import Bool, Int32, Int64
+from streamsift.runtime.keyed_vectors import KeyedVectors, the_only_key
+from streamsift.runtime.measures import NOTHING, Measures, Totals
+from streamsift.runtime.operations import NO_SEAL, Layout, keys_of_places, lay_out
+from streamsift.runtime.passing import Passing, Tick
+from streamsift.runtime.paths import BEFORE, Loads, Paths
+from streamsift.runtime.schemas import output_schema
+from streamsift.runtime.steady_measures import any_event, steady_measures, with_examples
+
+IS_EVENT = "$event"  # Column.name: a row is an event, and no example (see steady_measures)
+
+
+class RunningTotals:
+    """Decides the rows of one plan."""
+
+    keys: tuple[str, ...] = ()
+
+    def __init__(self, plan: AggregatePlan) -> None:
+        self.plan, self.schema = _of_events(plan), output_schema(plan.query)
+        sizes = self._sizes = steady_measures(self.plan, self._prepared(any_event(plan.query)))[0].shape
+        self._groups = self._vectors(plan.query.group_by, sizes[0] + sizes[2], sizes[1])
+        self._branches = [self._of_branch(branch) for branch in self.plan.branches]
+
+    def _vectors(self, columns: tuple[str, ...], whole: int, real: int) -> KeyedVectors:
+        return KeyedVectors(pa.schema([self.plan.query.schema.field(name) for name in columns]), whole, real)
+
+    def _of_branch(self, branch: Branch) -> KeyedVectors:
+        inner, (integers, reals, least) = len(branch.alternative.steps) - 1, self._sizes
+        return self._vectors(branch.keys, 1 + (integers + least) * inner, reals * inner)
+
+    def _prepared(self, table: pa.Table) -> Events:
+        """The events after rows that are examples of what their columns may hold."""
+        table, count = with_examples(self.plan.query, table)
+        events = prepare(self.plan.query, table)
+        is_event = np.arange(table.num_rows) >= count
+        return replace(events, columns=events.columns.with_array(IS_EVENT, pa.array(is_event)))
+
+    def decided(self, store: EventStore, arrived: int, passing: Passing) -> pa.Table:
+        """The rows that time decides by passing; rows from `arrived` on came in this stretch of it."""
+        query, table = self.plan.query, store.events.take(np.arange(arrived - store.first, store.rows))
+        if not table.num_rows:
+            return self.schema.empty_table()
+        events = self._prepared(table)
+        clock = clock_of(query, events)
+        groups = groups_of(query, events, clock)
+        measures, decoders = steady_measures(self.plan, events)
+        if measures.shape != self._sizes:
+            raise BadInputError("an infinite time cannot be summed without keeping its event: give a WITHIN")
+        with np.errstate(over="ignore", invalid="ignore"):  # integers may wrap: the doubles beside them tell
+            found = timeline_of(self.plan, events, clock, groups, measures, self._count)
+            timeline = self._added_up(events, groups, found)
+        rows = result_rows(query, clock, timeline, decoders, lambda: relevant_stamps(self.plan, events, clock))
+        if not rows.stamp.size:
+            return self.schema.empty_table()
+        return pa.Table.from_batches([result_batch(query, self.schema, events, clock, groups, rows, decoders)])
+
+    # --- totals of groups ---
+    def _added_up(self, events: Events, groups: Groups, found: Timeline) -> Timeline:
+        """What came, on top of what there was; the last of each group is what there is from now on."""
+        if not found.group.size:
+            return found
+        distinct, which = np.unique(found.group, return_inverse=True)
+        numbers = self._groups.numbers(_key_rows(events, groups.first_place[distinct], self.plan.query.group_by))
+        integers, whole = self._sizes[0], self._groups.whole[numbers]
+        totals = Totals(
+            found.totals.integers + whole[which, :integers],
+            found.totals.reals + self._groups.real[numbers][which],
+            np.minimum(found.totals.least, whole[which, integers:] ^ NOTHING),
+        )
+        last = np.append(np.flatnonzero(np.diff(found.group)), found.group.size - 1)
+        now = np.hstack([totals.integers[last], totals.least[last] ^ NOTHING])
+        self._groups.set(numbers, now, totals.reals[last])
+        return replace(found, totals=totals)
+
+    # --- prefixes of keys ---
+    def _count(
+        self, branch: Branch, events: Events, clock: Clock, groups: Groups, measures: Measures, _: bool
+    ) -> KeyTotals:
+        """The totals of the matches that end here, from the prefixes that each key has so far."""
+        layout, loads = lay_out(branch, events, clock, groups), loads_of(branch, measures)
+        first = layout.operations.place[layout.operations.offsets[:-1]]
+        of_place = keys_of_places(branch, events, groups)
+        keyed = np.flatnonzero(of_place[first] >= 0)  # a single event may be a match without a key
+        held = self._branches[self.plan.branches.index(branch)]
+        numbers = held.numbers(_key_rows(events, first[keyed], branch.keys))
+        paths = self._resumed(layout, loads, keyed, held.whole[numbers], held.real[numbers])
+        is_closed = np.zeros(first.size, np.bool_)
+        is_closed[keyed] = held.whole[numbers, 0] > 0
+        records = _records(layout, loads, is_closed, paths)
+        held.set(numbers, *self._suspended(layout, paths, keyed, is_closed))
+        self._close(branch, events, of_place, held)
+        totals = Totals(records.integers, records.reals, records.least)
+        return KeyTotals(records.key, layout.group[records.key], records.stamp, records.ends, totals)
+
+    def _resumed(self, layout: Layout, loads: Loads, keyed: Int64, whole: Int64, real: np.ndarray) -> Paths:
+        """The paths of each key: the empty one, and those to all levels but the last, of which only new ones count."""
+        keys, levels = layout.operations.offsets.size - 1, layout.levels
+        integers, reals, least = self._sizes
+        paths = Paths(
+            np.zeros((keys, integers, levels + 1), np.int64),
+            np.zeros((keys, reals, levels + 1), np.float64),
+            np.full((keys, least, levels + 1), NOTHING, np.int64),
+        )
+        paths.integers[:, 0, 0], paths.reals[:, 0, 0], paths.least[:, :, 0] = 1, 1.0, BEFORE
+        inner = levels - 1
+        split = 1 + integers * inner
+        paths.integers[keyed, :, 1:levels] = whole[:, 1:split].reshape(keyed.size, integers, inner)
+        paths.reals[keyed, :, 1:levels] = real.reshape(keyed.size, reals, inner)
+        paths.least[keyed, :, 1:levels] = whole[:, split:].reshape(keyed.size, least, inner) ^ NOTHING
+        return paths
+
+    @staticmethod
+    def _suspended(layout: Layout, paths: Paths, keyed: Int64, is_closed: Bool) -> tuple[Int64, np.ndarray]:
+        inner = slice(1, layout.levels)
+
+        def flat(block: np.ndarray) -> np.ndarray:
+            part = block[keyed][:, :, inner]
+            return part.reshape(keyed.size, part.shape[1] * part.shape[2])
+
+        whole = [is_closed[keyed, None].astype(np.int64), flat(paths.integers), flat(paths.least) ^ NOTHING]
+        return np.hstack(whole), flat(paths.reals)
+
+    @staticmethod
+    def _close(branch: Branch, events: Events, of_place: Int32, held: KeyedVectors) -> None:
+        """Keys in which a negated event came that nothing may follow: without a window, no match begins any more."""
+        alternative = branch.alternative
+        steps = tuple(n.steps[0] for n in alternative.negations if is_at_edge(n))
+        if not steps:
+            return
+        places = np.concatenate(candidates(Alternative(alternative.query, steps, ()), events))
+        places = places[of_place[places] >= 0]
+        _, first = np.unique(of_place[places], return_index=True)
+        numbers = held.numbers(_key_rows(events, places[first], branch.keys))
+        whole = held.whole[numbers]
+        whole[:, 0] = 1
+        held.set(numbers, whole, held.real[numbers])
+
+    # --- what must be held and written ---
+    def needed(self, store: EventStore, passed: Tick) -> int | Bool:
+        return store.first + store.rows
+
+    def wake(self, store: EventStore, passed: Tick | None) -> Tick | None:
+        return None
+
+    def state(self) -> dict[str, KeyedVectors]:
+        return {"groups": self._groups, **{f"branch {i}": held for i, held in enumerate(self._branches)}}
+
+
+def _records(layout: Layout, loads: Loads, is_closed: Bool, paths: Paths) -> Records:
+    room = int((layout.operations.seal != NO_SEAL).sum())
+    out = Records(
+        np.empty(room, np.int32),
+        np.empty(room, np.int64),
+        np.empty(room, np.bool_),
+        np.empty((room, loads.integer_levels.size), np.int64),
+        np.empty((room, loads.real_levels.size), np.float64),
+        np.empty((room, loads.least_levels.size), np.int64),
+    )
+    written = continue_prefixes(layout.operations, layout.levels, loads, is_closed, paths, out)
+    key, stamp, ends = out.key[:written], out.stamp[:written], out.ends[:written]
+    found = Records(key, stamp, ends, out.integers[:written], out.reals[:written], out.least[:written])
+    # A variable of another branch of an OR has no value; paths that never reach it have no code.
+    found.least[:, loads.least_levels == 0] = NOTHING
+    return found
+
+
+def _key_rows(events: Events, places: Int32, columns: tuple[str, ...]) -> pa.Table:
+    """The keys at these places."""
+    if not columns:
+        return the_only_key(places.size)
+    rows = events.rows_at(places)
+    return pa.table({name: events.columns.at(name, rows) for name in columns})
+
+
+def _of_events(plan: AggregatePlan) -> AggregatePlan:
+    """The plan with steps that bind events only, and no examples."""
+
+    def marked(step: Step) -> Step:
+        return replace(step, local=(*step.local, Column(step.variable, IS_EVENT, Kind.BOOLEAN)))
+
+    def of(alternative: Alternative) -> Alternative:
+        negations = tuple(replace(n, steps=tuple(map(marked, n.steps))) for n in alternative.negations)
+        return replace(alternative, steps=tuple(map(marked, alternative.steps)), negations=negations)
+
+    branches = tuple(replace(branch, alternative=of(branch.alternative)) for branch in plan.branches)
+    detection = replace(plan.detection, alternatives=tuple(branch.alternative for branch in branches))
+    return replace(plan, branches=branches, detection=detection)

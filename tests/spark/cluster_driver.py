@@ -1,0 +1,55 @@
+"""A program for spark-submit: the demo's queries on whatever cluster it is given, checked against `run_local`.
+
+It prints a line for each query that agreed, and after the first one waits for the file that its first argument names.
+(spark-submit gives a program no input.) The second is how many queries, a third the address for Spark Connect.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+import streamsift as ss
+from streamsift.demo import DATA, TOURS
+
+ROWS, SEED = 20_000, 7
+
+
+def where(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    import streamsift
+
+    for batch in batches:
+        yield pa.RecordBatch.from_arrays([pa.array([streamsift.__file__] * batch.num_rows)], ["path"])
+
+
+def main() -> None:
+    builder = SparkSession.builder
+    if len(sys.argv) > 3:
+        builder = builder.remote(sys.argv[3])
+    spark = builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
+    (path,) = {row.path for row in spark.range(8).mapInArrow(where, "path STRING").collect()}
+    print("workers import", path, flush=True)
+    tables = {name: make(ROWS, SEED) for name, make in DATA.items()}
+    for tour in TOURS[: int(sys.argv[2])]:
+        query, table = ss.query(tour.text), tables[tour.data]
+        df = spark.createDataFrame(table).repartition(4)
+        found = query.run(df, time="ts", type=tour.type, order="seq" if "seq" in table.column_names else None)
+        expected = query.run_local(table, time="ts", type=tour.type)
+        # Through Spark and back: the same Python values on both sides.
+        here = sorted(map(str, spark.createDataFrame(expected).collect())) if expected.num_rows else []
+        there = sorted(map(str, found.collect()))
+        assert there == here, f"{tour.title}: {len(there)} rows on the cluster, {len(here)} here"
+        print(f"agreed on {len(there)} rows: {tour.title}", flush=True)
+        if tour is TOURS[0]:
+            while not Path(sys.argv[1]).exists():
+                time.sleep(0.1)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""The live view of a stream: numbers in, one frame and one last line out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from rich.console import Console
+
+from streamsift.spark.metrics import metrics_of
+from streamsift.view.live import Reading, live_table, summary
+
+NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
+
+
+def shown(reading: Reading) -> str:
+    console = Console(width=140)
+    with console.capture() as capture:
+        console.print(live_table(reading, "matches", NOW))
+    return capture.get()
+
+
+def test_batches_add_up() -> None:
+    reading = Reading().after([(1000, 2, 0, 0, 500), (3000, 5, 1, 0, 1500)], (40, 2048))
+    reading = reading.after([], (0, 0)).after([(2000, 1, 0, 3, 500)], (50, 4096))
+    assert summary(reading, "matches") == "3 micro-batches, 6,000 rows, 1 late, 3 without a usable time, 8 matches"
+    frame = shown(replace(reading, watermark=NOW - timedelta(hours=1, seconds=5)))
+    for text in ("6,000", "4,000", "50 rows, 4 KiB", "500 ms", "1:00:05", "Ctrl-C stops"):
+        assert text in frame
+
+
+def test_before_the_first_batch() -> None:
+    assert "watermark lag" in shown(Reading())
+    assert summary(Reading(), "rows") == "0 micro-batches, 0 rows, 0 rows"
+
+
+def test_state_between_counts_of_all_buckets() -> None:
+    """Without data only the buckets with timers are called: what they change is added to what all had."""
+    names = ("matches", "late", "bad_rows", "state_rows", "state_bytes", "state_rows_change", "state_bytes_change")
+
+    def progress(batch: int, rows: int, *values: int) -> dict[str, object]:
+        observed = dict(zip((*names, "buckets", "all_buckets"), values, strict=True))
+        return {
+            "batchId": batch,
+            "numInputRows": rows,
+            "observedMetrics": {"streamsift": observed},
+            "durationMs": {"triggerExecution": 7},
+            "eventTime": {"watermark": "2024-05-01T12:00:00.000Z"},
+        }
+
+    found = metrics_of(
+        [
+            progress(4, 0, 0, 0, 0, 5, 50, -2, -20, 1, 3),
+            progress(5, 10, 1, 2, 0, 30, 300, 10, 100, 3, 3),
+            progress(6, 0, 3, 0, 0, 4, 40, -6, -60, 2, 3),
+            progress(6, 0, 3, 0, 0, 4, 40, -6, -60, 2, 3),
+        ]
+    )
+    assert [t.state_rows for t in found.triggers] == [None, 30, 24]
+    assert (found.matches, found.late, found.state_bytes, found.latency_ms) == (4, 2, 240, 7)
+    assert (metrics_of([]).state_rows, metrics_of([]).latency_ms) == (None, None)
