@@ -37,7 +37,7 @@ def hashed(row: Int32) -> int:
     """A number from 0 that tells most rows apart."""
     value = 0
     for step in range(row.size):
-        value = (value * 1_000_003 + row[step] + 1) & 0x3FFFFFFFF  # the product stays below 2 ** 54
+        value = (value * 1_000_003 + int(row[step]) + 1) & 0x3FFFFFFFF  # the product stays below 2 ** 54
     return value
 
 
