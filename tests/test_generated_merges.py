@@ -5,6 +5,7 @@ Queries of general shape seldom come apart into parts that have matches; these d
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -76,7 +77,7 @@ def merges(draw: st.DrawFn) -> str:
     named = [*parts, *([draw(st.permutations(every))[:2]] if draw(st.booleans()) else [])]
     objectives = [objective(draw, sorted(part)) for part in named]
     compared = draw(st.sampled_from(["=", "=", "<=", "!="]))
-    linked = [f"{one[0]}.id {compared} {two[-1]}.id" for one, two in zip(parts, parts[1:], strict=False)]
+    linked = [f"{one[0]}.id {compared} {two[-1]}.id" for one, two in pairwise(parts)]
     where = f" WHERE {' AND '.join(linked)}" if draw(st.booleans()) and linked else ""
     merge = draw(st.sampled_from(["", " MERGE MIN", " MERGE MAX", " MERGE SUM", " MERGE AVG"]))
     window = draw(

@@ -11,7 +11,7 @@ from streamsift.physical.plan import JoinPlan, PathPlan
 from streamsift.physical.ranking import MOST_PATHS
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Float64, Int32, Int64
-from streamsift.runtime.path_queue import SIZE, new_search, open_search, read_on
+from streamsift.runtime.path_queue import SIZE, new_search, read_paths
 from streamsift.runtime.path_ranking import EMPTY, Strata, roots_at, strata, ticks_with_events
 from streamsift.runtime.path_search import Rule
 from streamsift.runtime.path_weights import ROUNDING
@@ -19,6 +19,7 @@ from streamsift.runtime.rank_join import RankJoin, window_events
 from streamsift.runtime.scores import match_columns, objective_values, scores
 from streamsift.runtime.ticks import Ticks
 
+NO_BUCKETS = np.empty(0, np.int64)  # to go on where an enumeration was left
 OPERATIONS = 16  # that round while sums are scaled and merged, at most, but for those of the sums themselves
 
 
@@ -80,23 +81,23 @@ class PathPart:
         order = np.argsort(windows.root_window, kind="stable")
         self.graph, self.roots, self.entries = found.graph, roots_at(found.roots, order), entries
         self.ticks, of_root = np.unique(windows.tick[windows.root_window[order]], return_index=True)
-        self.starts = np.append(of_root, order.size)
+        self.starts = np.append(of_root, order.size).astype(np.int64)
         largest = float(np.abs(entries.weight).max(initial=0.0)) * entries.offsets.shape[0]
         self.error = (entries.error + ROUNDING * OPERATIONS * largest) * entries.unit
         self.search = new_search(entries.offsets.shape[0])
 
     def open(self, tick: int) -> None:
         window = int(np.searchsorted(self.ticks, tick))
-        self.search = open_search(self.graph, self.roots, self.starts[window], self.starts[window + 1], self.search)
+        rule = Rule(0, -1.0, False, MOST_PATHS)
+        self.search, *_ = read_paths(self.graph, self.roots, self.starts[window : window + 2], rule, self.search)
 
     def load(self, count: int) -> Loaded | None:
-        room = np.empty((count, self.entries.offsets.shape[0]), np.int32), np.empty(count)
         rule = Rule(count, -1.0, False, MOST_PATHS)
-        self.search, paths, sums, found, gave_up = read_on(self.graph, self.roots, self.search, rule, *room, 0)
-        if gave_up:
+        self.search, paths, sums, _, gave_up = read_paths(self.graph, self.roots, NO_BUCKETS, rule, self.search)
+        if gave_up[0]:
             return None
         complete = bool(self.search.counts[SIZE] == 0)
-        return Loaded(self.graph.place[paths[:found]], sums[:found] * self.entries.unit, complete)
+        return Loaded(self.graph.place[paths], sums * self.entries.unit, complete)
 
 
 class JoinPart:

@@ -35,10 +35,10 @@ class Memory:
 @njit(cache=True, nogil=True)
 def hashed(row: Int32) -> int:
     """A number from 0 that tells most rows apart."""
-    value = np.uint64(14695981039346656037)
-    for place in row:
-        value = (value ^ np.uint64(place + 1)) * np.uint64(1099511628211)
-    return int((value ^ (value >> np.uint64(32))) & np.uint64(0x7FFFFFFF))
+    value = 0
+    for step in range(row.size):
+        value = (value * 1_000_003 + int(row[step]) + 1) & 0x3FFFFFFFF  # the product stays below 2 ** 54
+    return value
 
 
 @njit(cache=True, nogil=True)
@@ -159,10 +159,14 @@ class WindowQueues:
             larger[:, : array.shape[1]] = array
             return larger
 
-        score, rows, key, known, following, *rest = self.arrays
-        links = np.moveaxis(longer(np.moveaxis(following, 2, 1)), 1, 2)
-        self.arrays = Queues(
-            *(longer(array) for array in (score, rows, key, known)), np.ascontiguousarray(links), *rest
+        queues = self.arrays
+        links = np.moveaxis(longer(np.moveaxis(queues.following, 2, 1)), 1, 2)
+        self.arrays = queues._replace(
+            score=longer(queues.score),
+            rows=longer(queues.rows),
+            key=longer(queues.key),
+            known=longer(queues.known),
+            following=np.ascontiguousarray(links),
         )
 
     def memory(self, found: Found, floor: float) -> Memory:
