@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -163,6 +164,7 @@ def many_events(start: int, count: int) -> pa.Table:
     return pa.table({"t": np.arange(start, start + count), "kind": kinds}, schema=EVENTS.schema)
 
 
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="long streams, of which only bytes are asked")
 @pytest.mark.parametrize(
     "text",
     [
