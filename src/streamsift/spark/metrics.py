@@ -85,7 +85,8 @@ def _triggers(progress: Any) -> Iterator[Trigger]:
     last = -1
     for each in progress:
         observed = each["observedMetrics"].get(METRICS)
-        if observed is None or each["batchId"] == last:  # Spark reports an idle moment as the batch before it
+        # Spark reports an idle moment as the batch before it, and a batch without metrics as an empty row.
+        if observed is None or "buckets" not in observed or each["batchId"] == last:
             continue
         last = each["batchId"]
         if observed["buckets"] == observed["all_buckets"]:
