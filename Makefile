@@ -11,7 +11,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-large lint format types layers bench soak kill-rounds docs check clean
+.PHONY: help setup java demo test test-large lint format types layers bench soak kill-rounds docs notebooks wheel check clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,12 +67,19 @@ soak: setup ## A stream at a steady rate for MINUTES=30: state, memory and trigg
 kill-rounds: setup ## ROUNDS=50 times SIGKILL for a stream's driver or worker: its sink must hold the batch answer
 	$(BIN)/python tests/kill_rounds.py --rounds $(ROUNDS)
 
-docs: $(STAMP) ## Links resolve, and the queries in the documents parse
+docs: $(STAMP) ## The documents as a site in site/: links resolve, queries parse, a warning is an error
 	$(BIN)/python scripts/check_docs.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+notebooks: $(STAMP) ## Make the notebooks in examples/ anew, from the scripts beside them
+	$(BIN)/python scripts/make_notebooks.py
+
+wheel: $(STAMP) ## Build the package, install it in a clean environment and run the demo there
+	sh scripts/check_wheel.sh $(BIN)/python
 
 check: lint types layers docs test ## All of the above, before a commit
 
 clean: ## Remove .venv, caches and build outputs
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	rm -rf spark-warehouse metastore_db derby.log artifacts
 	find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -36,7 +36,7 @@ SEQUENCES = {
     "S11": ("EJ", "EK", "EL", "EM"),
 }
 BINDING = {"time": "t", "type": "kind"}
-ROUNDS = 3
+ROUNDS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,8 @@ class Cell:
     pattern: str = "S7; S8"
     function: str = "MIN"
     limit: int = 20
-    window: int = 300
-    step: int = 150
+    window: int = 200
+    step: int = 100
     is_near: bool = True  # motes at most 1 apart; else the same
     is_nonlinear: bool = False  # the second sequence scores the root of a sum of squares
 
@@ -143,7 +143,7 @@ def moves(cell: Cell, table: pa.Table) -> None:
 
 
 def main(data: Path | None = None, locations: Path | None = None) -> None:
-    table = generated(6_000) if data is None else from_file(data, locations).slice(0, 20_000)
+    table = generated(2_000) if data is None else from_file(data, locations).slice(0, 5_000)
     default = Cell()
     print("schedules, relative to round robin (figures 4.4 to 4.6):")
     for cell in (
@@ -153,17 +153,17 @@ def main(data: Path | None = None, locations: Path | None = None) -> None:
         replace(default, pattern="S7 & S8", function="AVG"),
         replace(default, function="MAX"),
         replace(default, pattern="S10; S11"),
-        replace(default, pattern="(S7 & S8); S9", window=600, step=600),
+        replace(default, pattern="(S7 & S8); S9", window=400, step=400),
     ):
         schedules(cell, table)
     print("dTMM against nTMM (figures 4.9 and 4.10):")
     for cell in (
-        *(replace(default, step=step) for step in (30, 60, 150)),
-        *(replace(default, window=window, step=60) for window in (200, 600)),
-        *(replace(default, limit=k, step=60) for k in (10, 40)),
-        replace(default, pattern="S7 & S8", step=60),
-        replace(default, is_nonlinear=True, step=60),
-        replace(default, pattern="S7 & S8", is_nonlinear=True, step=60),
+        *(replace(default, step=step) for step in (20, 40, 100)),
+        *(replace(default, window=window, step=40) for window in (100, 300)),
+        *(replace(default, limit=k, step=40) for k in (10, 40)),
+        replace(default, pattern="S7 & S8", step=40),
+        replace(default, is_nonlinear=True, step=40),
+        replace(default, pattern="S7 & S8", is_nonlinear=True, step=40),
     ):
         moves(cell, table)
 

@@ -66,15 +66,15 @@ def queues(cell: Cell, seed: int) -> Queues:
         rows[part, :, part] = order
         key[part] = np.where(joins[order], order, order + ENTRIES * (part + 1))
     keys = ENTRIES * (cell.queues + 1)
-    none = (np.full((cell.queues, keys), -1, np.int32) for _ in range(3))
+    links = (np.full((cell.queues, 2, count), -1, np.int32) for count in (ENTRIES, keys, keys))
     counts = (np.zeros(cell.queues, np.int64) for _ in range(2))
     found = Queues(
         score,
         rows,
         key,
         np.zeros(shape, np.bool_),
-        np.full(shape, -1, np.int32),
-        *none,
+        *links,
+        np.full((cell.queues, keys), -1, np.int32),
         np.full(cell.queues, ENTRIES),
         *counts,
         np.ones(cell.queues, np.bool_),

@@ -14,12 +14,13 @@ import streamsift as ss
 from casefile import Case, load_cases
 from strategies import aggregations, bindings, flat_queries, negating_queries, neighbour_aggregations, queries, streams
 from streamed import counted, plan_of, streamed, streamed_many
-from streamsift.language import Script, print_script
+from streamsift.language import Script, parse, print_script
 from streamsift.language import syntax as s
 from streamsift.physical.plan import Plan
 from streamsift.runtime import deciding
 from streamsift.runtime.engine import engine_for
 from test_generated import EXAMPLES, LARGE, SCHEMA, Rows
+from test_generated_kleene import FLAT as ONE_GROUP
 
 SEEDS = st.integers(0, 2**32)
 DETECTION = {"aggregates": False, "ranking": False}
@@ -52,6 +53,12 @@ def test_flat_queries(script: Script, rows: Rows, binding: dict[str, str], seed:
 @given(queries(**DETECTION), streams(max_size=8), bindings(), SEEDS)
 def test_nested_queries(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
+
+
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 200))
+@given(st.sampled_from(ONE_GROUP), streams(max_size=10), bindings(), SEEDS)
+def test_one_group(text: str, rows: Rows, binding: dict[str, str], seed: int) -> None:
+    check_stream(parse(text), rows, binding, seed)
 
 
 @settings(max_examples=EXAMPLES or (3_000 if LARGE else 200))

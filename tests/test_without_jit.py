@@ -9,7 +9,12 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent
 GENERATED = ["test_flat_queries", "test_nested_queries", "test_negations_in_negations"]
-SELECTED = ["test_cases.py", "test_generated_aggregation.py", *(f"test_generated.py::{name}" for name in GENERATED)]
+SELECTED = [
+    "test_cases.py",
+    "test_generated_aggregation.py",
+    "runtime/test_engine.py",
+    *(f"test_generated.py::{name}" for name in GENERATED),
+]
 
 
 def test_cases_and_generated_queries_without_jit() -> None:

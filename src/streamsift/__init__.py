@@ -1,5 +1,7 @@
 """Streamsift: find, count and rank patterns in event streams, on Spark and on Arrow tables."""
 
+import logging
+
 from streamsift.api import Query, all_of, any_of, event, query, register, seq
 from streamsift.errors import (
     BadInputError,
@@ -8,9 +10,14 @@ from streamsift.errors import (
     QuerySyntaxError,
     SetupError,
     StreamsiftError,
+    StreamsiftWarning,
     UnsupportedQuery,
 )
 from streamsift.many import explain_many, metrics, run_many
+from streamsift.show import plot, show
+
+# By the book for a library: silent unless the application gives this logger, or its parents, a handler.
+logging.getLogger("streamsift").addHandler(logging.NullHandler())
 
 __version__ = "0.1.0"
 __all__ = [
@@ -21,14 +28,31 @@ __all__ = [
     "QuerySyntaxError",
     "SetupError",
     "StreamsiftError",
+    "StreamsiftWarning",
     "UnsupportedQuery",
     "all_of",
     "any_of",
     "event",
     "explain_many",
     "metrics",
+    "plot",
     "query",
     "register",
     "run_many",
     "seq",
+    "show",
 ]
+
+
+def load_ipython_extension(ipython: object) -> None:
+    """`%load_ext streamsift`: notebooks show Arrow tables, the results of `run_local`, as HTML."""
+    from streamsift.view import notebook
+
+    notebook.load(ipython)
+
+
+def unload_ipython_extension(ipython: object) -> None:
+    """`%unload_ext streamsift`."""
+    from streamsift.view import notebook
+
+    notebook.unload(ipython)

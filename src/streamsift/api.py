@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,13 +12,17 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 import pyarrow as pa
 
 from streamsift import logical, optimizer, physical
-from streamsift.errors import QueryError, UnsupportedQuery
+from streamsift.errors import QueryError
 from streamsift.language import Script, parse, print_script, syntax
 from streamsift.logical import builder
+from streamsift.view.notebook import Explanation, query_html, sections
+from streamsift.view.plan_tree import plan_svg
+from streamsift.view.results import signed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
 
+LOG = logging.getLogger(__name__)
 BadRowsPolicy = Literal["fail", "drop"]
 
 
@@ -33,9 +38,21 @@ class Query:
     def __str__(self) -> str:
         return self.text
 
+    def _repr_html_(self) -> str:
+        return query_html(self.text, self.sketch)
+
     @property
     def text(self) -> str:
+        """The query as it was written, or as it is printed if it was built in Python."""
         return self.script.text or print_script(self.script)
+
+    @property
+    def sketch(self) -> logical.BoundQuery | None:
+        """What can be told without data, for pictures; None while a query that is being built makes no sense yet."""
+        try:
+            return logical.sketch(self._located)
+        except QueryError:
+            return None
 
     # --- running ---
     def run(
@@ -104,7 +121,8 @@ class Query:
         check_policy(bad_rows)
         table = as_table(data)
         plan = self._plan(table.schema, time, type, order, choices).plan
-        return pa.Table.from_batches(runtime.execute(plan, table, bad_rows=bad_rows), runtime.output_schema(plan.query))
+        schema = signed(runtime.output_schema(plan.query), self.text, time)
+        return pa.Table.from_batches(runtime.execute(plan, table, bad_rows=bad_rows), schema)
 
     def explain(
         self,
@@ -115,11 +133,11 @@ class Query:
         order: str | None = None,
         analyze: bool = False,
         **choices: Unpack[physical.ChoiceNames],
-    ) -> str:
-        """What will run on this data (a DataFrame, a table or an Arrow schema) and why.
+    ) -> Explanation:
+        """What will run on this data (a DataFrame, a table or an Arrow schema) and why; notebooks show the tree.
 
-        Reads no rows, unless `analyze` is asked for: then the query is run on the table, and the trees of joins are
-        drawn with the rows that were expected and built.
+        Reads no rows, unless `analyze` is asked for: then the query is run on the table, and rates, selectivities and
+        time are told, and the trees of joins are drawn with the rows that were expected and built.
         """
         if analyze:
             return self._analyzed(data, time, type, order, choices)
@@ -135,19 +153,14 @@ class Query:
 
     def _analyzed(
         self, data: Any, time: str, type: str | None, order: str | None, choices: physical.ChoiceNames
-    ) -> str:
+    ) -> Explanation:
         if is_spark(data) or isinstance(data, pa.Schema):
             raise TypeError("explain(analyze=True) runs in this process: it takes an Arrow or pandas table")
         from streamsift import runtime
 
         table = as_table(data)
         stages = self._plan(table.schema, time, type, order, choices)
-        if not isinstance(stages.plan, physical.DetectPlan):
-            what = "an aggregation" if isinstance(stages.plan, physical.AggregatePlan) else "a ranking"
-            raise UnsupportedQuery(
-                f"explain(analyze=True) of {what}", hint="it tells what the joins of detection build: leave it out."
-            )
-        return stages.explain(analysed=list(runtime.analyze(stages.plan, runtime.prepare(stages.plan.query, table))))
+        return stages.explain(analysed=list(runtime.analyze_run(stages.plan, table)))
 
     def check(
         self, data: Any = None, *, time: str | None = None, type: str | None = None, order: str | None = None
@@ -192,11 +205,17 @@ class Query:
         optimised, rules = optimizer.optimize(bound)
         if settings.get("case_sensitive") is False:  # a setting of Spark sessions only
             _check_columns(optimised.schema.names)
-        return _Stages(self._located.text, bound, optimised, rules, physical.plan(optimised, chosen))
+        plan = physical.plan(optimised, chosen)
+        LOG.debug("planned %r: %s", self._located.text, "; ".join(plan.reasons))
+        return _Stages(self._located.text, bound, optimised, rules, plan)
 
     # --- building ---
     def where(self, predicate: str) -> Query:
-        """Only matches that satisfy the predicate; several are joined by AND."""
+        """Only matches that satisfy the predicate; several are joined by AND.
+
+        >>> print(query("SEQ(A a, B b)").where("[id]").where("a.x > 3"))
+        PATTERN SEQ(A a, B b) WHERE [id] AND a.x > 3
+        """
         return self._with(f"WHERE {predicate}")
 
     def within(self, length: str | float, *, exclusive: bool = False) -> Query:
@@ -204,13 +223,19 @@ class Query:
         return self._with(f"WITHIN {length}" + " EXCLUSIVE" * exclusive)
 
     def partition_by(self, *attributes: str) -> Query:
+        """All events of a match share these columns."""
         return self._with(f"PARTITION BY {', '.join(attributes)}")
 
     def group_by(self, *attributes: str) -> Query:
+        """A result of `agg` or `prefer` for each value of these columns."""
         return self._with(f"GROUP BY {', '.join(attributes)}")
 
     def agg(self, *aggregates: str) -> Query:
-        """Counts instead of matches: `agg("COUNT", "AVG(c.price) AS mean")`."""
+        """Numbers instead of matches.
+
+        >>> print(query("SEQ(A a, B b)").group_by("id").agg("COUNT", "AVG(b.x) AS mean"))
+        PATTERN SEQ(A a, B b) GROUP BY id AGG COUNT, AVG(b.x) AS mean
+        """
         return self._with(f"AGG {', '.join(aggregates)}")
 
     def prefer(self, *objectives: str, merge: str | None = None) -> Query:
@@ -218,9 +243,11 @@ class Query:
         return self._with(f"PREF {' AND '.join(objectives)}" + (f" MERGE {merge}" if merge else ""))
 
     def update(self, length: str | float) -> Query:
+        """Results of `agg` or `prefer` at every multiple of a step: `update("1 min")`."""
         return self._with(f"UPDATE {length}")
 
     def emit(self, mode: str) -> Query:
+        """When rows come out: "FINAL", "EACH" for growing groups, "CHANGES" for aggregates."""
         return self._with(f"EMIT {mode}")
 
     def returns(self, *items: str, top: int | None = None) -> Query:
@@ -237,12 +264,15 @@ class Query:
         return Query(builder.with_definition(self.script, name, definition.script))
 
     def one_or_more(self) -> Query:
+        """`A+`: a group of at least one event."""
         return self._repeated(syntax.Repeat.ONE_OR_MORE)
 
     def any_number(self) -> Query:
+        """`A*`: a group that may be empty."""
         return self._repeated(syntax.Repeat.ANY_NUMBER)
 
     def exactly(self, count: int) -> Query:
+        """`A[n]`: every choice of n events."""
         return self._repeated(syntax.Repeat.EXACTLY, count)
 
     def __invert__(self) -> Query:
@@ -272,12 +302,28 @@ class _Stages:
     rules: tuple[str, ...]
     plan: physical.Plan
 
-    def explain(self, where: Sequence[str] = (), analysed: Sequence[str] = ()) -> str:
-        return physical.explain(self.text, self.bound, self.optimised, self.rules, self.plan, where, analysed)
+    def explain(self, where: Sequence[str] = (), analysed: Sequence[str] = ()) -> Explanation:
+        text = physical.explain(self.text, self.bound, self.optimised, self.rules, self.plan, where, analysed)
+        physical_lines = sections(text)["Physical"]
+        return Explanation(text, plan_svg(self.optimised, physical_lines[0]))
 
 
 def query(text: str) -> Query:
-    """A query from its text. What is wrong without knowing the data raises here."""
+    """A query from its text. What is wrong without knowing the data raises here.
+
+    >>> import pyarrow as pa
+    >>> events = pa.table({"t": [1, 2, 5], "kind": ["A", "B", "B"], "x": [3, 4, 2]})
+    >>> q = query("PATTERN SEQ(A a, B b) WITHIN 3 RETURN a.x AS first, b.x AS then")
+    >>> q.run_local(events, time="t", type="kind").to_pylist()
+    [{'first': 3, 'then': 4}]
+    >>> query("PATTERN SEQ(A a B b)")
+    Traceback (most recent call last):
+    ...
+    streamsift.errors.QuerySyntaxError: unexpected `B` (line 1, column 17)
+       1 | PATTERN SEQ(A a B b)
+         |                 ^
+    Hint: an event is `class variable`; the next one follows a comma or `;`.
+    """
     script = parse(text)
     logical.check(script)
     return Query(script)
@@ -299,22 +345,40 @@ def _plan_of(text: str, schema: pa.Schema, time: str, type: str | None, order: s
 
 
 def event(class_name: str, variable: str | None = None) -> Query:
-    """One event of a class: `event("A", "a")` is `A a`."""
+    """One event of a class.
+
+    >>> print(event("A", "a"))
+    PATTERN A a
+    >>> print(event("A", "a").one_or_more())
+    PATTERN A+ a
+    """
     return _of(builder.event_pattern(class_name, variable))
 
 
 def seq(*operands: Query | str) -> Query:
-    """One after the other; strings are its predicates: `seq(event("A", "a"), event("B", "b"), "a.x < b.x")`."""
+    """One after the other; strings are its predicates.
+
+    >>> print(seq(event("A", "a"), ~event("N", "n"), event("B", "b"), "a.x < b.x").within("10 s"))
+    PATTERN SEQ(A a, !N n, B b, a.x < b.x) WITHIN 10 s
+    """
     return _of(builder.operator_pattern(syntax.Seq, _patterns(operands)))
 
 
 def all_of(*operands: Query | str) -> Query:
-    """AND: all operands, in any order."""
+    """AND: all operands, in any order; `&` does the same.
+
+    >>> print(all_of(event("A", "a"), event("B", "b")))
+    PATTERN AND(A a, B b)
+    """
     return _of(builder.operator_pattern(syntax.And, _patterns(operands)))
 
 
 def any_of(*operands: Query | str) -> Query:
-    """OR: each match of each operand."""
+    """OR: each match of each operand; `|` does the same.
+
+    >>> print(event("A", "a") | event("B", "b"))
+    PATTERN OR(A a, B b)
+    """
     return _of(builder.operator_pattern(syntax.Or, _patterns(operands)))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet
 from rich.console import Console
 from rich.markup import escape
@@ -18,6 +19,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 
 from streamsift.api import query
+from streamsift.session import start_spark
 from streamsift.view import demo_data
 from streamsift.view.progress import progress
 from streamsift.view.tables import how_many, result_table
@@ -103,10 +105,8 @@ TOURS = (
 
 
 def run_demo(console: Console, rows: int, seed: int, master: str | None = None) -> None:
-    from streamsift.spark.sources import local_session
-
-    with progress(console, "starting Spark and its Python workers"):
-        spark = local_session(master, "streamsift demo")
+    spark = start_spark(console, master, "streamsift demo")
+    with progress(console, "starting Spark's Python workers"):
         # So that the queries are timed, not the start of workers and, on a new machine, the compilation of kernels.
         events = spark.range(WARM_ROWS).selectExpr("id AS ts", "id % 100 AS key")
         query("PATTERN SEQ(ANY a, ANY b) WHERE [key] WITHIN 200").run(events, time="ts").count()
@@ -117,6 +117,16 @@ def run_demo(console: Console, rows: int, seed: int, master: str | None = None) 
             _summary(console, speeds)
     finally:
         spark.stop()
+
+
+def save_data(folder: Path, rows: int, seed: int) -> list[Path]:
+    """The three data sets as CSV files: something to try queries on."""
+    folder.mkdir()
+    paths = []
+    for name, generate in DATA.items():
+        paths.append(folder / f"{name}.csv")
+        pa.csv.write_csv(generate(rows, seed), paths[-1])
+    return paths
 
 
 def _generate(console: Console, spark: SparkSession, folder: Path, name: str, rows: int, seed: int) -> DataFrame:

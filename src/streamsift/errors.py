@@ -62,7 +62,11 @@ class SetupError(StreamsiftError):
     """Something outside the query is missing: a file, Java, an optional package."""
 
 
-class BadRowsWarning(UserWarning):
+class StreamsiftWarning(UserWarning):
+    """The base of every warning: `warnings.simplefilter("error", StreamsiftWarning)` makes errors of them."""
+
+
+class BadRowsWarning(StreamsiftWarning):
     """Rows were dropped because `bad_rows="drop"` was asked for."""
 
 
@@ -101,7 +105,13 @@ def with_article(noun: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A 'did you mean' sentence for the closest known name, or the known names if there are few, or nothing."""
+    """A 'did you mean' sentence for the closest known name, or the known names if there are few, or nothing.
+
+    >>> nearest("prise", ["price", "volume"])
+    'did you mean `price`?'
+    >>> nearest("x", ["price", "volume"])
+    'known here: `price`, `volume`.'
+    """
     names = sorted(set(known))
     folded = {n.lower(): n for n in names}
     close = get_close_matches(name.lower(), folded, n=1, cutoff=0.7)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -16,15 +17,17 @@ import pyarrow.parquet
 from rich.console import Console
 
 from streamsift.api import Query
-from streamsift.errors import BadRowsWarning
+from streamsift.errors import BadRowsWarning, SetupError
 from streamsift.many import explain_many, run_many
 from streamsift.runtime.sources import file_format, read_schema, read_table
+from streamsift.session import start_spark
 from streamsift.view.lines import flat_table, json_lines
+from streamsift.view.pictures import MOST_ROWS, save_picture
 from streamsift.view.progress import progress
-from streamsift.view.tables import how_many, result_table
+from streamsift.view.tables import how_many, print_table
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Observation
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,8 @@ class LocalJob:
     path: Path
     given_format: str | None
     columns: Columns
+    console: Console
+    result: pa.Table | None = None  # once it is there
 
     def __enter__(self) -> Self:
         return self
@@ -58,38 +63,41 @@ class LocalJob:
 
     def many(self, queries: Mapping[str, Query], share: Any) -> dict[str, LocalJob]:
         """The results of several queries from one pass, each a job that has its result."""
-        events = read_table(self.path, self.given_format)
+        events = self._events()
         results = run_many(queries, events, bad_rows=self.columns.bad_rows, share=share, **self.columns.binding())
         return {
-            name: GivenTable(queries[name], self.path, self.given_format, self.columns, result)
+            name: LocalJob(queries[name], self.path, self.given_format, self.columns, self.console, result)
             for name, result in results.items()
         }
 
-    def explain(self) -> str:
+    def explain(self, analyze: bool = False) -> str:
+        if analyze:
+            return self.query.explain(self._events(), analyze=True, **self.columns.binding())
         return self.query.explain(read_schema(self.path, self.given_format), **self.columns.binding())
 
     def explain_many(self, queries: Mapping[str, Query], share: Any) -> str:
         schema = read_schema(self.path, self.given_format)
         return explain_many(queries, schema, share=share, **self.columns.binding())
 
-    def show(self, limit: int) -> None:
+    def show(self, limit: int) -> int:
         result = self._result()
-        Console().print(
-            result_table(
-                result.slice(0, limit),
-                caption=how_many(min(limit, result.num_rows), result.num_rows, *nouns(self.query)),
-            )
-        )
+        caption = how_many(min(limit, result.num_rows), result.num_rows, *nouns(self.query))
+        print_table(result.slice(0, limit), caption)
+        return result.num_rows
 
-    def stream(self, output_format: str) -> None:
+    def stream(self, output_format: str) -> int:
         result = self._result()
         if output_format == "csv":
             pyarrow.csv.write_csv(flat_table(result), sys.stdout.buffer)
         else:
             for batch in result.to_batches():
                 sys.stdout.writelines(f"{line}\n" for line in json_lines(batch))
+        return result.num_rows
 
-    def write(self, output: Path, output_format: str) -> None:
+    def plot(self, output: Path) -> None:
+        save_picture(self._result(), self.query.sketch, output)
+
+    def write(self, output: Path, output_format: str) -> int:
         result = self._result()
         match output_format:
             case "parquet":
@@ -100,24 +108,22 @@ class LocalJob:
                 with output.open("w", encoding="utf-8") as lines:
                     for batch in result.to_batches():
                         lines.writelines(f"{line}\n" for line in json_lines(batch))
+        return result.num_rows
+
+    def _events(self) -> pa.Table:
+        with progress(self.console, f"reading {self.path}"):
+            return read_table(self.path, self.given_format)
 
     def _result(self) -> pa.Table:
+        if self.result is not None:
+            return self.result
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", BadRowsWarning)
-            events = read_table(self.path, self.given_format)
-            result = self.query.run_local(events, bad_rows=self.columns.bad_rows, **self.columns.binding())
+            events = self._events()
+            with progress(self.console, f"finding matches in {events.num_rows:,} events"):
+                self.result = self.query.run_local(events, bad_rows=self.columns.bad_rows, **self.columns.binding())
         for warning in caught:
             print(f"warning: {warning.message}", file=sys.stderr)
-        return result
-
-
-@dataclass(slots=True)
-class GivenTable(LocalJob):
-    """A job whose result is there already."""
-
-    result: pa.Table
-
-    def _result(self) -> pa.Table:
         return self.result
 
 
@@ -131,14 +137,13 @@ class SparkJob:
     columns: Columns
     master: str | None
     console: Console
+    keep: bool = False  # whether the result is used more than once
     spark: Any = field(default=None, init=False)
+    result: tuple[DataFrame, Callable[[], None]] | None = field(default=None, init=False)  # once it is there
 
     def __enter__(self) -> Self:
         file_format(self.path, self.given_format)  # a wrong path is told before Spark takes its seconds to start
-        from streamsift.spark.sources import local_session
-
-        with progress(self.console, "starting Spark"):
-            self.spark = local_session(self.master)
+        self.spark = start_spark(self.console, self.master)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -151,44 +156,53 @@ class SparkJob:
         )
         jobs: dict[str, SparkJob] = {}
         for name, result in results.items():
-            job = GivenFrame(queries[name], self.path, self.given_format, self.columns, self.master, self.console)
-            job.spark, job.result = self.spark, result
+            job = SparkJob(queries[name], self.path, self.given_format, self.columns, self.master, self.console)
+            job.spark, job.result = self.spark, (result, lambda: None)
             jobs[name] = job
         return jobs
 
-    def explain(self) -> str:
+    def explain(self, analyze: bool = False) -> str:
+        if analyze:
+            raise SetupError("--analyze runs in this process: add --engine local")
         return self.query.explain(self._events(), **self.columns.binding())
 
     def explain_many(self, queries: Mapping[str, Query], share: Any) -> str:
         return explain_many(queries, self._events(), share=share, **self.columns.binding())
 
-    def show(self, limit: int) -> None:
+    def show(self, limit: int) -> int:
         result, report = self._result()
         result = result.persist()
         with self._progress("finding matches"):
             total = result.count()
             head = _best_first(self.query, result).limit(limit).toArrow()
         report()
-        Console().print(result_table(head, caption=how_many(head.num_rows, total, *nouns(self.query))))
+        print_table(head, how_many(head.num_rows, total, *nouns(self.query)))
+        return total
 
-    def stream(self, output_format: str) -> None:
+    def stream(self, output_format: str) -> int:
         result, report = self._result()
         if output_format == "csv":
             with self._progress("finding matches"):
                 table = flat_table(result.toArrow())
             pyarrow.csv.write_csv(table, sys.stdout.buffer)
+            rows = table.num_rows
         else:
             # One partition after the other passes through this process, never all of them at once.
             lines = result.mapInArrow(to_lines, "line string").toLocalIterator(prefetchPartitions=True)
             with self._progress("finding matches"):
                 first = list(islice(lines, 1))
-            sys.stdout.writelines(f"{row.line}\n" for row in chain(first, lines))
+            rows = 0
+            for row in chain(first, lines):
+                sys.stdout.write(f"{row.line}\n")
+                rows += 1
         report()
+        return rows
 
-    def write(self, output: Path, output_format: str) -> None:
-        from streamsift.spark.sinks import flat
+    def write(self, output: Path, output_format: str) -> int:
+        from streamsift.spark.sinks import counted, flat
 
         result, report = self._result()
+        result, rows = counted(result)
         with self._progress(f"writing {output}"):
             match output_format:
                 case "parquet":
@@ -198,6 +212,12 @@ class SparkJob:
                 case _:
                     result.mapInArrow(to_lines, "line string").write.text(str(output))
         report()
+        return rows()
+
+    def plot(self, output: Path) -> None:
+        result, _ = self._result()
+        with self._progress(f"drawing {output}"):
+            save_picture(_best_first(self.query, result).limit(MOST_ROWS).toArrow(), self.query.sketch, output)
 
     def _events(self) -> DataFrame:
         from streamsift.spark.sources import read_events
@@ -205,20 +225,17 @@ class SparkJob:
         with self._progress(f"looking at {self.path}"):
             return read_events(self.spark, self.path, self.given_format)
 
-    def _result(self) -> tuple[DataFrame, Any]:
-        from pyspark.sql import Observation
+    def _result(self) -> tuple[DataFrame, Callable[[], None]]:
+        """The result, kept from one verb to the next, and what reports on dropped rows once it has been used."""
+        if self.result is None:
+            from pyspark.sql import Observation
 
-        observation = Observation() if self.columns.bad_rows == "drop" else None
-        result = self.query.run(
-            self._events(), bad_rows=self.columns.bad_rows, observation=observation, **self.columns.binding()
-        )
-
-        def report() -> None:
-            if observation is not None and (count := observation.get["bad_rows"]):
-                rows = "1 row" if count == 1 else f"{count:,} rows"
-                print(f"warning: dropped {rows} without a usable time or order", file=sys.stderr)
-
-        return result, report
+            observation = Observation() if self.columns.bad_rows == "drop" else None
+            found = self.query.run(
+                self._events(), bad_rows=self.columns.bad_rows, observation=observation, **self.columns.binding()
+            )
+            self.result = found.persist() if self.keep else found, partial(_report, observation)
+        return self.result
 
     def _progress(self, title: str) -> Any:
         from streamsift.spark.jobs import task_counter
@@ -226,14 +243,10 @@ class SparkJob:
         return progress(self.console, title, task_counter(self.spark))
 
 
-@dataclass(slots=True)
-class GivenFrame(SparkJob):
-    """A job whose result is there already, as a lazy DataFrame."""
-
-    result: Any = field(default=None, init=False)
-
-    def _result(self) -> tuple[DataFrame, Any]:
-        return self.result, lambda: None
+def _report(observation: Observation | None) -> None:
+    if observation is not None and (count := observation.get["bad_rows"]):
+        rows = "1 row" if count == 1 else f"{count:,} rows"
+        print(f"warning: dropped {rows} without a usable time or order", file=sys.stderr)
 
 
 def nouns(query: Query) -> tuple[str, str]:

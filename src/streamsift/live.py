@@ -18,8 +18,8 @@ from rich.live import Live
 from streamsift.api import Query
 from streamsift.errors import SetupError
 from streamsift.jobs import Columns, nouns, to_lines
+from streamsift.session import start_spark
 from streamsift.view.live import Reading, live_table, summary
-from streamsift.view.progress import progress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -51,10 +51,9 @@ class StreamJob:
             raise SetupError(f"--stream reads a directory that files are dropped into; {self.path} is none")
         if self.output is not None and self.output.exists() and not self._checkpoint_of_output().exists():
             raise SetupError(f"{self.output} is there already, and not from a stream; remove it or choose another name")
-        from streamsift.spark.sources import local_session, stream_events
+        spark = start_spark(self.console, self.master)
+        from streamsift.spark.sources import stream_events
 
-        with progress(self.console, "starting Spark"):
-            spark = local_session(self.master)
         try:
             events = stream_events(spark, self.path, self.given_format)
             result = self.query.run(

@@ -12,6 +12,7 @@ from streamsift.api import BadRowsPolicy, Query, as_table, check_batch, check_po
 from streamsift.errors import QueryError
 from streamsift.physical.sharing import Share, SharingPlan, describe_sharing
 from streamsift.physical.sharing import share as plan_sharing
+from streamsift.view.results import signed
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -40,6 +41,13 @@ def run_many(
     around it, gives that memory back. `share` ("auto", "always", "never") tells whether queries are counted together;
     the other choices are those of `Query.run` and hold for every query that they can be made for.
 
+    >>> import pyarrow as pa
+    >>> events = pa.table({"t": [1, 2, 3], "kind": ["A", "B", "C"]})
+    >>> queries = {"two": "SEQ(A a, B b) AGG COUNT", "three": "SEQ(A a, B b, C c) AGG COUNT"}
+    >>> results = run_many(queries, events, time="t", type="kind")
+    >>> {name: table.to_pylist() for name, table in results.items()}
+    {'two': [{'time': 2, 'count': 1}], 'three': [{'time': 3, 'count': 1}]}
+
     On a streaming DataFrame each result is a streaming DataFrame; every one that is started reads the stream and keeps
     state on its own. To make one pass for all, start `together` of what is returned, and have `each` split it.
     """
@@ -62,7 +70,9 @@ def run_many(
     for name, batch in runtime.execute_many(plan, table, bad_rows=bad_rows):
         found[name].append(batch)
     return {
-        name: pa.Table.from_batches(batches, runtime.output_schema(plan.plans[name].query))
+        name: pa.Table.from_batches(
+            batches, signed(runtime.output_schema(plan.plans[name].query), str(queries[name]), time)
+        )
         for name, batches in found.items()
     }
 

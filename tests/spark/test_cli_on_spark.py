@@ -38,7 +38,7 @@ def run(folder: Path, *arguments: str) -> tuple[str, str, int]:
 def test_run(tmp_path: Path) -> None:
     pa.csv.write_csv(EVENTS, tmp_path / "e.csv")
     out, error, code = run(tmp_path, "--format", "json")
-    assert code == 2
+    assert code == 3
     assert "BadInputError: 1 row" in error
     assert error.endswith("leave them out with --bad-rows drop.\n")  # and no stack of Python or of the JVM
     assert "Traceback" not in error
@@ -48,7 +48,8 @@ def test_run(tmp_path: Path) -> None:
     assert {json.loads(line)["match_end"] for line in out.splitlines()} == {2, 4}
     assert "dropped 1 row" in error
     assert "2 matches" in run(tmp_path, *drop)[0]
-    assert run(tmp_path, "--output", "out.parquet", *drop)[2] == 0
+    assert run(tmp_path, "--output", "out.parquet", "--plot", "out.svg", "--fail-on-empty", *drop)[2] == 0
+    assert "<svg" in (tmp_path / "out.svg").read_text(encoding="utf-8")
     assert sorted(pa.parquet.read_table(tmp_path / "out.parquet").column("match_end").to_pylist()) == [2, 4]
 
 
@@ -76,7 +77,7 @@ def test_empty_and_odd_fields_in_csv_are_read_alike_by_both_engines(tmp_path: Pa
 def test_a_file_of_another_format(tmp_path: Path) -> None:
     (tmp_path / "e.csv").write_text("no Parquet", encoding="utf-8")
     _, error, code = run(tmp_path, "--input-format", "parquet")
-    assert code == 2
+    assert code == 3
     assert "BadInputError: e.csv cannot be read as parquet" in error
     assert "Traceback" not in error
 

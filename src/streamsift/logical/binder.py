@@ -28,6 +28,11 @@ def check(script: s.Script) -> Scopes:
     return scopes
 
 
+def sketch(script: s.Script) -> b.BoundQuery:
+    """What a query means as far as that can be told without a schema: for pictures, not for plans."""
+    return _bound(_structure(script), UNKNOWN_COLUMNS)
+
+
 def _structure(script: s.Script) -> Scopes:
     if not script.text:  # built in Python: its canonical text gives errors a place to point at
         script = parse(print_script(script))

@@ -13,6 +13,7 @@ from enum import Enum
 from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
 from streamsift.physical.choices import Choices, PlanShape
+from streamsift.physical.groups import Groups
 from streamsift.physical.plan import AggregatePlan, Alternative, DetectPlan, RankPlan, Step
 from streamsift.physical.streaming import awaited, is_awaited
 
@@ -38,6 +39,11 @@ class Anchored:
     variants: tuple[Alternative, ...]  # disjoint; each has all its matches decided now, and maybe others
     choices: Choices
 
+    @property
+    def is_marked(self) -> bool:
+        """Whether its variants ask which events decide a match now."""
+        return self.variants != (self.alternative,)
+
 
 def anchored(plan: DetectPlan, alternative: Alternative) -> Anchored:
     waits = awaited(alternative)
@@ -45,7 +51,7 @@ def anchored(plan: DetectPlan, alternative: Alternative) -> Anchored:
         anchor = Anchor.ANY
     else:
         anchor = Anchor.START if waits.window else Anchor.END
-    if alternative.groups is not None:
+    if alternative.groups is not None and not _is_decided_by_single(alternative.groups, anchor):
         own = (*alternative.steps, *alternative.groups.own_steps())
         return Anchored(alternative, anchor, own, (alternative,), plan.choices)
     numbers = _candidates(alternative, anchor)
@@ -54,6 +60,14 @@ def anchored(plan: DetectPlan, alternative: Alternative) -> Anchored:
         return Anchored(alternative, anchor, deciding, (alternative,), plan.choices)
     variants = tuple(_variant(alternative, anchor, numbers, number) for number in numbers)
     return Anchored(alternative, anchor, deciding, variants, _choices(plan, alternative, anchor))
+
+
+def _is_decided_by_single(groups: Groups, anchor: Anchor) -> bool:
+    """Whether the last event of a match (or its first) is always a single one: no group has none behind (before) it."""
+    ends = [chosen.before if anchor is Anchor.END else chosen.after for chosen in groups.chosen]
+    for order in groups.orders:
+        ends += order.before if anchor is Anchor.END else order.after
+    return anchor is not Anchor.ANY and all(ends)
 
 
 def _candidates(alternative: Alternative, anchor: Anchor) -> tuple[int, ...]:

@@ -26,12 +26,8 @@ def explain(
     plan: Plan,
     where: Iterable[str] = (),
     analysed: Iterable[str] = (),
-    stream: Iterable[str] = (),
 ) -> str:
-    """All stages; `where` says how the work is spread and `analysed` what a run built, which only an engine knows.
-
-    `stream` says how the query runs on a stream (`explain_stream`).
-    """
+    """All stages; `where` says how the work is spread and `analysed` what a run built, which only an engine knows."""
     sections = [
         ("Query", text.strip().splitlines()),
         ("Logical", list(describe_query(bound))),
@@ -39,7 +35,6 @@ def explain(
         ("Algebra", _algebra(bound, plan.detection if isinstance(plan, RankPlan) else plan)),
         ("Physical", list(_physical(plan))),
         ("Why", list(plan.reasons)),
-        ("Stream", list(stream)),
         ("Where", list(where)),
         ("Analysed", list(analysed)),
     ]

@@ -47,7 +47,7 @@ def _released(plan: Plan) -> Iterator[str]:
 
 
 def _found(one: Anchored) -> str:
-    if one.alternative.groups is not None:
+    if one.alternative.groups is not None and not one.is_marked:
         return "the matches of these rows are found, and those that are newly decided come out"
     return (
         f"only matches that are newly decided are built: {one.anchor.value}"

@@ -1,6 +1,5 @@
 """A plan and events in, result rows out, without Spark: columnar events, Numba kernels, Arrow batches."""
 
-from streamsift.runtime.analyze import analyze
 from streamsift.runtime.detect import match_rows
 from streamsift.runtime.engine import (
     Engine,
@@ -13,6 +12,7 @@ from streamsift.runtime.engine import (
 from streamsift.runtime.events import BadRows, Events, prepare
 from streamsift.runtime.execute import execute
 from streamsift.runtime.execute_many import execute_many
+from streamsift.runtime.rates import analyze_run
 from streamsift.runtime.saved_state import Changes
 from streamsift.runtime.schemas import output_schema
 
@@ -22,7 +22,7 @@ __all__ = [
     "Engine",
     "Events",
     "ManyEngine",
-    "analyze",
+    "analyze_run",
     "engine_for",
     "engine_for_many",
     "execute",

@@ -47,6 +47,12 @@ def take(array: pa.Array, rows: pa.Array) -> pa.Array:
     return pc.call_function("array_take", [array, rows], _UNCHECKED)
 
 
+def gatherable(schema: pa.Schema) -> pa.Schema:
+    """The same columns, as types that Arrow can gather: it cannot gather views."""
+    wide = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    return pa.schema([field.with_type(wide.get(field.type, field.type)) for field in schema])
+
+
 def contiguous(column: pa.ChunkedArray) -> pa.Array:
     """One array with the column's values, of its type or of one with wider offsets; the output casts it back."""
     if pa.types.is_string_view(column.type):

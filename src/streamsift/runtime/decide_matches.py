@@ -102,9 +102,10 @@ class Matches:
     def _batches(self, one: Anchored, events: Events, passing: Passing) -> Iterator[pa.RecordBatch]:
         alternative = one.alternative
         if alternative.groups is not None:
-            for matches in group_matches(alternative, events, one.choices):
-                decided = passing.covers(when(alternative, events, matches.events()))
-                yield from group_batches(alternative, self.schema, events, matches.only(decided))
+            for variant in one.variants:
+                for matches in group_matches(variant, events, one.choices):
+                    decided = passing.covers(when(alternative, events, matches.events()))
+                    yield from group_batches(alternative, self.schema, events, matches.only(decided))
             return
         known = self._known[id(alternative)]
         for variant in one.variants:
@@ -117,7 +118,7 @@ class Matches:
 
 def with_marks(one: Anchored, events: Events, passing: Passing) -> Events:
     """The events with the columns that tell which of them may decide a match of the alternative now."""
-    if one.anchor is Anchor.ANY or one.alternative.groups is not None:
+    if not one.is_marked:
         return events
     moments, query = events.ticks, one.alternative.query
     if one.anchor is Anchor.START:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from streamsift.errors import BadInputError
 from streamsift.logical.bound import Binding
 from streamsift.runtime.codes import codes
-from streamsift.runtime.columns import contiguous
+from streamsift.runtime.columns import contiguous, gatherable
 from streamsift.runtime.events import ticks_of
 from streamsift.runtime.kernels import Bool, Int64, Ticks
 from streamsift.runtime.key_index import KeyIndex
@@ -35,10 +35,10 @@ class EventStore:
         self, schema: pa.Schema, binding: Binding, relevant: Relevant | None, keys: tuple[str, ...] = ()
     ) -> None:
         """`relevant` says which events can matter, None: all; by `keys` rows can be found without a pass over all."""
-        self.schema, self.binding, self._relevant = schema, binding, relevant
+        self.schema, self.binding, self._relevant = gatherable(schema), binding, relevant
         self.index = KeyIndex(keys) if keys else None
         self.first = 0
-        self.events = TableTail(schema)
+        self.events = TableTail(self.schema)
         is_real = ticks_of(pa.array([], schema.field(binding.time).type), binding).dtype == np.float64
         self._ticks, self._chunks = Tail(np.float64 if is_real else np.int64), Tail(np.int64)
         self._waiting: list[tuple[pa.Table, Ticks, Int64]] = []  # with the number of each event's chunk

@@ -101,8 +101,9 @@ def follow(last: Int64, before: Int64, hashes: UInt64, first: int, wanted: UInt6
 def key_hashes(events: pa.Table, columns: Sequence[str]) -> UInt64:
     """A hash of each row's key; equal keys have equal hashes, in this table and in any other."""
     found = np.zeros(events.num_rows, np.uint64)
-    for name in columns:
-        mix(found, _values(plain(contiguous(events.column(name)))))
+    with np.errstate(over="ignore"):  # hashes wrap; Numba does not mind, plain Python warns
+        for name in columns:
+            mix(found, _values(plain(contiguous(events.column(name)))))
     return found
 
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numba import njit
 
 from streamsift.errors import StreamsiftError
-from streamsift.runtime.columns import contiguous, fixed_width
+from streamsift.runtime.columns import contiguous, fixed_width, gatherable
 from streamsift.runtime.kernels import Bool, Float64, Int64
 from streamsift.runtime.key_index import LEAST_SLOTS, UInt64, key_hashes
 from streamsift.runtime.tails import TableTail
@@ -25,7 +25,7 @@ class KeyedVectors:
     """For each key a vector of whole numbers and one of reals, which begin as `whole` zeros and `real` zeros."""
 
     def __init__(self, fields: pa.Schema, whole: int, real: int) -> None:
-        self.fields = fields if len(fields) else the_only_key(1).schema
+        self.fields = gatherable(fields) if len(fields) else the_only_key(1).schema
         self._keys = TableTail(self.fields)
         self.whole: Int64 = np.zeros((64, whole), np.int64)
         self.real: Float64 = np.zeros((64, real), np.float64)

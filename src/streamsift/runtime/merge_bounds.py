@@ -18,16 +18,17 @@ class Queues(NamedTuple):
     """The paths of m parts of a pattern in one window, n of each at most, best first.
 
     Paths with the same key may fit together, others do not. `following` links those of a queue with the same key, in
-    order: with lookups all that are loaded and not read yet, else those that were read.
+    order: with lookups all that are loaded and not read yet, else those that were read. It does so twice: row 1 is of
+    those that are not known.
     """
 
     score: Float64  # [m, n]
     rows: Int32  # [m, n, steps] the places of the events, -1 for the steps of other parts
     key: Int32  # [m, n]
     known: Bool  # [m, n] whether it was read in the window before: known paths were joined with each other there
-    following: Int32  # [m, n] -1 for none
-    head: Int32  # [m, keys] the first path with the key, -1 for none
-    tail: Int32  # [m, keys]
+    following: Int32  # [m, 2, n] -1 for none
+    head: Int32  # [m, 2, keys] the first path with the key, -1 for none
+    tail: Int32  # [m, 2, keys]
     fetched: Int32  # [m, keys] the last path with the key that was looked up, -1 for none
     loaded: Int64  # [m] how many are there
     read: Int64  # [m] how many were taken by sorted access

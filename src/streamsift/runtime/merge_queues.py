@@ -89,9 +89,9 @@ class WindowQueues:
             np.empty((count, FIRST_LOAD, steps), np.int32),
             np.empty((count, FIRST_LOAD), np.int32),
             np.zeros((count, FIRST_LOAD), np.bool_),
-            np.empty((count, FIRST_LOAD), np.int32),
-            np.full((count, keys), -1, np.int32),
-            np.full((count, keys), -1, np.int32),
+            np.empty((count, 2, FIRST_LOAD), np.int32),
+            np.full((count, 2, keys), -1, np.int32),
+            np.full((count, 2, keys), -1, np.int32),
             np.full((count, keys), -1, np.int32),
             np.zeros(count, np.int64),
             np.zeros(count, np.int64),
@@ -104,8 +104,9 @@ class WindowQueues:
         arrays = self.arrays
         for number in range(len(self.parts)):
             used = arrays.key[number, : arrays.loaded[number]]
-            for by_key in (arrays.head, arrays.tail, arrays.fetched):
-                by_key[number, used] = -1
+            arrays.head[number][:, used] = -1
+            arrays.tail[number][:, used] = -1
+            arrays.fetched[number, used] = -1
         if self.looks_up:  # lookups that found nothing leave a mark too
             arrays.fetched[:] = -1
         for counts in (arrays.loaded, arrays.read, arrays.fetches, arrays.complete):
@@ -159,7 +160,10 @@ class WindowQueues:
             return larger
 
         score, rows, key, known, following, *rest = self.arrays
-        self.arrays = Queues(*(longer(array) for array in (score, rows, key, known, following)), *rest)
+        links = np.moveaxis(longer(np.moveaxis(following, 2, 1)), 1, 2)
+        self.arrays = Queues(
+            *(longer(array) for array in (score, rows, key, known)), np.ascontiguousarray(links), *rest
+        )
 
     def memory(self, found: Found, floor: float) -> Memory:
         """What the next window may use of this one."""

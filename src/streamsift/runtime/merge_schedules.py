@@ -158,7 +158,7 @@ def holds_bound(queues: Queues, rules: Rules, part: int, bound: float, value: Fl
 
 
 @njit(cache=True, nogil=True)
-def in_proportion(queues: Queues, rules: Rules, steering: Steering, value: Float64) -> int:
+def in_proportion(queues: Queues, rules: Rules, steering: Steering, bound: float, value: Float64) -> int:
     """WABS: of the queues that hold the bound up, the one that is least far on its way to the cheapest boundary."""
     memory, ratio, passed = steering.memory, steering.ratio, steering.passed
     total = queues.read.sum()
@@ -168,10 +168,9 @@ def in_proportion(queues: Queues, rules: Rules, steering: Steering, value: Float
         memory[REVISED] = total
         target = passed[0]
         passed[:-1] = passed[1:]
-        passed[passed.size - 1] = bound_at(queues, rules, queues.read, value)
-        cheapest_boundary(queues, rules, max(target, passed[passed.size - 1]), value, ratio)
+        passed[passed.size - 1] = bound
+        cheapest_boundary(queues, rules, max(target, bound), value, ratio)
     found, least = -1, np.inf
-    bound = bound_at(queues, rules, queues.read, value)
     for part in range(ratio.size):
         if is_exhausted(queues, part) or not holds_bound(queues, rules, part, bound, value):
             continue
@@ -182,11 +181,11 @@ def in_proportion(queues: Queues, rules: Rules, steering: Steering, value: Float
 
 
 @njit(cache=True, nogil=True)
-def next_queue(queues: Queues, rules: Rules, steering: Steering, value: Float64) -> int:
-    """The queue to read; one has paths left."""
+def next_queue(queues: Queues, rules: Rules, steering: Steering, bound: float, value: Float64) -> int:
+    """The queue to read, given the bound on what is not read; one has paths left."""
     memory, total = steering.memory, queues.read.sum()
     if rules.schedule == WABS:
-        return in_proportion(queues, rules, steering, value)
+        return in_proportion(queues, rules, steering, bound, value)
     if rules.schedule == GRADIENT:
         return steepest(queues, memory[LAST])
     if rules.schedule == ROUND_ROBIN or total < LOOK_BACK * queues.read.size:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.kernels import Float64, Int32, Int64
+from streamsift.runtime.kernels import Bool, Float64, Int32, Int64
 from streamsift.runtime.merge_bounds import Queues, Rules, bound_at, is_exhausted, merged
 from streamsift.runtime.merge_schedules import LAST, Steering, next_queue
 from streamsift.runtime.path_heap import grown, longer
@@ -28,6 +28,15 @@ class Found(NamedTuple):
     score: Float64  # [matches]
     best: Float64  # [kept] descending
     counts: Int64  # [2] how many matches, how many of `best`
+
+
+class Room(NamedTuple):
+    """Where partial matches of m parts are put together."""
+
+    value: Float64  # [m] the scores of the parts, for those not chosen yet the best
+    partial: Int32  # [m + 1, steps]
+    cursor: Int64  # [m + 1]
+    all_known: Bool  # [m + 1]
 
 
 @njit(cache=True, nogil=True)
@@ -86,28 +95,30 @@ def floor_of(rules: Rules, found: Found) -> float:
 
 
 @njit(cache=True, nogil=True)
-def first_partner(queues: Queues, rules: Rules, part: int, key: int) -> int:
+def first_partner(queues: Queues, rules: Rules, part: int, row: int, key: int) -> int:
     """The best path of a queue with the key, -1 for none. A lookup that finds nothing costs as much as one path."""
-    first = int(queues.head[part, key])
-    if rules.looks_up and first < 0 and queues.tail[part, key] < 0 and queues.fetched[part, key] < 0:
+    first = int(queues.head[part, row, key])
+    if rules.looks_up and first < 0 and queues.tail[part, row, key] < 0 and queues.fetched[part, key] < 0:
         queues.fetched[part, key] = 0
         queues.fetches[part] += 1
     return first
 
 
 @njit(cache=True, nogil=True)
-def join(queues: Queues, rules: Rules, part: int, path: int, found: Found) -> Found:
+def join(queues: Queues, rules: Rules, part: int, path: int, room: Room, found: Found) -> Found:
     """Adds the matches of a path with what is known of the other queues, depth first, best partners first."""
-    parts, steps = queues.read.size, queues.rows.shape[2]
-    value, key = np.empty(parts), queues.key[part, path]
-    partial, cursor = np.empty((parts + 1, steps), np.int32), np.empty(parts + 1, np.int64)
-    all_known = np.empty(parts + 1, np.bool_)
+    parts, steps, key = queues.read.size, queues.rows.shape[2], queues.key[part, path]
+    if parts == 2 and queues.known[part, path] and queues.head[1 - part, 1, key] < 0:
+        return found
+    value, partial, cursor, all_known = room.value, room.partial, room.cursor, room.all_known
     for other in range(parts):
         value[other] = queues.score[other, 0]
     value[part] = queues.score[part, path]
     partial[1], all_known[1] = queues.rows[part, path], queues.known[part, path]
     level = 1
-    cursor[1] = first_partner(queues, rules, 0 if part > 0 else 1, key)
+    # Known paths were joined with each other: where all the others are known, the last one must not be.
+    row = 1 if parts == 2 and all_known[1] else 0
+    cursor[1] = first_partner(queues, rules, 0 if part > 0 else 1, row, key)
     while level >= 1:
         if level == parts:
             found = add_match(found, partial[level], merged(rules, value))
@@ -126,9 +137,7 @@ def join(queues: Queues, rules: Rules, part: int, path: int, found: Found) -> Fo
         if merged(rules, value) < floor_of(rules, found):
             cursor[level] = -1  # those that follow are no better
             continue
-        cursor[level] = queues.following[other, candidate]
-        if level == parts - 1 and all_known[level] and queues.known[other, candidate]:
-            continue
+        cursor[level] = queues.following[other, 1 if level == parts - 1 and all_known[level] else 0, candidate]
         if not fits(rules, partial[level], queues.rows[other, candidate]):
             continue
         level += 1
@@ -136,7 +145,8 @@ def join(queues: Queues, rules: Rules, part: int, path: int, found: Found) -> Fo
             partial[level, step] = max(partial[level - 1, step], queues.rows[other, candidate, step])
         all_known[level] = all_known[level - 1] and queues.known[other, candidate]
         if level < parts:
-            cursor[level] = first_partner(queues, rules, level - 1 if level - 1 < part else level, key)
+            row = 1 if level == parts - 1 and all_known[level] else 0
+            cursor[level] = first_partner(queues, rules, level - 1 if level - 1 < part else level, row, key)
     return found
 
 
@@ -144,13 +154,14 @@ def join(queues: Queues, rules: Rules, part: int, path: int, found: Found) -> Fo
 def link(queues: Queues, part: int, path: int) -> None:
     """Adds a path to those of its queue with the same key."""
     key = queues.key[part, path]
-    last = queues.tail[part, key]
-    queues.following[part, path] = -1
-    if queues.head[part, key] < 0:
-        queues.head[part, key] = path
-    if last >= 0:
-        queues.following[part, last] = path
-    queues.tail[part, key] = path
+    for row in range(1 if queues.known[part, path] else 2):
+        last = queues.tail[part, row, key]
+        queues.following[part, row, path] = -1
+        if queues.head[part, row, key] < 0:
+            queues.head[part, row, key] = path
+        if last >= 0:
+            queues.following[part, row, last] = path
+        queues.tail[part, row, key] = path
 
 
 @njit(cache=True, nogil=True)
@@ -159,7 +170,7 @@ def take(queues: Queues, rules: Rules, part: int) -> int:
     path = queues.read[part]
     queues.read[part] += 1
     if rules.looks_up:  # it is the first of those with its key that were not read
-        queues.head[part, queues.key[part, path]] = queues.following[part, path]
+        queues.head[part, 0, queues.key[part, path]] = queues.following[part, 0, path]
     else:
         link(queues, part, path)
     return int(path)
@@ -168,8 +179,15 @@ def take(queues: Queues, rules: Rules, part: int) -> int:
 @njit(cache=True, nogil=True)
 def merge(queues: Queues, rules: Rules, steering: Steering, most: int, found: Found) -> tuple[Found, int]:
     """Reads until no match that is not found can be among the best; DONE, GAVE_UP, or the queue to load more of."""
-    value = np.empty(queues.read.size)
-    for part in range(queues.read.size):
+    parts, steps = queues.read.size, queues.rows.shape[2]
+    room = Room(
+        np.empty(parts),
+        np.empty((parts + 1, steps), np.int32),
+        np.empty(parts + 1, np.int64),
+        np.empty(parts + 1, np.bool_),
+    )
+    value = np.empty(parts)
+    for part in range(parts):
         if queues.loaded[part] == 0:
             return found, DONE if queues.complete[part] else part
     while True:
@@ -179,8 +197,8 @@ def merge(queues: Queues, rules: Rules, steering: Steering, most: int, found: Fo
             return found, DONE
         if queues.read.sum() > most or found.counts[0] > most:
             return found, GAVE_UP
-        part = next_queue(queues, rules, steering, value)
+        part = next_queue(queues, rules, steering, bound, value)
         if queues.read[part] == queues.loaded[part] and not is_exhausted(queues, part):
             return found, part
         steering.memory[LAST] = part
-        found = join(queues, rules, part, take(queues, rules, part), found)
+        found = join(queues, rules, part, take(queues, rules, part), room, found)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,9 @@ import pyarrow.dataset as ds
 from streamsift.errors import BadInputError, SetupError
 
 FORMATS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".parquet": "parquet", ".pq": "parquet"}
+
+EMPTY = "it is empty"
+OTHER_FORMAT = "\nHint: repair it, or, if it is of another format, say which: --input-format csv, json or parquet."
 
 # As Spark reads it: an empty field is null, quoted or not, and nothing else is (NaN is a number, NULL a word).
 CSV = ds.CsvFileFormat(
@@ -25,7 +30,7 @@ CSV = ds.CsvFileFormat(
 def file_format(path: Path, given: str | None = None) -> str:
     """The format of a file, or of the files in a directory: as given, else by suffix."""
     if not path.exists():
-        raise SetupError(f"no such file or directory: {path}")
+        raise SetupError(missing("no such file or directory", path))
     if given is not None:
         return given
     inside = (
@@ -39,6 +44,14 @@ def file_format(path: Path, given: str | None = None) -> str:
     return found.pop() or ""
 
 
+def missing(what: str, path: Path) -> str:
+    """The message for a path that is not there, with the file beside it whose name is nearest."""
+    beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+    close = get_close_matches(path.name, beside, n=1, cutoff=0.6)
+    hint = f"\nHint: did you mean `{path.parent / close[0]}`?" if close else ""
+    return f"{what}: {path}{hint}"
+
+
 def read_table(path: Path, given_format: str | None = None) -> pa.Table:
     return _read(path, given_format, lambda dataset: dataset.to_table())
 
@@ -48,9 +61,24 @@ def read_schema(path: Path, given_format: str | None = None) -> pa.Schema:
     return _read(path, given_format, lambda dataset: dataset.schema)
 
 
+def read_head(path: Path, rows: int, given_format: str | None = None) -> pa.Table:
+    """The first rows of a file."""
+    return _read(path, given_format, lambda dataset: dataset.head(rows))
+
+
 def _read(path: Path, given_format: str | None, take: Callable[[ds.Dataset], Any]) -> Any:
     found = file_format(path, given_format)
     try:
         return take(ds.dataset(path, format=CSV if found == "csv" else found))
     except (pa.ArrowInvalid, OSError) as error:
-        raise BadInputError(f"{path} cannot be read as {found}: {error}") from error
+        reason = _reason(str(error))
+        hint = "" if given_format or reason == EMPTY else OTHER_FORMAT
+        raise BadInputError(f"{path} cannot be read as {found}: {reason}{hint}") from error
+
+
+def _reason(told: str) -> str:
+    """What is wrong with the file, out of all that Arrow says on its way there."""
+    if "Empty CSV" in told:
+        return EMPTY
+    inner = re.sub(r"^.*Could not open \w+ input source '[^']*': (?:Invalid: )?", "", told, flags=re.DOTALL)
+    return inner.removeprefix("CSV parse error: ").removeprefix("Invalid: ")

@@ -1,12 +1,20 @@
-"""A result in, a DataFrame that flat files can hold out."""
+"""A result in, a DataFrame that flat files can hold out, or one that tells how many rows it had."""
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from collections.abc import Callable
+
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 from pyspark.sql.types import ArrayType, DayTimeIntervalType, MapType, StructField, StructType
 
 from streamsift.spark.filters import column
+
+
+def counted(df: DataFrame) -> tuple[DataFrame, Callable[[], int]]:
+    """The same rows, and their number once an action has gone through them all."""
+    observation = Observation()
+    return df.observe(observation, F.count(F.lit(1)).alias("rows")), lambda: int(observation.get["rows"])
 
 
 def flat(df: DataFrame) -> DataFrame:

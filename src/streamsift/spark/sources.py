@@ -39,7 +39,8 @@ def local_session(master: str | None = None, name: str = "streamsift") -> SparkS
     except (RuntimeError, OSError, PySparkException) as error:
         where = f", and a cluster behind `--master {master}`" if master else ""
         raise SetupError(
-            f"Spark does not start: {error}\nHint: Spark needs Java 17 or newer{where}; `make setup` checks for Java."
+            f"Spark does not start: {error}\n"
+            f"Hint: Spark needs Java 17 or newer{where}; or run it without Spark: --engine local."
         ) from error
 
 

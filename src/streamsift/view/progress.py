@@ -1,8 +1,9 @@
-"""Work that takes a while in, a moving line on the terminal out."""
+"""Work that takes a while in, a moving line on the terminal out: how much is done, how fast, how long it will take."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -11,8 +12,10 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 
 @contextmanager
-def progress(console: Console, title: str, tasks: Callable[[], tuple[int, int]] | None = None) -> Iterator[None]:
-    """Shows a bar while the body runs; `tasks` tells (done, all) whenever it is asked."""
+def progress(
+    console: Console, title: str, done_of: Callable[[], tuple[int, int]] | None = None, unit: str = "tasks"
+) -> Iterator[None]:
+    """Shows a bar while the body runs; `done_of` tells (done, all) whenever it is asked. Nothing off a terminal."""
     if not console.is_terminal:
         yield
         return
@@ -26,12 +29,14 @@ def progress(console: Console, title: str, tasks: Callable[[], tuple[int, int]] 
     with Progress(*columns, console=console, transient=True) as bar:
         line = bar.add_task(title, total=None, counts="")
         finished = threading.Event()
+        started = time.monotonic()
 
         def follow() -> None:
-            while tasks is not None and not finished.wait(0.2):
-                done, total = tasks()
+            while done_of is not None and not finished.wait(0.2):
+                done, total = done_of()
                 if total:
-                    bar.update(line, completed=done, total=total, counts=f"{done}/{total} tasks")
+                    counts = pace(done, total, time.monotonic() - started, unit)
+                    bar.update(line, completed=done, total=total, counts=counts)
 
         follower = threading.Thread(target=follow, daemon=True)
         follower.start()
@@ -40,3 +45,14 @@ def progress(console: Console, title: str, tasks: Callable[[], tuple[int, int]] 
         finally:
             finished.set()
             follower.join()
+
+
+def pace(done: int, total: int, seconds: float, unit: str) -> str:
+    """`12 of 64 tasks, 4.1/s, about 13 s left`."""
+    counted = f"{done:,} of {total:,} {unit}"
+    if done == 0 or seconds <= 0:
+        return counted
+    rate = done / seconds
+    left = (total - done) / rate
+    told = f"{left / 60:,.0f} min" if left >= 120 else f"{left:,.0f} s"
+    return f"{counted}, {rate:,.1f}/s, about {told} left"

@@ -1,4 +1,4 @@
-"""An Arrow table of results in, a terminal table out: one column per variable, its event in one cell."""
+"""An Arrow table of results in, a table for the terminal out: one column per variable, its event in one cell."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -17,6 +18,23 @@ def result_table(rows: pa.Table, title: str | None = None, caption: str | None =
     for row in rows.to_pylist():
         table.add_row(*(escape(cell_text(value)) for value in row.values()))
     return table
+
+
+def print_table(rows: pa.Table, caption: str, console: Console | None = None) -> None:
+    """On a terminal as wide as that; elsewhere plain lines, a row on each, for `grep` and `less`."""
+    console = console or Console()
+    if console.is_terminal:
+        console.print(result_table(rows, caption=caption))
+        return
+    cells = [rows.column_names, *([_one_line(cell_text(v)) for v in row.values()] for row in rows.to_pylist())]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for line in cells:
+        print("  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
+    print(caption)
+
+
+def _one_line(text: str) -> str:
+    return text.replace("\n", " | ")
 
 
 def cell_text(value: Any) -> str:
@@ -32,8 +50,10 @@ def cell_text(value: Any) -> str:
         case datetime():
             precision = "auto" if value.microsecond % 1000 else "milliseconds" if value.microsecond else "seconds"
             return value.isoformat(sep=" ", timespec=precision).removesuffix("+00:00")
-        case timedelta() if value.microseconds:
-            return str(value).rstrip("0")
+        case timedelta():
+            # Pandas has its own kind, with its own text; whole microseconds are ours.
+            text = str(timedelta(microseconds=value // timedelta(microseconds=1)))
+            return text.rstrip("0") if "." in text else text
         case _:
             return str(value)
 

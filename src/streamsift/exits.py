@@ -1,0 +1,90 @@
+"""An exception that ended a command in, a message for people or machines on stderr and an exit code out."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import traceback
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from streamsift.errors import BadInputError, LocatedError, StreamsiftError
+
+TIME_HINT = "it names the column that says when an event happened; `streamsift new DATA_FILE` looks for it."
+
+
+class Exit(IntEnum):
+    """What a command says to the shell. The numbers are an interface."""
+
+    NO_MATCH = 1  # with --fail-on-empty
+    BAD_QUERY = 2  # or bad options, a missing file, a missing package: what the caller wrote has to change
+    BAD_DATA = 3  # the data cannot be read, or not as bound
+    BUG = 70  # ours: EX_SOFTWARE of sysexits.h
+    STOPPED = 130  # by Ctrl-C: 128 + SIGINT
+
+
+def run_command(command: Callable[[], Any], stderr: Console) -> int:
+    """The exit code of a command; whatever it raises is told on stderr."""
+    try:
+        code = command()
+        if code == Exit.STOPPED:  # typer turns a KeyboardInterrupt into this code
+            stderr.print("stopped")
+        return code or 0
+    except StreamsiftError as error:
+        return _tell(stderr, type(error).__name__, error)
+    except OSError as error:
+        return _tell(stderr, "SetupError", error)  # no space on the device, no permission
+    except Exception as error:
+        # Click's usage errors and errors from Spark workers are for the user too; anything else is a bug: show it all.
+        usage = getattr(error, "format_message", None)
+        if usage is not None:
+            return _tell_usage(stderr, usage(), getattr(error, "ctx", None))
+        inner = _worker_error(str(error))
+        if inner is not None:
+            return _tell(stderr, *inner)
+        traceback.print_exc()
+        stderr.print("This is a bug in Streamsift, not in your query. Please report it with the lines above.")
+        return Exit.BUG
+
+
+def _tell_usage(stderr: Console, message: str, context: Any) -> int:
+    if message:  # without one, the help was shown
+        command = getattr(context, "command_path", "streamsift")
+        hint = TIME_HINT if "Missing option '--time'" in message else f"`{command} --help` lists what there is."
+        _tell(stderr, "usage", f"{message}\nHint: {hint}")
+    return Exit.BAD_QUERY
+
+
+def _tell(stderr: Console, name: str, error: Exception | str) -> int:
+    message = str(error).replace('bad_rows="drop"', "--bad-rows drop")  # as it is called here
+    if "--json" in sys.argv:
+        print(json.dumps({"error": name, **_parts(error, message)}, ensure_ascii=False), file=sys.stderr)
+    else:
+        # Not wrapped: a caret must stay under its place.
+        stderr.print(Text.assemble((f"{name}: ", "bold red"), message), soft_wrap=True)
+    return Exit.BAD_DATA if name == BadInputError.__name__ else Exit.BAD_QUERY
+
+
+def _parts(error: Exception | str, message: str) -> dict[str, Any]:
+    """The message in parts, for machines; lines and columns count from 1."""
+    if not isinstance(error, LocatedError):
+        return {"message": message}
+    before = error.text[: error.span.start]
+    return {
+        "message": error.message,
+        "line": before.count("\n") + 1,
+        "column": len(before) - before.rfind("\n"),
+        "length": error.span.end - error.span.start,
+        "hint": error.hint,
+    }
+
+
+def _worker_error(text: str) -> tuple[str, str] | None:
+    """The error that our own code raised inside a Spark worker, out of Spark's report of it."""
+    found = re.search(r"streamsift\.errors\.(\w+): (.*?)(?:\n\n|\n SQLSTATE|\nJVM stacktrace|\Z)", text, re.DOTALL)
+    return (found[1], found[2].strip()) if found else None

@@ -1,0 +1,60 @@
+"""A plan and events in, what a run measures out, for people: rates, selectivities, rows and time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import combinations
+
+import pyarrow as pa
+
+from streamsift.physical.plan import AggregatePlan, Alternative, DetectPlan, Plan, Strategy
+from streamsift.runtime.analyze import analyze
+from streamsift.runtime.candidates import candidates
+from streamsift.runtime.events import Events, prepare
+from streamsift.runtime.execute import execute
+from streamsift.runtime.levels import Relations
+from streamsift.runtime.measure import Measure
+
+
+def analyze_run(plan: Plan, table: pa.Table) -> Iterator[str]:
+    """What the plan's choices are made from, what the joins built where there are any, and how long it took."""
+    events = prepare(plan.query, table)
+    yield f"{events.rank.size:,} events"
+    for number, alternative in enumerate(plan.alternatives, start=1):
+        if len(plan.alternatives) > 1:
+            yield f"alternative {number}"
+        yield from _rates(alternative, events)
+    if isinstance(plan, DetectPlan):
+        yield from analyze(plan, events)
+    elif isinstance(plan, AggregatePlan) and any(branch.strategy is Strategy.DETECT for branch in plan.branches):
+        yield from analyze(plan.detection, events)
+    started = time.perf_counter()
+    rows = sum(batch.num_rows for batch in execute(plan, table))
+    seconds = time.perf_counter() - started
+    yield f"result  {rows:,} row{'' if rows == 1 else 's'} in {seconds:.3g} s, {table.num_rows / seconds:,.0f} events/s"
+
+
+def _rates(alternative: Alternative, events: Events) -> Iterator[str]:
+    """Candidates of each step, and which share of their pairs passes the comparisons between them."""
+    positive = Alternative(alternative.query, alternative.steps, ())
+    places = candidates(positive, events)
+    if not events.rank.size or not places:
+        return
+    names = [alternative.query.variables[step.variable].name for step in alternative.steps]
+    has_matches = events.width >= 0 and all(part.size for part in places)
+    measured = (
+        Measure(positive, events, places, Relations(positive)).slice(0, events.rank.size) if has_matches else None
+    )
+    for number, (name, part) in enumerate(zip(names, places, strict=True)):
+        share = f"{name}  {part.size:,} candidates, {part.size / events.rank.size:.2%} of the events"
+        yield share + (f", {measured.in_window[number]:,.1f} in a window" if measured and events.window else "")
+    if measured is None:
+        return
+    for pair in combinations(range(len(names)), 2):
+        passing = [kind[pair] for kind in (*measured.equal, measured.other) if pair in kind]
+        if passing:
+            selectivity = 1.0
+            for share_passing in passing:
+                selectivity *= share_passing
+            yield f"{names[pair[0]]}, {names[pair[1]]}  {selectivity:.2%} of the pairs pass what compares them"

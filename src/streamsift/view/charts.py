@@ -1,0 +1,164 @@
+"""Aggregates or rankings in, Altair charts out: lines over time, a ladder of the best across windows, bars."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyarrow import types as t
+
+from streamsift.errors import QueryError
+from streamsift.logical import bound as b
+from streamsift.view.tables import cell_text
+from streamsift.view.timeline import COLOURS, WIDTH_PX, event_columns, moment, plain, time_axis
+
+if TYPE_CHECKING:
+    import altair as alt
+
+MOST_GROUPS = 8  # lines that can be told apart
+MOST_STEPS = 10  # of a ladder
+MOST_WINDOWS = 24  # beside each other
+
+
+def aggregates(rows: pa.Table) -> alt.VConcatChart | alt.Chart:
+    """A panel for each measure, a line for each group; of many groups, those with the largest values."""
+    import altair as alt
+
+    measures, groups = _measures(rows)
+    if not measures:
+        raise QueryError("there is no measure to draw in this result", hint="plot() draws what AGG or PREF gives.")
+    values, note = _by_group(rows, measures, groups)
+    panels = [_panel(alt, values, measure, bool(groups)) for measure in measures]
+    chart = panels[0] if len(panels) == 1 else alt.vconcat(*panels)
+    return chart.properties(title=alt.Title(note, anchor="start", fontSize=11)) if note else chart
+
+
+def _measures(rows: pa.Table) -> tuple[list[str], list[str]]:
+    """Which columns are measured, and which name the group: the columns between `time` and the first measure.
+
+    A measure is called `count`, `sum_…` and so on, or comes after such a one; where every one has a name of its own,
+    the columns of numbers are the measures.
+    """
+    names = [name for name in rows.column_names if name != "time"]
+    known = [n for n, name in enumerate(names) if name == "count" or name.startswith(("sum_", "avg_", "min_", "max_"))]
+    numeric = [n for n, name in enumerate(names) if _is_number(rows.schema.field(name).type)]
+    first = known[0] if known else next(iter(numeric), len(names))
+    return [name for name in names[first:] if _is_number(rows.schema.field(name).type)], names[:first]
+
+
+def _is_number(data_type: pa.DataType) -> bool:
+    return bool(t.is_integer(data_type) or t.is_floating(data_type) or t.is_decimal(data_type))
+
+
+def _by_group(rows: pa.Table, measures: list[str], groups: list[str]) -> tuple[list[dict[str, Any]], str]:
+    """The rows as records with a label for their group, and what was left out."""
+    times = [plain(moment(v)) if v is not None else None for v in rows.column("time").to_pylist()]
+    columns = {name: rows.column(name).to_pylist() for name in (*measures, *groups)}
+    labels = [" · ".join(cell_text(columns[g][n]) for g in groups) for n in range(rows.num_rows)]
+    heights: dict[str, float] = {}
+    for label, value in zip(labels, columns[measures[0]], strict=True):
+        heights[label] = max(heights.get(label, float("-inf")), float("-inf") if value is None else float(value))
+    kept = set(sorted(heights, key=lambda label: -heights[label])[:MOST_GROUPS])
+    records = [
+        {"time": times[n], "group": labels[n], **{m: _float(columns[m][n]) for m in measures}}
+        for n in range(rows.num_rows)
+        if labels[n] in kept
+    ]
+    left_out = len(heights) > MOST_GROUPS
+    return records, f"the {MOST_GROUPS} of {len(heights):,} groups with the highest {measures[0]}" if left_out else ""
+
+
+def _float(value: Any) -> float | None:
+    number = None if value is None else float(value)
+    return number if number is not None and number - number == 0 else None
+
+
+def _panel(alt: Any, values: list[dict[str, Any]], measure: str, is_grouped: bool) -> Any:
+    known = [v[measure] for v in values if v[measure] is not None]
+    from_zero = not known or min(known) < max(known) / 2  # temperatures around 20 are seen better without it
+    encoded = {
+        "x": time_axis(alt, [v["time"] for v in values], "time")("time"),
+        "y": alt.Y(f"{measure}:Q", title=measure, scale=alt.Scale(zero=from_zero)),
+        "tooltip": ["time:N", "group:N", f"{measure}:Q"] if is_grouped else ["time:N", f"{measure}:Q"],
+    }
+    if is_grouped:
+        encoded["color"] = alt.Color("group:N", scale=alt.Scale(range=COLOURS), legend=alt.Legend(title="group"))
+    # A value holds from the moment it is reported until the next one.
+    line = {"interpolate": "step-after", "point": alt.OverlayMarkDef(size=14)}
+    mark = alt.Chart(alt.Data(values=values)).mark_line(**line, **({} if is_grouped else {"color": COLOURS[0]}))
+    return mark.encode(**encoded).properties(width=WIDTH_PX, height=180)
+
+
+def ranking(rows: pa.Table, query: b.BoundQuery | None) -> alt.TopLevelMixin:
+    """With ticks: a ladder, one line for each match from window to window. Without: a bar for each score."""
+    import altair as alt
+
+    labels = _labels(rows, query)
+    ranks, scores = rows.column("rank").to_pylist(), [_float(v) for v in rows.column("score").to_pylist()]
+    if "window_end" not in rows.column_names:
+        return _bars(alt, [{"match": m, "rank": r, "score": s} for m, r, s in zip(labels, ranks, scores, strict=True)])
+    ends = [plain(moment(v)) for v in rows.column("window_end").to_pylist()]
+    last = set(sorted(set(ends))[-MOST_WINDOWS:])
+    values = [
+        {"window": w, "rank": r, "score": s, "match": m}
+        for w, r, s, m in zip(ends, ranks, scores, labels, strict=True)
+        if r <= MOST_STEPS and w in last
+    ]
+    note = f"the last {MOST_WINDOWS} of {len(set(ends)):,} windows" if len(set(ends)) > MOST_WINDOWS else ""
+    return _ladder(alt, values).properties(title=alt.Title(note, anchor="start", fontSize=11))
+
+
+def _bars(alt: Any, values: list[dict[str, Any]]) -> Any:
+    base = alt.Chart(alt.Data(values=values)).encode(y=alt.Y("rank:O", title="rank"))
+    tooltip = ["rank:Q", "match:N", "score:Q"]
+    bars = base.mark_bar(color=COLOURS[0], opacity=0.35).encode(x="score:Q", tooltip=tooltip)
+    names = base.mark_text(align="left", dx=4).encode(x=alt.datum(0), text="match:N")
+    return alt.layer(bars, names).properties(width=WIDTH_PX)
+
+
+def _ladder(alt: Any, values: list[dict[str, Any]]) -> Any:
+    """Matches that stay longest, and of those the best, have colours; the others are grey and stand behind."""
+    windows, best = Counter(v["match"] for v in values), {v["match"]: v["score"] or 0.0 for v in values}
+    named = sorted(windows, key=lambda m: (-windows[m], -best[m], m))[:MOST_GROUPS]
+    legend = alt.Legend(title="match", labelLimit=340, orient="bottom", columns=2, symbolOpacity=1)
+    colour = alt.Color("match:N", scale=alt.Scale(domain=named, range=COLOURS), legend=legend)
+    axis = time_axis(alt, [v["window"] for v in values], "window end")
+
+    def steps(rows: list[dict[str, Any]], **encoded: Any) -> Iterator[Any]:
+        base = alt.Chart(alt.Data(values=rows)).encode(
+            x=axis("window"),
+            y=alt.Y("rank:O", title="rank"),
+            detail="match:N",
+            tooltip=["window:N", "rank:Q", "score:Q", "match:N"],
+            **encoded,
+        )
+        yield base.mark_line(strokeWidth=2.5)
+        yield base.mark_circle(size=90, opacity=1)
+
+    others = [v for v in values if v["match"] not in named]
+    layers = [
+        *steps(others, color=alt.value("#d8d8d8")),
+        *steps([v for v in values if v["match"] in named], color=colour),
+    ]
+    return alt.layer(*layers).properties(width=WIDTH_PX, height=alt.Step(34))
+
+
+def _labels(rows: pa.Table, query: b.BoundQuery | None) -> list[str]:
+    """A short name for the match in each row: its group and returned values, or the first values of its events."""
+    events = event_columns(rows.schema)
+    objectives = {o.name for o in query.ranking.objectives} if query is not None and query.ranking else set()
+    skipped = {"window_end", "rank", "score", "match_start", "match_end", *objectives, *events}
+    columns = [name for name in rows.column_names if name not in skipped]
+    return [
+        " · ".join([*(cell_text(r[c]) for c in columns[:4]), *(_event_label(r[e]) for e in events[:3])])
+        for r in rows.select([*columns, *events]).to_pylist()
+    ]
+
+
+def _event_label(event: Any) -> str:
+    """The first values of an event: its time and what comes next are at the front of most tables."""
+    if isinstance(event, list):
+        return f"{len(event)} events"
+    return "-" if event is None else " ".join(cell_text(v) for v in list(event.values())[:2])

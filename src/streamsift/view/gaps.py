@@ -1,0 +1,102 @@
+"""A bound pattern in, where its negations look out: for each the events or edges around it, to be shaded in a picture.
+
+Only what stands in the pattern itself: a negation inside a negated sub-pattern has no events of its own to stand by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from streamsift.logical import bound as b
+
+Bounds = tuple[tuple[int, ...], ...]  # variables of the parts around, the nearest part first
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Nothing that fits `label` happens after the nearest part of `after`, before the nearest of `before`.
+
+    Parts are skipped where the match binds none of their variables. Where no part is left, the edge is the window's,
+    or the end of the match where `ends_with_match`.
+    """
+
+    label: str
+    after: Bounds
+    before: Bounds
+    ends_with_match: bool = False
+
+
+def gaps(query: b.BoundQuery) -> list[Gap]:
+    is_conjunction = isinstance(query.pattern, b.Conjunction)
+    return list(_inside(query, query.pattern, (), (), is_conjunction))
+
+
+def _inside(query: b.BoundQuery, node: b.Node, after: Bounds, before: Bounds, ends: bool) -> Iterator[Gap]:
+    match node:
+        case b.Sequence():
+            for place, child in enumerate(node.children):
+                earlier = tuple(_bound_by(query, c) for c in reversed(node.children[:place]))
+                later = tuple(_bound_by(query, c) for c in node.children[place + 1 :])
+                yield from _inside(query, child, (*earlier, *after), (*later, *before), ends)
+        case b.Conjunction() | b.Disjunction():
+            for child in node.children:
+                yield from _inside(query, child, after, before, ends)
+        case b.SubPattern():
+            yield from _inside(query, node.child, after, before, ends)
+        case b.Negated():
+            yield Gap("no " + _words(query, node.child), after, before, ends)
+        case b.Leaf():
+            return
+
+
+def _bound_by(query: b.BoundQuery, node: b.Node) -> tuple[int, ...]:
+    """The positive variables of a part."""
+    match node:
+        case b.Leaf():
+            return (node.variable,)
+        case b.Negated():
+            return ()
+        case b.SubPattern():
+            return _bound_by(query, node.child)
+        case _:
+            return tuple(v for child in node.children for v in _bound_by(query, child))
+
+
+def _words(query: b.BoundQuery, node: b.Node) -> str:
+    match node:
+        case b.Leaf():
+            return query.variables[node.variable].event_class.name
+        case b.Negated():
+            return "no " + _words(query, node.child)
+        case b.SubPattern():
+            return _words(query, node.child)
+        case _:
+            joint = {b.Sequence: ", then ", b.Conjunction: " and ", b.Disjunction: " or "}[type(node)]
+            return joint.join(_words(query, child) for child in node.children)
+
+
+def interval(gap: Gap, times: Mapping[int, Sequence[Any]], window: Any | None) -> tuple[Any, Any] | None:
+    """From where to where a gap reaches in one match; `times` are those of each variable's events, empty if unbound.
+
+    None where an edge cannot be told: a window of rows, or none.
+    """
+    every = [at for found in times.values() for at in found]
+    lower = next((max(found) for found in _bound(gap.after, times)), None)
+    upper = next((min(found) for found in _bound(gap.before, times)), None)
+    if lower is None and window is not None:
+        lower = max(every) - window
+    if upper is None and gap.ends_with_match:
+        upper = max(every)
+    elif upper is None and window is not None:
+        upper = min(every) + window
+    return None if lower is None or upper is None else (lower, upper)
+
+
+def _bound(parts: Bounds, times: Mapping[int, Sequence[Any]]) -> Iterator[list[Any]]:
+    """The times of each part that binds anything."""
+    for part in parts:
+        found = [at for variable in part for at in times.get(variable, ())]
+        if found:
+            yield found

@@ -1,0 +1,66 @@
+"""A result in, its picture out: an Altair chart, or a file of it. Altair is imported when a picture is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from streamsift.errors import SetupError
+from streamsift.logical.bound import BoundQuery
+
+if TYPE_CHECKING:
+    import altair as alt
+
+MOST_MATCHES = 40  # rows of a timeline: more do not fit on a screen
+MOST_ROWS = 20_000  # of a result, that a picture is made of
+ENDINGS = (".svg", ".png", ".html")
+INSTALL = "\nHint: pip install 'streamsift[plot]'"
+
+
+def picture(
+    result: pa.Table, query: BoundQuery | None = None, *, time: str | None = None, key: str | None = None
+) -> alt.TopLevelMixin:
+    """The picture that fits a result: lines for aggregates, a ladder or bars for rankings, else a timeline."""
+    check_altair()
+    names = result.column_names
+    if "rank" in names and "score" in names:
+        from streamsift.view.charts import ranking
+
+        return ranking(result, query)
+    if "time" in names and "match_start" not in names:
+        from streamsift.view.charts import aggregates
+
+        return aggregates(result)
+    from streamsift.view.timeline import timeline
+
+    return timeline(result.slice(0, MOST_MATCHES), query, time, key, result.num_rows)
+
+
+def check_altair() -> None:
+    try:
+        import altair  # noqa: F401
+    except ImportError as error:
+        raise SetupError(f"pictures need Altair, which is not installed{INSTALL}") from error
+
+
+def check_picture_file(path: Path) -> None:
+    """Raises before anything runs what would keep the picture from being written."""
+    if path.suffix.lower() not in ENDINGS:
+        raise SetupError(f"a picture's file ends in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}, not {path.name}")
+    check_altair()
+    if path.suffix.lower() != ".html":
+        try:
+            import vl_convert  # noqa: F401
+        except ImportError as error:
+            raise SetupError(f"{path.suffix} files need vl-convert, which is not installed{INSTALL}") from error
+
+
+def save_picture(result: pa.Table, query: BoundQuery | None, path: Path) -> None:
+    chart: Any = picture(result, query)
+    chart.save(
+        str(path),
+        format=path.suffix.lower().lstrip("."),
+        **({"scale_factor": 2} if path.suffix.lower() == ".png" else {}),
+    )

@@ -1,0 +1,23 @@
+"""The command line inside this process: its words in, its exit code, output and errors out."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import pytest
+
+from streamsift import cli
+
+
+def command(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    given, sys.argv = sys.argv, ["streamsift", *words]
+    capsys.readouterr()
+    try:
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+    finally:
+        sys.argv = given
+        logging.disable(logging.NOTSET)
+    out, error = capsys.readouterr()
+    return int(ended.value.code or 0), out, error

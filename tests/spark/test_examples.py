@@ -1,0 +1,38 @@
+"""Each story in examples/ runs, as its notebook does: cell after cell; and the notebook is made from the script."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
+
+
+def maker() -> Any:
+    spec = importlib.util.spec_from_file_location("make_notebooks", ROOT / "scripts" / "make_notebooks.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_there_are_five_stories() -> None:
+    assert len(SCRIPTS) == 5
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_story(script: Path, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = script.with_suffix(".ipynb").read_text(encoding="utf-8")
+    assert text == maker().notebook(script.read_text(encoding="utf-8")), "run `make notebooks`"
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    for cell in json.loads(text)["cells"]:
+        if cell["cell_type"] == "code":
+            exec(compile("".join(cell["source"]), f"{script.stem} {cell['id']}", "exec"), namespace)
