@@ -2,7 +2,7 @@
 
 Figures 4.4 to 4.6, 4.9 and 4.10 of the CPR thesis, on readings like those of the Intel lab (or `--data FILE`), with the
 patterns of its table 4.3. The thesis merges by the average; of sequences in sequence that is one weighted sum here, and
-nothing is joined at all, so cells merge by MIN, or lie side by side. Best scores are compared before ratios are printed.
+nothing is joined at all, so cells merge by MIN, or lie side by side. Best scores are compared before a ratio is told.
 """
 
 from __future__ import annotations

@@ -7,25 +7,25 @@ memory; sums are compared before a ratio is printed.
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 import streamsift as ss
 from benchmarks.report import Measurement
+from benchmarks.sensors import from_file, generated
 from streamsift.runtime.path_graph import build_graph, cut_windows
 from streamsift.runtime.path_queue import best_paths
 from streamsift.runtime.path_search import Roots, Rule
 from streamsift.runtime.pq_array import k_best_by_window
 
-BASE = 3e-3  # f_base of section 4.2
-SHARES = {"EG": 10, "EH": 89, "EI": 70, "EJ": 89, "EK": 10, "EL": 10, "EM": 3, "EN": 1, "EO": 10}
 LENGTHS = {2: ("EG", "EH"), 3: ("EG", "EH", "EJ"), 4: ("EG", "EH", "EJ", "EI")}
 FREQUENCIES = {"1x": ("EG", "EH", "EN"), "10x": ("EG", "EH", "EO"), "89x": ("EG", "EH", "EJ")}
-MOTES = 54
 SLOW = 20.0  # seconds after which a contender takes no part in larger workloads
 
 
@@ -50,22 +50,9 @@ class Strata:
     events: int
 
 
-def readings(events: int, seed: int = 1) -> pa.Table:
-    """Class by frequency, mote at random; the score of an event is its mote's distance from (0, 0)."""
-    random = np.random.default_rng(seed)
-    names = [*SHARES, "other"]
-    shares = np.array([*SHARES.values()]) * BASE
-    kinds = random.choice(len(names), events, p=[*shares, 1 - shares.sum()])
-    motes = random.integers(0, MOTES, events)
-    distances = np.sqrt((random.random((MOTES, 2)) ** 2).sum(axis=1)) * 40
-    return pa.table(
-        {
-            "t": np.arange(events),
-            "kind": pa.array(names).take(pa.array(kinds)),
-            "moteid": motes,
-            "distance": distances[motes],
-        }
-    )
+def readings(events: int, data: Path | None = None) -> pa.Table:
+    """Generated readings, or as many of a file; the score of an event is its mote's distance from (0, 0)."""
+    return generated(events) if data is None else from_file(data).slice(0, events)
 
 
 def strata(table: pa.Table, work: Workload) -> Strata:
@@ -128,8 +115,9 @@ CONTENDERS: dict[str, Callable[[Strata, int], np.ndarray]] = {
 }
 
 
-def measure(name: str, work: Workload, contenders: list[str], rounds: int = 9) -> Measurement:
-    data = strata(readings(work.events), work)
+def measure(name: str, work: Workload, contenders: list[str], rounds: int = 9, file: Path | None = None) -> Measurement:
+    table = readings(work.events, file)
+    data = strata(table, replace(work, events=table.num_rows))
     seconds: dict[str, float] = {}
     expected = lazy(data, work.limit)
     for contender in contenders:
@@ -146,7 +134,7 @@ def measure(name: str, work: Workload, contenders: list[str], rounds: int = 9) -
     return Measurement(name, work.events, seconds, 1.0)
 
 
-def figures() -> list[Measurement]:
+def figures(file: Path | None = None) -> list[Measurement]:
     """Figures 4.1 to 4.3: k, window, length, step and frequency, around the thesis's defaults."""
     everyone = list(CONTENDERS)
     for contender in CONTENDERS.values():  # compiled before any clock runs
@@ -158,10 +146,10 @@ def figures() -> list[Measurement]:
     cells += [(f"length {n}", Workload(5_000, 50, 20, 10, pattern)) for n, pattern in LENGTHS.items() if n != 3]
     cells += [(f"step {s}", Workload(5_000, 50, s, 10)) for s in (10, 50)]
     cells += [(f"frequency {f}", Workload(5_000, 50, 20, 10, pattern)) for f, pattern in FREQUENCIES.items()]
-    found = [measure(name, work, everyone) for name, work in cells]
+    found = [measure(name, work, everyone, file=file) for name, work in cells]
     for window, step, limit in ((500, 100, 10), (500, 500, 100), (2_000, 500, 10), (5_000, 1_000, 100)):
         work = Workload(20_000, window, step, limit)
-        found.append(measure(f"window {window:,}, step {step:,}, k {limit}", work, everyone[:3], rounds=3))
+        found.append(measure(f"window {window:,}, step {step:,}, k {limit}", work, everyone[:3], 3, file))
     return found
 
 
@@ -197,12 +185,14 @@ def enumeration() -> Measurement:
     return Measurement("window 5,000, k 100, whole engine", work.events, seconds, 1.0)
 
 
-def main() -> list[Measurement]:
-    """All are printed; those of large windows go into the picture."""
-    found = figures()
+def main(file: Path | None = None) -> list[Measurement]:
+    """All are printed; those of large windows go into the picture. Windows of a million events are generated ones."""
+    found = figures(file)
     moves()
     return [*found[-4:], enumeration()]
 
 
 if __name__ == "__main__":
-    main()
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--data", type=Path, help="a Parquet file of readings, with moteid and temperature")
+    main(arguments.parse_args().data)

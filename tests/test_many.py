@@ -162,6 +162,28 @@ def test_inner_parts_are_shared_by_cost() -> None:
     check_golden("explain_many/chopped.txt", ss.explain_many(many, LETTERS, time="t", type="kind"))
 
 
+@pytest.mark.parametrize("window", ["", " WITHIN 7", " WITHIN 200"])
+def test_sums_and_extremes_are_shared(window: str) -> None:
+    """One tree, in which a measure is carried from the step that has it to the ends of the queries that ask for it."""
+    aggregates = ["COUNT, SUM(a.n)", "SUM(a.n), AVG(b.x)", "MIN(b.x), MAX(c.n)", "SUM(c.x), MIN(a.x) AS low"]
+    queries = {
+        f"q{n}": f"PATTERN SEQ(A a, !D d, B b, {end} c) AGG {wanted}{window}"
+        for n, (end, wanted) in enumerate(zip("ABCA", aggregates, strict=True))
+    }
+    table = pa.table(
+        {
+            "t": [n // 2 for n in range(400)],
+            "kind": ["ABCABDB"[n * n % 7] for n in range(400)],
+            "n": pa.array([None if n % 5 == 0 else n % 11 - 5 for n in range(400)], pa.int64()),
+            "x": [n % 13 / 4 for n in range(400)],
+        }
+    )
+    assert "tree 1: 4 queries" in ss.explain_many(queries, table, time="t", type="kind", share="always")
+    shared, alone = (ss.run_many(queries, table, time="t", type="kind", share=how) for how in ("always", "never"))
+    assert all(alone[name].num_rows > 5 for name in queries)
+    assert all(shared[name].equals(alone[name]) for name in queries)
+
+
 def test_choices_hold_for_every_query() -> None:
     queries = {name: text for name, text in KINDLE.items() if name in ("q1", "q2", "q5")}
     by_sem = ss.explain_many(queries, SHOP, time="at", type="kind", strategy="sem")

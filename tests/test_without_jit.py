@@ -9,11 +9,13 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent
 GENERATED = ["test_flat_queries", "test_nested_queries", "test_negations_in_negations"]
+SHARED = ["test_sums_and_extremes_are_shared", "test_multi_connect"]
 SELECTED = [
     "test_cases.py",
     "test_generated_aggregation.py",
     "runtime/test_engine.py",
     *(f"test_generated.py::{name}" for name in GENERATED),
+    *(f"test_many.py::{name}" for name in SHARED),
 ]
 
 

@@ -45,7 +45,12 @@ EXPLAINED = {
     "definitions": "SEQ S1 = A;B;!X WITHIN 5\nSEQ S2 = C & D WITHIN 3 EVENTS\nPATTERN S1 & S2 WITHIN 1 hour",
     "ranking_paths": "PATTERN SEQ(A a, B b, C c) WHERE [id] AND a.price < b.price GROUP BY id\n"
     "PREF MAX[gain = c.price - a.price] AND MIN[c.ts - a.ts] MERGE SUM WITHIN 1 hour UPDATE 5 min RETURN 5",
-    "ranking_join": "SEQ S1 = A;B PREF MAX[low = LEAST(A.price, B.price)]\nSEQ S2 = C;D WITHIN 5 min\n"
+    "ranking_join": "PATTERN SEQ(A a, B b, C c) WHERE a.id = b.id PREF MAX[SQRT(a.price^2 + b.price^2 + c.price^2)]\n"
+    "WITHIN 1 hour UPDATE 5 min RETURN 3",
+    "ranking_collapsed": "SEQ S1 = A;B PREF MAX[e = A.price + B.price]\nSEQ S2 = C;D PREF MAX[e = C.price + D.price]\n"
+    "PATTERN S1 & S2 WHERE S1.A.id = S2.C.id PREF MAX[S1.e] AND MAX[S2.e] MERGE AVG WITHIN 1 hour UPDATE 5 min RETURN 9",
+    "ranking_groups": "PATTERN SEQ(A a, B+ b) PREF MAX[SUM(b.price) - a.price] WITHIN 1 hour UPDATE 5 min RETURN 5",
+    "ranking_merge": "SEQ S1 = A;B PREF MAX[low = LEAST(A.price, B.price)]\nSEQ S2 = C;D WITHIN 5 min\n"
     "PATTERN S1 & S2 WHERE S1.A.id = S2.C.id PREF MAX[S1.low] AND MIN[S2.D.ts - S2.C.ts] WITHIN 1 hour RETURN 3",
     "ranking_enumerated": "PATTERN SEQ(A a, !X x, B b) | C c PREF MAX[a.price * b.price] WITHIN 1 hour RETURN 5",
     "kleene": "PATTERN SEQ(A a, B+ b, C c) WHERE [id] AND b.price > a.price AND COUNT(b) > 2 WITHIN 10 min",

@@ -136,3 +136,11 @@ def test_a_sum_of_integers_past_64_bits() -> None:
     table = pa.table({"t": range(3), "kind": ["A", "A", "B"], "n": [2**62, 2**62, 0]})
     with pytest.raises(ss.BadInputError, match="passes 64 bits"):
         ss.query("PATTERN SEQ(A a, B b) AGG SUM(a.n)").run_local(table, **BINDING)
+
+
+def test_a_count_that_wraps_to_nothing_is_told() -> None:
+    """2^64 matches are 0 in 64 bits: pairs of events at 64 times, one of each pair."""
+    query = ss.query("PATTERN SEQ(" + ", ".join(f"A{i} a{i}" for i in range(64)) + ") AGG COUNT WITHIN 100")
+    table = pa.table({"t": [i // 2 for i in range(128)], "kind": [f"A{i // 2}" for i in range(128)]})
+    with pytest.raises(ss.BadInputError, match="COUNT passes 64 bits"):
+        query.run_local(table, **BINDING, strategy="two-stack")

@@ -66,9 +66,10 @@ def key_columns(query: b.BoundQuery, alternative: Alternative) -> tuple[str, ...
     """The columns that all variables of a match share: events with different values never meet."""
     if alternative.groups is not None:
         return ()
-    columns = [*query.group_by, *query.partition_by]
-    columns += [column for _, pair in _pairs(alternative) if (column := _same_column(pair)) is not None]
-    return tuple(c for c in dict.fromkeys(columns) if _joins_all(alternative, c))
+    # All variables share these by definition, also where a constant (`a.id = 1`) has taken the place of equalities.
+    asked = (*query.group_by, *query.partition_by)
+    found = [column for _, pair in _pairs(alternative) if (column := _same_column(pair)) is not None]
+    return tuple(c for c in dict.fromkeys((*asked, *found)) if c in asked or _joins_all(alternative, c))
 
 
 def adjacent_pairs(alternative: Alternative, keys: tuple[str, ...]) -> list[tuple[int, Pair]]:

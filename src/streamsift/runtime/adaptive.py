@@ -24,7 +24,7 @@ from streamsift.runtime.trees import TreeSearch
 SLICE_PLACES = 1 << 17
 SLICE_WINDOWS = 2  # a slice is at least this many windows long: what it reaches beyond its end is built again
 MARGIN = 0.8  # another tree must cost less than this share of the current one
-CONDENSED_PLACES, CONDENSED_WINDOWS = 1 << 15, 8  # slices that are condensed are shorter: lists reach over all of one
+CONDENSED_PLACES, CONDENSED_WINDOWS = 1 << 13, 8  # slices that are condensed are shorter: lists reach over all of one
 # Fitted by `python -m benchmarks.calibrate`, one core of a busy two-core machine: 36 runs, off by 6 % on average.
 CONDENSE_PART_NS = 0.93e6  # to make the levels of a part at all
 CONDENSE_EVENT_NS, CONDENSE_LEFT_NS = 67.0, 270.0  # to look for an event's partners; to group one that has some
@@ -175,8 +175,10 @@ class AdaptiveSearch:
 
     @property
     def _margin(self) -> float:
-        """Condensing that began goes on until it no longer pays; to begin later, it must pay by a margin."""
-        return 1.0 if not self.log or self.log[-1].condensed else MARGIN
+        """To change costs packing once more: to begin or to end after the first part, it must pay by a margin."""
+        if not self.log:
+            return 1.0
+        return 1.0 / MARGIN if self.log[-1].condensed else MARGIN
 
     def _slices(self) -> Iterator[tuple[int, int]]:
         """A sequence is cut where there is a window; other patterns and windows are one slice."""

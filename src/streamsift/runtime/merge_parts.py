@@ -123,6 +123,8 @@ class JoinPart:
         found = RankJoin(self.plan, self.inside, wanted).best()
         seen = match_columns(alternative, self.inside, self.inside.rows_at(found))
         score = scores(ranking, objective_values(ranking, seen))
+        if not np.isfinite(score).all():  # an infinite part says nothing of the sum it goes into
+            return None
         order = np.lexsort([*found[::-1], -score])
         found, score, complete = found[:, order], score[order], found.shape[1] < wanted
         begin, self.loaded = self.loaded, found.shape[1]
