@@ -58,4 +58,10 @@ def test_state_between_counts_of_all_buckets() -> None:
     )
     assert [t.state_rows for t in found.triggers] == [None, 30, 24]
     assert (found.matches, found.late, found.state_bytes, found.latency_ms) == (4, 2, 240, 7)
+    fields = [{"name": name} for name in (*names, "buckets", "all_buckets")]
+    on_connect = {
+        **progress(7, 0, *[1] * 9),
+        "observedMetrics": {"streamsift": {"values": [1] * 9, "schema": {"fields": fields}}},
+    }
+    assert metrics_of([on_connect]).state_rows == 1
     assert (metrics_of([]).state_rows, metrics_of([]).latency_ms) == (None, None)

@@ -80,13 +80,22 @@ def metrics_of(progress: Any) -> Metrics:
     return Metrics(tuple(_triggers(progress)))
 
 
+def _by_name(observed: Any) -> dict[str, int]:
+    """Observed metrics by name: a row of them, or, on Spark Connect, a row with their values and their schema."""
+    if observed is None:
+        return {}
+    known = dict(observed) if isinstance(observed, dict) else observed.asDict()
+    if known.keys() == {"values", "schema"}:
+        return dict(zip((field["name"] for field in known["schema"]["fields"]), known["values"], strict=True))
+    return known
+
+
 def _triggers(progress: Any) -> Iterator[Trigger]:
     state: tuple[int, int] | None = None
     last = -1
     for each in progress:
-        observed = each["observedMetrics"].get(METRICS)
-        # Spark reports an idle moment as the batch before it, and a batch without metrics as an empty row.
-        if observed is None or "buckets" not in observed or each["batchId"] == last:
+        observed = _by_name(each["observedMetrics"].get(METRICS))
+        if not observed or each["batchId"] == last:  # Spark reports an idle moment as the batch before it
             continue
         last = each["batchId"]
         if observed["buckets"] == observed["all_buckets"]:
