@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
 from streamsift import logical, optimizer, physical
+from streamsift.arguments import (
+    BadRowsPolicy,
+    as_table,
+    check_batch,
+    check_columns,
+    check_names,
+    check_policy,
+    check_streaming,
+    is_spark,
+    type_name,
+)
 from streamsift.errors import QueryError
 from streamsift.language import Script, parse, print_script, syntax
 from streamsift.logical import builder
@@ -23,7 +33,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
 
 LOG = logging.getLogger(__name__)
-BadRowsPolicy = Literal["fail", "drop"]
 
 
 @dataclass(frozen=True)
@@ -85,7 +94,7 @@ class Query:
         """
         if not is_spark(df):
             raise TypeError(
-                f"run() takes a Spark DataFrame, not {_type_name(df)}; run_local() takes Arrow and pandas tables"
+                f"run() takes a Spark DataFrame, not {type_name(df)}; run_local() takes Arrow and pandas tables"
             )
         from streamsift import spark
 
@@ -93,7 +102,7 @@ class Query:
         schema, settings = spark.arrow_schema(df.schema), spark.session_settings(df.sparkSession)
         plan = self._plan(schema, time, type, order, choices, **settings).plan
         if df.isStreaming:
-            _check_streaming(observation)
+            check_streaming(observation)
             return spark.run_stream(df, plan, lateness=lateness, bad_rows=bad_rows)
         check_batch(lateness)
         if spark.is_sliced(plan):
@@ -199,12 +208,12 @@ class Query:
         choices: physical.ChoiceNames,
         **settings: Any,
     ) -> _Stages:
-        _check_names(time=time, type=type, order=order)
+        check_names(time=time, type=type, order=order)
         chosen = physical.choices(**choices)
         bound = logical.bind(self._located, schema, time=time, type=type, order=order, **settings)
         optimised, rules = optimizer.optimize(bound)
         if settings.get("case_sensitive") is False:  # a setting of Spark sessions only
-            _check_columns(optimised.schema.names)
+            check_columns(optimised.schema.names)
         plan = physical.plan(optimised, chosen)
         LOG.debug("planned %r: %s", self._located.text, "; ".join(plan.reasons))
         return _Stages(self._located.text, bound, optimised, rules, plan)
@@ -388,57 +397,3 @@ def _of(pattern: syntax.Pattern) -> Query:
 
 def _patterns(operands: tuple[Query | str, ...]) -> tuple[syntax.Pattern | str, ...]:
     return tuple(o if isinstance(o, str) else builder.only_pattern(o.script) for o in operands)
-
-
-def is_spark(data: Any) -> bool:
-    return type(data).__module__.startswith("pyspark.sql")
-
-
-def _type_name(data: Any) -> str:
-    return f"{type(data).__module__}.{type(data).__qualname__}"
-
-
-def _check_streaming(observation: Observation | None) -> None:
-    if observation is not None:
-        raise QueryError("observation= on a stream", hint="a stream's counts are in its progress: see ss.metrics().")
-
-
-def check_batch(lateness: str | float | None) -> None:
-    if lateness is not None:
-        raise QueryError("lateness= on a batch", hint="no row of it is late: leave it out.")
-
-
-def check_policy(bad_rows: str) -> None:
-    if bad_rows not in ("fail", "drop"):
-        raise QueryError(f"bad_rows={bad_rows!r}", hint='it is "fail" or "drop".')
-
-
-def _check_names(**names: Any) -> None:
-    for role, name in names.items():
-        if not isinstance(name, str) and (name is not None or role == "time"):
-            raise TypeError(f"`{role}` is the name of a column, not {_type_name(name)}")
-
-
-def _check_columns(names: list[str]) -> None:
-    """Spark cannot read `x` where there is an `X` too, unless it minds case."""
-    counts = Counter(name.lower() for name in names)
-    twice = ", ".join(f"`{name}`" for name in names if counts[name.lower()] > 1)
-    if twice:
-        raise QueryError(f"Spark cannot tell these columns apart: {twice}", hint="rename or drop all but one.")
-
-
-def as_table(data: Any) -> pa.Table:
-    match data:
-        case pa.Table():
-            return data
-        case pa.RecordBatch():
-            return pa.Table.from_batches([data])
-        case pa.RecordBatchReader():
-            return data.read_all()
-    if type(data).__module__.startswith("pandas."):
-        return pa.Table.from_pandas(data, preserve_index=False)
-    if hasattr(data, "__arrow_c_stream__") and not is_spark(data):
-        return pa.table(data)
-    raise TypeError(
-        f"run_local() takes a pyarrow or pandas table, not {_type_name(data)}; run() takes a Spark DataFrame"
-    )

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 import pyarrow as pa
 
 from streamsift import physical
-from streamsift.api import BadRowsPolicy, Query, as_table, check_batch, check_policy, is_spark, query
+from streamsift.api import Query, query
+from streamsift.arguments import BadRowsPolicy, as_table, check_batch, check_policy, is_spark
 from streamsift.errors import QueryError
 from streamsift.physical.sharing import Share, SharingPlan, describe_sharing
 from streamsift.physical.sharing import share as plan_sharing

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from streamsift.api import Query, as_table, is_spark, query
+from streamsift.api import Query, query
+from streamsift.arguments import as_table, is_spark
 from streamsift.view.pictures import MOST_ROWS, picture
 from streamsift.view.results import origin
 
