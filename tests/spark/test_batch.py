@@ -229,11 +229,6 @@ def test_case_sensitivity_follows_the_session(spark: SparkSession) -> None:
         spark.conf.unset("spark.sql.caseSensitive")
 
 
-def test_streaming_is_refused(spark: SparkSession) -> None:
-    with pytest.raises(ss.UnsupportedQuery, match="streaming"):
-        PAIR.run(spark.readStream.format("rate").load(), time="timestamp")
-
-
 def test_explain_says_where_it_runs(spark: SparkSession) -> None:
     df = events(spark, [])
     assert "shuffled by id" in PAIR.explain(df, time="t", type="kind")

