@@ -1,0 +1,52 @@
+"""The questions that every engine is asked, and what their result rows hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import pyarrow as pa
+
+
+class Kind(StrEnum):
+    """The value is the question's name in the Java driver; beside it, what it asks of each key."""
+
+    SEQUENCE = "sequence"  # A, then B, then C: all of them
+    NEGATION = "negation"  # A, then B, with no D between
+    GROUP = "group"  # A, then all B until C
+    NEXT = "next"  # A and the first B after it: the one that MATCH_RECOGNIZE can be asked
+    COUNT = "count"  # how many A, B, C, D there are in the window, whenever one ends
+
+
+PATTERNS = {
+    Kind.SEQUENCE: "SEQ(A a, B b, C c) WHERE [key] WITHIN {window} RETURN a.n AS a, b.n AS b, c.n AS c",
+    Kind.NEGATION: "SEQ(A a, !D d, B b) WHERE [key] WITHIN {window} RETURN a.n AS a, b.n AS b",
+    Kind.GROUP: "SEQ(A a, B+ b, C c) WHERE [key] WITHIN {window} RETURN a.n AS a, b, c.n AS c",
+    Kind.NEXT: "SEQ(A a, !B other, B b) WHERE [key] WITHIN {window} RETURN a.n AS a, b.n AS b",
+    Kind.COUNT: "SEQ(A a, B b, C c, D d) GROUP BY key AGG COUNT WITHIN {window}",
+}
+COLUMNS = {
+    Kind.SEQUENCE: ("a", "b", "c"),
+    Kind.NEGATION: ("a", "b"),
+    Kind.GROUP: ("a", "b", "c"),
+    Kind.NEXT: ("a", "b"),
+    Kind.COUNT: ("key", "time", "count"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question, a window that includes its bound, and the events: n, t (milliseconds), kind, key."""
+
+    kind: Kind
+    window_ms: int
+    events: pa.Table
+
+    @property
+    def query(self) -> str:
+        return PATTERNS[self.kind].format(window=self.window_ms)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What a row of the answer holds: numbers of events, or a group of them; or the count and where it stands."""
+        return COLUMNS[self.kind]

@@ -1,0 +1,57 @@
+"""A question in, contenders on Spark out: Spark SQL's formulations, and Streamsift on the same Parquet file.
+
+Both write the same columns to Spark's noop sink, on a local master with as many threads as cores are allowed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet
+from pyspark.sql import DataFrame, SparkSession
+
+import streamsift as ss
+from benchmarks.engines import sql
+from benchmarks.engines.question import Question
+from benchmarks.harness.answers import answer_of_table
+from benchmarks.harness.clock import Taken, taken_by, tree_cpu_s
+from benchmarks.harness.experiment import Contender, Side
+
+SETTINGS = {
+    "spark.driver.memory": "4g",  # the self-joins must not fail for want of memory
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+}
+PARTITIONS_PER_CORE = 4  # for small joins far better than the default of 200
+
+
+def session(cores: int) -> SparkSession:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master(f"local[{cores}]").appName("benchmarks")
+    for key, value in SETTINGS.items():
+        builder = builder.config(key, value)
+    return builder.config("spark.sql.shuffle.partitions", str(PARTITIONS_PER_CORE * cores)).getOrCreate()
+
+
+def contenders(question: Question, spark: SparkSession, folder: Path) -> Iterator[Contender]:
+    path = folder / f"{question.kind}_{question.window_ms}_{question.events.num_rows}.parquet"
+    pyarrow.parquet.write_table(question.events, path)
+    events = spark.read.parquet(str(path))
+    ours = ss.query(question.query).run(events, time="t", type="kind")
+    yield _contender("streamsift on Spark", Side.OURS, ours, question)
+    events.createOrReplaceTempView("events")
+    for name, text in sql.formulations(question, sql.SPARK).items():
+        yield _contender(f"Spark SQL: {name}", Side.RIVAL, spark.sql(text), question)
+
+
+def _contender(name: str, side: Side, result: DataFrame, question: Question) -> Contender:
+    def run() -> Taken:
+        return taken_by(
+            lambda: result.write.format("noop").mode("overwrite").save(), cpu=lambda: tree_cpu_s(os.getpid())
+        )
+
+    return Contender(name, side, lambda: answer_of_table(result.toArrow(), question.columns), run)

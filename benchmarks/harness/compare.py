@@ -1,0 +1,61 @@
+"""Two folders of records in, a line for each contender that both have out: a ratio, and whether it is more than noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.harness.experiment import Side
+from benchmarks.harness.measure import Times
+from benchmarks.harness.record import load_all
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """How many times as long the second run took, and the least and the most that its and the first one's spread allow."""
+
+    experiment: str
+    workload: str
+    name: str
+    least: float
+    middle: float
+    most: float
+
+    @property
+    def verdict(self) -> str:
+        if self.least > 1:
+            return "slower"
+        return "faster" if self.most < 1 else "within the noise"
+
+
+def ratios(before: Path, after: Path, ours_only: bool = False) -> Iterator[Ratio]:
+    """Only what ran in both, on the same number of events."""
+    first, second = load_all(before), load_all(after)
+    for experiment in first.keys() & second.keys():
+        known = {(each.workload, each.events): each for each in first[experiment][1]}
+        for later in second[experiment][1]:
+            earlier = known.get((later.workload, later.events))
+            if earlier is None:
+                continue
+            times = {each.name: each for each in earlier.times}
+            for each in later.times:
+                if each.name in times and (each.side is Side.OURS or not ours_only):
+                    yield _ratio(experiment, later.workload, times[each.name], each)
+
+
+def _ratio(experiment: str, workload: str, first: Times, second: Times) -> Ratio:
+    least = min(second.seconds) / max(first.seconds)
+    most = max(second.seconds) / min(first.seconds)
+    return Ratio(experiment, workload, second.name, least, second.median / first.median, most)
+
+
+def told(found: list[Ratio]) -> str:
+    lines = [
+        f"{each.middle:6.2f}x  [{each.least:5.2f}, {each.most:5.2f}]  {each.verdict:16}"
+        f"  {each.experiment}: {each.workload}, {each.name}"
+        for each in sorted(found, key=lambda each: (each.experiment, each.workload, each.name))
+    ]
+    slower = sum(each.verdict == "slower" for each in found)
+    faster = sum(each.verdict == "faster" for each in found)
+    return "\n".join([*lines, f"{len(found)} compared: {slower} slower, {faster} faster, the others within the noise"])

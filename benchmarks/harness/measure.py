@@ -1,0 +1,119 @@
+"""A workload in, the times of its contenders out, taken in turns once all have given the same answer."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from dataclasses import asdict, dataclass, field
+
+from benchmarks.harness.answers import Answer
+from benchmarks.harness.clock import Taken
+from benchmarks.harness.experiment import Contender, Settings, Side, Skipped, Workload
+
+
+class WrongAnswer(Exception):
+    """A contender's rows are not those of the first one: no time is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """All times of one contender on one workload, as they were taken."""
+
+    name: str
+    side: Side
+    seconds: tuple[float, ...]  # by the clock of the settings
+    cpu_seconds: tuple[float, ...] = ()
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    @property
+    def spread(self) -> float:
+        """How far the slowest and the fastest run lie apart, as a share of the median."""
+        return (max(self.seconds) - min(self.seconds)) / self.median
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A workload when it has run: the first of the times is ours."""
+
+    workload: str
+    events: int
+    rows: int
+    times: tuple[Times, ...]
+    skipped: tuple[Skipped, ...] = ()
+    query: str = ""
+    headline: str = ""
+    parameters: dict[str, float] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, object]:
+        content = asdict(self)
+        for each, times in zip(content["times"], self.times, strict=True):
+            each |= {"median": times.median, "spread": times.spread}
+        return content
+
+
+def pin(cores: int) -> None:
+    """This process and all that it starts run on so many cores, the last ones; threads that run already do not."""
+    allowed = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, allowed[-cores:])
+
+
+def measure(workload: Workload, settings: Settings) -> Measured:
+    """Every contender answers once, which warms it up; then each runs in turn, as often as its budget allows."""
+    expected: Answer | None = None
+    rounds: dict[str, int] = {}
+    for contender in workload.contenders:
+        start = time.perf_counter()
+        answer = contender.answer()
+        taken = time.perf_counter() - start
+        expected = expected or answer
+        if answer != expected:
+            raise WrongAnswer(f"{workload.name}: {contender.name} has {answer}, {expected} is expected")
+        rounds[contender.name] = max(1, min(settings.repetitions, int(settings.budget_s / taken)))
+    assert expected is not None, f"{workload.name} has no contender"
+    taken_of = _in_turns(workload.contenders, rounds)
+    times = tuple(
+        Times(
+            each.name,
+            each.side,
+            tuple(taken.by(settings.clock) for taken in taken_of[each.name]),
+            tuple(taken.cpu_s for taken in taken_of[each.name]),
+        )
+        for each in workload.contenders
+    )
+    return Measured(
+        workload.name,
+        workload.events,
+        expected.rows,
+        times,
+        workload.skipped,
+        workload.query,
+        parameters=workload.parameters,
+    )
+
+
+def _in_turns(contenders: tuple[Contender, ...], rounds: dict[str, int]) -> dict[str, list[Taken]]:
+    """What disturbs the machine for a while disturbs all of them."""
+    found: dict[str, list[Taken]] = {each.name: [] for each in contenders}
+    for number in range(max(rounds.values())):
+        for contender in contenders:
+            if number < rounds[contender.name]:
+                found[contender.name].append(contender.run())
+    return found
+
+
+def told(measured: Measured) -> str:
+    """A few lines for the terminal: who took how long, and how many times as long as ours."""
+    ours = measured.times[0].median
+    lines = [f"{measured.workload} ({measured.events:,} events, {measured.rows:,} rows, equal answers)"]
+    for times in sorted(measured.times, key=lambda each: each.median):
+        rate = measured.events / times.median
+        lines.append(
+            f"  {times.median * 1000:10.1f} ms ±{times.spread / 2:4.0%}  {times.median / ours:8.1f}x"
+            f"  {rate:12,.0f} events/s  {times.name}"
+        )
+    lines += [f"  {each.name} did not take part: {each.reason}" for each in measured.skipped]
+    return "\n".join(lines)
