@@ -11,10 +11,10 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-large lint format types layers bench soak kill-rounds docs notebooks wheel check clean
+.PHONY: help setup java demo test test-large lint format types layers bench bench-full bench-compare bench-check bench-report soak kill-rounds docs notebooks wheel check clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) java ## Make .venv with everything in it, and check for Java 17+
 
@@ -54,8 +54,24 @@ types: $(STAMP) ## Types (mypy, strict on src)
 layers: $(STAMP) ## Which package may import which (import-linter)
 	$(BIN)/lint-imports --no-cache
 
-bench: setup ## Benchmarks: ratios, after checking that results are equal
-	$(BIN)/python -m benchmarks
+bench: setup ## Benchmarks in minutes: ratios, after checking that results are equal
+	$(BIN)/python -m benchmarks run
+
+bench-full: setup ## All benchmarks, ten times the events, seven repetitions: hours
+	$(BIN)/python -m benchmarks run --full --scale 10
+
+# Two folders of records, as benchmarks/results is one.
+A ?= benchmarks/results.before
+B ?= benchmarks/results
+
+bench-compare: setup ## Ratios of two runs with noise bands: A=folder B=folder
+	$(BIN)/python -m benchmarks compare $(A) $(B)
+
+bench-check: setup ## Fail when a kernel has become 30 % slower, measured against frozen loops
+	$(BIN)/python -m benchmarks check
+
+bench-report: $(STAMP) ## Write PERFORMANCE.md and the README's speed table from benchmarks/results
+	$(BIN)/python -m benchmarks report
 
 # How long the soak runs, and how often a stream is killed.
 MINUTES ?= 30

@@ -1,42 +1,112 @@
-"""Runs every benchmark, or those named, prints ratios, and leaves numbers and a picture in benchmarks/results."""
+"""Runs benchmarks, compares two runs, guards the kernels, writes the report: `python -m benchmarks --help`."""
 
 from __future__ import annotations
 
+import argparse
 import sys
+from pathlib import Path
 
-from benchmarks import (
-    aggregation,
-    condensed,
-    drift,
-    flat_sequence,
-    kleene,
-    nested,
-    ranking,
-    shapes,
-    stream_engine,
-    throughput,
-)
-from benchmarks.report import save
+from benchmarks.harness.clock import Clock
+from benchmarks.harness.experiment import Settings
+from benchmarks.harness.record import RESULTS, ROOT
+
+COMMANDS = ("list", "run", "compare", "check", "report")
+DEFAULTS = Settings()
 
 
-def main(wanted: list[str]) -> None:
-    for benchmark in (
-        throughput,
-        flat_sequence,
-        nested,
-        condensed,
-        shapes,
-        drift,
-        kleene,
-        aggregation,
-        ranking,
-        stream_engine,
-    ):
-        name = benchmark.__name__.rsplit(".", 1)[-1]
-        if not wanted or name in wanted:
-            print(f"\n{name}: {(benchmark.__doc__ or '').splitlines()[0]}", flush=True)
-            save(name, benchmark.main())
+def main(words: list[str]) -> int:
+    # Names alone, or nothing, mean `run`.
+    if not words or (words[0] not in COMMANDS and not words[0].startswith("-")):
+        words = ["run", *words]
+    arguments = _parser().parse_args(words)
+    match arguments.command:
+        case "list":
+            return list_all()
+        case "run":
+            return run(arguments)
+        case "compare":
+            return compare(arguments.before, arguments.after)
+        case "check":
+            return check(arguments.record)
+    return report(arguments.results)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", help="what there is")
+    running = commands.add_parser("run", help="check that answers are equal, print ratios, leave a JSON record each")
+    running.add_argument("names", nargs="*", help="which; the quick ones if none is named")
+    running.add_argument("--full", action="store_true", help="the slow ones too, with more repetitions")
+    running.add_argument("--scale", type=float, default=DEFAULTS.scale, help="times the number of events")
+    running.add_argument("--repetitions", type=int, help="of each contender, once it is warm")
+    running.add_argument("--cores", type=int, default=DEFAULTS.cores, help="that all contenders may use")
+    running.add_argument("--seed", type=int, default=DEFAULTS.seed)
+    running.add_argument("--clock", type=Clock, choices=list(Clock), default=DEFAULTS.clock)
+    running.add_argument("--results", type=Path, default=RESULTS, help="the folder for records")
+    comparing = commands.add_parser("compare", help="ratios of two folders of records, with noise bands")
+    comparing.add_argument("before", type=Path)
+    comparing.add_argument("after", type=Path)
+    checking = commands.add_parser("check", help="fail when a kernel is 30 %% slower than recorded")
+    checking.add_argument("--record", action="store_true", help="record the ratios of this machine as thresholds")
+    reporting = commands.add_parser("report", help="write PERFORMANCE.md and the README's table from records")
+    reporting.add_argument("--results", type=Path, default=RESULTS)
+    return parser
+
+
+def list_all() -> int:
+    from benchmarks.registry import QUICK, SLOW, benchmark
+
+    for name in (*QUICK, *SLOW):
+        print(f"{name:15} {benchmark(name).about}{'  (only with --full)' if name in SLOW else ''}")
+    return 0
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from benchmarks.harness.record import save
+    from benchmarks.registry import QUICK, SLOW, benchmark
+
+    repetitions = arguments.repetitions or (7 if arguments.full else DEFAULTS.repetitions)
+    settings = Settings(
+        arguments.scale, repetitions, DEFAULTS.budget_s, arguments.cores, arguments.seed, arguments.clock
+    )
+    names = arguments.names or [*QUICK, *(SLOW if arguments.full else ())]
+    for name in names:
+        chosen = benchmark(name)
+        print(f"\n{name}: {chosen.about}", flush=True)
+        print(f"left in {save(name, chosen.about, settings, chosen.run(settings), arguments.results)}", flush=True)
+    return 0
+
+
+def compare(before: Path, after: Path) -> int:
+    from benchmarks.harness.compare import ratios, told
+
+    found = list(ratios(before, after))
+    print(told(found))
+    return 0 if found else 1
+
+
+def check(record_them: bool) -> int:
+    from benchmarks.guard.check import THRESHOLDS, record
+    from benchmarks.guard.check import check as check_all
+
+    verdicts = check_all()
+    if record_them:
+        record(verdicts)
+        print(f"recorded in {THRESHOLDS.relative_to(ROOT)}")
+        return 0
+    slower = [each.name for each in verdicts if each.slower]
+    print(f"slower than recorded by 30 % or more: {', '.join(slower)}" if slower else "no kernel has become slower")
+    return 1 if slower else 0
+
+
+def report(results: Path) -> int:
+    from benchmarks.report_page import write
+
+    for path in write(results):
+        print(f"written: {path.relative_to(ROOT)}")
+    return 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""A question in, Flink's contenders out: the jars of PyPI's apache-flink-libraries, run by a small Java program of ours.
+"""A question in, Flink's contenders out: the jars of PyPI's apache-flink-libraries, and a small Java program of ours.
 
 The jars are no dependency of this project: they are downloaded once into a cache, or taken from where FLINK_LIB says.
 Flink's rows are counted and hashed where they come out, in its own process, and times are taken there: from the first

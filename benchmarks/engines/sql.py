@@ -7,6 +7,7 @@ events of a match meet in the bucket of its first. Inequality joins by time alon
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from benchmarks.engines.question import Kind, Question
 
@@ -71,7 +72,7 @@ def _tables(window: int, dialect: Dialect, variables: str, parts: int = 1) -> st
 
 def _joins(variables: str, window: int) -> str:
     text = f"FROM {variables[0]}"
-    for before, name in zip(variables, variables[1:], strict=False):
+    for before, name in pairwise(variables):
         text += f"\n  JOIN {name} ON {IN_WINDOW.format(name, before, window=window)}"
     return text
 

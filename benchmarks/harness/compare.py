@@ -1,4 +1,4 @@
-"""Two folders of records in, a line for each contender that both have out: a ratio, and whether it is more than noise."""
+"""Two folders of records in, a ratio for each contender that both have out, and whether it is more than noise."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.harness.record import load_all
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """How many times as long the second run took, and the least and the most that its and the first one's spread allow."""
+    """How many times as long the second run took; the least and the most that the spread of both allows."""
 
     experiment: str
     workload: str

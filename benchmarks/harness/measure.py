@@ -11,6 +11,8 @@ from benchmarks.harness.answers import Answer
 from benchmarks.harness.clock import Taken
 from benchmarks.harness.experiment import Contender, Settings, Side, Skipped, Workload
 
+ALLOWED = sorted(os.sched_getaffinity(0))  # before anything is pinned
+
 
 class WrongAnswer(Exception):
     """A contender's rows are not those of the first one: no time is shown."""
@@ -57,8 +59,11 @@ class Measured:
 
 def pin(cores: int) -> None:
     """This process and all that it starts run on so many cores, the last ones; threads that run already do not."""
-    allowed = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, allowed[-cores:])
+    os.sched_setaffinity(0, ALLOWED[-cores:])
+
+
+def unpin() -> None:
+    os.sched_setaffinity(0, ALLOWED)
 
 
 def measure(workload: Workload, settings: Settings) -> Measured:

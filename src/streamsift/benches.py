@@ -23,12 +23,13 @@ def bench_command(names: list[str]) -> tuple[Path, list[str]]:
             "the benchmarks are not in the installed package, but in the source tree\n"
             "Hint: run `streamsift bench`, or `make bench`, in a clone of the project."
         )
-    known = [path.stem for path in (root / "benchmarks").glob("[a-z]*.py") if _has_main(path)]
+    known = [path.stem for path in (root / "benchmarks").glob("[a-z]*.py") if _is_benchmark(path)]
     for name in names:
         if name not in known:
             raise SetupError(f"no benchmark `{name}`\nHint: {nearest(name, known)}")
     return root, [sys.executable, "-m", "benchmarks", *names]
 
 
-def _has_main(path: Path) -> bool:
-    return "\ndef main(" in path.read_text(encoding="utf-8")
+def _is_benchmark(path: Path) -> bool:
+    text = path.read_text(encoding="utf-8")
+    return "\ndef main(" in text or "\nEXPERIMENT =" in text

@@ -1,0 +1,61 @@
+"""The benchmarks by name: those of the harness, and modules that time and print by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+
+from benchmarks.harness.experiment import Experiment, Settings, Side, Skipped
+from benchmarks.harness.measure import Measured, Times, measure, pin, told, unpin
+from benchmarks.report import Measurement
+
+QUICK = ("rivals", "growth", "micro", "throughput", "flat_sequence", "nested", "condensed", "shapes", "kleene")
+QUICK += ("aggregation", "ranking", "stream_engine")
+SLOW = ("drift", "merging", "schedules", "streaming")
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A name, what it is about, and how it is run."""
+
+    name: str
+    about: str
+    run: Callable[[Settings], list[Measured]]
+
+
+def benchmark(name: str) -> Benchmark:
+    """Modules are imported when they are wanted: some start with heavy imports."""
+    module = import_module(f"benchmarks.{name}")
+    experiment = getattr(module, "EXPERIMENT", None)
+    if isinstance(experiment, Experiment):
+        return Benchmark(name, experiment.about, lambda settings: _run(experiment, settings))
+    return Benchmark(name, (module.__doc__ or "").splitlines()[0], lambda _: _own(module))
+
+
+def _run(experiment: Experiment, settings: Settings) -> list[Measured]:
+    pin(settings.cores)
+    found = []
+    for workload in experiment.workloads(settings):
+        found.append(measure(workload, settings))
+        print(told(found[-1]), flush=True)
+    return found
+
+
+def _own(module: ModuleType) -> list[Measured]:
+    """Some only print."""
+    unpin()
+    return [_measured(each) for each in module.main() or ()]
+
+
+def _measured(measurement: Measurement) -> Measured:
+    """Such a module keeps the best time of each contender. With a headline it compares ours with ours."""
+    sides = [Side.OURS, *[Side.OURS if measurement.headline else Side.RIVAL] * (len(measurement.seconds) - 1)]
+    times = tuple(
+        Times(name, side, (seconds,)) for (name, seconds), side in zip(measurement.seconds.items(), sides, strict=True)
+    )
+    skipped = tuple(Skipped(name, f"stopped after {after_s:.0f} s") for name, after_s in measurement.stopped.items())
+    return Measured(
+        measurement.workload, measurement.rows, measurement.rows, times, skipped, headline=measurement.headline
+    )

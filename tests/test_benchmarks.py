@@ -1,0 +1,78 @@
+"""The harness itself: answers that differ are told apart, times are kept, noise is not taken for a change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from benchmarks.guard.check import judged
+from benchmarks.harness.answers import Answer, answer_of, answer_of_table
+from benchmarks.harness.clock import Taken
+from benchmarks.harness.compare import ratios
+from benchmarks.harness.experiment import Contender, Settings, Side, Workload
+from benchmarks.harness.measure import Measured, Times, WrongAnswer, measure
+from benchmarks.harness.record import load, save
+
+
+def test_the_order_of_rows_does_not_matter_and_that_of_columns_does() -> None:
+    a, b = np.array([1, 2, 3]), np.array([7, 8, 9])
+    assert answer_of([a, b]) == answer_of([a[::-1], b[::-1]])
+    assert answer_of([a, b]) != answer_of([b, a])
+    assert answer_of([a, b]) != answer_of([a, b[::-1]])
+
+
+def test_the_order_of_a_groups_elements_does_not_matter_and_their_group_does() -> None:
+    def answer(groups: list[list[int]]) -> Answer:
+        return answer_of_table(pa.table({"a": [1, 2], "b": groups}), ["a", "b"])
+
+    assert answer([[1, 2], [3]]) == answer([[2, 1], [3]])
+    assert answer([[1, 2], [3]]) != answer([[1], [2, 3]])
+
+
+def test_a_hash_is_the_one_that_java_computes() -> None:
+    # By hand: the finalizer of splitmix64 of 1, which Answer.java has too.
+    assert answer_of([np.array([0])]) == Answer(1, 0x5692161D100B05E5)
+
+
+def contender(name: str, rows: int, wall_s: float = 1.0) -> Contender:
+    return Contender(name, Side.RIVAL, lambda: Answer(rows, 0), lambda: Taken(wall_s, wall_s))
+
+
+def test_no_time_is_taken_when_answers_differ() -> None:
+    with pytest.raises(WrongAnswer, match="rival"):
+        measure(Workload("w", 10, (contender("ours", 5), contender("rival", 6))), Settings())
+
+
+def test_a_record_is_read_back_as_it_was(tmp_path: Path) -> None:
+    measured = measure(Workload("w", 10, (contender("ours", 5, 0.25), contender("rival", 5))), Settings(repetitions=2))
+    content, found = load(save("e", "about", Settings(), [measured], tmp_path))
+    assert found == [measured]
+    assert content["run"]["versions"]["numpy"] == np.__version__
+    assert measured.times[0].seconds == (0.25, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [
+        ((1.0, 1.1, 1.2), (1.5, 1.6, 1.7), "slower"),
+        ((1.0, 1.1, 1.2), (1.15, 1.3, 1.4), "within the noise"),
+        ((1.0, 1.1, 1.2), (0.7, 0.8, 0.9), "faster"),
+    ],
+)
+def test_bands_that_overlap_are_noise(
+    tmp_path: Path, before: tuple[float, ...], after: tuple[float, ...], verdict: str
+) -> None:
+    for name, seconds in (("a", before), ("b", after)):
+        times = (Times("streamsift", Side.OURS, seconds),)
+        save("e", "about", Settings(), [Measured("w", 10, 5, times)], tmp_path / name)
+    (found,) = ratios(tmp_path / "a", tmp_path / "b")
+    assert found.verdict == verdict
+
+
+def test_a_kernel_is_slower_only_if_it_is_at_every_chance() -> None:
+    noisy, slow = iter([2.0, 1.2]), iter([2.0, 1.9, 1.8])
+    assert not judged("noisy", lambda: next(noisy), 1.0).slower
+    assert judged("slow", lambda: next(slow), 1.0).slower
+    assert not judged("new", lambda: 5.0, None).slower
