@@ -18,14 +18,21 @@ class Dialect:
 
     bucket: str  # the number of the window that an event lies in
     part: str  # elements of a list from one place to another, both included, places from 1
-    in_order: str  # all n as a list in order of t
+    in_order: str  # all events as a list in order of t
+    event: str  # an event of a group with all its columns, which is what a group holds
 
 
-DUCKDB = Dialect("t // {window}", "list_slice({list}, {first}, {last})", "array_agg(n ORDER BY t)")
+DUCKDB = Dialect(
+    "t // {window}",
+    "list_slice({list}, {first}, {last})",
+    "array_agg({event} ORDER BY t)",
+    "struct_pack(n := b.n, t := b.t, kind := 'B', key := b.key)",
+)
 SPARK = Dialect(
     "t DIV {window}",
     "slice({list}, CAST({first} AS INT), CAST({last} - ({first}) + 1 AS INT))",
-    "transform(array_sort(array_agg(struct(t, n))), each -> each.n)",
+    "transform(array_sort(array_agg(struct(t, {event} AS event))), each -> each.event)",
+    "named_struct('n', b.n, 't', b.t, 'kind', 'B', 'key', b.key)",
 )
 
 IN_WINDOW = "a.key = {0}.key AND a.g = {0}.g AND {0}.t > {1}.t AND {0}.t <= a.t + {window}"
@@ -114,7 +121,7 @@ def _same_count(window: int) -> str:
 def _collect(window: int, dialect: Dialect) -> str:
     """`_joins` would put B before C; here the group lies between."""
     return (
-        f"{_tables(window, dialect, 'abc')}SELECT a.n AS a, array_agg(b.n) AS b, c.n AS c FROM a "
+        f"{_tables(window, dialect, 'abc')}SELECT a.n AS a, array_agg({dialect.event}) AS b, c.n AS c FROM a "
         f"JOIN c ON {IN_WINDOW.format('c', 'a', window=window)} "
         "JOIN b ON b.key = a.key AND b.g = a.g AND b.t > a.t AND b.t < c.t GROUP BY a.n, c.n"
     )
@@ -123,11 +130,12 @@ def _collect(window: int, dialect: Dialect) -> str:
 def _part_of_list(window: int, dialect: Dialect) -> str:
     """Each key's B's are one list, in order; how many lie before A and before C says which part is theirs."""
     bucket = dialect.bucket.format(window=window)
+    in_order = dialect.in_order.format(event=dialect.event)
     part = dialect.part.format(list="groups.b", first="a.before + 1", last="c.before")
     return (
         "WITH numbered AS (SELECT n, t, key, kind, count(CASE WHEN kind = 'B' THEN 1 END) "
         "OVER (PARTITION BY key ORDER BY t) AS before FROM events WHERE kind IN ('A', 'B', 'C')),\n"
-        f"groups AS (SELECT key, {dialect.in_order} AS b FROM events WHERE kind = 'B' GROUP BY key),\n"
+        f"groups AS (SELECT key, {in_order} AS b FROM events AS b WHERE kind = 'B' GROUP BY key),\n"
         f"a AS (SELECT *, {bucket} AS g FROM numbered WHERE kind = 'A'),\n"
         f"c AS (SELECT *, {bucket} - back AS g FROM numbered, (VALUES (0), (1)) AS copies(back) WHERE kind = 'C')\n"
         f"SELECT a.n AS a, {part} AS b, c.n AS c FROM a JOIN c ON {IN_WINDOW.format('c', 'a', window=window)} "
