@@ -131,7 +131,7 @@ def report(workload: str, matches: int, best: dict[Condense, float], plan: Detec
 
 def queries_2(classes: Sequence[int] = CLASSES, windows: Sequence[int] = WINDOWS) -> list[Measurement]:
     print("Query 2, by the number of classes")
-    found = [compare(f"{count} classes", query_2(count, CLASS_WINDOW), make_walks(count)) for count in classes]
+    found = [compare(f"classes: {count}", query_2(count, CLASS_WINDOW), make_walks(count)) for count in classes]
     print("Query 2, four classes, by the window")
     table = make_walks(4)
     few = make_walks(4, WALK_TIMES // 10)

@@ -13,6 +13,7 @@ from benchmarks.report import Measurement
 
 QUICK = ("rivals", "growth", "micro", "throughput", "flat_sequence", "nested", "condensed", "shapes", "kleene")
 QUICK += ("aggregation", "ranking", "stream_engine")
+RIVALS = ("DuckDB", "Spark SQL", "Flink")  # how the names of other engines begin
 SLOW = ("drift", "merging", "schedules", "streaming")
 
 
@@ -50,10 +51,10 @@ def _own(module: ModuleType) -> list[Measured]:
 
 
 def _measured(measurement: Measurement) -> Measured:
-    """Such a module keeps the best time of each contender. With a headline it compares ours with ours."""
-    sides = [Side.OURS, *[Side.OURS if measurement.headline else Side.RIVAL] * (len(measurement.seconds) - 1)]
+    """Such a module keeps the best time of each contender; most compare ours with ours."""
     times = tuple(
-        Times(name, side, (seconds,)) for (name, seconds), side in zip(measurement.seconds.items(), sides, strict=True)
+        Times(name, Side.RIVAL if name.startswith(RIVALS) else Side.OURS, (seconds,))
+        for name, seconds in measurement.seconds.items()
     )
     skipped = tuple(Skipped(name, f"stopped after {after_s:.0f} s") for name, after_s in measurement.stopped.items())
     return Measured(

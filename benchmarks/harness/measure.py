@@ -113,7 +113,8 @@ def _in_turns(contenders: tuple[Contender, ...], rounds: dict[str, int]) -> dict
 def told(measured: Measured) -> str:
     """A few lines for the terminal: who took how long, and how many times as long as ours."""
     ours = measured.times[0].median
-    lines = [f"{measured.workload} ({measured.events:,} events, {measured.rows:,} rows, equal answers)"]
+    equal = ", equal answers" if len(measured.times) > 1 else ""
+    lines = [f"{measured.workload} ({measured.events:,} events, {measured.rows:,} rows{equal})"]
     for times in sorted(measured.times, key=lambda each: each.median):
         rate = measured.events / times.median
         lines.append(

@@ -1,0 +1,173 @@
+"""Records of benchmarks in, PERFORMANCE.md, its pictures and the README's speed table out: nothing that no run gave."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.figures import draw, exponent, growth_curves
+from benchmarks.harness.experiment import Side
+from benchmarks.harness.measure import Measured, Times
+from benchmarks.harness.record import ROOT, load_all
+from benchmarks.papers import FINDINGS, Finding
+
+PAGE = ROOT / "PERFORMANCE.md"
+FIGURES = ROOT / "docs" / "images" / "performance"
+README = ROOT / "README.md"
+MARKS = re.compile(r"(?<=<!-- speed -->\n).*(?=<!-- end of speed -->)", re.DOTALL)
+FAMILIES = ("Flink CEP", "Flink SQL", "DuckDB", "Spark SQL", "plain Python")
+
+
+def write(results: Path) -> Iterator[Path]:
+    records = load_all(results)
+    measured = {name: found for name, (_, found) in records.items()}
+    pictures = {path.stem: path.relative_to(ROOT) for path in draw(measured, FIGURES)}
+    parts = [_opening(), *_runs(records)]
+    for name, section in (("rivals", _rivals), ("growth", _growth), ("micro", _stages)):
+        if measured.get(name):
+            parts += section(measured[name])
+            parts += [f"![{name}]({pictures[name]})", ""] if name in pictures else []
+    parts += _papers(measured)
+    PAGE.write_text("\n".join(parts).rstrip() + "\n", encoding="utf-8")
+    yield PAGE
+    if measured.get("rivals"):
+        table = "\n".join(_speed(measured["rivals"]))
+        text = README.read_text(encoding="utf-8")
+        README.write_text(MARKS.sub(lambda _: f"\n{table}\n\n", text), encoding="utf-8")
+        yield README
+
+
+def _opening() -> str:
+    return """# Performance
+
+This page is written by `make bench-report` from the records of `make bench`. Where contenders are compared, they gave
+the same rows before a time was taken; rivals by the number of their rows and a hash of all values. Times of `rivals`
+and `growth` are medians, and ± is half the distance of the slowest from the fastest run; the others keep the best.
+[How to measure it yourself](docs/performance.md).
+"""
+
+
+def _runs(records: dict[str, tuple[dict[str, Any], list[Measured]]]) -> list[str]:
+    lines = [
+        "| benchmark | run at | commit | cores | clock | load of the machine |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    machines, versions = dict[str, None](), dict[str, None]()
+    for name, (content, _) in records.items():
+        run, settings = content["run"], content["settings"]
+        commit = run["commit"] + (" and changes" if run["changed_files"] else "")
+        load = f"{run['machine']['load']:.1f}"
+        lines.append(f"| {name} | {run['at']} | {commit} | {settings['cores']} | {settings['clock']} | {load} |")
+        machine = run["machine"]
+        machines[
+            f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB, {machine['system']}"
+        ] = None
+        versions[", ".join(f"{package} {version}" for package, version in run["versions"].items())] = None
+    return [*lines, "", f"Machine: {'; '.join(machines)}. Versions: {'; '.join(versions)}.", ""]
+
+
+def _ours(measured: Measured, name: str = "streamsift") -> Times:
+    return next(times for times in measured.times if times.name == name)
+
+
+def _best(measured: Measured, family: str) -> Times | None:
+    """The fastest of a family's formulations."""
+    found = [times for times in measured.times if times.name.startswith(family)]
+    return min(found, key=lambda times: times.median) if found else None
+
+
+def _rivals(measured: list[Measured]) -> Iterator[str]:
+    yield "## Against rivals, on the same events in the same run\n"
+    yield "Each on one core unless the run's line above says otherwise. `n×`: it takes n times as long as Streamsift in"
+    yield "one process; of DuckDB and Spark SQL the fastest of several formulations. The plain Python automaton is our"
+    yield "own, in the manner of SASE.\n"
+    yield f"| question, events, rows | Streamsift | {' | '.join(FAMILIES)} |"
+    yield f"| --- | --- |{' --- |' * len(FAMILIES)}"
+    for each in measured:
+        ours = _ours(each)
+        cells = [_cell(_best(each, family), ours) for family in FAMILIES]
+        rate = f"{each.events / ours.median / 1e6:.1f} M events/s ±{ours.spread / 2:.0%}"
+        yield f"| {each.workload}; {each.events:,}; {each.rows:,} | {rate} | {' | '.join(cells)} |"
+    yield ""
+    yield "On Spark, both with one Parquet file as input:\n"
+    yield "| question | Streamsift on Spark | fastest Spark SQL |"
+    yield "| --- | --- | --- |"
+    for each in measured:
+        rival = _best(each, "Spark SQL")
+        if rival is not None:
+            ours = _ours(each, "streamsift on Spark")
+            yield f"| {each.workload} | {ours.median:.2f} s | {_cell(rival, ours)}, {rival.name.split(': ')[1]} |"
+    yield ""
+    behind = [f"{each.workload} ({rival.name})" for each in measured for rival in _faster(each)]
+    yield (
+        f"Faster than Streamsift: {'; '.join(behind)}.\n" if behind else "No rival is faster than Streamsift on any.\n"
+    )
+    reasons = dict.fromkeys(f"{each.name}: {each.reason}" for found in measured for each in found.skipped)
+    yield from (f"Not run here: {reason}.\n" for reason in reasons)
+
+
+def _faster(measured: Measured) -> list[Times]:
+    ours = _ours(measured).median
+    return [times for times in measured.times if times.side is not Side.OURS and times.median < ours]
+
+
+def _cell(rival: Times | None, ours: Times) -> str:
+    return "" if rival is None else f"{rival.median / ours.median:,.1f}×"
+
+
+def _growth(measured: list[Measured]) -> Iterator[str]:
+    yield "## Growth\n"
+    yield "The exponent is the slope of a line through the logarithms: 1 grows in step, 0 not at all.\n"
+    yield "| strategy, axis | from → to | seconds | exponent |"
+    yield "| --- | --- | --- | --- |"
+    for name, points in growth_curves(measured).items():
+        (first, first_s), (last, last_s) = points[0], points[-1]
+        yield f"| {name} | {first:,.0f} → {last:,.0f} | {first_s:.3g} → {last_s:.3g} | {exponent(points):.2f} |"
+    yield ""
+
+
+def _stages(measured: list[Measured]) -> Iterator[str]:
+    yield "## Where a second goes\n"
+    yield "Nanoseconds for an event in each stage; on Spark by the difference of runs that do one thing more each.\n"
+    yield "| strategy | stages | whole, against a bound |"
+    yield "| --- | --- | --- |"
+    for each in measured:
+        stages = ", ".join(f"{times.name} {times.median * 1e9 / each.events:,.0f}" for times in each.times)
+        yield f"| {each.workload} | {stages} | {each.headline} |"
+    yield ""
+
+
+def _papers(measured: dict[str, list[Measured]]) -> Iterator[str]:
+    """What a paper finds in words of ours, beside what the run gives."""
+    found = [(finding, cases) for finding in FINDINGS if (cases := finding.cases(measured.get(finding.benchmark, [])))]
+    if not found:
+        return
+    yield "## The papers' experiments\n"
+    yield "| paper, table or figure | it finds | here |"
+    yield "| --- | --- | --- |"
+    for finding, cases in found:
+        yield f"| {finding.where} | {finding.finds} | {_here(finding, cases)} |"
+    yield ""
+
+
+def _here(finding: Finding, cases: list[Measured]) -> str:
+    told = []
+    for each in cases:
+        name = each.workload.removeprefix(finding.workloads).strip(" ,:") or each.workload
+        first, *others = each.times
+        listed = "; ".join(f"{times.name} {times.median / first.median:.2f}×" for times in others)
+        told.append(f"{name}: {first.name} {first.median * 1000:.3g} ms{'; ' if listed else ''}{listed}")
+    return "<br>".join(told)
+
+
+def _speed(measured: list[Measured]) -> Iterator[str]:
+    """The README's: one line a question, the rivals by ratio."""
+    yield "| on one core | Streamsift | Flink CEP takes | DuckDB takes |"
+    yield "| --- | --- | --- | --- |"
+    for each in measured:
+        ours = _ours(each)
+        flink, duckdb = (_cell(_best(each, family), ours) for family in ("Flink CEP", "DuckDB"))
+        rate = f"{each.events / ours.median / 1e6:.1f} M events/s"
+        yield f"| {each.workload} | {rate} | {flink or 'not run'} | {duckdb} |"
