@@ -16,12 +16,12 @@ from streamsift.physical.cost import OPEN_NS, CostModel, Statistics, cheapest
 from streamsift.physical.plan import Alternative
 from streamsift.physical.shapes import Leaf, Tree, forced, is_left_deep, steps_of, units_of
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Int32
-from streamsift.runtime.levels import Relations
+from streamsift.runtime.kernels import Int32, Int64
+from streamsift.runtime.levels import Comparison, Relations
 from streamsift.runtime.measure import Measure
 from streamsift.runtime.trees import TreeSearch
 
-SLICE_PLACES = 1 << 17
+SLICE_PLACES = 1 << 18
 SLICE_WINDOWS = 2  # a slice is at least this many windows long: what it reaches beyond its end is built again
 MARGIN = 0.8  # another tree must cost less than this share of the current one
 CONDENSED_PLACES, CONDENSED_WINDOWS = 1 << 13, 8  # slices that are condensed are shorter: lists reach over all of one
@@ -76,12 +76,15 @@ class AdaptiveSearch:
         self.alternative, self.events, self.places = alternative, events, places
         self.choices, self.chunk, self.left, self.allowed = choices, chunk, left, allowed
         self.relations = Relations(alternative)
-        self.measure = Measure(alternative, events, places, self.relations)
+        self.measure = Measure(alternative, events, places, self.relations, self._known)
         self.log: list[Chosen] = []
 
     @cached_property
     def search(self) -> TreeSearch:
         return TreeSearch(self.alternative, self.events, self.places, self.relations, self.chunk)
+
+    def _known(self, comparison: Comparison, places: tuple[Int32, Int32]) -> list[Int64] | None:
+        return self.search.packing.known(comparison, places) if "search" in self.__dict__ else None
 
     def matches(self) -> Iterator[Int32]:
         """Chunks [steps, m] of table rows."""

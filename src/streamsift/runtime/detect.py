@@ -79,8 +79,8 @@ def match_rows(
     waiting: list[Int32] = []
     for rows in _chunks(plan, events, choices, chunk):
         waiting.append(rows)
-        # Filters may leave few matches of a chunk: gather them, as every batch has its price.
-        if sum(part.shape[1] for part in waiting) >= chunk // 2:
+        # Filters may leave few matches of a chunk: gather them, as every batch has its price; so has a copy.
+        if sum(part.shape[1] for part in waiting) >= chunk // (2 if len(waiting) > 1 else 8):
             yield waiting[0] if len(waiting) == 1 else np.concatenate(waiting, axis=1)
             waiting = []
     if waiting:
