@@ -17,8 +17,8 @@ from streamsift.physical.plan import Alternative
 from streamsift.physical.shapes import Leaf, Tree, forced, is_left_deep, steps_of, units_of
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Int32, Int64
-from streamsift.runtime.levels import Comparison, Relations
 from streamsift.runtime.measure import Measure
+from streamsift.runtime.relations import Comparison, Relations
 from streamsift.runtime.trees import TreeSearch
 
 SLICE_PLACES = 1 << 18

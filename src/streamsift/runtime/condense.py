@@ -22,9 +22,10 @@ from streamsift.runtime import kernels
 from streamsift.runtime.buffers import OPERATORS
 from streamsift.runtime.joins import Reach
 from streamsift.runtime.kernels import Int32, Int64
-from streamsift.runtime.levels import Comparison, Condensed, Linked, Lookup, Packing
+from streamsift.runtime.levels import Condensed, Packing
 from streamsift.runtime.numbering import numbered
 from streamsift.runtime.reduce import Reducer
+from streamsift.runtime.relations import Comparison, Linked, Lookup
 from streamsift.runtime.search import holds
 
 NO_OFFSETS, NO_LINKS = np.empty(0, np.int64), np.empty(0, np.int32)

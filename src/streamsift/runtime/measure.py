@@ -22,7 +22,7 @@ from streamsift.runtime.codes import codes
 from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import UNKNOWN, Bool, Int32, Int64, entries_from
-from streamsift.runtime.levels import Comparison, Relations
+from streamsift.runtime.relations import Comparison, Relations
 
 SAMPLES = 512
 LARGEST = 2.0**63 - 1024  # of the doubles that are 64-bit integers

@@ -19,7 +19,8 @@ from streamsift.physical.plan import MIRRORED
 from streamsift.runtime.buffers import OPERATORS
 from streamsift.runtime.joins import Reach
 from streamsift.runtime.kernels import UNKNOWN, Bool, Int32, Int64, chosen, group_entries
-from streamsift.runtime.levels import Comparison, Linked, Packing
+from streamsift.runtime.levels import Packing
+from streamsift.runtime.relations import Comparison, Linked
 from streamsift.runtime.search import GREATER_EQUAL, LESS, LESS_EQUAL
 
 ORDERED = ("<", "<=", ">", ">=")

@@ -23,7 +23,8 @@ from streamsift.runtime.condense import Condenser, reach_among
 from streamsift.runtime.events import Events
 from streamsift.runtime.joins import Block, Levels, Reach
 from streamsift.runtime.kernels import Int32, Int64, entries_from
-from streamsift.runtime.levels import Packing, Relations
+from streamsift.runtime.levels import Packing
+from streamsift.runtime.relations import Relations
 from streamsift.runtime.stages import Stage, passing
 from streamsift.runtime.stream_limits import stream_of
 
