@@ -189,6 +189,7 @@ class AdaptiveSearch:
         in_partitions = bool(self.alternative.query.partition_by) and self.events.window is not None
         size = count
         if self.alternative.is_sequence and self.events.window is not None and not in_partitions:
-            size = max(SLICE_PLACES, int(SLICE_WINDOWS * self.measure.width()))
+            longest = max(SLICE_PLACES, int(SLICE_WINDOWS * self.measure.width()))
+            size = -(-count // max(1, round(count / longest)))  # all alike: a short one at the end costs as a long one
         for low in range(0, count, size):
             yield low, min(count, low + size)
