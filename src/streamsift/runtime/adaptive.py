@@ -25,11 +25,11 @@ SLICE_PLACES = 1 << 18
 SLICE_WINDOWS = 2  # a slice is at least this many windows long: what it reaches beyond its end is built again
 MARGIN = 0.8  # another tree must cost less than this share of the current one
 CONDENSED_PLACES, CONDENSED_WINDOWS = 1 << 13, 8  # slices that are condensed are shorter: lists reach over all of one
-# Fitted by `python -m benchmarks.calibrate`, one core of a busy two-core machine: 36 runs, off by 6 % on average.
-CONDENSE_PART_NS = 0.93e6  # to make the levels of a part at all
-CONDENSE_EVENT_NS, CONDENSE_LEFT_NS = 67.0, 270.0  # to look for an event's partners; to group one that has some
-PACK_NS = 65.0  # to pack an event for a search that is not condensed
-CONDENSED_BUILD_NS = 25.0  # to write a match that was found by following lists
+# Fitted by `python -m benchmarks.calibrate`, one core of a busy two-core machine: 36 runs, off by 7 % on average.
+CONDENSE_PART_NS = 0.55e6  # to make the levels of a part at all
+CONDENSE_EVENT_NS, CONDENSE_LEFT_NS = 48.0, 212.0  # to look for an event's partners; to group one that has some
+PACK_NS = 49.0  # to pack an event for a search that is not condensed
+CONDENSED_BUILD_NS = 24.0  # to write a match that was found by following lists
 CONDENSE_ALIKE = 0.5  # so many other events of a window have an event's value, for one of the comparisons
 
 

@@ -100,6 +100,16 @@ def numbers_from(kept: Int32, bounds: Int32) -> Int32:
     return found
 
 
+@njit(cache=True, nogil=True)
+def places_of(kept: Int32, numbers: Int32) -> Int32:
+    """kept[numbers] for numbers [steps, matches]; NumPy would make all numbers 64 bits wide first."""
+    found = np.empty(numbers.shape, np.int32)
+    for step in range(numbers.shape[0]):
+        for i in range(numbers.shape[1]):
+            found[step, i] = kept[numbers[step, i]]
+    return found
+
+
 def reach_among(reach: Reach, kept: Int32, low: int, high: int) -> Reach:
     """What order and window leave of the kept places, by their numbers; a match starts in [low, high)."""
     own_low, own_high = kernels.entries_from(kept, [low, high])

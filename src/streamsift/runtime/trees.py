@@ -19,7 +19,7 @@ from streamsift.logical.expressions import variables_of
 from streamsift.physical.plan import Alternative
 from streamsift.physical.shapes import Join, Leaf, Tree, steps_of, units_of
 from streamsift.runtime import joins
-from streamsift.runtime.condense import Condenser, reach_among
+from streamsift.runtime.condense import Condenser, places_of, reach_among
 from streamsift.runtime.events import Events
 from streamsift.runtime.joins import Block, Levels, Reach
 from streamsift.runtime.kernels import Int32, Int64, entries_from
@@ -59,7 +59,7 @@ class Ordered:
 
     def in_stream(self, places: Int32) -> Int32:
         """Places of the search as places of the stream."""
-        return places if self.kept is None else self.kept[places]
+        return places if self.kept is None else places_of(self.kept, places)
 
 
 class TreeSearch:
