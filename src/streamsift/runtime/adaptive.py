@@ -20,6 +20,7 @@ from streamsift.runtime.kernels import Int32, Int64
 from streamsift.runtime.measure import Measure
 from streamsift.runtime.relations import Comparison, Relations
 from streamsift.runtime.trees import TreeSearch
+from streamsift.runtime.watch import watch
 
 SLICE_PLACES = 1 << 18
 SLICE_WINDOWS = 2  # a slice is at least this many windows long: what it reaches beyond its end is built again
@@ -101,6 +102,8 @@ class AdaptiveSearch:
                     yield found
                 left = self.search.condenser.left if condensed else 0
                 self.log.append(Chosen(tree, condensed, statistics, share, self._rows_built(), matches, left))
+                if (watched := watch()) is not None:
+                    watched.reached(stop, self.events.rank.size)
 
     def _found(self, tree: Tree, low: int, high: int, condensed: bool) -> Iterator[Int32]:
         if self.left is not None and is_left_deep(tree) and not condensed:
