@@ -15,7 +15,7 @@ from streamsift.runtime.watch import Watch, watching
 EVENTS = pa.table({"t": np.arange(3_000)[::-1], "kind": np.array(list("ABC"))[np.arange(3_000) % 3]})
 
 
-@pytest.mark.parametrize("pattern", ["SEQ(A a, B b, C c)", "OR(SEQ(A a, B b, C c), SEQ(B b, C d, A e))"])
+@pytest.mark.parametrize("pattern", ["SEQ(A a, B b, C c)", "OR(SEQ(A a, B b, C c), SEQ(B f, C d, A e))"])
 def test_a_search_tells_how_far_it_has_come(pattern: str) -> None:
     query = ss.query(f"PATTERN {pattern} WITHIN 9")
     with watching() as watch:
