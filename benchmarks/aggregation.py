@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 import streamsift as ss
+from benchmarks.data.trades import SYMBOLS, trades_of
 from benchmarks.report import Measurement
 from streamsift.many import ShareName
 from streamsift.physical.plan import AggregatePlan
@@ -22,25 +23,9 @@ from streamsift.runtime.counters import Counts
 from streamsift.runtime.events import prepare
 from streamsift.runtime.operations import NO_SEAL, Layout, lay_out
 
-SYMBOLS = ["DELL", "IPIX", "AMAT", "QQQ", "INTC", "MSFT", "ORCL", "CSCO", "AAPL", "SUNW", "YHOO", "EBAY"]
 BINDING = {"time": "ts", "type": "symbol"}
 TRADES = 120_000  # as many as the paper's trace has
 ROUNDS = 3
-
-
-def make_trades(trades: int, *, per_ms: float = 1.0, shares: list[float] | None = None, seed: int = 3) -> pa.Table:
-    """Trades in order of time, on average `per_ms` in a millisecond; symbols by their shares, else alike."""
-    random = np.random.default_rng(seed)
-    symbols = pa.array(SYMBOLS if shares is None else SYMBOLS[: len(shares)])
-    drawn = random.choice(len(symbols), trades, p=shares)
-    ticks = np.sort(random.integers(0, int(trades * 1000 / per_ms), trades))
-    return pa.table(
-        {
-            "ts": pa.array(ticks, pa.timestamp("us")),
-            "symbol": symbols.take(pa.array(drawn)),
-            "price": random.integers(1, 200, trades) / 4,
-        }
-    )
 
 
 def pattern(symbols: list[str], window_ms: float, aggregates: str = "COUNT") -> str:
@@ -80,7 +65,7 @@ def report(workload: str, rows: int, taken: dict[str, float]) -> None:
 
 
 def single_queries() -> list[Measurement]:
-    table = make_trades(TRADES)
+    table = trades_of(TRADES)
     found = []
     print("figure 12: pattern length, window 100 ms")
     for length in range(2, 6):
@@ -131,7 +116,7 @@ def with_common_part(count: int, length: int, window_ms: float) -> list[str]:
 
 def chopped_queries() -> list[Measurement]:
     """Sharing whatever it costs: chop-connect has counters for each start, two stacks cost the same for any window."""
-    table = make_trades(1_000_000)
+    table = trades_of(1_000_000)
     found = []
     print("figure 15: three queries, a common part of 3; matches built, starts marked, two stacks, chop-connect")
     small, texts = table.slice(0, TRADES), with_common_part(3, 3, 100)
@@ -161,7 +146,7 @@ def chopped_queries() -> list[Measurement]:
 
 
 def shared_queries() -> list[Measurement]:
-    table = make_trades(1_000_000)
+    table = trades_of(1_000_000)
     found = []
     print("figure 16: three queries, by the length of their common prefix (window 100 ms)")
     for length in range(2, 7):
@@ -182,7 +167,7 @@ def shared_queries() -> list[Measurement]:
 
 def planning(count: int = 1000, seed: int = 1) -> None:
     """How long the sharing plan of a large workload takes: with common beginnings, and with inner parts in common."""
-    random, schema = np.random.default_rng(seed), make_trades(1).schema
+    random, schema = np.random.default_rng(seed), trades_of(1).schema
     alike = [
         pattern([*SYMBOLS[:3], *random.permutation(SYMBOLS[3:])[: random.integers(1, 5)]], 100) for _ in range(count)
     ]
@@ -231,7 +216,7 @@ def flatness(events: int = 4_000_000) -> list[Measurement]:
     """A window of w events is w microseconds long: there is a trade in each, on average."""
     found = []
     for length, shares in MIXES.items():
-        table = make_trades(events, per_ms=1000, shares=shares)
+        table = trades_of(events, per_ms=1000, shares=shares)
         first = 0.0
         for window in (100, 10_000, 100_000, 1_000_000):
             layout = layout_of(table, pattern(SYMBOLS[:length], window / 1000))
@@ -250,7 +235,7 @@ def against_sem(events: int = 300_000) -> list[Measurement]:
     """100,000 active events; a third of them starts in three steps, 55 % in five."""
     found = []
     for length, shares in MIXES_FOR_SEM.items():
-        table = make_trades(events, per_ms=1000, shares=shares)
+        table = trades_of(events, per_ms=1000, shares=shares)
         layout = layout_of(table, pattern(SYMBOLS[:length], 100))
         (ours, counts), (sem, others) = kernel(layout, "two-stack", 3), kernel(layout, "sem", 1)
         assert np.array_equal(counts, others), "SEM counts otherwise"

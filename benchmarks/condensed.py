@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 import streamsift as ss
+from benchmarks.data.prices import quotes, walks
 from benchmarks.intermediate import peak_mb, rows_built, searched, told
 from benchmarks.report import Measurement
 from streamsift.physical.choices import Choices, Condense
@@ -25,47 +26,10 @@ from streamsift.runtime.events import Events, prepare
 WALK_TIMES = 20_000
 CLASS_WINDOW = 8
 CLASSES, WINDOWS = (2, 3, 4, 5, 6), (5, 10, 20, 40)
-STOCKS, SECONDS_OF_QUOTES, QUOTE_S, STOCK = 800, 1_905, 5, 210
+STOCK = 210
 QUOTE_WINDOWS_S = (15, 30, 60, 90, 180)
-MOVES = 0.25  # the share of quotes with another price than the one before
 ROUNDS, MOST_ROUNDS, LEAST_S = 4, 40, 0.6
 WAYS = (Condense.AUTO, Condense.ON, Condense.OFF)
-
-
-def make_walks(classes: int, times: int = WALK_TIMES, seed: int = 1) -> pa.Table:
-    """At each time one event of each class, whose price goes at most 5 up or down, and stays within 0 and 100."""
-    random = np.random.default_rng(seed)
-    price = random.uniform(0, 100, classes)
-    prices = np.empty((times, classes))
-    for moment in range(times):
-        prices[moment] = price
-        price = (price + random.uniform(-5, 5, classes)).clip(0, 100)
-    names = pa.array([f"name{number + 1}" for number in range(classes)])
-    return pa.table(
-        {
-            "t": np.repeat(np.arange(times), classes),
-            "name": names.take(pa.array(np.tile(np.arange(classes), times))),
-            "price": prices.round(2).ravel(),
-        }
-    )
-
-
-def make_quotes(seed: int = 1) -> pa.Table:
-    """A quote of each stock every five seconds, in cents; a price that moves goes up to three cents up or down."""
-    random = np.random.default_rng(seed)
-    times = SECONDS_OF_QUOTES // QUOTE_S
-    moves = random.choice([-0.03, -0.02, -0.01, 0.01, 0.02, 0.03], (times, STOCKS)) * (
-        random.random((times, STOCKS)) < MOVES
-    )
-    prices = (random.uniform(5, 30, STOCKS) + np.cumsum(moves, axis=0)).clip(0.01, None).round(2)
-    codes = pa.array([str(600_000 + number) for number in range(STOCKS)])
-    return pa.table(
-        {
-            "t": np.repeat(np.arange(times) * QUOTE_S, STOCKS),
-            "code": codes.take(pa.array(np.tile(np.arange(STOCKS), times))),
-            "price": prices.ravel(),
-        }
-    )
 
 
 def query_2(classes: int, window: int) -> str:
@@ -131,10 +95,10 @@ def report(workload: str, matches: int, best: dict[Condense, float], plan: Detec
 
 def queries_2(classes: Sequence[int] = CLASSES, windows: Sequence[int] = WINDOWS) -> list[Measurement]:
     print("Query 2, by the number of classes")
-    found = [compare(f"classes: {count}", query_2(count, CLASS_WINDOW), make_walks(count)) for count in classes]
+    found = [compare(f"classes: {count}", query_2(count, CLASS_WINDOW), walks(count, WALK_TIMES)) for count in classes]
     print("Query 2, four classes, by the window")
-    table = make_walks(4)
-    few = make_walks(4, WALK_TIMES // 10)
+    table = walks(4, WALK_TIMES)
+    few = walks(4, WALK_TIMES // 10)
     return found + [
         compare(f"window {window}", query_2(4, window), table if window <= 10 else few) for window in windows
     ]
@@ -142,7 +106,7 @@ def queries_2(classes: Sequence[int] = CLASSES, windows: Sequence[int] = WINDOWS
 
 def queries_3(windows_s: Sequence[int] = QUOTE_WINDOWS_S) -> list[Measurement]:
     print("Query 3, by the window")
-    table = make_quotes()
+    table = quotes()
     return [compare(f"Query 3, {window} s", query_3(window), table) for window in windows_s]
 
 

@@ -145,10 +145,12 @@ def _papers(measured: dict[str, list[Measured]]) -> Iterator[str]:
     if not found:
         return
     yield "## The papers' experiments\n"
-    yield "| paper, table or figure | it finds | here |"
-    yield "| --- | --- | --- |"
+    yield "Whether a run agrees is computed from it, by the rule that stands beside the finding in `benchmarks/papers.py`.\n"
+    yield "| paper, figure | it finds | this run | measured here |"
+    yield "| --- | --- | --- | --- |"
     for finding, cases in found:
-        yield f"| {finding.where} | {finding.finds} | {_here(finding, cases)} |"
+        verdict = "agrees" if finding.agrees(cases) else "**differs**"
+        yield f"| {finding.where} | {finding.finds} | {verdict} | {_here(finding, cases)} |"
     yield ""
 
 
