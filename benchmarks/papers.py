@@ -41,7 +41,7 @@ def gain(case: Measured, slower: str, faster: str = "") -> float:
     medians = {times.name: times.median for times in case.times}
     slow = [taken for name, taken in medians.items() if name.startswith(slower)]
     fast = [taken for name, taken in medians.items() if name.startswith(faster)]
-    return min(slow) / min(fast) if slow else float("inf")
+    return min(slow) / min(fast)
 
 
 def flat(most: float) -> Expectation:
@@ -183,10 +183,10 @@ FINDINGS = (
     ),
     Finding(f"{KLEENE}, figure 10", "longer windows take longer", "shapes", "figure 10", grows),
     Finding(
-        f"{CPR}, figures 4.2 and 4.3",
-        "best paths are more than 100 times as fast as the alternatives",
+        f"{CPR}, figure 4.2",
+        "best paths are more than 100 times as fast as enumerating all matches",
         "ranking",
-        "window",
-        gains(100, "enumerate"),
+        "window 5,000, k 100, whole engine",
+        gains(100, "enumerate", "auto"),
     ),
 )

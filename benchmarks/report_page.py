@@ -145,7 +145,7 @@ def _papers(measured: dict[str, list[Measured]]) -> Iterator[str]:
     if not found:
         return
     yield "## The papers' experiments\n"
-    yield "Whether a run agrees is computed from it, by the rule that stands beside the finding in `benchmarks/papers.py`.\n"
+    yield "Whether a run agrees is computed from it, by the rule beside the finding in `benchmarks/papers.py`.\n"
     yield "| paper, figure | it finds | this run | measured here |"
     yield "| --- | --- | --- | --- |"
     for finding, cases in found:
