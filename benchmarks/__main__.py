@@ -43,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     running.add_argument("--cores", type=int, default=DEFAULTS.cores, help="that all contenders may use")
     running.add_argument("--seed", type=int, default=DEFAULTS.seed)
     running.add_argument("--clock", type=Clock, choices=list(Clock), default=DEFAULTS.clock)
+    running.add_argument("--only", default=DEFAULTS.only, help="workloads with this in their name")
     running.add_argument("--results", type=Path, default=RESULTS, help="the folder for records")
     comparing = commands.add_parser("compare", help="ratios of two folders of records, with noise bands")
     comparing.add_argument("before", type=Path)
@@ -68,7 +69,12 @@ def run(arguments: argparse.Namespace) -> int:
 
     repetitions = arguments.repetitions or (7 if arguments.full else DEFAULTS.repetitions)
     settings = Settings(
-        arguments.scale, repetitions, DEFAULTS.budget_s, arguments.cores, arguments.seed, arguments.clock
+        scale=arguments.scale,
+        repetitions=repetitions,
+        cores=arguments.cores,
+        seed=arguments.seed,
+        clock=arguments.clock,
+        only=arguments.only,
     )
     names = arguments.names or [*QUICK, *(SLOW if arguments.full else ())]
     for name in names:

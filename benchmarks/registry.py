@@ -39,6 +39,8 @@ def _run(experiment: Experiment, settings: Settings) -> list[Measured]:
     pin(settings.cores)
     found = []
     for workload in experiment.workloads(settings):
+        if settings.only not in workload.name:
+            continue
         found.append(measure(workload, settings))
         print(told(found[-1]), flush=True)
     return found

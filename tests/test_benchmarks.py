@@ -7,6 +7,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from benchmarks import report_page
+from benchmarks.data.keyed import keyed_events, window_ms
+from benchmarks.engines import duckdb_joins, ours, python_nfa
+from benchmarks.engines.question import Kind, Question
 from benchmarks.guard.check import judged
 from benchmarks.harness.answers import Answer, answer_of, answer_of_table
 from benchmarks.harness.clock import Taken
@@ -34,6 +38,15 @@ def test_the_order_of_a_groups_elements_does_not_matter_and_their_group_does() -
 def test_a_hash_is_the_one_that_java_computes() -> None:
     # By hand: the finalizer of splitmix64 of 1, which Answer.java has too.
     assert answer_of([np.array([0])]) == Answer(1, 0x5692161D100B05E5)
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_engines_in_this_process_answer_alike(kind: Kind) -> None:
+    question = Question(kind, window_ms(5, 12), keyed_events(1500, 5, 5))
+    contenders = [ours.contender(question), python_nfa.contender(question), *duckdb_joins.contenders(question, 1)]
+    answers = {each.name: each.answer() for each in contenders}
+    assert len(set(answers.values())) == 1, answers
+    assert answers["streamsift"].rows > 100
 
 
 def contender(name: str, rows: int, wall_s: float = 1.0) -> Contender:
@@ -76,3 +89,26 @@ def test_a_kernel_is_slower_only_if_it_is_at_every_chance() -> None:
     assert not judged("noisy", lambda: next(noisy), 1.0).slower
     assert judged("slow", lambda: next(slow), 1.0).slower
     assert not judged("new", lambda: 5.0, None).slower
+
+
+def test_a_report_has_what_was_measured_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    contenders = (
+        contender("streamsift", 5, 0.5),
+        contender("DuckDB, Arrow: joins", 5, 1.0),
+        contender("streamsift on Spark", 5, 2.0),
+        contender("Spark SQL: joins", 5, 6.0),
+    )
+    measured = measure(Workload("SEQ(A, B)", 1_000_000, contenders), Settings())
+    save("rivals", "about", Settings(), [measured], tmp_path / "results")
+    readme = tmp_path / "README.md"
+    readme.write_text("before\n<!-- speed -->\nold\n<!-- end of speed -->\nafter\n")
+    for name, path in (("PAGE", "PERFORMANCE.md"), ("FIGURES", "figures"), ("README", "README.md"), ("ROOT", "")):
+        monkeypatch.setattr(report_page, name, tmp_path / path)
+    written = list(report_page.write(tmp_path / "results"))
+    page = (tmp_path / "PERFORMANCE.md").read_text()
+    assert [path.name for path in written] == ["PERFORMANCE.md", "README.md"]
+    assert "| SEQ(A, B); 1,000,000; 5 | 2.0 M events/s ±0% |  |  | 2.0× | 12.0× |  |" in page
+    assert "| SEQ(A, B) | 2.00 s | 3.0×, joins |" in page
+    assert "Growth" not in page
+    assert "| SEQ(A, B) | 2.0 M events/s | not run | 2.0× |" in readme.read_text()
+    assert "old" not in readme.read_text()

@@ -61,6 +61,7 @@ class Settings:
     cores: int = 1
     seed: int = 1
     clock: Clock = Clock.WALL
+    only: str = ""  # workloads with this in their name
 
     def scaled(self, events: int) -> int:
         return max(1, round(events * self.scale))
