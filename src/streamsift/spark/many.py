@@ -19,9 +19,10 @@ from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark 
 from streamsift.physical import Plan
 from streamsift.physical.sharing import SharingPlan, share
 from streamsift.runtime import execute_many
-from streamsift.spark.batch import BAD, can_matter_with_keys, shuffle_keys, shuffled_by
+from streamsift.spark.batch import BAD, can_matter_with_keys, shuffled_by
 from streamsift.spark.filters import column, is_bad
 from streamsift.spark.schemas import result_schema
+from streamsift.spark.spreading import shuffle_keys
 
 MESSAGES = "query string, message binary"
 
