@@ -22,6 +22,7 @@ from streamsift.language import Script, print_script
 from streamsift.physical import DetectPlan
 from streamsift.runtime import output_schema
 from streamsift.spark import slices as cutting
+from streamsift.spark.circle import way_of
 from streamsift.spark.slices import Slices, slices
 from streamsift.spark.spreading import Cut, Spreading
 from streamsift.spark.task import Task
@@ -52,11 +53,12 @@ def partitions(table: pa.Table, how: Slices, partition_of: list[int]) -> Iterato
     for row in table.to_pylist():
         own, low = row["t"] // how.length, (row["t"] - how.after) // how.length
         count = min(tasks, int((row["t"] + how.before) // how.length - low) + 1)
-        start = low % tasks
-        rows += [{**row, "home": own % tasks, "start": start, "at": start + nth} for nth in range(count)]
-    schema = pa.schema([*table.schema, *((name, pa.int32()) for name in ("home", "start", "at"))])
+        start = int(low % tasks)
+        copies = [(start + nth, way_of(int(own % tasks), start, start + nth)) for nth in range(count)]
+        rows += [(partition_of[at % tasks], {**row, "way": way}) for at, way in copies]
+    schema = pa.schema([*table.schema, ("way", pa.int64())])
     for number in set(partition_of):
-        yield pa.Table.from_pylist([row for row in rows if partition_of[row["at"] % tasks] == number], schema)
+        yield pa.Table.from_pylist([row for partition, row in rows if partition == number], schema)
 
 
 @settings(max_examples=3_000 if LARGE else 400, suppress_health_check=list(HealthCheck))

@@ -1,7 +1,7 @@
 """DataFrame to DataFrame: the only package that imports pyspark."""
 
 from streamsift.spark.batch import placement, run_batch
-from streamsift.spark.many import SharedFrames, run_batch_many
+from streamsift.spark.many import SharedFrames, many_batch_placement, run_batch_many
 from streamsift.spark.metrics import Metrics, Trigger, metrics
 from streamsift.spark.schemas import arrow_schema, session_settings
 from streamsift.spark.stream_placement import many_placement, stream_placement
@@ -14,6 +14,7 @@ __all__ = [
     "SharedStream",
     "Trigger",
     "arrow_schema",
+    "many_batch_placement",
     "many_placement",
     "metrics",
     "placement",

@@ -19,11 +19,12 @@ from streamsift.logical import bound as b
 from streamsift.physical import Plan, RankPlan
 from streamsift.runtime import BadRows
 from streamsift.spark.circle import Arc, dealt
-from streamsift.spark.filters import can_matter, column, is_bad
+from streamsift.spark.filters import can_be_bound, can_matter, column, is_bad
+from streamsift.spark.hot_keys import HOT, with_hot_keys
 from streamsift.spark.ranking import merged, needs_merge
 from streamsift.spark.schemas import result_schema
 from streamsift.spark.slices import slices_around
-from streamsift.spark.spreading import Spreading, describe_spreading, shuffle_keys, spreading
+from streamsift.spark.spreading import Cut, Spreading, describe_spreading, shuffle_keys, spreading
 from streamsift.spark.task import Task
 
 BAD = "$streamsift_bad"  # a column beside the events until the shuffle is done
@@ -33,8 +34,10 @@ def run_batch(df: DataFrame, plan: Plan, *, bad_rows: str, observation: Observat
     """The matches of a plan in a DataFrame, as a DataFrame."""
     how = spreading(plan, tasks_of(df))
     ties = isinstance(plan, RankPlan) and needs_merge(plan, how.keys, is_cut=how.is_dealt)
-    events = _observed(df, plan, observation).select(*(column(name) for name in plan.query.schema.names))
-    shuffled = _spread(_pruned(events.withColumn(BAD, is_bad(plan.query)), plan), plan, how, tasks_of(df)).drop(BAD)
+    events = _useful(_observed(df, plan, observation), plan)
+    if how.cut is Cut.HOT:
+        events = with_hot_keys(events, _useful(df, plan), _normal_keys(how.keys, plan.query), tasks_of(df))
+    shuffled = _spread(events, plan, how, tasks_of(df)).drop(BAD, HOT)
     # By position: mapInArrow cannot name columns with dots or backticks.
     numbered = shuffled.toDF(*(f"c{i}" for i in range(len(shuffled.columns))))
     # With an observation the caller is told of dropped rows by it; else a worker warns.
@@ -65,8 +68,9 @@ def _say_nothing(_: BadRows) -> None:
     pass
 
 
-def _pruned(events: DataFrame, plan: Plan) -> DataFrame:
-    """Rows that can be in a match, and the bad ones, which must be seen."""
+def _useful(df: DataFrame, plan: Plan) -> DataFrame:
+    """The columns that are needed, of rows that can be in a match, and of bad ones, which are marked: all are told."""
+    events = df.select(*(column(name) for name in plan.query.schema.names)).withColumn(BAD, is_bad(plan.query))
     condition = can_matter_with_keys(plan)
     return events if condition is None else events.where(condition | F.col(BAD))
 
@@ -89,14 +93,22 @@ def _is_needed(key: str, plan: Plan) -> bool:
 def _spread(events: DataFrame, plan: Plan, how: Spreading, tasks: int) -> DataFrame:
     if not how.is_dealt:
         return shuffled_by(events, how.keys, plan.query)
-    return dealt(events, _arc(plan.query, how), tasks, ~F.col(BAD))
+    return dealt(events, arc_of(plan, how, tasks), tasks, ~F.col(BAD))
 
 
-def _arc(query: b.BoundQuery, how: Spreading) -> Arc:
-    """The tasks of an event: those of the slices around it, counted on from that of its key."""
-    assert how.slices is not None
-    key = F.pmod(F.xxhash64(*(normal_key(key, query) for key in how.keys)), F.lit(1 << 31)) if how.keys else F.lit(0)
+def arc_of(plan: Plan, how: Spreading, tasks: int) -> Arc:
+    """The tasks of an event: that of its key, or all; those of the slices around it, counted on from its key's."""
+    query = plan.query
+    key = F.pmod(F.xxhash64(*_normal_keys(how.keys, query)), F.lit(1 << 31)) if how.keys else F.lit(0)
+    if how.partial is not None:
+        steps = [(s, a.query) for a, copied in zip(plan.alternatives, how.partial.copied, strict=True) for s in copied]
+        is_copied = can_be_bound(steps)
+        return Arc(key, key, F.lit(tasks) if is_copied is None else F.when(is_copied, tasks).otherwise(1))
+    if how.slices is None:
+        return Arc(key, key, F.lit(1))
     low, own, high = slices_around(query, how.slices)
+    if how.cut is Cut.HOT:
+        low, own, high = (F.when(F.col(HOT), number).otherwise(0) for number in (low, own, high))
     return Arc(low + key, own + key, high - low + 1)
 
 
@@ -109,6 +121,10 @@ def shuffled_by(events: DataFrame, keys: tuple[str, ...], query: b.BoundQuery) -
     )
 
 
+def _normal_keys(keys: tuple[str, ...], query: b.BoundQuery) -> list[SparkColumn]:
+    return [normal_key(key, query) for key in keys]
+
+
 def normal_key(key: str, query: b.BoundQuery) -> SparkColumn:
     """The key such that equal values hash alike: -0.0 is 0.0."""
     is_float = pa.types.is_floating(query.schema.field(key).type)
@@ -118,7 +134,7 @@ def normal_key(key: str, query: b.BoundQuery) -> SparkColumn:
 def placement(df: DataFrame, plan: Plan) -> list[str]:
     """How the work is spread over Spark tasks, for explain."""
     how = spreading(plan, tasks_of(df))
-    lines = list(describe_spreading(how, plan))
+    lines = list(describe_spreading(how, plan, tasks_of(df)))
     if isinstance(plan, RankPlan) and needs_merge(plan, how.keys, is_cut=how.is_dealt):
         lines.append("each task ranks its own matches; the best of all tasks are merged in the JVM")
     if plan.query.binding.time_kind is b.TimeKind.TEXT:

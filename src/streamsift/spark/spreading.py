@@ -14,14 +14,19 @@ from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
 from streamsift.physical import AggregatePlan, DetectPlan, Plan
 from streamsift.physical.choices import Spread
+from streamsift.physical.partial_keys import PartialKey, partial_key
 from streamsift.spark.filters import counted_keys
+from streamsift.spark.hot_keys import SAMPLED, SHARE_OF_A_TASK
 from streamsift.spark.slices import SLICE_WINDOWS, Slices, describe_length, slices
+
+MOST_COPIES = 1  # of an event, on average, that may be made for a key of some variables
 
 
 class Cut(Enum):
     """Which events are cut by time."""
 
     NONE = "none"  # those of a key are in one task
+    HOT = "hot"  # those of keys that have far more events than others
     ALL = "all"  # all, those of a key apart from those of others
 
 
@@ -32,12 +37,13 @@ class Spreading:
     keys: tuple[str, ...]
     cut: Cut = Cut.NONE
     slices: Slices | None = None
+    partial: PartialKey | None = None  # the key is one of some variables only: events of the others go to every task
     why_not: tuple[str, ...] = ()
 
     @property
     def is_dealt(self) -> bool:
         """Whether an event may go to several tasks; else Spark's own partitioning by the keys does."""
-        return self.cut is not Cut.NONE
+        return self.cut is not Cut.NONE or self.partial is not None
 
 
 def spreading(plan: Plan, tasks: int) -> Spreading:
@@ -46,24 +52,74 @@ def spreading(plan: Plan, tasks: int) -> Spreading:
     asked = (plan if isinstance(plan, DetectPlan) else plan.detection).choices.spread
     if asked is Spread.SLICES and isinstance(how, Slices) and (isinstance(plan, DetectPlan) or not keys):
         return Spreading(keys, Cut.ALL, how)
+    if keys and asked is Spread.AUTO and isinstance(plan, DetectPlan) and isinstance(how, Slices) and tasks > 1:
+        return Spreading(keys, Cut.HOT, how)
     if keys:
-        return Spreading(keys)
+        return Spreading(keys, why_not=(_why_never_hot(plan, how, asked),))
+    partial = _partial_key(plan, tasks)
     if asked is Spread.KEYS:
-        return Spreading((), why_not=(why_one_task(plan), 'spread="keys" asks for no slices of time'))
+        how = 'spread="keys" asks for no slices of time'
+    if isinstance(partial, PartialKey) and (isinstance(how, str) or _copies(partial, tasks) <= how.copies):
+        instead = how if isinstance(how, str) else f"they would make {float(how.copies):.2g} copies"
+        return Spreading((partial.column,), partial=partial, why_not=(f"not cut by time: {instead}",))
+    if isinstance(partial, PartialKey):
+        partial = f"by {partial.column} it would be {_copies(partial, tasks):.2g}"
     if isinstance(how, Slices):
-        return Spreading((), Cut.ALL, how)
-    return Spreading((), why_not=tuple(dict.fromkeys([why_one_task(plan), how])))
+        return Spreading((), Cut.ALL, how, why_not=(partial,) if partial else ())
+    return Spreading((), why_not=tuple(filter(None, dict.fromkeys([why_one_task(plan), how, partial]))))
 
 
-def describe_spreading(how: Spreading, plan: Plan) -> Iterator[str]:
+def _why_never_hot(plan: Plan, how: Slices | str, asked: Spread) -> str:
+    """Why a key with most of the events would not be cut by time."""
+    if isinstance(plan, AggregatePlan):
+        return "totals of a group are made where all of it is"
+    if not isinstance(plan, DetectPlan):
+        return "the best of a key are found where all of it is"
+    return how if isinstance(how, str) else f'spread="{asked.value}" asks for no slices of time'
+
+
+def _partial_key(plan: Plan, tasks: int) -> PartialKey | str:
+    """A key of some variables; else what is wrong with the best, or nothing if there is none."""
+    found = partial_key(plan) if isinstance(plan, DetectPlan) and not counted_keys(plan.query) else None
+    if found is not None and _copies(found, tasks) > MOST_COPIES:
+        return (
+            f"by {found.column} it would be {_copies(found, tasks):.2g}: {_copied(found, plan)}, to all {tasks} tasks"
+        )
+    return found or ""
+
+
+def _copies(partial: PartialKey, tasks: int) -> float:
+    return float(partial.share * (tasks - 1))
+
+
+def _copied(partial: PartialKey, plan: Plan) -> str:
+    """The variables whose events are copied."""
+    steps = (
+        alternative.query.variables[step.variable].name
+        for alternative, copied in zip(plan.alternatives, partial.copied, strict=True)
+        for step in copied
+    )
+    return f"events of {', '.join(dict.fromkeys(steps))}, about {float(partial.share):.2g} of all"
+
+
+def describe_spreading(how: Spreading, plan: Plan, tasks: int) -> Iterator[str]:
     """How the work is spread over Spark tasks, for explain."""
     keys = ", ".join(how.keys)
-    if how.slices is not None:
+    if how.slices is not None and how.cut is Cut.HOT:
+        yield f"Spark: shuffled by {keys}, one Python call per partition"
+        counted = f"one row in {SAMPLED} is counted first, which reads the input once more"
+        yield f"a key with more than {SHARE_OF_A_TASK:g} of a task's share is cut into slices of time: {counted}"
+    elif how.slices is not None:
         each = f"{describe_length(how.slices, plan.query)} each, about {SLICE_WINDOWS} windows"
         yield f"Spark: cut into slices of time{f' of each {keys}' if keys else ''}, {each}, which go round the tasks"
-        yield f"{_owned(plan)}; about {float(how.slices.copies):.2g} copies for each event"
+        more = "".join(f"; {reason}" for reason in how.why_not)
+        yield f"{_owned(plan)}; about {float(how.slices.copies):.2g} copies for each event{more}"
+    elif how.partial is not None:
+        yield f"Spark: shuffled by {keys}, with {_copied(how.partial, plan)}, copied to all {tasks} tasks"
+        yield f"{_copies(how.partial, tasks):.2g} copies for each event; {how.why_not[0]}"
     elif keys:
         yield f"Spark: shuffled by {keys}, one Python call per partition"
+        yield f"a key is one task's work: {how.why_not[0]}"
     else:
         yield f"Spark: one task: {', and '.join(how.why_not)}"
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
 from streamsift.physical import AggregatePlan, Plan
 from streamsift.runtime import BadRows, execute
 from streamsift.runtime.shares import Share
-from streamsift.spark.circle import part_of
+from streamsift.spark.circle import Part, part_of
 from streamsift.spark.slices import slice_numbers
 from streamsift.spark.spreading import Spreading
 
@@ -27,24 +28,30 @@ class Task:
     ties: bool = False
 
     def results(self, arrived: pa.Table) -> Iterator[pa.RecordBatch]:
-        """Of the events as they are shuffled: the query's columns, then those that say where they go."""
-        plan, how = self.plan, self.how
-        if not how.is_dealt:
-            return self._run(arrived)
-        part, cut, query = part_of(arrived, self.tasks), how.slices, plan.query
-        if cut is None or (query.update is None and not isinstance(plan, AggregatePlan)):
-            return self._run(part.events, own=part.own)
-        if not isinstance(plan, AggregatePlan):
-            return self._run(part.events, wanted=Share(part.tasks, cut.ticks_each).owned)
+        """Of the events as they are shuffled: the query's columns, then, if they are dealt, on which way."""
+        return self.of_part(part_of(arrived, self.tasks)) if self.how.is_dealt else self._run(arrived)
 
-        def owned(batch: pa.RecordBatch) -> pa.RecordBatch:
-            slices = slice_numbers(batch.column("time"), query, cut)
-            return batch.filter(pa.array(part.tasks[slices % self.tasks]))
+    def of_part(self, part: Part) -> Iterator[pa.RecordBatch]:
+        how, is_total = self.how, isinstance(self.plan, AggregatePlan)
+        if how.partial is not None:
+            return self._run(part.events, own=part.own, owners=how.partial.owners)
+        if how.slices is None:
+            return self._run(part.events)
+        if is_total:
+            return (self.owned(batch, part) for batch in self._run(part.events))
+        if self.plan.query.update is not None:
+            return self._run(part.events, wanted=Share(part.tasks, how.slices.ticks_each).owned)
+        return self._run(part.events, own=part.own)
 
-        return map(owned, self._run(part.events))
+    def owned(self, totals: pa.RecordBatch, part: Part) -> pa.RecordBatch:
+        """The totals whose times lie in the slices of the part's tasks."""
+        if self.how.slices is None:
+            return totals
+        slices = slice_numbers(totals.column("time"), self.plan.query, self.how.slices)
+        return totals.filter(pa.array(part.tasks[slices % self.tasks]))
 
-    def _run(self, table: pa.Table, **owned: object) -> Iterator[pa.RecordBatch]:
+    def _run(self, table: pa.Table, **owned: Any) -> Iterator[pa.RecordBatch]:
         schema = self.plan.query.schema
-        # The session's time zone is in the arriving type; the same instants are meant.
+        # Columns come by position. The session's time zone is in the arriving type; the same instants are meant.
         events = table.rename_columns(schema.names).cast(schema)
-        return execute(self.plan, events, bad_rows=self.bad_rows, report=self.report, ties=self.ties, **owned)  # type: ignore[arg-type]
+        return execute(self.plan, events, bad_rows=self.bad_rows, report=self.report, ties=self.ties, **owned)
