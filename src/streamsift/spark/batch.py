@@ -21,6 +21,7 @@ from streamsift.runtime import BadRows
 from streamsift.spark.circle import Arc, dealt
 from streamsift.spark.filters import can_be_bound, can_matter, column, is_bad
 from streamsift.spark.hot_keys import HOT, with_hot_keys
+from streamsift.spark.memory import gathered, told_if_too_large
 from streamsift.spark.ranking import merged, needs_merge
 from streamsift.spark.schemas import result_schema
 from streamsift.spark.slices import slices_around
@@ -44,9 +45,11 @@ def run_batch(df: DataFrame, plan: Plan, *, bad_rows: str, observation: Observat
     report: Callable[[BadRows], None] | None = None if observation is None else _say_nothing
     task = Task(plan, how, tasks_of(df), bad_rows, report, ties=ties)
 
+    places = [plan.query.schema.names.index(key) for key in how.keys]
+
     def find(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        arrived = list(batches)
-        return task.results(pa.Table.from_batches(arrived)) if arrived else iter(())
+        arrived = gathered(batches, places)
+        return iter(()) if arrived is None else told_if_too_large(task.results(arrived), arrived, places)
 
     found = numbered.mapInArrow(find, result_schema(df.schema, plan.query, ties=ties))
     return merged(found, plan, result_schema(df.schema, plan.query)) if isinstance(plan, RankPlan) and ties else found

@@ -26,6 +26,7 @@ from streamsift.spark.batch import BAD, arc_of, can_matter_with_keys, tasks_of
 from streamsift.spark.circle import Arc, dealt, part_of
 from streamsift.spark.filters import column, is_bad
 from streamsift.spark.many_placements import Placement, describe_placements, placements
+from streamsift.spark.memory import gathered
 from streamsift.spark.packing import message_of, unpack
 from streamsift.spark.ranking import merged, needs_merge
 from streamsift.spark.schemas import result_schema
@@ -63,10 +64,9 @@ def run_batch_many(df: DataFrame, plan: SharingPlan, *, bad_rows: str) -> Shared
     runs = [_Run(share(each.plans, plan.how), each, schema, tasks, bad_rows) for each in found]
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        arrived = list(batches)
-        if not arrived:
+        table = gathered(batches, ())
+        if table is None:
             return
-        table = pa.Table.from_batches(arrived)
         number = table.column(len(schema))
         events = table.remove_column(len(schema))
         for place, each in enumerate(runs):
