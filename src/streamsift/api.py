@@ -105,10 +105,6 @@ class Query:
             check_streaming(observation)
             return spark.run_stream(df, plan, lateness=lateness, bad_rows=bad_rows)
         check_batch(lateness)
-        if spark.is_sliced(plan):
-            by_slice = Query(builder.with_group(self._located, spark.SLICE_FIELD.name))
-            sliced = by_slice.plan(schema.append(spark.SLICE_FIELD), time, type, order, choices, **settings)
-            return spark.run_sliced(df, plan, sliced, bad_rows=bad_rows, observation=observation)
         return spark.run_batch(df, plan, bad_rows=bad_rows, observation=observation)
 
     def run_local(
@@ -155,8 +151,8 @@ class Query:
 
             schema, settings = spark.arrow_schema(data.schema), spark.session_settings(data.sparkSession)
             stages = self._plan(schema, time, type, order, choices, **settings)
-            where = spark.stream_placement(data, stages.plan) if data.isStreaming else spark.placement(stages.plan)
-            return stages.explain(where)
+            placement = spark.stream_placement if data.isStreaming else spark.placement
+            return stages.explain(placement(data, stages.plan))
         schema = data if isinstance(data, pa.Schema) else as_table(data).schema
         return self._plan(schema, time, type, order, choices).explain()
 

@@ -40,13 +40,14 @@ from streamsift.options import (
     RankOption,
     ScheduleOption,
     ShareOption,
+    SpreadOption,
     StrategyOption,
     Stream,
     Time,
     Type,
 )
 from streamsift.outputs import OutputFormat, check_outputs, format_of_many, output_format
-from streamsift.physical.choices import Cache, Condense, CountBy, PlanShape, RankBy, Schedule
+from streamsift.physical.choices import Cache, Condense, CountBy, PlanShape, RankBy, Schedule, Spread
 from streamsift.physical.sharing import Share
 from streamsift.query_files import read_queries, read_query
 from streamsift.runtime.sources import read_head
@@ -116,6 +117,7 @@ def run(
     rank: RankOption = RankBy.AUTO,
     share: ShareOption = Share.AUTO,
     schedule: ScheduleOption = Schedule.WABS,
+    spread: SpreadOption = Spread.AUTO,
     input_format: GivenFormat = None,
     engine: EngineOption = Engine.SPARK,
     master: Master = None,
@@ -129,7 +131,9 @@ def run(
     parsed = next(iter(queries.values()))
     format = OutputFormat.JSON if as_json else format
     chosen = output_format(output, format) if len(queries) == 1 else format_of_many(output, format)
-    choices = _choices(plan=plan, condense=condense, cache=cache, strategy=strategy, rank=rank, schedule=schedule)
+    choices = _choices(
+        plan=plan, condense=condense, cache=cache, strategy=strategy, rank=rank, schedule=schedule, spread=spread
+    )
     columns = Columns(time, type, order, bad_rows.value, choices)
     if stream or once or lateness or checkpoint:
         _check_stream_options(stream, len(queries), engine, output, chosen)
@@ -168,6 +172,7 @@ def explain(
     rank: RankOption = RankBy.AUTO,
     share: ShareOption = Share.AUTO,
     schedule: ScheduleOption = Schedule.WABS,
+    spread: SpreadOption = Spread.AUTO,
     input_format: GivenFormat = None,
     engine: EngineOption = Engine.SPARK,
     master: Master = None,
@@ -179,7 +184,9 @@ def explain(
     """Show what would run, stage by stage, and why; of several queries, what they share. Reads only the schema."""
     queries = read_queries(query_files)
     parsed = next(iter(queries.values()))
-    choices = _choices(plan=plan, condense=condense, cache=cache, strategy=strategy, rank=rank, schedule=schedule)
+    choices = _choices(
+        plan=plan, condense=condense, cache=cache, strategy=strategy, rank=rank, schedule=schedule, spread=spread
+    )
     columns = Columns(time, type, order, "fail", choices)
     with _job(Engine.LOCAL if analyze else engine, parsed, input, input_format, columns, master) as job:
         told = job.explain(analyze=analyze) if len(queries) == 1 else job.explain_many(queries, share.value)
