@@ -122,14 +122,15 @@ def keeps_no_events(plan: AggregatePlan) -> bool:
 
 def why_recounted(plan: AggregatePlan) -> str | None:
     """Why totals over a window are counted again from its events as time passes; None if they are counted on."""
-    query = plan.query
-    if query.window is None or query.window.kind is b.WindowKind.COUNT:
-        return "the window counts rows" if query.window is not None else "there is no WITHIN"
+    query, counted = plan.query, (Strategy.PREFIX, Strategy.TWO_STACK)
+    if (
+        other := next((branch.strategy for branch in plan.branches if branch.strategy not in counted), None)
+    ) is not None:
+        return f"{other.value} looks at the events of the window"
+    if query.window is not None and query.window.kind is b.WindowKind.COUNT:
+        return "the window counts rows"
     if query.emit is Emit.CHANGES:
         return "EMIT CHANGES compares with rows that are told already"
-    by_other = [branch.strategy for branch in plan.branches if branch.strategy is not Strategy.TWO_STACK]
-    if by_other:
-        return f"{by_other[0].value} looks at the events of the window"
     if any(len(branch.alternative.steps) == 1 and set(branch.keys) != set(query.group_by) for branch in plan.branches):
         return "a single event without a key is a match"
     if pa.types.is_decimal(query.schema.field(query.binding.time).type):

@@ -113,11 +113,11 @@ class WindowStacks:
         stacks = self._stacks
         held = self._operations - stacks.first_operation, self._starts - stacks.first_start
         if held[0] + operations > stacks.level.size:
-            room = 2 * (held[0] + operations)
+            room = roomy(held[0] + operations)
             self._resize(("level", "before", "start", "until", "time"), 0, held[0], room)
             self._loads = [_resized(block, 0, held[0], room, axis=1) for block in self._loads]
         if held[1] + starts > stacks.following.size:
-            self._resize(("following", "owner", "origin", "front"), 0, held[1], 2 * (held[1] + starts))
+            self._resize(("following", "owner", "origin", "front"), 0, held[1], roomy(held[1] + starts))
 
     def _move(self, operation: int, start: int) -> None:
         """Lets the arrays begin with these numbers."""
@@ -125,10 +125,10 @@ class WindowStacks:
         gone, left = operation - stacks.first_operation, self._operations - operation
         if left > gone:
             return  # the released part of the log is small: moving the rest would cost more than it saves
-        self._resize(("level", "before", "start", "until", "time"), gone, left, max(2 * left, 64))
-        self._loads = [_resized(block, gone, left, max(2 * left, 64), axis=1) for block in self._loads]
+        self._resize(("level", "before", "start", "until", "time"), gone, left, roomy(left))
+        self._loads = [_resized(block, gone, left, roomy(left), axis=1) for block in self._loads]
         left = self._starts - start
-        self._resize(("following", "owner", "origin", "front"), start - stacks.first_start, left, max(2 * left, 64))
+        self._resize(("following", "owner", "origin", "front"), start - stacks.first_start, left, roomy(left))
         self._stacks = self._stacks._replace(first_operation=operation, first_start=start)
 
     def _add_keys(self, count: int) -> None:
@@ -160,6 +160,11 @@ class WindowStacks:
 
 
 _KINDS = (np.int64, np.float64, np.int64)  # of integers, reals and codes of extremes
+
+
+def roomy(count: int) -> int:
+    """Half as much again: what is held is copied a constant number of times."""
+    return max(64, count + count // 2)
 
 
 def _resized(block: np.ndarray, begin: int, count: int, room: int, axis: int = 0) -> np.ndarray:
