@@ -41,17 +41,18 @@ def detect(plan: DetectPlan, events: Events) -> Iterator[pa.RecordBatch]:
     for number, alternative in enumerate(plan.alternatives):
         if (watched := watch()) is not None:
             watched.begin(number, len(plan.alternatives))
+        owner = events.owners[number] if events.owners else None
         if alternative.groups is not None:
             for found in group_matches(alternative, events, plan.choices):
                 if events.own is not None:
-                    found = found.only(events.own[events.rows_at(found.events().min(axis=0))])
+                    place = found.events().min(axis=0) if owner is None else found.singles[owner]
+                    found = found.only(events.own[events.rows_at(place)])
                 yield from group_batches(alternative, schema, events, found)
             continue
         known = known_columns(alternative, CHUNK_MATCHES)
         for rows in _told(match_rows(alternative, events, plan.choices), events):
             if events.own is not None:
-                first = rows[0] if alternative.is_sequence else first_and_last(events, rows)[0]
-                rows = rows[:, events.own[first]]
+                rows = rows[:, events.own[_owning(alternative, events, rows, owner)]]
             yield from result_batches(alternative, schema, events, known, rows)
 
 
@@ -65,6 +66,13 @@ def _told(chunks: Iterator[Int32], events: Events) -> Iterator[Int32]:
     for rows in chunks:
         watched.reached(int(place_of[rows[0]].max()), events.rank.size)
         yield rows
+
+
+def _owning(alternative: Alternative, events: Events, rows: Int32, owner: int | None) -> Int32:
+    """For each match the row that tells whose it is."""
+    if owner is None and not alternative.is_sequence:
+        return first_and_last(events, rows)[0]
+    return rows[owner or 0]
 
 
 def group_matches(
