@@ -14,7 +14,7 @@ from benchmarks.report import Measurement
 QUICK = ("rivals", "growth", "micro", "throughput", "flat_sequence", "nested", "condensed", "shapes", "kleene")
 QUICK += ("aggregation", "ranking", "stream_engine")
 RIVALS = ("DuckDB", "Spark SQL", "Flink")  # how the names of other engines begin
-SLOW = ("drift", "merging", "schedules", "streaming")
+SLOW = ("drift", "merging", "schedules", "streaming", "aggregation_spark", "scale", "scale_many")
 
 
 @dataclass(frozen=True, slots=True)
