@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import statistics
-import time
 from dataclasses import asdict, dataclass, field
 
 from benchmarks.harness.answers import Answer
@@ -69,17 +68,13 @@ def unpin() -> None:
 def measure(workload: Workload, settings: Settings) -> Measured:
     """Every contender answers once, which warms it up; then each runs in turn, as often as its budget allows."""
     expected: Answer | None = None
-    rounds: dict[str, int] = {}
     for contender in workload.contenders:
-        start = time.perf_counter()
         answer = contender.answer()
-        taken = time.perf_counter() - start
         expected = expected or answer
         if answer != expected:
             raise WrongAnswer(f"{workload.name}: {contender.name} has {answer}, {expected} is expected")
-        rounds[contender.name] = max(1, min(settings.repetitions, int(settings.budget_s / taken)))
     assert expected is not None, f"{workload.name} has no contender"
-    taken_of = _in_turns(workload.contenders, rounds)
+    taken_of = _in_turns(workload.contenders, settings)
     times = tuple(
         Times(
             each.name,
@@ -100,12 +95,12 @@ def measure(workload: Workload, settings: Settings) -> Measured:
     )
 
 
-def _in_turns(contenders: tuple[Contender, ...], rounds: dict[str, int]) -> dict[str, list[Taken]]:
-    """What disturbs the machine for a while disturbs all of them."""
+def _in_turns(contenders: tuple[Contender, ...], settings: Settings) -> dict[str, list[Taken]]:
+    """What disturbs the machine for a while disturbs all of them. Who has spent its budget runs no more."""
     found: dict[str, list[Taken]] = {each.name: [] for each in contenders}
-    for number in range(max(rounds.values())):
+    for _ in range(settings.repetitions):
         for contender in contenders:
-            if number < rounds[contender.name]:
+            if sum(taken.wall_s for taken in found[contender.name]) < settings.budget_s:
                 found[contender.name].append(contender.run())
     return found
 
