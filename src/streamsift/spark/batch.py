@@ -156,6 +156,15 @@ def placement(df: DataFrame, plan: Plan) -> list[str]:
         lines.append(
             f"the text in `{plan.query.binding.time}` is parsed in Python, twice: cast it to a timestamp to save that"
         )
-    if can_matter(plan) is None:
-        return [*lines, "before the shuffle: every row is kept"]
-    return [*lines, "before the shuffle: only rows of the pattern's classes that pass their local predicates"]
+    matters = "every row is kept"
+    if can_matter(plan) is not None:
+        matters = "only rows of the pattern's classes that pass their local predicates"
+    return [*lines, f"before the shuffle: {matters}", _describe_carried(plan)]
+
+
+def _describe_carried(plan: Plan) -> str:
+    """What crosses to Python, for explain."""
+    crosses = f"to Python: {len(plan.query.schema)} columns{', class names as bytes' if class_names(plan) else ''}"
+    if not any(isinstance(item, b.WholeEvent) for item in plan.query.output):
+        return f"{crosses}; no other is read"
+    return f"{crosses}; whole events are carried, as rows have no identity to join them back by after a second reading"
