@@ -244,6 +244,26 @@ class SparkJob:
         return progress(self.console, title, task_counter(self.spark))
 
 
+def show_many(
+    jobs: Mapping[str, LocalJob] | Mapping[str, SparkJob],
+    output: Path | None,
+    output_format: str,
+    limit: int,
+    console: Console,
+) -> int:
+    """Tables one after the other, or a file for each query in a directory; how many rows there are in all."""
+    if output is not None:
+        output.mkdir()
+        found = sum(job.write(output / f"{name}.{output_format}", output_format) for name, job in jobs.items())
+        console.print(f"wrote {output}", highlight=False)
+        return found
+    found = 0
+    for name, job in jobs.items():
+        print(name, flush=True)
+        found += job.show(limit)
+    return found
+
+
 def _report(observation: Observation | None) -> None:
     if observation is not None and (count := observation.get["bad_rows"]):
         rows = "1 row" if count == 1 else f"{count:,} rows"
