@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 import streamsift as ss
 from benchmarks.scale_events import session, write_events
 
-WORKER_MEMORY = "2g"
+WORKER_MEMORY, PARTITIONS = "2g", "200"  # partitions as Spark has them unless told otherwise
 KEYED = "PATTERN SEQ(A a, B b, C c) WHERE [key] AND c.price > 1.1 * a.price WITHIN 1 s RETURN a.ts AS a, c.ts AS c"
 # About ten matches for each A: 100 thousand events a second, a quarter of them B.
 PAIRS = "PATTERN SEQ(A a, B b) WITHIN 0.4 ms RETURN a.ts AS a, b.ts AS b, a.price AS low, b.price AS high"
@@ -70,7 +70,7 @@ def _peak(process: int) -> int:
 
 def run(name: str, query: str, events: int, keys: int) -> None:
     with TemporaryDirectory() as folder:
-        spark = session(spark__executor__pyspark__memory=WORKER_MEMORY)
+        spark = session(spark__executor__pyspark__memory=WORKER_MEMORY, spark__sql__shuffle__partitions=PARTITIONS)
         df = spark.read.parquet(str(write_events(Path(folder) / "events", events, keys)))
         out = str(Path(folder) / "matches")
         start = time.perf_counter()

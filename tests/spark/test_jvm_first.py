@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 import streamsift as ss
 
@@ -52,6 +53,28 @@ def test_columns_and_rows_are_left_out_before_the_shuffle(df: DataFrame, name: s
     for scan in details:
         assert "x,3" in scan.split("PushedFilters")[1]
         assert "kind" in scan.split("PushedFilters")[1]
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_classes_are_shuffled_as_numbers(df: DataFrame, name: str) -> None:
+    query, options = QUERIES[name]
+    plan = physical_plan(ss.query(f"PATTERN {query}").run(df, time="t", type="kind", **options))  # type: ignore[arg-type]
+    shuffled = [part for part in plan.split("\n\n") if "hashpartitioning" in part and "$streamsift_class" in part]
+    assert len(shuffled) == 1
+    assert "kind#" not in shuffled[0]
+
+
+def test_classes_are_texts_again(df: DataFrame) -> None:
+    query = ss.query("PATTERN SEQ(A a, B b) WHERE a.kind < b.kind WITHIN 5")
+    assert [(row.a.kind, row.b.kind) for row in query.run(df, time="t", type="kind").collect()] == [("A", "B")]
+    stays = ss.query("PATTERN SEQ(A a, ANY b) WITHIN 5").run(df, time="t", type="kind")
+    assert sorted(row.b.kind for row in stays.collect()) == ["B", "C"]
+
+
+def test_classes_of_bad_rows_are_told(df: DataFrame) -> None:
+    bad = df.withColumn("t", F.when(df.kind == "C", df.t))
+    with pytest.raises(Exception, match="kind = 'A'"):
+        ss.query("PATTERN SEQ(A a, B b) WITHIN 5").run(bad, time="t", type="kind").collect()
 
 
 @pytest.mark.parametrize("name", sorted(set(QUERIES) - {"hot keys"}))

@@ -18,7 +18,8 @@ from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark 
 from streamsift.logical import bound as b
 from streamsift.physical import Plan, RankPlan
 from streamsift.runtime import BadRows
-from streamsift.spark.circle import Arc, dealt
+from streamsift.spark.circle import WAY, Arc, dealt
+from streamsift.spark.class_codes import CODE, class_code, class_names
 from streamsift.spark.filters import can_be_bound, can_matter, column, is_bad
 from streamsift.spark.hot_keys import HOT, with_hot_keys
 from streamsift.spark.memory import gathered, told_if_too_large
@@ -38,12 +39,15 @@ def run_batch(df: DataFrame, plan: Plan, *, bad_rows: str, observation: Observat
     events = _useful(_observed(df, plan, observation), plan)
     if how.cut is Cut.HOT:
         events = with_hot_keys(events, _useful(df, plan), _normal_keys(how.keys, plan.query), tasks_of(df))
-    shuffled = _spread(events, plan, how, tasks_of(df)).drop(BAD, HOT)
+    names = class_names(plan)
+    if names:
+        events = events.withColumn(CODE, class_code(plan.query, names))
+    shuffled = _spread(events, plan, how, tasks_of(df)).select(*_carried(plan, how, is_coded=bool(names)))
     # By position: mapInArrow cannot name columns with dots or backticks.
     numbered = shuffled.toDF(*(f"c{i}" for i in range(len(shuffled.columns))))
     # With an observation the caller is told of dropped rows by it; else a worker warns.
     report: Callable[[BadRows], None] | None = None if observation is None else _say_nothing
-    task = Task(plan, how, tasks_of(df), bad_rows, report, ties=ties)
+    task = Task(plan, how, tasks_of(df), bad_rows, report, ties, names)
 
     places = [plan.query.schema.names.index(key) for key in how.keys]
 
@@ -53,6 +57,14 @@ def run_batch(df: DataFrame, plan: Plan, *, bad_rows: str, observation: Observat
 
     found = numbered.mapInArrow(find, result_schema(df.schema, plan.query, ties=ties))
     return merged(found, plan, result_schema(df.schema, plan.query)) if isinstance(plan, RankPlan) and ties else found
+
+
+def _carried(plan: Plan, how: Spreading, *, is_coded: bool) -> Iterator[SparkColumn]:
+    """The columns that cross to Python: those of the query, with classes as numbers, and the way of events."""
+    for name in plan.query.schema.names:
+        yield F.col(CODE) if is_coded and name == plan.query.binding.type else column(name)
+    if how.is_dealt:
+        yield F.col(WAY)
 
 
 def tasks_of(df: DataFrame) -> int:
@@ -144,6 +156,15 @@ def placement(df: DataFrame, plan: Plan) -> list[str]:
         lines.append(
             f"the text in `{plan.query.binding.time}` is parsed in Python, twice: cast it to a timestamp to save that"
         )
-    if can_matter(plan) is None:
-        return [*lines, "before the shuffle: every row is kept"]
-    return [*lines, "before the shuffle: only rows of the pattern's classes that pass their local predicates"]
+    matters = "every row is kept"
+    if can_matter(plan) is not None:
+        matters = "only rows of the pattern's classes that pass their local predicates"
+    return [*lines, f"before the shuffle: {matters}", _describe_carried(plan)]
+
+
+def _describe_carried(plan: Plan) -> str:
+    """What crosses to Python, for explain."""
+    crosses = f"to Python: {len(plan.query.schema)} columns{', class names as bytes' if class_names(plan) else ''}"
+    if not any(isinstance(item, b.WholeEvent) for item in plan.query.output):
+        return f"{crosses}; no other is read"
+    return f"{crosses}; whole events are carried, as rows have no identity to join them back by after a second reading"

@@ -12,6 +12,7 @@ from streamsift.physical import AggregatePlan, Plan
 from streamsift.runtime import BadRows, execute
 from streamsift.runtime.shares import Share
 from streamsift.spark.circle import Part, part_of
+from streamsift.spark.class_codes import with_class_names
 from streamsift.spark.slices import slice_numbers
 from streamsift.spark.spreading import Spreading
 
@@ -26,6 +27,7 @@ class Task:
     bad_rows: str
     report: Callable[[BadRows], None] | None = None
     ties: bool = False
+    class_names: tuple[str, ...] = ()  # where the type's column has their numbers
 
     def results(self, arrived: pa.Table) -> Iterator[pa.RecordBatch]:
         """Of the events as they are shuffled: the query's columns, then, if they are dealt, on which way."""
@@ -53,5 +55,8 @@ class Task:
     def _run(self, table: pa.Table, **owned: Any) -> Iterator[pa.RecordBatch]:
         schema = self.plan.query.schema
         # Columns come by position. The session's time zone is in the arriving type; the same instants are meant.
-        events = table.rename_columns(schema.names).cast(schema)
+        events = table.rename_columns(schema.names)
+        if self.class_names:
+            events = with_class_names(events, self.plan.query, self.class_names)
+        events = events.cast(schema)
         return execute(self.plan, events, bad_rows=self.bad_rows, report=self.report, ties=self.ties, **owned)
