@@ -100,7 +100,9 @@ def report(looks: list[Look]) -> None:
         ratio = final / second if second else 1.0
         print(f"  {name:12} {second:14,.1f} in the second quarter, {final:14,.1f} in the last: {ratio:.2f} ×")
         grown += [name] if ratio > ALLOWED_GROWTH else []
-    print(f"  grown: {', '.join(grown)}" if grown else "  nothing has grown")
+    if grown:
+        sys.exit(f"  grown by more than {ALLOWED_GROWTH} ×: {', '.join(grown)}")
+    print(f"  nothing has grown by more than {ALLOWED_GROWTH} ×")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ QUERIES = {
     "negation": "PATTERN SEQ(A a, !B b, C c) WHERE [id] WITHIN {window}",
     "upper edge": "PATTERN SEQ(A a, B b, !C c) WHERE [id] WITHIN {window}",
     "group": "PATTERN SEQ(A a, B+ b, C c) WHERE [id] WITHIN {window}",
+    "totals": "PATTERN SEQ(A a, B b, C c) WHERE [id] GROUP BY id AGG COUNT, SUM(c.x) WITHIN {window}",
+    "ticks": "PATTERN SEQ(A a, B b) WHERE [id] AGG COUNT, MAX(b.x) WITHIN {window} UPDATE 10000",
 }
 EVENTS_OF_A_KEY = 2  # in a window, whatever its length: as many matches come of each
 

@@ -34,7 +34,7 @@ FILES, ROWS_PER_FILE, LATENESS = 16, 200, 8
 PATIENCE_SECONDS = 300
 
 
-def write_events(directory: Path, seed: int) -> None:
+def write_events(directory: Path, seed: int, files: int) -> None:
     """Files in order; rows in disorder inside the lateness; at the end a row that lets time pass."""
     chance = random.Random(seed)
     rows = [
@@ -45,7 +45,7 @@ def write_events(directory: Path, seed: int) -> None:
             "x": float(chance.randrange(50)),
             "seq": i,
         }
-        for i in range(FILES * ROWS_PER_FILE)
+        for i in range(files * ROWS_PER_FILE)
     ]
     rows.sort(key=lambda row: row["t"] + chance.randrange(LATENESS))
     parts = [rows[i : i + ROWS_PER_FILE] for i in range(0, len(rows), ROWS_PER_FILE)]
@@ -139,13 +139,13 @@ def attempt(directory: Path, text: str, chance: random.Random, kill: bool) -> tu
     return killed, None
 
 
-def rounds(count: int, seed: int) -> None:
+def rounds(count: int, seed: int, files: int = FILES) -> None:
     chance = random.Random(seed)
     done = 0
     while done < count:
         directory = Path(tempfile.mkdtemp(prefix="streamsift-kill-"))
         (directory / "in").mkdir()
-        write_events(directory / "in", chance.randrange(10**6))
+        write_events(directory / "in", chance.randrange(10**6), files)
         text, ending = QUERIES[chance.randrange(len(QUERIES))], None
         while ending is None:
             killed, ending = attempt(directory, text, chance, kill=done < count)

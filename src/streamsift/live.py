@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import tempfile
 import threading
@@ -22,7 +23,7 @@ from streamsift.session import start_spark
 from streamsift.view.live import Reading, live_table, summary
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 SECONDS_PER_LOOK = 1
@@ -60,7 +61,7 @@ class StreamJob:
                 events, bad_rows=self.columns.bad_rows, lateness=self.lateness, **self.columns.binding()
             )
             with self._checkpoint() as checkpoint:
-                self._follow(self._start(result, checkpoint))
+                self._follow(spark, self._start(result, checkpoint))
         finally:
             spark.stop()
 
@@ -95,15 +96,16 @@ class StreamJob:
             writer = writer.trigger(availableNow=True)
         return writer.option("checkpointLocation", str(checkpoint)).start()
 
-    def _follow(self, stream: StreamingQuery) -> None:
+    def _follow(self, spark: SparkSession, stream: StreamingQuery) -> None:
         noun = nouns(self.query)[1]
         look = _reader(stream)
-        try:
-            with self._view(noun) as show:
-                while not stream.awaitTermination(SECONDS_PER_LOOK):
-                    show(look())
-        except KeyboardInterrupt:
+        with _interrupts() as interrupted, self._view(noun) as show:
+            while not interrupted.is_set() and not stream.awaitTermination(SECONDS_PER_LOOK):
+                show(look())
+        if interrupted.is_set():
             self.console.print(STOPPING, highlight=False)
+            # Tasks that are given up end with errors, which would be told to whoever has just said that they may.
+            spark.sparkContext.setLogLevel("OFF")
             stream.stop()
         self.console.print(summary(look(), noun), highlight=False)
 
@@ -114,6 +116,25 @@ class StreamJob:
             return
         with Live(console=self.console, auto_refresh=False, transient=True) as live:
             yield lambda reading: live.update(live_table(reading, noun), refresh=True)
+
+
+@contextmanager
+def _interrupts() -> Iterator[threading.Event]:
+    """Tells of Ctrl-C; a second one ends the process as usual.
+
+    Spark's own handler would cancel the jobs of the stream, which then fails instead of being stopped.
+    """
+    found, before = threading.Event(), signal.getsignal(signal.SIGINT)
+
+    def note(*_: object) -> None:
+        found.set()
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield found
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _to_stdout(batch: DataFrame, _: int) -> None:

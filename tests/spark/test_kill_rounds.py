@@ -6,4 +6,4 @@ import kill_rounds
 
 
 def test_one_round() -> None:
-    kill_rounds.rounds(1, seed=5)
+    kill_rounds.rounds(1, seed=5, files=5)

@@ -180,7 +180,9 @@ def continue_windows(
     suffix = no_paths(levels + 1, loads, levels)
     for visit in range(batch.visited.size):
         key, part, own = batch.visited[visit], batch.part[visit], written
-        base, ended = key * (levels + 1), False
+        base, ended, head = key * (levels + 1), False, stacks.head[key]
+        if part < 0 and not reaches(stacks.front, head - stacks.first_start, head >= 0, stacks.back, base, levels):
+            continue  # no match before, none now
         leave(stacks, key, batch.begin, now, levels, loads, suffix, False, out, written)
         if with_leaving:
             write_totals(stacks, key, batch.begin, False, levels, out, written)

@@ -86,7 +86,6 @@ class WindowKeys:
             numbers = self.keys.numbers(key_rows(new.events, first, self.branch.keys))
             self._set_groups(numbers, new.groups[layout.group])
         visited = np.arange(self.keys.count) if with_leaving else numbers
-        visited = visited[np.argsort(self._group[visited], kind="stable")]
         begin, end = stamps.begin, stamps.end
         if not moments.now.is_ticking:
             begin, end = 0, moments.now.whole.size - 1

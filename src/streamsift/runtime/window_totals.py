@@ -147,7 +147,10 @@ class WindowTotals(Rows):
 
     # --- result rows ---
     def _result(self, clock: Clock, found: list[KeyTotals]) -> pa.RecordBatch | None:
-        timeline = found[0].by_group() if self._is_direct else self._added_up(found)
+        if self._is_direct:
+            timeline = found[0].by_group().at(np.argsort(found[0].group, kind="stable"))
+        else:
+            timeline = self._added_up(found)
         rows = result_rows(self.plan.query, clock, timeline, self._decoders, lambda: _NO_STAMPS)
         if not rows.stamp.size:
             return None

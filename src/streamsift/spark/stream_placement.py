@@ -15,6 +15,8 @@ from streamsift.spark.streaming import bucket_count, common_keys, marked_columns
 
 ONE_BUCKET = "cost: every event goes through one task, so one core is the limit, and its memory holds the whole state"
 
+EACH_ALONE = "each is counted on its own: prefixes that queries have in common are shared in batch only"
+
 WRITTEN = "it is kept in RocksDB; a micro-batch writes its own events and drops what has expired"
 
 
@@ -30,9 +32,11 @@ def many_placement(df: DataFrame, plan: SharingPlan) -> list[str]:
     keys = common_keys(plan.plans)
     together = f"{len(plan.plans)} queries over one pass and one state of events"
     if keys:
-        return [f"Spark: {together}, in {bucket_count(df, keys)} buckets by {', '.join(keys)}, which all of them have"]
+        where = f"in {bucket_count(df, keys)} buckets by {', '.join(keys)}, which all of them have"
+        return [f"Spark: {together}, {where}", EACH_ALONE]
     return [
         f"Spark: {together}, in one bucket: they have no key in common by which events could be spread",
+        EACH_ALONE,
         ONE_BUCKET,
         *(f"{name}: alone, by {', '.join(stream_keys(one)) or 'no key'}" for name, one in plan.plans.items()),
     ]
