@@ -80,16 +80,11 @@ def lazy(data: Strata, limit: int) -> np.ndarray:
     place = data.place
     graph = build_graph(data.offsets, place, place, data.weight, front[place], back[place])
     count = data.low.size
-    roots = Roots(
-        np.zeros(count, np.int32),
-        data.low,
-        cut,
-        data.high,
-        np.full(count, -1, np.int32),
-        np.zeros((0, 3), np.int64),
-        np.zeros((0, place.size), np.int64),
-    )
-    paths, counts, _ = best_paths(graph, roots, np.arange(count + 1), Rule(limit, 0.0, False, 1 << 40))
+    anywhere = np.full(count, -1, np.int32)
+    windows = np.zeros(count, np.int32), data.low, cut, data.high, anywhere, anywhere
+    roots = Roots(*windows, np.zeros((0, 3), np.int64), np.zeros((0, place.size), np.int64))
+    rule = Rule(limit, -1.0, False, 1 << 40, -np.inf, np.empty(0, np.int32), True)
+    paths, counts, _ = best_paths(graph, roots, np.arange(count + 1), rule)
     found = np.full((count, limit), -np.inf)
     which = np.repeat(np.arange(count), counts)
     nth = np.arange(which.size) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -12,8 +12,8 @@ from streamsift.physical.ranking import MOST_PATHS
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Float64, Int32, Int64
 from streamsift.runtime.path_queue import SIZE, new_search, read_paths
-from streamsift.runtime.path_ranking import EMPTY, Strata, roots_at, strata, ticks_with_events
-from streamsift.runtime.path_search import Rule
+from streamsift.runtime.path_search import Roots, Rule
+from streamsift.runtime.path_strata import EMPTY, Strata, strata, tick_roots, ticks_with_events
 from streamsift.runtime.path_weights import ROUNDING
 from streamsift.runtime.rank_join import RankJoin, window_events
 from streamsift.runtime.scores import match_columns, objective_values, scores
@@ -57,7 +57,7 @@ def part_of(plan: PathPlan | JoinPlan, events: Events, ticks: Ticks | None) -> P
     found = strata(plan, events, ticks)
     if isinstance(found, str):
         return NoPart() if found == EMPTY else None
-    return PathPart(found)
+    return PathPart(found, ticks)
 
 
 class NoPart:
@@ -76,28 +76,52 @@ class NoPart:
 class PathPart:
     """Best paths of the graph of all windows; the enumeration in the current window stands where it was left."""
 
-    def __init__(self, found: Strata) -> None:
-        entries, windows = found.entries, found.windows
-        order = np.argsort(windows.root_window, kind="stable")
-        self.graph, self.roots, self.entries = found.graph, roots_at(found.roots, order), entries
-        self.ticks, of_root = np.unique(windows.tick[windows.root_window[order]], return_index=True)
-        self.starts = np.append(of_root, order.size).astype(np.int64)
-        largest = float(np.abs(entries.weight).max(initial=0.0)) * entries.offsets.shape[0]
-        self.error = (entries.error + ROUNDING * OPERATIONS * largest) * entries.unit
-        self.search = new_search(entries.offsets.shape[0])
+    def __init__(self, found: Strata, ticks: Ticks | None) -> None:
+        self.graph, self.entries = found.graph, found.entries
+        self.ticks, self.starts, self.roots = _roots(found, ticks)
+        self.error = path_error(found)
+        self.search = new_search(found.entries.offsets.shape[0])
 
     def open(self, tick: int) -> None:
         window = int(np.searchsorted(self.ticks, tick))
-        rule = Rule(0, -1.0, False, MOST_PATHS)
-        self.search, *_ = read_paths(self.graph, self.roots, self.starts[window : window + 2], rule, self.search)
+        self.search, *_ = read_paths(
+            self.graph, self.roots, self.starts[window : window + 2], _next_paths(0), self.search
+        )
 
     def load(self, count: int) -> Loaded | None:
-        rule = Rule(count, -1.0, False, MOST_PATHS)
+        rule = _next_paths(count)
         self.search, paths, sums, _, gave_up = read_paths(self.graph, self.roots, NO_BUCKETS, rule, self.search)
         if gave_up[0]:
             return None
         complete = bool(self.search.counts[SIZE] == 0)
         return Loaded(self.graph.place[paths], sums * self.entries.unit, complete)
+
+
+def _next_paths(count: int) -> Rule:
+    return Rule(count, -1.0, False, MOST_PATHS, -np.inf, np.empty(0, np.int32), False)
+
+
+def path_error(found: Strata) -> float:
+    """By how much sums of a part's paths may differ from what they are as written."""
+    entries = found.entries
+    largest = float(np.abs(entries.weight).max(initial=0.0)) * entries.offsets.shape[0]
+    return (entries.error + ROUNDING * OPERATIONS * largest) * entries.unit
+
+
+def _roots(found: Strata, ticks: Ticks | None) -> tuple[Int64, Int64, Roots]:
+    """The ticks, where the roots of each begin, and the roots."""
+    windows, offsets = found.windows, found.entries.offsets
+    group, tick, first = windows.group, np.zeros(windows.group.size, np.int64), windows.first
+    window = np.arange(group.size) if windows.low.size == group.size else np.zeros(group.size, np.int64)
+    if ticks is not None:
+        group, tick = tick_roots(offsets[0], found.entries.place, ticks.first, ticks.last)
+        order = np.argsort(tick, kind="stable")
+        group, tick, first = group[order], tick[order], np.full(tick.size, -1, np.int32)
+        window = np.searchsorted(windows.tick, tick)
+    bounds = (bound[window] for bound in (windows.low, windows.cut, windows.high))
+    own, starts = np.unique(tick, return_index=True)
+    since = np.full(tick.size, -1, np.int32)
+    return own, np.append(starts, tick.size), Roots(group, *bounds, first, since, found.pairs, found.codes)
 
 
 class JoinPart:

@@ -19,7 +19,8 @@ from streamsift.runtime.codes import group_codes
 from streamsift.runtime.detect import match_rows
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Bool, Int32, Int64
-from streamsift.runtime.path_ranking import path_candidates, ticks_with_events
+from streamsift.runtime.path_ranking import path_candidates
+from streamsift.runtime.path_strata import ticks_with_events
 from streamsift.runtime.rank_groups import GroupRanking
 from streamsift.runtime.rank_join import RankJoin, window_events
 from streamsift.runtime.rank_merge import RankMerge
