@@ -11,7 +11,19 @@ from streamsift.physical.plan import JoinPlan, PathPlan
 from streamsift.physical.ranking import MOST_PATHS
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Float64, Int32, Int64
+from streamsift.runtime.known_rows import are_known
+from streamsift.runtime.path_board import (
+    COMPLETE,
+    COUNT,
+    RESERVE,
+    groups_inside,
+    moved_board,
+    new_board,
+    opened_board,
+    trimmed,
+)
 from streamsift.runtime.path_queue import SIZE, new_search, read_paths
+from streamsift.runtime.path_ranking import SLACK, cast_of, views_of
 from streamsift.runtime.path_search import Roots, Rule
 from streamsift.runtime.path_strata import EMPTY, Strata, strata, tick_roots, ticks_with_events
 from streamsift.runtime.path_weights import ROUNDING
@@ -50,14 +62,14 @@ class Part(Protocol):
         """The next matches, about so many; None if that is too much to ask."""
 
 
-def part_of(plan: PathPlan | JoinPlan, events: Events, ticks: Ticks | None) -> Part | None:
-    """None if sums of its weights say nothing."""
+def part_of(plan: PathPlan | JoinPlan, events: Events, ticks: Ticks | None, *, keeps: bool) -> Part | None:
+    """None if sums of its weights say nothing. With `keeps`, what stays inside when the window moves is kept."""
     if isinstance(plan, JoinPlan):
         return JoinPart(plan, events, ticks)
     found = strata(plan, events, ticks)
     if isinstance(found, str):
         return NoPart() if found == EMPTY else None
-    return PathPart(found, ticks)
+    return BoardPart(found) if keeps and ticks is not None else PathPart(found, ticks)
 
 
 class NoPart:
@@ -95,6 +107,65 @@ class PathPart:
             return None
         complete = bool(self.search.counts[SIZE] == 0)
         return Loaded(self.graph.place[paths], sums * self.entries.unit, complete)
+
+
+class BoardPart:
+    """Best paths of the graph of all windows; a window begins with what the one before it leaves (iNSSP)."""
+
+    def __init__(self, found: Strata) -> None:
+        self.graph, self.unit, self.ticks = found.graph, found.entries.unit, found.windows.tick
+        self.cast, self.views = cast_of(found, np.empty(0, np.int32)), views_of(found)
+        self.error = path_error(found)
+        self.rule = _next_paths(1)._replace(slack=SLACK * found.entries.error)
+        self.stamps = np.zeros(found.graph.offsets.shape[1], np.int64)
+        self.search, self.board = new_search(found.graph.offsets.shape[0]), new_board(found.graph.offsets.shape[0])
+        self.window, self.loaded, self.asked, self.is_open = -1, 0, 0, False
+
+    def open(self, tick: int) -> None:
+        window, before = int(np.searchsorted(self.ticks, tick)), self.window
+        low, cut, high = (bound[window] for bound in self.views)
+        self.asked = max(self.loaded, self.asked // 2)  # what was asked for before will be again
+        self.window, self.loaded = window, 0
+        if window == before:
+            return
+        self.is_open = self.is_open and self.views.cut[before] == cut
+        if self.is_open:
+            trimmed(self.graph, self.rule, self.board, max(RESERVE * self.asked, 1))
+            since = self.views.high[before]
+            groups = groups_inside(self.graph, self.cast, self.cast.lasts, since, high, self.stamps)
+            rows = self.graph, self.cast, groups, low, cut, high, since
+            self.search, self.board, gave_up = moved_board(*rows, self.rule, self.search, self.board)
+            self.is_open = not gave_up
+
+    def load(self, count: int) -> Loaded | None:
+        count = max(count, self.asked - self.loaded)
+        end, board = self.loaded + count, self.board
+        if not self.is_open or (board.state[COUNT] < end and not board.state[COMPLETE]):
+            if not self._look_at_all(RESERVE * end):
+                return None
+            board = self.board
+        begin, self.loaded = self.loaded, min(end, int(board.state[COUNT]))
+        paths, sums = board.paths[begin : self.loaded], board.sums[begin : self.loaded]
+        complete = bool(board.state[COMPLETE]) and self.loaded == board.state[COUNT]
+        return Loaded(self.graph.place[paths], sums * self.unit, complete)
+
+    def _look_at_all(self, wanted: int) -> bool:
+        """A board of so many paths of the window, those that were loaded first; False if that is too much to ask."""
+        low, cut, high = (bound[self.window] for bound in self.views)
+        groups = groups_inside(self.graph, self.cast, self.cast.firsts, low, high, self.stamps)
+        rows = self.graph, self.cast, groups, low, cut, high, min(wanted, MOST_PATHS)
+        self.search, board, gave_up = opened_board(*rows, self.rule, self.search)
+        count = board.state[COUNT]
+        given = self.board.paths[: self.loaded]
+        # Sums that round may come out in another order: what was loaded is told by its events.
+        others = np.flatnonzero(~are_known(board.paths[:count], given))
+        board.state[COUNT] = self.loaded + others.size
+        self.board = board._replace(
+            paths=np.concatenate([given, board.paths[others]]),
+            sums=np.concatenate([self.board.sums[: self.loaded], board.sums[others]]),
+        )
+        self.is_open = not gave_up
+        return self.is_open
 
 
 def _next_paths(count: int) -> Rule:

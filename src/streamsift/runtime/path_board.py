@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.kernels import Bool, Float64, Int32, Int64
+from streamsift.runtime.kernels import Float64, Int32, Int64
 from streamsift.runtime.path_graph import Graph
 from streamsift.runtime.path_heap import grown, longer
 from streamsift.runtime.path_queue import Search, new_search, read_paths
@@ -52,7 +52,6 @@ class Board(NamedTuple):
 
     paths: Int32  # [room, L]
     sums: Float64  # [room]
-    marks: Bool  # [room] whatever their reader knows of them; it moves with them
     floor: Float64  # [1]
     floor_path: Int32  # [L]
     state: Int64  # [2] how many there are, whether there are no others
@@ -63,7 +62,6 @@ def new_board(steps: int) -> Board:
     return Board(
         np.empty((16, steps), np.int32),
         np.empty(16),
-        np.empty(16, np.bool_),
         np.full(1, -np.inf),
         np.zeros(steps, np.int32),
         np.zeros(2, np.int64),
@@ -139,7 +137,6 @@ def with_new(graph: Graph, rule: Rule, board: Board, low: int, paths: Int32, sum
     found = Board(
         np.empty((room, paths.shape[1]), np.int32),
         np.empty(room),
-        np.empty(room, np.bool_),
         board.floor,
         board.floor_path,
         board.state,
@@ -153,14 +150,10 @@ def with_new(graph: Graph, rule: Rule, board: Board, low: int, paths: Int32, sum
         if old == count and new == more:
             break
         if new == more or (old < count and is_better(graph, board.sums, board.paths, old, sums, paths, new)):
-            found.paths[written], found.sums[written], found.marks[written] = (
-                board.paths[old],
-                board.sums[old],
-                board.marks[old],
-            )
+            found.paths[written], found.sums[written] = board.paths[old], board.sums[old]
             old += 1
         else:
-            found.paths[written], found.sums[written], found.marks[written] = paths[new], sums[new], False
+            found.paths[written], found.sums[written] = paths[new], sums[new]
             new += 1
         written += 1
     found.state[COUNT] = written
@@ -193,7 +186,6 @@ def opened_board(
     board = Board(
         paths,
         sums,
-        np.zeros(sums.size, np.bool_),
         np.full(1, -np.inf),
         np.zeros(paths.shape[1], np.int32),
         np.array([sums.size, 1]),

@@ -63,7 +63,7 @@ class RankMerge:
         self.plan, self.events, self.ticks, self.limit = plan, events, ticks, limit
         # What was looked up was joined without being read: with lookups, reading does not tell what is joined.
         self.dynamic = dynamic and not looks_up
-        self.parts = [part_of(component.plan, events, ticks) for component in plan.components]
+        self.parts = [part_of(component.plan, events, ticks, keeps=dynamic) for component in plan.components]
         self.key_of, self.keys = self._keys()
         self.schedule, self.looks_up = SCHEDULES.index(schedule), looks_up
         self.accesses = Accesses()
