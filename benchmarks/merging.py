@@ -91,7 +91,8 @@ class Run:
     def merged(self, schedule: Schedule, *, dynamic: bool) -> tuple[Paths, RankMerge, float]:
         """The candidates, the merge that found them, and the seconds it took."""
         begin = time.thread_time()
-        merge = RankMerge(self.branch, self.events, self.ticks, self.cell.limit, schedule, dynamic=dynamic)
+        plan = replace(self.branch, schedule=schedule, keeps=dynamic)
+        merge = RankMerge(plan, self.events, self.ticks, self.cell.limit)
         found = merge.best()
         seconds = time.thread_time() - begin
         assert found is not None

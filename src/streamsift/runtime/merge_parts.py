@@ -189,10 +189,10 @@ def _roots(found: Strata, ticks: Ticks | None) -> tuple[Int64, Int64, Roots]:
         order = np.argsort(tick, kind="stable")
         group, tick, first = group[order], tick[order], np.full(tick.size, -1, np.int32)
         window = np.searchsorted(windows.tick, tick)
-    bounds = (bound[window] for bound in (windows.low, windows.cut, windows.high))
+    low, cut, high = (bound[window] for bound in (windows.low, windows.cut, windows.high))
     own, starts = np.unique(tick, return_index=True)
     since = np.full(tick.size, -1, np.int32)
-    return own, np.append(starts, tick.size), Roots(group, *bounds, first, since, found.pairs, found.codes)
+    return own, np.append(starts, tick.size), Roots(group, low, cut, high, first, since, found.pairs, found.codes)
 
 
 class JoinPart:

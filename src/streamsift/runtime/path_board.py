@@ -116,12 +116,12 @@ def roots_in(cast: Cast, groups: Int32, low: int, cut: int, high: int, since: in
 
 
 @njit(cache=True, nogil=True)
-def is_better(graph: Graph, sums: Float64, paths: Int32, one: int, other_sums: Float64, others: Int32, two: int) -> bool:
-    """Whether path `one` comes before path `two` of others: greater sum, then earlier events."""
-    if sums[one] != other_sums[two]:
-        return bool(sums[one] > other_sums[two])
-    for step in range(paths.shape[1]):
-        left, right = graph.rank[paths[one, step]], graph.rank[others[two, step]]
+def is_better(graph: Graph, total: float, path: Int32, other_total: float, other: Int32) -> bool:
+    """Whether a path comes before another: greater sum, then earlier events."""
+    if total != other_total:
+        return bool(total > other_total)
+    for step in range(path.size):
+        left, right = graph.rank[path[step]], graph.rank[other[step]]
         if left != right:
             return bool(left < right)
     return True
@@ -149,7 +149,7 @@ def with_new(graph: Graph, rule: Rule, board: Board, low: int, paths: Int32, sum
             new += 1
         if old == count and new == more:
             break
-        if new == more or (old < count and is_better(graph, board.sums, board.paths, old, sums, paths, new)):
+        if new == more or (old < count and is_better(graph, board.sums[old], board.paths[old], sums[new], paths[new])):
             found.paths[written], found.sums[written] = board.paths[old], board.sums[old]
             old += 1
         else:
@@ -250,12 +250,12 @@ def board_paths(
     for owner in range(starts.size - 1):
         firsts = cast.firsts[cast.first_starts[owner] : cast.first_starts[owner + 1]]
         lasts = cast.lasts[cast.last_starts[owner] : cast.last_starts[owner + 1]]
-        cut, since, wanted, is_few = np.int32(-1), np.int32(-1), rule.limit, True
+        cut, since, wanted, is_few = -1, -1, rule.limit, True
         for visit in range(starts[owner], starts[owner + 1]):
             view = visits[visit]
-            low, high, best, gave_up = views.low[view], views.high[view], -1, False
+            low, high, best, gave_up = int(views.low[view]), int(views.high[view]), -1, False
             if views.cut[view] != cut:
-                cut, ahead = views.cut[view], min(visit + FEW_MOVES - 1, starts[owner + 1] - 1)
+                cut, ahead = int(views.cut[view]), min(visit + FEW_MOVES - 1, starts[owner + 1] - 1)
                 is_few = ahead < visit + FEW_MOVES - 1 or views.cut[visits[ahead]] != cut
                 wanted = rule.limit if is_few else RESERVE * rule.limit
             elif not is_few:

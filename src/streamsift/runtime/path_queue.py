@@ -14,7 +14,17 @@ from numba import njit
 from streamsift.runtime.kernels import Bool, Float64, Int32, Int64
 from streamsift.runtime.path_graph import Graph
 from streamsift.runtime.path_heap import Heap, grown, heap_pop, longer
-from streamsift.runtime.path_search import Roots, Rule, broken_at, choices, is_behind, is_below, open_root, push, step_of
+from streamsift.runtime.path_search import (
+    Roots,
+    Rule,
+    broken_at,
+    choices,
+    is_behind,
+    is_below,
+    open_root,
+    push,
+    step_of,
+)
 
 USED, SIZE, LOOKED, FIRST, COUNTS = range(5)  # of Search.counts
 
@@ -44,8 +54,9 @@ def read_paths(
     """The next paths of the roots buckets[i]:buckets[i + 1], for each i: paths [m, L], sums, counts [i], given up [i].
 
     Without buckets, those that follow where `search` was left. Without slack (rule.slack < 0) exactly rule.limit of
-    them; else those that may tie with the last of them as well. None below the floor. Given up: more than rule.most paths were looked at,
-    most of which broke a comparison or might tie. One long function: the heap is too many arrays to pass around.
+    them; else those that may tie with the last of them as well. None below the floor. Given up: more than rule.most
+    paths were looked at, most of which broke a comparison or might tie. One long function: the heap is too many arrays
+    to pass around, and for the same reason what it calls for every path is inlined.
     """
     steps, resumes = search.path.size, buckets.size == 0
     heap, opened, path, child = search.heap, search.opened, search.path, search.child

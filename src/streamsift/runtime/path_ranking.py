@@ -123,7 +123,8 @@ def _of_all(found: Strata, group_by: Int32, rule: Rule) -> Paths | None:
     # Where comparisons may fail, the best sum of a root is only a bound of its matches: no root can be left out.
     enough = low.size + 1 if found.bounds_only else rule.limit
     order, starts = _chosen(root_sums(graph, roots), bucket, enough, max(rule.slack, 0.0))
-    some = Roots(*(column[order] for column in roots[:6]), found.pairs, found.codes)
+    group, low, cut, high, first, since = (column[order] for column in roots[:6])
+    some = Roots(group, low, cut, high, first, since, found.pairs, found.codes)
     paths, _, gave_up = best_paths(graph, some, starts, rule)
     if gave_up.any():
         return None
@@ -152,7 +153,7 @@ def _by_window(found: Strata, ticks: Ticks | None, limit: int, *, dynamic: bool)
     if ticks is not None:
         groups, tick = tick_roots(entries.offsets[0], entries.place, ticks.first, ticks.last)
         window = np.searchsorted(windows.tick, tick)
-    places, ticks = [np.empty((0, entries.offsets.shape[0]), np.int32)], [np.empty(0, np.int64)]
+    places, of_path = [np.empty((0, entries.offsets.shape[0]), np.int32)], [np.empty(0, np.int64)]
     rank = found.graph.rank
     for group in np.unique(groups):
         own = window[groups == group]
@@ -171,5 +172,5 @@ def _by_window(found: Strata, ticks: Ticks | None, limit: int, *, dynamic: bool)
             if not may_count[:, -1].any():
                 break
         places.append(entries.place[paths[may_count]])
-        ticks.append(np.repeat(windows.tick[own], np.count_nonzero(may_count, axis=1)))
-    return Paths(np.ascontiguousarray(np.concatenate(places).T), np.concatenate(ticks))
+        of_path.append(np.repeat(windows.tick[own], np.count_nonzero(may_count, axis=1)))
+    return Paths(np.ascontiguousarray(np.concatenate(places).T), np.concatenate(of_path))

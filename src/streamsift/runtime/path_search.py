@@ -194,7 +194,8 @@ def push(
 ) -> bool:
     """Adds the set of paths that agree with `base` before a decision and choose from [start, stop) at it, if any.
 
-    If its best is below the floor, it is not wanted. node is (root, split, decision); the new node's number is `used`, and `size` are in the heap.
+    If its best is below the floor, it is not wanted. node is (root, split, decision); the new node's number is `used`,
+    and `size` are in the heap.
     """
     split, decision = node[1], node[2]
     if start >= stop or (decision < split < base.size and opened[base.size + 2 + split] < 0):

@@ -109,8 +109,7 @@ class Ranking:
             if isinstance(branch, PathPlan):
                 paths = path_candidates(branch, self.events, self.ticks, self.groups, ranking.limit, self.starts)
             elif isinstance(branch, MergePlan):
-                schedule, looks_up = branch.schedule, branch.looks_up
-                paths = RankMerge(branch, self.events, self.ticks, ranking.limit, schedule, looks_up=looks_up).best()
+                paths = RankMerge(branch, self.events, self.ticks, ranking.limit).best()
             if isinstance(branch, JoinPlan):
                 for matches in self._joined(number, branch, ranking.limit):
                     best.add(matches)
