@@ -10,11 +10,14 @@ from benchmarks import (
     drift,
     flat_sequence,
     kleene,
+    merging,
     nested,
     ranking,
+    schedules,
     shapes,
     stream_engine,
     throughput,
+    window_moves,
 )
 from benchmarks.report import save
 
@@ -30,6 +33,9 @@ def main(wanted: list[str]) -> None:
         kleene,
         aggregation,
         ranking,
+        window_moves,
+        merging,
+        schedules,
         stream_engine,
     ):
         name = benchmark.__name__.rsplit(".", 1)[-1]

@@ -21,6 +21,7 @@ class Measurement:
     compiled_share: float | None = None  # of our time, as a profiler sees it
     headline: str = ""
     stopped: dict[str, float] = field(default_factory=dict)  # contenders that did not end, and after how many seconds
+    unit: str = "seconds, best run"
 
     @property
     def ratio(self) -> float:
@@ -57,7 +58,7 @@ def save(name: str, measurements: list[Measurement]) -> None:
         others = "#1b7f5c" if measurement.headline else "#999999"
         axis.barh(names[::-1], seconds[::-1], color=[others] * (len(names) - 1) + ["#1b7f5c"])
         axis.set_title(f"{measurement.workload}\n{measurement.told}", fontsize=9)
-        axis.set_xlabel("seconds, best run")
+        axis.set_xlabel(measurement.unit)
     figure.tight_layout()
     figure.savefig(RESULTS / f"{name}.png", dpi=120)
     plt.close(figure)

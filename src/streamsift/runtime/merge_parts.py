@@ -196,28 +196,35 @@ def _roots(found: Strata, ticks: Ticks | None) -> tuple[Int64, Int64, Roots]:
 
 
 class JoinPart:
-    """The best matches by a rank join of the window's events, asked for anew when more of them are wanted."""
+    """The best matches by a rank join of the window's events, asked for anew when more of them are wanted (iNNLPS).
+
+    A window's queues stay as they are until it moves, and the first question of a window is for as many matches as the
+    one before it was asked for: where windows overlap, one join does.
+    """
 
     def __init__(self, plan: JoinPlan, events: Events, ticks: Ticks | None) -> None:
         self.plan, self.events, self.windows = plan, events, ticks
         self.ticks = np.zeros(1, np.int64)
         if ticks is not None:
             self.ticks = ticks_with_events(ticks)
-        self.error, self.low, self.loaded, self.inside = 0.0, 0, 0, events
+        self.error, self.low, self.loaded, self.asked = 0.0, 0, 0, 0
+        self.join: RankJoin | None = None
 
     def open(self, tick: int) -> None:
-        self.loaded = 0
+        self.asked, self.loaded, inside = max(self.loaded, self.asked // 2), 0, self.events
         if self.windows is not None:
             self.low = int(np.searchsorted(self.windows.last, tick, side="left"))
             high = int(np.searchsorted(self.windows.first, tick, side="right"))
-            self.inside = window_events(self.events, self.low, high)
+            inside = window_events(self.events, self.low, high)
+        self.join = RankJoin(self.plan, inside)
 
     def load(self, count: int) -> Loaded | None:
-        alternative, wanted = self.plan.alternative, self.loaded + count
-        ranking = alternative.query.ranking
+        alternative, wanted = self.plan.alternative, max(self.loaded + count, self.asked)
+        ranking, join = alternative.query.ranking, self.join
         assert ranking is not None
-        found = RankJoin(self.plan, self.inside, wanted).best()
-        seen = match_columns(alternative, self.inside, self.inside.rows_at(found))
+        assert join is not None, "a window is open"
+        found = join.best(wanted)
+        seen = match_columns(alternative, join.events, join.events.rows_at(found))
         score = scores(ranking, objective_values(ranking, seen))
         if not np.isfinite(score).all():  # an infinite part says nothing of the sum it goes into
             return None

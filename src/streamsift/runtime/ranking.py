@@ -136,14 +136,14 @@ class Ranking:
     def _joined(self, number: int, branch: JoinPlan, limit: int) -> Iterator[Scored]:
         """The matches that can be among the best, window by window."""
         if self.ticks is None:
-            found = RankJoin(branch, self.events, limit).best()
+            found = RankJoin(branch, self.events).best(limit)
             yield self._scored(number, found, np.zeros(found.shape[1], np.int64))
             return
         ticks = ticks_with_events(self.ticks)
         lows = np.searchsorted(self.ticks.last, ticks, side="left")
         highs = np.searchsorted(self.ticks.first, ticks, side="right")
         for tick, low, high in zip(ticks.tolist(), lows.tolist(), highs.tolist(), strict=True):
-            found = RankJoin(branch, window_events(self.events, low, high), limit).best() + np.int32(low)
+            found = RankJoin(branch, window_events(self.events, low, high)).best(limit) + np.int32(low)
             yield self._scored(number, found, np.full(found.shape[1], tick - self.first_tick, np.int64))
 
     def _enumerated(self, number: int) -> Iterator[Scored]:
