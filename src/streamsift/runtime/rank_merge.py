@@ -44,6 +44,7 @@ class Accesses:
     random: int = 0
     known: int = 0
     again: int = 0  # windows that were begun again, without what was kept
+    windows: int = 0
 
 
 class RankMerge:
@@ -76,6 +77,7 @@ class RankMerge:
                 if matches is None:
                     return None
                 memory, best = matches
+                self.accesses.windows += 1
                 found.append(best)
                 of_tick.append(np.full(best.shape[0], tick, np.int64))
         return Paths(np.ascontiguousarray(np.concatenate(found).T), np.concatenate(of_tick))
