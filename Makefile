@@ -71,7 +71,8 @@ docs: $(STAMP) ## The documents as a site in site/: links resolve, queries parse
 	$(BIN)/python scripts/check_docs.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
-notebooks: $(STAMP) ## Make the notebooks in examples/ anew, from the scripts beside them
+notebooks: $(STAMP) ## Make the notebooks in examples/ anew, from the scripts beside them, and run them
+	$(BIN)/python -m pip install --quiet --editable '.[dev,notebooks]'
 	$(BIN)/python scripts/make_notebooks.py
 
 wheel: $(STAMP) ## Build the package, install it in a clean environment and run the demo there

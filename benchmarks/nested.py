@@ -22,7 +22,7 @@ from streamsift.runtime import prepare
 from streamsift.runtime.adaptive import SLICE_PLACES
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.detect import CHUNK_MATCHES
-from streamsift.runtime.levels import Relations
+from streamsift.runtime.relations import Relations
 from streamsift.runtime.trees import TreeSearch
 from streamsift.view.demo_data import ticks
 

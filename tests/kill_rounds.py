@@ -25,6 +25,7 @@ from pathlib import Path
 QUERIES = (
     "PATTERN SEQ(A a, B b, !C c) WHERE [id] AND a.x <= b.x WITHIN 40",
     "PATTERN SEQ(A a, B b) WHERE [id] GROUP BY id AGG COUNT, SUM(b.x) WITHIN 60 UPDATE 25",
+    "PATTERN SEQ(A a, B b) WHERE [id] AGG COUNT, MAX(b.x) WITHIN 60",
     "PATTERN SEQ(A a, B b) PREF MAX[a.x + b.x] WITHIN 30 UPDATE 40 RETURN 3",
 )
 COLUMNS = "t bigint, kind string, id int, x double, seq bigint"

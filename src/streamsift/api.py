@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
@@ -22,11 +21,12 @@ from streamsift.arguments import (
     is_spark,
     type_name,
 )
+from streamsift.building import Buildable
 from streamsift.errors import QueryError
 from streamsift.language import Script, parse, print_script, syntax
 from streamsift.logical import builder
-from streamsift.view.notebook import Explanation, query_html, sections
-from streamsift.view.plan_tree import plan_svg
+from streamsift.stages import Stages
+from streamsift.view.notebook import Explanation, query_html
 from streamsift.view.results import signed
 
 if TYPE_CHECKING:
@@ -36,13 +36,11 @@ LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Query:
+class Query(Buildable):
     """A query. Immutable: every method that changes something returns a new one.
 
     Made by `query(text)`, or by `event`, `seq`, `all_of`, `any_of` and then `where`, `within`, ….
     """
-
-    script: Script
 
     def __str__(self) -> str:
         return self.text
@@ -105,10 +103,6 @@ class Query:
             check_streaming(observation)
             return spark.run_stream(df, plan, lateness=lateness, bad_rows=bad_rows)
         check_batch(lateness)
-        if spark.is_sliced(plan):
-            by_slice = Query(builder.with_group(self._located, spark.SLICE_FIELD.name))
-            sliced = by_slice.plan(schema.append(spark.SLICE_FIELD), time, type, order, choices, **settings)
-            return spark.run_sliced(df, plan, sliced, bad_rows=bad_rows, observation=observation)
         return spark.run_batch(df, plan, bad_rows=bad_rows, observation=observation)
 
     def run_local(
@@ -155,8 +149,8 @@ class Query:
 
             schema, settings = spark.arrow_schema(data.schema), spark.session_settings(data.sparkSession)
             stages = self._plan(schema, time, type, order, choices, **settings)
-            where = spark.stream_placement(data, stages.plan) if data.isStreaming else spark.placement(stages.plan)
-            return stages.explain(where)
+            placement = spark.stream_placement if data.isStreaming else spark.placement
+            return stages.explain(placement(data, stages.plan))
         schema = data if isinstance(data, pa.Schema) else as_table(data).schema
         return self._plan(schema, time, type, order, choices).explain()
 
@@ -207,7 +201,7 @@ class Query:
         order: str | None,
         choices: physical.ChoiceNames,
         **settings: Any,
-    ) -> _Stages:
+    ) -> Stages:
         check_names(time=time, type=type, order=order)
         chosen = physical.choices(**choices)
         bound = logical.bind(self._located, schema, time=time, type=type, order=order, **settings)
@@ -216,105 +210,7 @@ class Query:
             check_columns(optimised.schema.names)
         plan = physical.plan(optimised, chosen)
         LOG.debug("planned %r: %s", self._located.text, "; ".join(plan.reasons))
-        return _Stages(self._located.text, bound, optimised, rules, plan)
-
-    # --- building ---
-    def where(self, predicate: str) -> Query:
-        """Only matches that satisfy the predicate; several are joined by AND.
-
-        >>> print(query("SEQ(A a, B b)").where("[id]").where("a.x > 3"))
-        PATTERN SEQ(A a, B b) WHERE [id] AND a.x > 3
-        """
-        return self._with(f"WHERE {predicate}")
-
-    def within(self, length: str | float, *, exclusive: bool = False) -> Query:
-        """Only matches that fit into a window: `within("10 s")`, `within("100 events")`, `within(500)`."""
-        return self._with(f"WITHIN {length}" + " EXCLUSIVE" * exclusive)
-
-    def partition_by(self, *attributes: str) -> Query:
-        """All events of a match share these columns."""
-        return self._with(f"PARTITION BY {', '.join(attributes)}")
-
-    def group_by(self, *attributes: str) -> Query:
-        """A result of `agg` or `prefer` for each value of these columns."""
-        return self._with(f"GROUP BY {', '.join(attributes)}")
-
-    def agg(self, *aggregates: str) -> Query:
-        """Numbers instead of matches.
-
-        >>> print(query("SEQ(A a, B b)").group_by("id").agg("COUNT", "AVG(b.x) AS mean"))
-        PATTERN SEQ(A a, B b) GROUP BY id AGG COUNT, AVG(b.x) AS mean
-        """
-        return self._with(f"AGG {', '.join(aggregates)}")
-
-    def prefer(self, *objectives: str, merge: str | None = None) -> Query:
-        """What makes a match good: `prefer("MAX[a.x + b.x]", "MIN[b.t - a.t]")`."""
-        return self._with(f"PREF {' AND '.join(objectives)}" + (f" MERGE {merge}" if merge else ""))
-
-    def update(self, length: str | float) -> Query:
-        """Results of `agg` or `prefer` at every multiple of a step: `update("1 min")`."""
-        return self._with(f"UPDATE {length}")
-
-    def emit(self, mode: str) -> Query:
-        """When rows come out: "FINAL", "EACH" for growing groups, "CHANGES" for aggregates."""
-        return self._with(f"EMIT {mode}")
-
-    def returns(self, *items: str, top: int | None = None) -> Query:
-        """The output columns, and with `prefer` how many matches: `returns(top=10)`."""
-        limit = [] if top is None else [f"TOP {top}"]
-        return self._with(" ".join(["RETURN", *limit, ", ".join(items)]))
-
-    def classes(self, **predicates: str) -> Query:
-        """Event classes by a predicate over a row: `classes(Big="amount > 1000")`."""
-        return self._with("WITH " + ", ".join(f"`{name}` = ({predicate})" for name, predicate in predicates.items()))
-
-    def define(self, name: str, definition: Query) -> Query:
-        """A sub-pattern with a name, which the pattern uses as `event(name)`."""
-        return Query(builder.with_definition(self.script, name, definition.script))
-
-    def one_or_more(self) -> Query:
-        """`A+`: a group of at least one event."""
-        return self._repeated(syntax.Repeat.ONE_OR_MORE)
-
-    def any_number(self) -> Query:
-        """`A*`: a group that may be empty."""
-        return self._repeated(syntax.Repeat.ANY_NUMBER)
-
-    def exactly(self, count: int) -> Query:
-        """`A[n]`: every choice of n events."""
-        return self._repeated(syntax.Repeat.EXACTLY, count)
-
-    def __invert__(self) -> Query:
-        return _of(syntax.Not(builder.only_pattern(self.script)))
-
-    def __and__(self, other: Query) -> Query:
-        return all_of(self, other)
-
-    def __or__(self, other: Query) -> Query:
-        return any_of(self, other)
-
-    def __rshift__(self, other: Query) -> Query:
-        return seq(self, other)
-
-    def _with(self, clause: str) -> Query:
-        return Query(builder.with_clause(self.script, clause))
-
-    def _repeated(self, repeat: syntax.Repeat, count: int | None = None) -> Query:
-        return _of(builder.repeated(builder.only_pattern(self.script), repeat, count))
-
-
-@dataclass(frozen=True, slots=True)
-class _Stages:
-    text: str
-    bound: logical.BoundQuery
-    optimised: logical.BoundQuery
-    rules: tuple[str, ...]
-    plan: physical.Plan
-
-    def explain(self, where: Sequence[str] = (), analysed: Sequence[str] = ()) -> Explanation:
-        text = physical.explain(self.text, self.bound, self.optimised, self.rules, self.plan, where, analysed)
-        physical_lines = sections(text)["Physical"]
-        return Explanation(text, plan_svg(self.optimised, physical_lines[0]))
+        return Stages(self._located.text, bound, optimised, rules, plan)
 
 
 def query(text: str) -> Query:
@@ -361,7 +257,7 @@ def event(class_name: str, variable: str | None = None) -> Query:
     >>> print(event("A", "a").one_or_more())
     PATTERN A+ a
     """
-    return _of(builder.event_pattern(class_name, variable))
+    return Query._of(builder.event_pattern(class_name, variable))
 
 
 def seq(*operands: Query | str) -> Query:
@@ -370,7 +266,7 @@ def seq(*operands: Query | str) -> Query:
     >>> print(seq(event("A", "a"), ~event("N", "n"), event("B", "b"), "a.x < b.x").within("10 s"))
     PATTERN SEQ(A a, !N n, B b, a.x < b.x) WITHIN 10 s
     """
-    return _of(builder.operator_pattern(syntax.Seq, _patterns(operands)))
+    return Query._of(builder.operator_pattern(syntax.Seq, _patterns(operands)))
 
 
 def all_of(*operands: Query | str) -> Query:
@@ -379,7 +275,7 @@ def all_of(*operands: Query | str) -> Query:
     >>> print(all_of(event("A", "a"), event("B", "b")))
     PATTERN AND(A a, B b)
     """
-    return _of(builder.operator_pattern(syntax.And, _patterns(operands)))
+    return Query._of(builder.operator_pattern(syntax.And, _patterns(operands)))
 
 
 def any_of(*operands: Query | str) -> Query:
@@ -388,11 +284,7 @@ def any_of(*operands: Query | str) -> Query:
     >>> print(event("A", "a") | event("B", "b"))
     PATTERN OR(A a, B b)
     """
-    return _of(builder.operator_pattern(syntax.Or, _patterns(operands)))
-
-
-def _of(pattern: syntax.Pattern) -> Query:
-    return Query(builder.of_pattern(pattern))
+    return Query._of(builder.operator_pattern(syntax.Or, _patterns(operands)))
 
 
 def _patterns(operands: tuple[Query | str, ...]) -> tuple[syntax.Pattern | str, ...]:

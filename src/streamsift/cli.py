@@ -6,7 +6,6 @@ import json
 import logging
 import subprocess
 import sys
-from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +16,7 @@ from rich.console import Console
 from streamsift.api import Query
 from streamsift.errors import SetupError
 from streamsift.exits import Exit, run_command
-from streamsift.jobs import Columns, LocalJob, SparkJob
+from streamsift.jobs import Columns, LocalJob, SparkJob, show_many
 from streamsift.live import StreamJob
 from streamsift.options import (
     AsJson,
@@ -40,13 +39,14 @@ from streamsift.options import (
     RankOption,
     ScheduleOption,
     ShareOption,
+    SpreadOption,
     StrategyOption,
     Stream,
     Time,
     Type,
 )
-from streamsift.outputs import OutputFormat, check_outputs, format_of_many, output_format
-from streamsift.physical.choices import Cache, Condense, CountBy, PlanShape, RankBy, Schedule
+from streamsift.outputs import OutputFormat, check_outputs, check_stream, format_of_many, output_format
+from streamsift.physical.choices import Cache, Condense, CountBy, PlanShape, RankBy, Schedule, Spread
 from streamsift.physical.sharing import Share
 from streamsift.query_files import read_queries, read_query
 from streamsift.runtime.sources import read_head
@@ -116,6 +116,7 @@ def run(
     rank: RankOption = RankBy.AUTO,
     share: ShareOption = Share.AUTO,
     schedule: ScheduleOption = Schedule.WABS,
+    spread: SpreadOption = Spread.AUTO,
     input_format: GivenFormat = None,
     engine: EngineOption = Engine.SPARK,
     master: Master = None,
@@ -129,17 +130,19 @@ def run(
     parsed = next(iter(queries.values()))
     format = OutputFormat.JSON if as_json else format
     chosen = output_format(output, format) if len(queries) == 1 else format_of_many(output, format)
-    choices = _choices(plan=plan, condense=condense, cache=cache, strategy=strategy, rank=rank, schedule=schedule)
+    choices = _choices(
+        plan=plan, condense=condense, cache=cache, strategy=strategy, rank=rank, schedule=schedule, spread=spread
+    )
     columns = Columns(time, type, order, bad_rows.value, choices)
     if stream or once or lateness or checkpoint:
-        _check_stream_options(stream, len(queries), engine, output, chosen)
+        check_stream(stream, len(queries), engine is Engine.LOCAL, output, chosen)
         given = input_format.value if input_format else None
         StreamJob(parsed, input, given, columns, lateness, output, chosen.value, checkpoint, once, master, stderr).run()
         return
     check_outputs(output, plot, len(queries))
     with _job(engine, parsed, input, input_format, columns, master, keep=plot is not None) as job:
         if len(queries) > 1:
-            found = _show_many(job.many(queries, share.value), output, chosen, limit)
+            found = show_many(job.many(queries, share.value), output, chosen.value, limit, stderr)
         elif output is not None:
             found = job.write(output, chosen.value)
             stderr.print(f"wrote {output}", highlight=False)
@@ -168,6 +171,7 @@ def explain(
     rank: RankOption = RankBy.AUTO,
     share: ShareOption = Share.AUTO,
     schedule: ScheduleOption = Schedule.WABS,
+    spread: SpreadOption = Spread.AUTO,
     input_format: GivenFormat = None,
     engine: EngineOption = Engine.SPARK,
     master: Master = None,
@@ -179,7 +183,9 @@ def explain(
     """Show what would run, stage by stage, and why; of several queries, what they share. Reads only the schema."""
     queries = read_queries(query_files)
     parsed = next(iter(queries.values()))
-    choices = _choices(plan=plan, condense=condense, cache=cache, strategy=strategy, rank=rank, schedule=schedule)
+    choices = _choices(
+        plan=plan, condense=condense, cache=cache, strategy=strategy, rank=rank, schedule=schedule, spread=spread
+    )
     columns = Columns(time, type, order, "fail", choices)
     with _job(Engine.LOCAL if analyze else engine, parsed, input, input_format, columns, master) as job:
         told = job.explain(analyze=analyze) if len(queries) == 1 else job.explain_many(queries, share.value)
@@ -278,35 +284,6 @@ def main() -> None:
     """The entry point: every error that is meant for the user is one message and an exit code (see `exits.Exit`)."""
     logging.disable(logging.ERROR)  # py4j and pyspark log what they raise, with its stack; it is told here
     sys.exit(run_command(lambda: app(prog_name="streamsift", standalone_mode=False), stderr))
-
-
-def _show_many(
-    jobs: Mapping[str, LocalJob] | Mapping[str, SparkJob], output: Path | None, chosen: OutputFormat, limit: int
-) -> int:
-    """Tables one after the other, or a file for each query in a directory; how many rows there are in all."""
-    if output is not None:
-        output.mkdir()
-        found = sum(job.write(output / f"{name}.{chosen.value}", chosen.value) for name, job in jobs.items())
-        stderr.print(f"wrote {output}", highlight=False)
-        return found
-    found = 0
-    for name, job in jobs.items():
-        print(name, flush=True)
-        found += job.show(limit)
-    return found
-
-
-def _check_stream_options(
-    stream: bool, queries: int, engine: Engine, output: Path | None, format: OutputFormat
-) -> None:
-    if not stream:
-        raise SetupError("--once, --lateness and --checkpoint are for streams: add --stream")
-    if queries > 1:
-        raise SetupError("--stream takes one query; streamsift.run_many streams several")
-    if engine is Engine.LOCAL:
-        raise SetupError("--stream runs on Spark: leave --engine out")
-    if output is None and format is OutputFormat.CSV:
-        raise SetupError("a stream's CSV goes to files: add --output DIRECTORY, or use --format json")
 
 
 def _job(

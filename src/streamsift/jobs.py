@@ -20,6 +20,7 @@ from streamsift.api import Query
 from streamsift.errors import BadRowsWarning, SetupError
 from streamsift.many import explain_many, run_many
 from streamsift.runtime.sources import file_format, read_schema, read_table
+from streamsift.runtime.watch import watching
 from streamsift.session import start_spark
 from streamsift.view.lines import flat_table, json_lines
 from streamsift.view.pictures import MOST_ROWS, save_picture
@@ -111,7 +112,7 @@ class LocalJob:
         return result.num_rows
 
     def _events(self) -> pa.Table:
-        with progress(self.console, f"reading {self.path}"):
+        with watching() as watch, progress(self.console, f"reading {self.path}", watch.counts, "rows"):
             return read_table(self.path, self.given_format)
 
     def _result(self) -> pa.Table:
@@ -120,7 +121,7 @@ class LocalJob:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", BadRowsWarning)
             events = self._events()
-            with progress(self.console, f"finding matches in {events.num_rows:,} events"):
+            with watching() as watch, progress(self.console, "finding matches", watch.counts, "events"):
                 self.result = self.query.run_local(events, bad_rows=self.columns.bad_rows, **self.columns.binding())
         for warning in caught:
             print(f"warning: {warning.message}", file=sys.stderr)
@@ -241,6 +242,26 @@ class SparkJob:
         from streamsift.spark.jobs import task_counter
 
         return progress(self.console, title, task_counter(self.spark))
+
+
+def show_many(
+    jobs: Mapping[str, LocalJob] | Mapping[str, SparkJob],
+    output: Path | None,
+    output_format: str,
+    limit: int,
+    console: Console,
+) -> int:
+    """Tables one after the other, or a file for each query in a directory; how many rows there are in all."""
+    if output is not None:
+        output.mkdir()
+        found = sum(job.write(output / f"{name}.{output_format}", output_format) for name, job in jobs.items())
+        console.print(f"wrote {output}", highlight=False)
+        return found
+    found = 0
+    for name, job in jobs.items():
+        print(name, flush=True)
+        found += job.show(limit)
+    return found
 
 
 def _report(observation: Observation | None) -> None:

@@ -96,7 +96,9 @@ def explain_many(
 
     settings, schema = spark.session_settings(data.sparkSession), spark.arrow_schema(data.schema)
     plan = _shared(queries, schema, time, type, order, share, choices, **settings)
-    return "\n".join(spark.many_placement(data, plan) if data.isStreaming else describe_sharing(plan))
+    if data.isStreaming:
+        return "\n".join(spark.many_placement(data, plan))
+    return "\n".join([*describe_sharing(plan), *spark.many_batch_placement(data, plan)])
 
 
 def metrics(streaming_query: StreamingQuery) -> Metrics:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from streamsift.physical.choices import Cache, Condense, CountBy, PlanShape, RankBy, Schedule
+from streamsift.physical.choices import Cache, Condense, CountBy, PlanShape, RankBy, Schedule, Spread
 from streamsift.physical.sharing import Share
 from streamsift.query_files import column_names
 
@@ -73,6 +73,9 @@ Master = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output, errors as JSON too.")]
 RankOption = Annotated[RankBy, typer.Option("--rank", help="How PREF finds the best: the first that can, or this way.")]
 ScheduleOption = Annotated[Schedule, typer.Option("--schedule", help="Which part a merge of PREF reads next.")]
+SpreadOption = Annotated[
+    Spread, typer.Option("--spread", help="How events meet in Spark tasks: by keys, by slices of time, or as it pays.")
+]
 Stream = Annotated[bool, typer.Option("--stream", help="Follow a directory that files are dropped into, until Ctrl-C.")]
 Once = Annotated[bool, typer.Option("--once", help="With --stream: end when the files that are there are read.")]
 Lateness = Annotated[

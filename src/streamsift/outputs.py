@@ -51,3 +51,15 @@ def format_of_many(output: Path | None, given: OutputFormat | None) -> OutputFor
             raise SetupError("the results of several queries go to files: add --output DIRECTORY")
         return OutputFormat.TABLE
     return OutputFormat.JSON if given is None else output_format(output, given)
+
+
+def check_stream(stream: bool, queries: int, is_local: bool, output: Path | None, format: OutputFormat) -> None:
+    """Whether what was asked for can be streamed."""
+    if not stream:
+        raise SetupError("--once, --lateness and --checkpoint are for streams: add --stream")
+    if queries > 1:
+        raise SetupError("--stream takes one query; streamsift.run_many streams several")
+    if is_local:
+        raise SetupError("--stream runs on Spark: leave --engine out")
+    if output is None and format is OutputFormat.CSV:
+        raise SetupError("a stream's CSV goes to files: add --output DIRECTORY, or use --format json")

@@ -21,7 +21,7 @@ from streamsift.physical.shapes import Join, Leaf, units_of
 from streamsift.runtime import adaptive, match_rows, prepare, trees
 from streamsift.runtime.adaptive import AdaptiveSearch
 from streamsift.runtime.candidates import candidates
-from streamsift.runtime.levels import Relations
+from streamsift.runtime.relations import Relations
 from streamsift.runtime.trees import TreeSearch
 from test_generated import DETECTION, SCHEMA, assert_same
 

@@ -1,7 +1,8 @@
 """A program for spark-submit: the demo's queries on whatever cluster it is given, checked against `run_local`.
 
 It prints a line for each query that agreed, and after the first one waits for the file that its first argument names.
-(spark-submit gives a program no input.) The second is how many queries, a third the address for Spark Connect.
+(spark-submit gives a program no input.) The second is how many queries, a third the address for Spark Connect, a fourth
+a program to run at the end.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ def main() -> None:
         if tour is TOURS[0]:
             while not Path(sys.argv[1]).exists():
                 time.sleep(0.1)
+    for program in sys.argv[4:]:
+        exec(compile(Path(program).read_text(encoding="utf-8"), program, "exec"), {"__name__": "documented"})
     spark.stop()
 
 

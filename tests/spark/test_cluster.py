@@ -16,14 +16,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet
 import pyspark
 import pytest
 
+from documents import ROOT, blocks
 from streamsift.demo import TOURS
 
 HOME = Path(pyspark.__file__).parent
 DRIVER = Path(__file__).with_name("cluster_driver.py")
 SOURCE = Path(__file__).parents[2] / "src"
+PLACES = ("sc://server:15002", "s3://bucket/events")  # of a documented program, that are elsewhere here
 WAIT_S = 240
 # Workers of a cluster compile what they run, as they would after each start of a machine.
 QUERIES = len(TOURS) if os.environ.get("STREAMSIFT_HYPOTHESIS") == "large" else 2
@@ -131,6 +135,15 @@ def test_a_cluster_gives_the_rows_of_one_process(cluster: Cluster, package: Path
 
 def test_spark_connect_gives_the_rows_of_one_process(tmp_path: Path) -> None:
     go_on = tmp_path / "go_on"
-    first, *agreed = run([sys.executable, str(DRIVER), str(go_on), str(QUERIES), "local[2]"], go_on)
+    (documented,) = (block.body for block in blocks((ROOT / "docs/how-to/connect.md").read_text(encoding="utf-8")))
+    assert documented.count(PLACES[0]) == documented.count(PLACES[1]) == 1
+    events = pa.table({"ts": pa.array([1, 2], pa.timestamp("us")), "kind": ["A", "B"], "id": [7, 7]})
+    pyarrow.parquet.write_table(events, tmp_path / "events.parquet")
+    program = tmp_path / "documented.py"
+    here = documented.replace(PLACES[0], "local[2]").replace(PLACES[1], str(tmp_path / "events.parquet"))
+    program.write_text(here, encoding="utf-8")
+    arguments = [sys.executable, str(DRIVER), str(go_on), str(QUERIES), "local[2]", str(program)]
+    first, *agreed = run(arguments, go_on)
     assert first.startswith("workers import")
-    assert len(agreed) == QUERIES
+    assert len([line for line in agreed if line.startswith("agreed")]) == QUERIES
+    assert sum(line.startswith("|") for line in agreed) == 2  # what the page's program shows: a header and one match

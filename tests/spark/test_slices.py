@@ -20,9 +20,12 @@ from spark_check import BINDING, check_on_spark
 from strategies import queries, streams
 from streamsift.language import Script, print_script
 from streamsift.physical import DetectPlan
-from streamsift.runtime import execute, output_schema
+from streamsift.runtime import output_schema
 from streamsift.spark import slices as cutting
-from streamsift.spark.slices import Slices, own_part, slices
+from streamsift.spark.circle import way_of
+from streamsift.spark.slices import Slices, slices
+from streamsift.spark.spreading import Cut, Spreading
+from streamsift.spark.task import Task
 from supported import may_be_refused
 from test_generated import DETECTION, SCHEMA, Rows, assert_same
 
@@ -43,29 +46,28 @@ def cut_spark(spark: SparkSession) -> Iterator[SparkSession]:
     spark.conf.unset("spark.sql.adaptive.coalescePartitions.enabled")
 
 
-def tasks(table: pa.Table, how: Slices, cuts: list[int]) -> Iterator[tuple[pa.Table, Any]]:
-    """What the JVM does, in Python: events and their copies, in ranges of slices."""
+def partitions(table: pa.Table, how: Slices, partition_of: list[int]) -> Iterator[pa.Table]:
+    """What the JVM does, in Python: events and their copies, with where they go beside them."""
+    tasks = len(partition_of)
     rows = []
     for row in table.to_pylist():
-        own = row["t"] // how.length
-        behind, ahead = row["t"] % how.length, how.length - row["t"] % how.length
-        wanted = {own, *([own - 1] if behind <= how.width else [])}
-        wanted |= {own + 1} if how.looks_back and ahead <= how.width else set()
-        rows += [{**row, "own": own, "slice": number} for number in wanted]
-    borders = sorted(cuts)
-    schema = SCHEMA.append(pa.field("own", pa.int64())).append(pa.field("slice", pa.int64()))
-    for number in range(len(borders) + 1):
-        part = [row for row in rows if sum(row["slice"] >= border for border in borders) == number]
-        yield own_part(pa.Table.from_pylist(part, schema), keyed=False)
+        own, low = row["t"] // how.length, (row["t"] - how.after) // how.length
+        count = min(tasks, int((row["t"] + how.before) // how.length - low) + 1)
+        start = int(low % tasks)
+        copies = [(start + nth, way_of(int(own % tasks), start, start + nth)) for nth in range(count)]
+        rows += [(partition_of[at % tasks], {**row, "way": way}) for at, way in copies]
+    schema = pa.schema([*table.schema, ("way", pa.int64())])
+    for number in set(partition_of):
+        yield pa.Table.from_pylist([row for partition, row in rows if partition == number], schema)
 
 
 @settings(max_examples=3_000 if LARGE else 400, suppress_health_check=list(HealthCheck))
 @given(
     script=st.one_of(queries(max_depth=4, **DETECTION), queries(**{**DETECTION, "kleene": True})),
     rows=streams(max_size=8),
-    cuts=st.lists(st.integers(-1, 10), max_size=4),
+    partition_of=st.lists(st.integers(0, 2), min_size=1, max_size=4),
 )
-def test_wherever_the_cuts_fall(script: Script, rows: Rows, cuts: list[int]) -> None:
+def test_however_tasks_are_put_together(script: Script, rows: Rows, partition_of: list[int]) -> None:
     assume(not may_be_refused(script))
     for place, row in enumerate(rows):
         row["seq"] = place
@@ -75,9 +77,9 @@ def test_wherever_the_cuts_fall(script: Script, rows: Rows, cuts: list[int]) -> 
     assume(isinstance(plan, DetectPlan) and isinstance(how, Slices))
     table = pa.Table.from_pylist(rows, SCHEMA)
     found: Rows = []
-    for part, own in tasks(table, how, cuts):  # type: ignore[arg-type]
-        part = part.select(plan.query.schema.names)
-        found += pa.Table.from_batches(execute(plan, part, own=own), output_schema(plan.query)).to_pylist()
+    task = Task(plan, Spreading((), Cut.ALL, how), len(partition_of), "fail")
+    for part in partitions(table.select(plan.query.schema.names), how, partition_of):
+        found += pa.Table.from_batches(task.results(part), output_schema(plan.query)).to_pylist()
     assert_same(script, rows, BINDING, found)
 
 
@@ -139,10 +141,9 @@ def test_bad_rows_are_all_told(cut_spark: SparkSession) -> None:
 def test_explain_says_how_time_is_cut(spark: SparkSession) -> None:
     df = spark.createDataFrame([], "t TIMESTAMP, kind STRING, id INT")
     timed = ss.query("PATTERN SEQ(A a, B b) WITHIN 5 s")
-    assert "slices of time, 5,000,000 µs" in timed.explain(df, time="t", type="kind")
-    assert "one window more at both ends" in ss.query("PATTERN SEQ(!C, A a, B b) WITHIN 5 s").explain(
-        df, time="t", type="kind"
-    )
+    assert "slices of time, 5 s each" in timed.explain(df, time="t", type="kind")
+    both_ends = ss.query("PATTERN SEQ(!C, A a, B b) WITHIN 5 s").explain(df, time="t", type="kind")
+    assert "start in its slices; about 2 copies for each event" in both_ends
     for query, reason in (
         ("SEQ(A a, B b)", "without WITHIN"),
         ("SEQ(A a, B b) WITHIN 5 EVENTS", "counts all rows"),

@@ -99,6 +99,10 @@ def test_aggregates_are_lines_and_rankings_ladders_or_bars(tmp_path: Path) -> No
     ladder.save(str(tmp_path / "ladder.svg"))
     assert "window end" in (tmp_path / "ladder.svg").read_text(encoding="utf-8")
     assert {v["match"] for v in rows_of(ladder, "line")} <= {str(i) for i in EVENTS.column("id").to_pylist()}
+    stays: dict[int, set[tuple[str, float]]] = {}
+    for value in rows_of(ladder, "line"):
+        stays.setdefault(value["stay"], set()).add((value["match"], value["score"]))
+    assert all(len(names) == 1 for names in stays.values())
     assert [v["rank"] for v in rows_of(ss.plot(run(f"{best} RETURN TOP 3 r.id AS id")), "bar")] == [1, 2, 3]
 
 

@@ -81,10 +81,3 @@ _ANY = s.Event("ANY", any_row=True)
 
 def _conjuncts(expression: s.Expression) -> tuple[s.Expression, ...]:
     return expression.operands if isinstance(expression, s.AllOf) else (expression,)
-
-
-def with_group(script: s.Script, column: str) -> s.Script:
-    """The script with one more GROUP BY column, which stands at the pattern in errors."""
-    statement = script.statement
-    name = s.Name((column,), statement.pattern.span)
-    return replace(script, statement=replace(statement, group_by=(*statement.group_by, name)))

@@ -71,8 +71,8 @@ class Schedule(StrEnum):
 class Spread(StrEnum):
     """How the work of one query is cut into Spark tasks."""
 
-    AUTO = "auto"  # by keys; by slices of time where no column is shared by all variables
-    KEYS = "keys"  # by keys only: one task where there are none
+    AUTO = "auto"  # by keys, hot ones cut by time; without a key as makes fewer copies: slices, or a key of some
+    KEYS = "keys"  # by keys only, one of some variables if need be: one task where there are none
     SLICES = "slices"  # by slices of time, those of each key: for few keys, or some with most of the events
 
 

@@ -9,7 +9,15 @@ from streamsift.logical import bound as b
 from streamsift.physical.anchors import Anchor, Anchored, anchored, group_keys, stream_keys
 from streamsift.physical.definitions import own_windows
 from streamsift.physical.plan import AggregatePlan, DetectPlan, Plan, RankPlan
-from streamsift.physical.streaming import awaited, check_stream, counts_rows, is_awaited, keeps_no_events, looks_back
+from streamsift.physical.streaming import (
+    awaited,
+    check_stream,
+    counts_rows,
+    is_awaited,
+    keeps_no_events,
+    looks_back,
+    why_recounted,
+)
 
 
 def describe_stream(plan: Plan) -> Iterator[str]:
@@ -23,10 +31,13 @@ def describe_stream(plan: Plan) -> Iterator[str]:
         yield _among(stream_keys(plan), plan.query, "an event that decides one")
     elif isinstance(plan, AggregatePlan) and keeps_no_events(plan):
         yield "new events are counted on from the counters of their keys"
+    elif isinstance(plan, AggregatePlan) and (why := why_recounted(plan)) is None:
+        yield "new events are counted on: the two stacks of each key go on from where they were"
     elif (update := plan.query.update) is not None:
-        yield f"every {update.text} the window is {'ranked' if isinstance(plan, RankPlan) else 'counted'} again"
+        told = "ranked again" if isinstance(plan, RankPlan) else f"counted again: {why}"
+        yield f"every {update.text} the window is {told}"
     else:
-        yield "the window is counted again as time passes; only rows of later times come out"
+        yield f"the window is counted again as time passes, and only rows of later times come out: {why}"
         yield _among(group_keys(plan), plan.query, "an event that may end one")
     yield f"state: {_state(plan)}"
 
@@ -82,6 +93,8 @@ def _state(plan: Plan) -> str:
     if counts_rows(query):
         of_each = f" of each {', '.join(query.partition_by)}" if query.partition_by else ""
         return f"the last rows{of_each}, as many as {_reach(plan)} hold"
+    if isinstance(plan, AggregatePlan) and why_recounted(plan) is None:
+        return f"{what}, of {_reach(plan)}; the stacks are in memory, and made anew from them where a state is read"
     until = " before the last of them" if query.emit is Emit.CHANGES else ""
     return f"{what}, of {_reach(plan)}{until}"
 

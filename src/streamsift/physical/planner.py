@@ -8,15 +8,14 @@ from itertools import chain, product
 from math import prod
 
 from streamsift.errors import QueryError, Span, UnsupportedQuery
-from streamsift.language.syntax import Repeat
 from streamsift.logical import bound as b
-from streamsift.optimizer.drop_implied_equalities import Side, column_sides
 from streamsift.physical.aggregation import aggregation
 from streamsift.physical.caching import with_caching
 from streamsift.physical.choices import Choices, CountBy
 from streamsift.physical.definitions import upper_edge
 from streamsift.physical.equalities import Equalities
 from streamsift.physical.explain_groups import group_reasons
+from streamsift.physical.keys import shared_columns
 from streamsift.physical.kleene import MOST_NEGATED_EVENTS, group_alternatives
 from streamsift.physical.kleene_definitions import without_definitions
 from streamsift.physical.kleene_forms import leaves
@@ -44,7 +43,7 @@ def detection(query: b.BoundQuery, choices: Choices) -> DetectPlan:
     """Detection, left to right, one alternative for each choice at the ORs."""
     _refuse_what_is_not_evaluated(query)
     alternatives = tuple(a for (node,) in or_free_forms(query.pattern) for a in _alternatives(query, node))
-    keys = _shared_columns(query, alternatives)
+    keys = shared_columns(query, alternatives)
     return DetectPlan(query, alternatives, keys, tuple(_reasons(alternatives, keys)), choices)
 
 
@@ -125,53 +124,6 @@ def _alternative(query: b.BoundQuery, node: b.Node) -> Alternative:
     lower, upper = Limit(Edge.WINDOW_START), Limit(upper_edge(node))
     steps, negations = Scope(query, b.ROOT_SCOPE, {}, Equalities()).plan(node, lower, upper)
     return with_caching(Alternative(query, steps, negations))
-
-
-# --- keys --------------------------------------------------------------------------------------------------------
-
-
-def _shared_columns(query: b.BoundQuery, alternatives: tuple[Alternative, ...]) -> tuple[str, ...]:
-    """The columns whose equality joins all variables of every alternative: work can be split by them."""
-    columns: list[str] = []
-    for predicate in query.predicates:
-        for _, column in _same_column(predicate):
-            if column != b.TIME and column not in columns:
-                columns.append(column)
-    return tuple(c for c in columns if all(_joins_all(query, alternative, c) for alternative in alternatives))
-
-
-def _same_column(predicate: b.Predicate) -> list[Side]:
-    """The variables that a predicate holds equal in a column of one name, with that column."""
-    sides = column_sides(predicate)
-    if sides is not None:
-        return list(sides) if sides[0][1] == sides[1][1] else []
-    match predicate:
-        case b.Predicate(predicate_class=b.PredicateClass.UNIFORM, expression=b.Column(name=name), variables=members):
-            return [(member, name) for member in members]
-    return []
-
-
-def _joins_all(query: b.BoundQuery, alternative: Alternative, column: str) -> bool:
-    """What equals a negated event, or one of a `*` variable that is empty, says nothing: only a key of all goes on."""
-    sides = {(v, column) for v in alternative.variables}
-    links = [{v for v, _ in found} for p in query.predicates if (found := {*_same_column(p)} & sides)]
-    always = [link - {v for v in link if _may_be_missing(query, v)} for link in links]
-    uniform = [
-        {v for v, _ in found}
-        for p in query.predicates
-        if p.predicate_class is b.PredicateClass.UNIFORM and (found := {*_same_column(p)} & sides)
-    ]
-    reached = {min(alternative.variables, key=lambda v: (_may_be_missing(query, v), v))}
-    while more := {v for link in (*always, *uniform) if reached & link for v in link} - reached:
-        reached |= more
-    reached |= {v for link in links if reached & link for v in link}
-    return reached == alternative.variables
-
-
-def _may_be_missing(query: b.BoundQuery, variable: int) -> bool:
-    quantifier = query.variables[variable].quantifier
-    may_be_empty = quantifier is not None and quantifier.repeat is Repeat.ANY_NUMBER
-    return may_be_empty or not query.variables[variable].positive
 
 
 def _reasons(alternatives: tuple[Alternative, ...], keys: tuple[str, ...]) -> list[str]:

@@ -117,11 +117,32 @@ def _counts_prefixes(plan: AggregatePlan) -> bool:
 
 def keeps_no_events(plan: AggregatePlan) -> bool:
     """Whether counters and totals are all that a stream must hold. Extremes of texts and wide decimals are ranked."""
-    query = plan.query
+    return _counts_prefixes(plan) and _extremes_have_codes(plan.query)
+
+
+def why_recounted(plan: AggregatePlan) -> str | None:
+    """Why totals over a window are counted again from its events as time passes; None if they are counted on."""
+    query, counted = plan.query, (Strategy.PREFIX, Strategy.TWO_STACK)
+    if (
+        other := next((branch.strategy for branch in plan.branches if branch.strategy not in counted), None)
+    ) is not None:
+        return f"{other.value} looks at the events of the window"
+    if query.window is not None and query.window.kind is b.WindowKind.COUNT:
+        return "the window counts rows"
+    if query.emit is Emit.CHANGES:
+        return "EMIT CHANGES compares with rows that are told already"
+    if any(len(branch.alternative.steps) == 1 and set(branch.keys) != set(query.group_by) for branch in plan.branches):
+        return "a single event without a key is a match"
+    if pa.types.is_decimal(query.schema.field(query.binding.time).type):
+        return "the digits of decimal times depend on the events"
+    if not _extremes_have_codes(query):
+        return "extremes of texts and decimals are ranked among the events"
+    return None
+
+
+def _extremes_have_codes(query: b.BoundQuery) -> bool:
     extremes = [a.column for a in query.aggregates if a.function in ("MIN", "MAX") and a.column is not None]
-    return _counts_prefixes(plan) and all(
-        column == b.TIME or _has_codes(query.schema.field(column).type) for column in extremes
-    )
+    return all(column == b.TIME or _has_codes(query.schema.field(column).type) for column in extremes)
 
 
 def _has_codes(kind: pa.DataType) -> bool:

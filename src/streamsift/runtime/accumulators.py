@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 from numba import njit
 
 from streamsift.runtime.clock import NEVER
@@ -24,6 +25,25 @@ class Records(NamedTuple):
     reals: Float64
     least: Int64
 
+    @staticmethod
+    def room(records: int, loads: Loads) -> Records:
+        return Records(
+            np.empty(records, np.int32),
+            np.empty(records, np.int64),
+            np.empty(records, np.bool_),
+            np.empty((records, loads.integer_levels.size), np.int64),
+            np.empty((records, loads.real_levels.size), np.float64),
+            np.empty((records, loads.least_levels.size), np.int64),
+        )
+
+    def written(self, count: int, loads: Loads) -> Records:
+        """The first so many."""
+        key, stamp, ends = self.key[:count], self.stamp[:count], self.ends[:count]
+        found = Records(key, stamp, ends, self.integers[:count], self.reals[:count], self.least[:count])
+        # A variable of another branch of an OR has no value; paths that never reach it have no code.
+        found.least[:, loads.least_levels == 0] = NOTHING
+        return found
+
 
 @njit(cache=True, nogil=True)
 def add_row(paths: Paths, row: int, level: int, out: Records, at: int) -> None:
@@ -37,21 +57,21 @@ def add_row(paths: Paths, row: int, level: int, out: Records, at: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def add_product(front: Paths, row: int, back: Paths, levels: int, out: Records, at: int) -> None:
-    """Adds the paths that the front's row brought to some level and the back led on to the last."""
+def add_product(front: Paths, row: int, back: Paths, base: int, levels: int, out: Records, at: int) -> None:
+    """Adds the paths that the front's row brought to some level and the back, from row `base` on, led to the last."""
     for p in range(1, levels + 1):
-        many, on = front.integers[row, 0, p], back.integers[p, 0, levels]
+        many, on = front.integers[row, 0, p], back.integers[base + p, 0, levels]
         for c in range(out.integers.shape[1]):
             out.integers[at, c] += front.integers[row, c, p] * on
             if c > 0:
-                out.integers[at, c] += many * back.integers[p, c, levels]
-        size, further = front.reals[row, 0, p], back.reals[p, 0, levels]
+                out.integers[at, c] += many * back.integers[base + p, c, levels]
+        size, further = front.reals[row, 0, p], back.reals[base + p, 0, levels]
         for c in range(out.reals.shape[1]):
             out.reals[at, c] += front.reals[row, c, p] * further
             if c > 0:
-                out.reals[at, c] += size * back.reals[p, c, levels]
+                out.reals[at, c] += size * back.reals[base + p, c, levels]
         for c in range(out.least.shape[1]):
-            code = max(front.least[row, c, p], back.least[p, c, levels])
+            code = max(front.least[row, c, p], back.least[base + p, c, levels])
             out.least[at, c] = min(out.least[at, c], code)
 
 
@@ -173,7 +193,7 @@ def accumulate_windows(operations: Operations, levels: int, with_leaving: bool, 
                         open_record(out, written, key, gone, False)
                         add_row(back, 0, levels, out, written)
                         if first < middle:
-                            add_product(front, first - origin, back, levels, out, written)
+                            add_product(front, first - origin, back, 0, levels, out, written)
                         written += 1
                 if sealing == 1 or i == end:
                     break
@@ -182,7 +202,7 @@ def accumulate_windows(operations: Operations, levels: int, with_leaving: bool, 
                     for p in range(-level + 1):
                         clear(back, p, -level)
                 else:
-                    ended |= level == levels and reaches(front, first - origin, first < middle, back, levels - 1)
+                    ended |= level == levels and reaches(front, first - origin, first < middle, back, 0, levels - 1)
                     for p in range(level):
                         extend(back, p, level, operations.place[i], loads)
                     after += level == 1
@@ -193,20 +213,20 @@ def accumulate_windows(operations: Operations, levels: int, with_leaving: bool, 
                 open_record(out, written, key, operations.seal[i], True)
                 add_row(back, 0, levels, out, written)
                 if first < middle:
-                    add_product(front, first - origin, back, levels, out, written)
+                    add_product(front, first - origin, back, 0, levels, out, written)
                 written += 1
                 ended = False
     return written
 
 
 @njit(cache=True, nogil=True)
-def reaches(front: Paths, row: int, has_front: bool, back: Paths, level: int) -> bool:
+def reaches(front: Paths, row: int, has_front: bool, back: Paths, base: int, level: int) -> bool:
     """Whether any path reaches the level."""
-    if back.reals[0, 0, level] > 0:
+    if back.reals[base, 0, level] > 0:
         return True
     if has_front:
         for p in range(1, level + 1):
-            if front.reals[row, 0, p] > 0 and back.reals[p, 0, level] > 0:
+            if front.reals[row, 0, p] > 0 and back.reals[base + p, 0, level] > 0:
                 return True
     return False
 

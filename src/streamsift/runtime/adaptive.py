@@ -16,20 +16,21 @@ from streamsift.physical.cost import OPEN_NS, CostModel, Statistics, cheapest
 from streamsift.physical.plan import Alternative
 from streamsift.physical.shapes import Leaf, Tree, forced, is_left_deep, steps_of, units_of
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Int32
-from streamsift.runtime.levels import Relations
+from streamsift.runtime.kernels import Int32, Int64
 from streamsift.runtime.measure import Measure
+from streamsift.runtime.relations import Comparison, Relations
 from streamsift.runtime.trees import TreeSearch
+from streamsift.runtime.watch import watch
 
-SLICE_PLACES = 1 << 17
+SLICE_PLACES = 1 << 18
 SLICE_WINDOWS = 2  # a slice is at least this many windows long: what it reaches beyond its end is built again
 MARGIN = 0.8  # another tree must cost less than this share of the current one
 CONDENSED_PLACES, CONDENSED_WINDOWS = 1 << 13, 8  # slices that are condensed are shorter: lists reach over all of one
-# Fitted by `python -m benchmarks.calibrate`, one core of a busy two-core machine: 36 runs, off by 6 % on average.
-CONDENSE_PART_NS = 0.93e6  # to make the levels of a part at all
-CONDENSE_EVENT_NS, CONDENSE_LEFT_NS = 67.0, 270.0  # to look for an event's partners; to group one that has some
-PACK_NS = 65.0  # to pack an event for a search that is not condensed
-CONDENSED_BUILD_NS = 25.0  # to write a match that was found by following lists
+# Fitted by `python -m benchmarks.calibrate`, one core of a busy two-core machine: 36 runs, off by 7 % on average.
+CONDENSE_PART_NS = 0.55e6  # to make the levels of a part at all
+CONDENSE_EVENT_NS, CONDENSE_LEFT_NS = 48.0, 212.0  # to look for an event's partners; to group one that has some
+PACK_NS = 49.0  # to pack an event for a search that is not condensed
+CONDENSED_BUILD_NS = 24.0  # to write a match that was found by following lists
 CONDENSE_ALIKE = 0.5  # so many other events of a window have an event's value, for one of the comparisons
 
 
@@ -76,12 +77,15 @@ class AdaptiveSearch:
         self.alternative, self.events, self.places = alternative, events, places
         self.choices, self.chunk, self.left, self.allowed = choices, chunk, left, allowed
         self.relations = Relations(alternative)
-        self.measure = Measure(alternative, events, places, self.relations)
+        self.measure = Measure(alternative, events, places, self.relations, self._known)
         self.log: list[Chosen] = []
 
     @cached_property
     def search(self) -> TreeSearch:
         return TreeSearch(self.alternative, self.events, self.places, self.relations, self.chunk)
+
+    def _known(self, comparison: Comparison, places: tuple[Int32, Int32]) -> list[Int64] | None:
+        return self.search.packing.known(comparison, places) if "search" in self.__dict__ else None
 
     def matches(self) -> Iterator[Int32]:
         """Chunks [steps, m] of table rows."""
@@ -98,6 +102,8 @@ class AdaptiveSearch:
                     yield found
                 left = self.search.condenser.left if condensed else 0
                 self.log.append(Chosen(tree, condensed, statistics, share, self._rows_built(), matches, left))
+                if (watched := watch()) is not None:
+                    watched.reached(stop, self.events.rank.size)
 
     def _found(self, tree: Tree, low: int, high: int, condensed: bool) -> Iterator[Int32]:
         if self.left is not None and is_left_deep(tree) and not condensed:
@@ -186,6 +192,7 @@ class AdaptiveSearch:
         in_partitions = bool(self.alternative.query.partition_by) and self.events.window is not None
         size = count
         if self.alternative.is_sequence and self.events.window is not None and not in_partitions:
-            size = max(SLICE_PLACES, int(SLICE_WINDOWS * self.measure.width()))
+            longest = max(SLICE_PLACES, int(SLICE_WINDOWS * self.measure.width()))
+            size = -(-count // max(1, round(count / longest)))  # all alike: a short one at the end costs as a long one
         for low in range(0, count, size):
             yield low, min(count, low + size)

@@ -71,7 +71,7 @@ def timeline_of(
             case Strategy.PAIRS:
                 _paint_pairs(canvas, branch, events, clock, groups, measures)
             case _:
-                _paint_keys(canvas, count(branch, events, clock, groups, measures, True))
+                paint_keys(canvas, count(branch, events, clock, groups, measures, True))
     return Timeline(
         canvas.leaves.group, canvas.leaves.stamp, canvas.ends[: canvas.leaves.group.size], canvas.finished()
     )
@@ -176,7 +176,7 @@ def _places_of_rows(events: Events) -> Int32 | None:
     return found
 
 
-def _paint_keys(canvas: Canvas, keys: KeyTotals) -> None:
+def paint_keys(canvas: Canvas, keys: KeyTotals) -> None:
     """The totals of each key count from their stamp to the key's next."""
     enter = canvas.leaves.index(keys.group, keys.stamp)
     following = np.append(enter[1:], 0)

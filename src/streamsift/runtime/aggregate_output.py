@@ -156,9 +156,15 @@ def result_batch(
     rows: Timeline,
     decoders: Sequence[Decoder],
 ) -> pa.RecordBatch:
-    arrays = [clock.times(rows.stamp)]
     of_groups = pa.array(events.rows_at(groups.first_place[rows.group]))
-    arrays += [take(events.columns.whole(name), of_groups) for name in query.group_by]
-    arrays += [decode(rows.totals) for decode in decoders]
+    columns = [take(events.columns.whole(name), of_groups) for name in query.group_by]
+    return as_batch(schema, clock, columns, rows, decoders)
+
+
+def as_batch(
+    schema: pa.Schema, clock: Clock, of_groups: Sequence[pa.Array], rows: Timeline, decoders: Sequence[Decoder]
+) -> pa.RecordBatch:
+    """Rows whose columns of GROUP BY are known."""
+    arrays = [clock.times(rows.stamp), *of_groups, *(decode(rows.totals) for decode in decoders)]
     cast = [a if a.type == field.type else a.cast(field.type) for a, field in zip(arrays, schema, strict=True)]
     return pa.RecordBatch.from_arrays(cast, schema=schema)

@@ -20,9 +20,9 @@ from streamsift.runtime.adaptive import AdaptiveSearch, Chosen
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.detect import CHUNK_MATCHES, group_matches
 from streamsift.runtime.events import Events
-from streamsift.runtime.levels import Relations
 from streamsift.runtime.measure import Measure
 from streamsift.runtime.own_windows import with_own_windows
+from streamsift.runtime.relations import Relations
 
 
 def analyze(plan: DetectPlan, events: Events) -> Iterator[str]:

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streamsift.runtime.columns import fixed_width, integers, nulls, plain, units_per_second
-from streamsift.runtime.kernels import UNKNOWN, Float64, Int32, Int64, float_codes, short_text_codes
+from streamsift.runtime.kernels import UNKNOWN, Float64, Int32, Int64, float_codes
+from streamsift.runtime.numbering import numbered, short_text_codes
 
 Codes = list[Int64]
 
@@ -78,9 +79,8 @@ def _dense(parts: Codes) -> tuple[list[Int32], int]:
         dense = [(part - low).astype(np.int32) for part in parts]
         count = high - low + 1
     else:
-        encoded = pc.dictionary_encode(pa.array(np.concatenate(parts)))
-        dense = _split(encoded.indices.to_numpy(), [part.size for part in parts])
-        count = len(encoded.dictionary)
+        joint, count = numbered(parts[0] if len(parts) == 1 else np.concatenate(parts))
+        dense = np.split(joint, np.cumsum([part.size for part in parts])[:-1])
     for part, missing in zip(dense, unknown, strict=True):
         if missing is not None:
             part[missing] = -1
@@ -188,9 +188,11 @@ def _short_texts(arrays: Sequence[pa.Array]) -> Codes | None:
         _, offsets, data = array.buffers()
         width = np.dtype(np.int64 if pa.types.is_large_string(array.type) else np.int32)
         count = len(array) + 1 if offsets is not None and offsets.size else 1
-        places = np.frombuffer(offsets, width, count, array.offset * width.itemsize) if count > 1 else np.zeros(1)
+        places = np.zeros(1, width)
+        if count > 1:
+            places = np.frombuffer(offsets, width, count, array.offset * width.itemsize)
         letters = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
-        coded = short_text_codes(places.astype(np.int64), letters)
+        coded = short_text_codes(places, letters)
         if coded.size < len(array):
             return None
         found.append(_hide(coded, array))

@@ -86,7 +86,17 @@ def nulls(array: pa.Array) -> Bool | None:
     """Which values are null, or None when none is."""
     if array.null_count == 0:
         return None
-    return np.asarray(pc.is_null(array).to_numpy(zero_copy_only=False), np.bool_)
+    return truths(pc.is_null(array))
+
+
+def truths(array: pa.Array) -> Bool:
+    """The values of a boolean array without nulls, one byte each; Arrow's own way from bits to bytes is slower."""
+    bits = array.buffers()[1]
+    if bits is None or len(array) == 0:
+        return np.zeros(len(array), np.bool_)
+    skipped, start = array.offset // 8, array.offset % 8
+    found = np.unpackbits(np.frombuffer(bits, np.uint8)[skipped:], count=start + len(array), bitorder="little")
+    return found[start:].view(np.bool_)
 
 
 def fixed_width(array: pa.Array, dtype: np.dtype) -> np.ndarray:
@@ -102,7 +112,7 @@ def integers(array: pa.Array) -> Int64 | None:
     (their unscaled integers), arbitrary where null; None for other types, and for decimals that 64 bits do not hold."""
     kind = array.type
     if pa.types.is_boolean(kind):
-        return np.asarray(pc.fill_null(array, False).to_numpy(zero_copy_only=False), np.int64)
+        return truths(pc.fill_null(array, False)).astype(np.int64)
     if pa.types.is_uint64(kind):
         shifted = fixed_width(array, np.dtype(np.uint64)) ^ np.uint64(1 << 63)
         return shifted.view(np.int64)

@@ -4,16 +4,17 @@ After "Accelerating Sequence Event Detection through Condensed Composition": the
 comparisons with later steps read of it; its events with equal terms are one group. A group is compared with a group of
 the other step once, and keeps the list of its successors, in order of time. The search then follows lists and compares
 nothing. Past the paper: an event none of whose groups' successors can follow it in time is left out beforehand, from
-the last step back to the first, so combinations that lead nowhere are not even begun.
+the last step back to the first, so combinations that lead nowhere are not even begun; and the search sees a stream of
+the events that are left, so its arrays are as short as those are few.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 from numba import njit
 
 from streamsift.physical.plan import MIRRORED
@@ -21,8 +22,10 @@ from streamsift.runtime import kernels
 from streamsift.runtime.buffers import OPERATORS
 from streamsift.runtime.joins import Reach
 from streamsift.runtime.kernels import Int32, Int64
-from streamsift.runtime.levels import Comparison, Condensed, Linked, Lookup, Packing
+from streamsift.runtime.levels import Condensed, Packing
+from streamsift.runtime.numbering import numbered
 from streamsift.runtime.reduce import Reducer
+from streamsift.runtime.relations import Comparison, Linked, Lookup
 from streamsift.runtime.search import holds
 
 NO_OFFSETS, NO_LINKS = np.empty(0, np.int64), np.empty(0, np.int32)
@@ -85,6 +88,61 @@ def successor_lists(
     return offsets, found[:count]
 
 
+@njit(cache=True, nogil=True)
+def numbers_from(kept: Int32, bounds: Int32) -> Int32:
+    """For each bound the number of the first kept place there or later; both ascend, so one merge does."""
+    found = np.empty(bounds.size, np.int32)
+    number = 0
+    for i in range(bounds.size):
+        while number < kept.size and kept[number] < bounds[i]:
+            number += 1
+        found[i] = number
+    return found
+
+
+@njit(cache=True, nogil=True)
+def places_of(kept: Int32, numbers: Int32) -> Int32:
+    """kept[numbers] for numbers [steps, matches]; NumPy would make all numbers 64 bits wide first."""
+    found = np.empty(numbers.shape, np.int32)
+    for step in range(numbers.shape[0]):
+        for i in range(numbers.shape[1]):
+            found[step, i] = kept[numbers[step, i]]
+    return found
+
+
+def reach_among(reach: Reach, kept: Int32, low: int, high: int) -> Reach:
+    """What order and window leave of the kept places, by their numbers; a match starts in [low, high)."""
+    own_low, own_high = kernels.entries_from(kept, [low, high])
+    return Reach(
+        place_after=numbers_from(kept, reach.place_after[kept]),
+        place_since=numbers_from(kept, reach.place_since[kept]),
+        window_low=numbers_from(kept, reach.window_low[kept]),
+        window_high=numbers_from(kept, reach.window_high[kept] + np.int32(1)) - np.int32(1),
+        positions=reach.positions[kept],
+        rows_in_partition=reach.rows_in_partition,
+        own_low=int(own_low),
+        own_high=int(own_high),
+        own_end=kept.size,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """The events that are left of a slice."""
+
+    kept: Int32  # their places, ascending
+    places: dict[int, Int32]  # those of each step
+    numbers: dict[int, Int32]  # the same, as numbers of kept places
+
+    @classmethod
+    def of(cls, places: dict[int, Int32], low: int, reached: int) -> Left:
+        is_kept = np.zeros(reached - low, np.bool_)
+        for part in places.values():
+            is_kept[part - low] = True
+        kept = (np.flatnonzero(is_kept) + low).astype(np.int32)
+        return cls(kept, places, {step: numbers_from(kept, part) for step, part in places.items()})
+
+
 class Condenser:
     """Condenses the levels of one alternative, slice by slice."""
 
@@ -92,23 +150,24 @@ class Condenser:
         self.packing, self.reducer = packing, Reducer(packing, reach)
         self.left = 0  # events of the last slice that were not left out beforehand
 
-    def levels(self, steps: Sequence[int], low: int, high: int, reached: int) -> list[Condensed]:
+    def levels(self, steps: Sequence[int], low: int, high: int, reached: int) -> tuple[list[Condensed], Int32]:
         """The condensed levels of steps bound one by one, for matches that start at places [low, high).
 
-        No event of such a match lies at `reached` or later.
+        No event of such a match lies at `reached` or later. The levels have numbers of the places that come second.
         """
-        alive = self._candidates(steps, low, high, reached)
-        self.reducer.reduce(alive)
+        places = self._candidates(steps, low, high, reached)
+        self.reducer.reduce(places)
+        left = Left.of(places, low, reached)
         found: list[Condensed] = []
         for number, step in enumerate(steps):
             linked = self.packing.relations.link(steps[:number], (step,))
             partner = _partner(linked, step)
             if partner is None:
-                found.append(Condensed(alive[step], NO_OFFSETS, NO_LINKS, -1, linked.comparisons, 1.0))
+                found.append(Condensed(left.numbers[step], NO_OFFSETS, NO_LINKS, -1, linked.comparisons, 1.0))
             else:
-                found.append(self._level(linked, step, partner, alive, low, reached))
-        self.left = sum(places.size for places in alive.values())
-        return found
+                found.append(self._level(linked, step, partner, left))
+        self.left = sum(part.size for part in places.values())
+        return found, left.kept
 
     def _candidates(self, steps: Sequence[int], low: int, high: int, reached: int) -> dict[int, Int32]:
         """Of each step those that a match can have; the first in time starts it."""
@@ -118,20 +177,19 @@ class Condenser:
             found[step] = places[slice(*kernels.entries_from(places, [low, high if step == min(steps) else reached]))]
         return found
 
-    def _level(
-        self, linked: Linked, step: int, partner: int, alive: dict[int, Int32], low: int, high: int
-    ) -> Condensed:
-        own = alive[step]
+    def _level(self, linked: Linked, step: int, partner: int, left: Left) -> Condensed:
+        own, others = left.places[step], left.places[partner]
         lookup = linked.lookup if linked.lookup and linked.lookup[0][0][0] == partner else ()
         joined = [c for c in linked.comparisons if _other(c, step) == partner]
-        links = np.full(high - low, -1, np.int32)
+        links = np.full(left.kept.size, -1, np.int32)
         if lookup and not joined:
             # Equality alone: the groups of the lookup are the groups of equal terms.
             of_bound, of_own, groups = self.packing.group(lookup)
             offsets, order = kernels.group_entries(of_own[own], groups)
-            links[alive[partner] - low] = of_bound[alive[partner]]
-            return Condensed(own[order], offsets, links, partner, linked.comparisons, groups / max(1, own.size))
-        left_groups, left_terms, left_codes = self._terms(lookup, partner, joined, alive[partner], is_bound=True)
+            links[left.numbers[partner]] = of_bound[others]
+            numbers, degree = left.numbers[step][order], groups / max(1, own.size)
+            return Condensed(numbers, offsets, links, partner, linked.comparisons, degree)
+        left_groups, left_terms, left_codes = self._terms(lookup, partner, joined, others, is_bound=True)
         right_groups, right_terms, right_codes = self._terms(lookup, step, joined, own, is_bound=False)
         groups = self.packing.group(lookup)[2] if lookup else 1
         right_offsets, right_order = kernels.group_entries(right_groups[right_terms], groups)
@@ -139,7 +197,7 @@ class Condenser:
         offsets, entries = successor_lists(
             left_groups,
             left_codes,
-            self._reach_of(partner, step, alive[partner], left_terms, left_groups.size),
+            self._reach_of(partner, step, others, left_terms, left_groups.size),
             np.array(operators, np.int64),
             right_offsets,
             right_order,
@@ -147,11 +205,11 @@ class Condenser:
             right_terms,
             right_codes,
         )
-        links[alive[partner] - low] = left_terms
+        links[left.numbers[partner]] = left_terms
         rest = tuple(c for c in linked.comparisons if c not in joined)
         rest += tuple((known, "=", other) for known, other in linked.lookup if not lookup)
-        degree = left_groups.size / max(1, alive[partner].size) * right_groups.size / max(1, own.size)
-        return Condensed(own[entries], offsets, links, partner, rest, degree)
+        degree = left_groups.size / max(1, others.size) * right_groups.size / max(1, own.size)
+        return Condensed(left.numbers[step][entries], offsets, links, partner, rest, degree)
 
     def _reach_of(self, partner: int, step: int, places: Int32, terms: Int32, groups: int) -> Int32:
         """[2, groups] where order and window leave events of a step for any of a partner's events with equal terms."""
@@ -197,14 +255,10 @@ def _equal_rows(columns: Sequence[Int64], count: int) -> tuple[Int64, Int32]:
     """(a row of each group of equal rows, the group of each row)."""
     if not columns or not count:
         return np.zeros(min(1, count), np.int64), np.zeros(count, np.int32)
-    group = _numbered(columns[0])
+    group, groups = numbered(columns[0])
     for column in columns[1:]:
-        second = _numbered(column)
-        group = _numbered(group.astype(np.int64) * (int(second.max()) + 1) + second)
-    some = np.empty(int(group.max()) + 1, np.int64)
+        second, seconds = numbered(column)
+        group, groups = numbered(group.astype(np.int64) * seconds + second)
+    some = np.empty(groups, np.int64)
     some[group] = np.arange(count)
     return some, group
-
-
-def _numbered(values: Int64) -> Int32:
-    return pa.array(values).dictionary_encode().indices.to_numpy().astype(np.int32)

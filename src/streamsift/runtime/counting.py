@@ -15,7 +15,7 @@ from streamsift.runtime.clock import NEVER, Clock
 from streamsift.runtime.counters import Counts
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Bool, Int32, Int64
-from streamsift.runtime.measures import NOTHING, Measures, Totals
+from streamsift.runtime.measures import Measures, Totals
 from streamsift.runtime.operations import NO_SEAL, Layout, Operations, lay_out
 from streamsift.runtime.paths import Loads
 
@@ -61,14 +61,7 @@ def _is_simple(strategy: Strategy, layout: Layout) -> bool:
 
 def _accumulated(branch: Branch, layout: Layout, with_leaving: bool, room: int, measures: Measures) -> Records:
     loads = loads_of(branch, measures)
-    out = Records(
-        np.empty(room, np.int32),
-        np.empty(room, np.int64),
-        np.empty(room, np.bool_),
-        np.empty((room, loads.integer_levels.size), np.int64),
-        np.empty((room, loads.real_levels.size), np.float64),
-        np.empty((room, loads.least_levels.size), np.int64),
-    )
+    out = Records.room(room, loads)
     operations, levels = layout.operations, layout.levels
     match branch.strategy:
         case Strategy.PREFIX:
@@ -77,17 +70,7 @@ def _accumulated(branch: Branch, layout: Layout, with_leaving: bool, room: int, 
             written = accumulators.accumulate_starts(operations, levels, with_leaving, loads, out)
         case _:
             written = accumulators.accumulate_windows(operations, levels, with_leaving, loads, out)
-    found = Records(
-        out.key[:written],
-        out.stamp[:written],
-        out.ends[:written],
-        out.integers[:written],
-        out.reals[:written],
-        out.least[:written],
-    )
-    # A variable of another branch of an OR has no value; paths that never reach it have no code.
-    found.least[:, loads.least_levels == 0] = NOTHING
-    return found
+    return out.written(written, loads)
 
 
 def loads_of(branch: Branch, measures: Measures) -> Loads:

@@ -33,6 +33,8 @@ from streamsift.runtime.retention import Retention, retention_of, width_of
 class Matches:
     """Decides the matches of one plan."""
 
+    follows, nbytes = True, 0
+
     def __init__(self, plan: DetectPlan) -> None:
         self.plan, self.schema = plan, match_schema(plan.query)
         self.retention: Retention = retention_of(plan, of_rows=False)

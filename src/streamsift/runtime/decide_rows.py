@@ -48,6 +48,14 @@ class Rows:
         self._changes = plan.query.emit is Emit.CHANGES
         self._last_relevant: Tick | None = None
 
+    @property
+    def follows(self) -> bool:
+        return self._row_counts is None and not self._changes
+
+    @property
+    def nbytes(self) -> int:
+        return 0
+
     def decided(self, store: EventStore, arrived: int, passing: Passing) -> pa.Table:
         """The rows that time decides by passing; rows from `arrived` on came in this stretch of it."""
         query = self.plan.query

@@ -29,6 +29,7 @@ from streamsift.runtime.nested import NestedSearch
 from streamsift.runtime.output import first_and_last, known_columns, match_schema, result_batches
 from streamsift.runtime.search import CURSOR_FIELDS, DONE, extend
 from streamsift.runtime.stages import Stage, passing
+from streamsift.runtime.watch import watch
 
 CHUNK_MATCHES = 1 << 17
 DEFAULTS = Choices()
@@ -37,19 +38,41 @@ DEFAULTS = Choices()
 def detect(plan: DetectPlan, events: Events) -> Iterator[pa.RecordBatch]:
     """The matches as result rows, in batches."""
     schema = match_schema(plan.query)
-    for alternative in plan.alternatives:
+    for number, alternative in enumerate(plan.alternatives):
+        if (watched := watch()) is not None:
+            watched.begin(number, len(plan.alternatives))
+        owner = events.owners[number] if events.owners else None
         if alternative.groups is not None:
             for found in group_matches(alternative, events, plan.choices):
                 if events.own is not None:
-                    found = found.only(events.own[events.rows_at(found.events().min(axis=0))])
+                    place = found.events().min(axis=0) if owner is None else found.singles[owner]
+                    found = found.only(events.own[events.rows_at(place)])
                 yield from group_batches(alternative, schema, events, found)
             continue
         known = known_columns(alternative, CHUNK_MATCHES)
-        for rows in match_rows(alternative, events, plan.choices):
+        for rows in _told(match_rows(alternative, events, plan.choices), events):
             if events.own is not None:
-                first = rows[0] if alternative.is_sequence else first_and_last(events, rows)[0]
-                rows = rows[:, events.own[first]]
+                rows = rows[:, events.own[_owning(alternative, events, rows, owner)]]
             yield from result_batches(alternative, schema, events, known, rows)
+
+
+def _told(chunks: Iterator[Int32], events: Events) -> Iterator[Int32]:
+    """The chunks, while a watch is told how far the search has come: about as far as the first events of matches."""
+    watched = watch()
+    if watched is None:
+        yield from chunks
+        return
+    place_of = _places_of_rows(events)
+    for rows in chunks:
+        watched.reached(int(place_of[rows[0]].max()), events.rank.size)
+        yield rows
+
+
+def _owning(alternative: Alternative, events: Events, rows: Int32, owner: int | None) -> Int32:
+    """For each match the row that tells whose it is."""
+    if owner is None and not alternative.is_sequence:
+        return first_and_last(events, rows)[0]
+    return rows[owner or 0]
 
 
 def group_matches(
@@ -66,10 +89,16 @@ def _anchors(plan: Alternative, events: Events, choices: Choices, chunk: int) ->
     if not plan.steps:
         yield np.empty((0, 1), np.int32)
         return
-    place_of = np.empty(events.columns.table.num_rows, np.int32)
-    place_of[events.rows] = np.arange(events.rows.size, dtype=np.int32)
-    for rows in match_rows(plan, events, choices, chunk):
+    place_of = _places_of_rows(events)
+    for rows in _told(match_rows(plan, events, choices, chunk), events):
         yield place_of[rows]
+
+
+def _places_of_rows(events: Events) -> Int32:
+    """By table row; what is at rows that are no events is never read."""
+    places = np.empty(events.columns.table.num_rows, np.int32)
+    places[events.rows] = np.arange(events.rows.size, dtype=np.int32)
+    return places
 
 
 def match_rows(
@@ -79,8 +108,8 @@ def match_rows(
     waiting: list[Int32] = []
     for rows in _chunks(plan, events, choices, chunk):
         waiting.append(rows)
-        # Filters may leave few matches of a chunk: gather them, as every batch has its price.
-        if sum(part.shape[1] for part in waiting) >= chunk // 2:
+        # Filters may leave few matches of a chunk: gather them, as every batch has its price; so has a copy.
+        if sum(part.shape[1] for part in waiting) >= chunk // (2 if len(waiting) > 1 else 8):
             yield waiting[0] if len(waiting) == 1 else np.concatenate(waiting, axis=1)
             waiting = []
     if waiting:

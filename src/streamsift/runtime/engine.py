@@ -18,7 +18,7 @@ import pyarrow as pa
 from streamsift.language.syntax import Emit
 from streamsift.physical.plan import AggregatePlan, DetectPlan, Plan, RankPlan
 from streamsift.physical.sharing import SharingPlan
-from streamsift.physical.streaming import check_stream, counts_rows, keeps_no_events
+from streamsift.physical.streaming import check_stream, counts_rows, keeps_no_events, why_recounted
 from streamsift.runtime.aggregate import relevant_places
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.decide_matches import Matches
@@ -30,6 +30,7 @@ from streamsift.runtime.keyed_vectors import KeyedVectors
 from streamsift.runtime.passing import Passing, Tick, is_real
 from streamsift.runtime.running_totals import RunningTotals
 from streamsift.runtime.saved_state import Changes, chunk_bytes, head_bytes, read_chunk, read_head
+from streamsift.runtime.window_totals import WindowTotals
 
 ONLY = ""  # the name of the query of an engine that has one
 
@@ -68,6 +69,14 @@ class Decider(Protocol):
 
     schema: pa.Schema
     keys: tuple[str, ...]  # columns by which it finds rows among those held
+
+    @property
+    def follows(self) -> bool:
+        """Whether what it decides depends on the events that are held alone."""
+
+    @property
+    def nbytes(self) -> int:
+        """What it holds in memory beside the events and its state."""
 
     def decided(self, store: EventStore, arrived: int, passing: Passing) -> pa.Table: ...
     def needed(self, store: EventStore, passed: Tick) -> int | Bool: ...
@@ -172,10 +181,9 @@ class ManyEngine:
     def follow(self, head: bytes, chunks: Iterable[tuple[int, bytes]]) -> bool:
         """Catches up with a later state of the same stream: its head, and its chunks from `next_chunk` on.
 
-        What is known of earlier events stays, so it costs the new ones. False: it cannot, and must be loaded. Only
-        detection can: what it decides depends on the events alone.
+        What is known of earlier events stays, so it costs the new ones. False: it cannot, and must be loaded.
         """
-        if not all(isinstance(decider, Matches) for decider in self._deciders.values()):
+        if not all(decider.follows for decider in self._deciders.values()):
             return False
         values = read_head(head)
         held = [(number, read_chunk(chunk)[1]) for number, chunk in chunks]
@@ -190,7 +198,8 @@ class ManyEngine:
         return self._store.rows + self._store.waiting_rows + sum(v.count for v in self._vectors.values())
 
     def size(self) -> int:
-        return self._store.nbytes + sum(vectors.nbytes for vectors in self._vectors.values())
+        vectors = sum(vectors.nbytes for vectors in self._vectors.values())
+        return self._store.nbytes + vectors + sum(decider.nbytes for decider in self._deciders.values())
 
 
 class OneEngine:
@@ -241,6 +250,8 @@ def _decider(plan: Plan) -> Decider:
             return Matches(plan)
         case AggregatePlan() if keeps_no_events(plan):
             return RunningTotals(plan)
+        case AggregatePlan() if why_recounted(plan) is None:
+            return WindowTotals(plan)
         case AggregatePlan() | RankPlan():
             return Rows(plan)
 

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from streamsift.errors import BadInputError, render
 from streamsift.logical.bound import Column, Constant, Expr, GroupAggregate, Kind, Operation
 from streamsift.runtime.arithmetic import BINARY, UNARY, Overflow, arithmetic
+from streamsift.runtime.columns import truths
 from streamsift.runtime.compare import ARROW, compare
 from streamsift.runtime.kernels import Bool
 from streamsift.runtime.values import (
@@ -79,7 +80,7 @@ def mask(expression: Expr, rows: Rows) -> Bool:
         return np.zeros(rows.length, np.bool_)
     if array.null_count:
         array = pc.fill_null(array, False)
-    return np.asarray(array.to_numpy(zero_copy_only=False), np.bool_)
+    return truths(array)
 
 
 def _bad_value(message: str, expression: Expr, rows: Rows) -> BadInputError:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from streamsift.errors import BadInputError, BadRowsWarning
 from streamsift.logical.bound import TIME, Binding, BoundQuery, TimeKind, Window, WindowKind
 from streamsift.runtime.codes import codes, group_codes
-from streamsift.runtime.columns import Columns, fixed_width, integers, nulls, plain, units_per_second
+from streamsift.runtime.columns import Columns, fixed_width, integers, nulls, plain, truths, units_per_second
 from streamsift.runtime.kernels import (
     UNKNOWN,
     Bool,
@@ -67,7 +67,10 @@ class Events:
     width: int | float  # of a time window in the units of `ticks`; of a count window in rows
     in_input_order: bool  # rows[i] == i for all i
     unit: pa.DataType  # what `ticks` count: timestamps of a unit, dates, decimals of a scale, numbers
-    own: Bool | None = None  # [table rows] which of them may be the first of a match, where others find the rest
+    own: Bool | None = None  # [table rows] whose matches are wanted, where others find the rest
+    owners: tuple[
+        int | None, ...
+    ] = ()  # for each alternative the step whose event is such a row; None: the first event
 
     def rows_at(self, places: Int32) -> Int32:
         """The table rows of these places."""
@@ -321,5 +324,5 @@ def _positions(query: BoundQuery, columns: Columns, rows: Int32) -> Int32:
         positions = np.maximum(positions_in_group(groups, count), 0)
     for key in query.partition_by:
         if columns.whole(key).null_count:
-            positions[pc.is_null(columns.at(key, rows)).to_numpy(zero_copy_only=False)] = -1
+            positions[truths(pc.is_null(columns.at(key, rows)))] = -1
     return positions

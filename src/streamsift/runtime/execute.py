@@ -25,17 +25,19 @@ def execute(
     report: Callable[[BadRows], None] | None = None,
     ties: bool = False,
     own: Bool | None = None,
+    owners: tuple[int | None, ...] = (),
     wanted: Callable[[Ticks], Ticks] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The result of the plan on a table, in batches; none if there is no row. Bad rows raise at once.
 
     With `ties` a ranking has columns more, by which it can be merged with that of other tasks. With `own`, matches are
-    only those whose first event is one of these rows. Of a ranking's ticks only those `wanted` are ranked.
+    only those whose first event, or that of the step which `owners` has for the alternative, is one of these rows. Of a
+    ranking's ticks only those `wanted` are ranked.
     """
     events = with_own_windows(plan.query, prepare(plan.query, table, bad_rows, report))
     match plan:
         case DetectPlan():
-            return detect(plan, replace(events, own=own))
+            return detect(plan, replace(events, own=own, owners=owners))
         case AggregatePlan():
             return aggregate(plan, events)
         case RankPlan():

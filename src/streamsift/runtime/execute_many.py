@@ -22,12 +22,21 @@ from streamsift.runtime.measures import Decoder, measures_of
 from streamsift.runtime.prefix_tree import count_tree
 
 Report = Callable[[BadRows], None]
+RunOne = Callable[[str, Report], Iterator[pa.RecordBatch]]  # the name of a query in, its results out
 
 
 def execute_many(
-    plan: SharingPlan, table: pa.Table, *, bad_rows: str = "fail", report: Report | None = None
+    plan: SharingPlan,
+    table: pa.Table,
+    *,
+    bad_rows: str = "fail",
+    report: Report | None = None,
+    run_one: RunOne | None = None,
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Batches with the name of their query. Bad rows are reported once, however many queries see them."""
+    """Batches with the name of their query. Bad rows are reported once, however many queries see them.
+
+    `run_one` runs a query that shares nothing, where not all of its results are wanted.
+    """
     told: list[BadRows] = []
 
     def once(found: BadRows) -> None:
@@ -48,7 +57,8 @@ def execute_many(
         else:
             yield from answers
     for name in alone:
-        for batch in execute(plan.plans[name], table, bad_rows=bad_rows, report=once):
+        found = run_one(name, once) if run_one else execute(plan.plans[name], table, bad_rows=bad_rows, report=once)
+        for batch in found:
             yield name, batch
 
 

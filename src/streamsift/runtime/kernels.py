@@ -141,25 +141,6 @@ def find_names(
 
 
 @njit(cache=True, nogil=True)
-def short_text_codes(offsets: Int64, data: UInt8) -> Int64:
-    """Texts of at most seven bytes as numbers in the order of the texts; nothing where one is longer.
-
-    text i = data[offsets[i]:offsets[i + 1]], in the upper seven bytes; the lowest has its length, and is never 0.
-    """
-    found = np.empty(offsets.size - 1, np.int64)
-    for i in range(found.size):
-        length = offsets[i + 1] - offsets[i]
-        if length > 7:
-            return found[:0]
-        code = np.int64(0)
-        for k in range(7):
-            code = code << 8 | (np.int64(data[offsets[i] + k]) if k < length else 0)
-        # Half the range is taken off, so that bytes ascend as signed numbers do.
-        found[i] = ((code - (1 << 55)) << 8) + length + 1
-    return found
-
-
-@njit(cache=True, nogil=True)
 def float_codes(values: Float64, bits: Int64) -> Int64:
     """The bits of doubles, such that integers ascend as the numbers do: those of negative ones are turned round."""
     found = np.empty(values.size, np.int64)

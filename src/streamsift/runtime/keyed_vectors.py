@@ -47,6 +47,11 @@ class KeyedVectors:
         self._check(keys, found, np.flatnonzero(found < before))
         return found
 
+    def at(self, numbers: Int64) -> pa.Table:
+        """The keys that have these numbers."""
+        distinct, which = np.unique(numbers, return_inverse=True)
+        return self._keys.take(distinct).take(pa.array(which))
+
     def _check(self, keys: pa.Table, found: Int64, known: Int64) -> None:
         """Hashes are not the keys: where two share one, there is no answer, rather than a wrong one."""
         known = known[np.argsort(found[known], kind="stable")]

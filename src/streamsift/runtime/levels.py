@@ -1,19 +1,17 @@
 """An alternative, its events and an order of its parts in, the levels of the join kernel out.
 
-Predicates are re-read for the order at hand: sides that equalities make equal form a class, and a part is looked up by
-the classes that it shares with what is bound already; other comparisons are tested when their second step is bound.
+Predicates are re-read for the order at hand, by the relations of the steps.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from streamsift.logical.bound import Column, Expr
+from streamsift.logical.bound import Column
 from streamsift.physical.plan import Alternative
 from streamsift.physical.shapes import Leaf, Tree, steps_of
 from streamsift.runtime import joins, kernels
@@ -24,91 +22,19 @@ from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
 from streamsift.runtime.joins import Levels
 from streamsift.runtime.kernels import UNKNOWN, Int32, Int64
-
-Side = tuple[int, Expr]  # a step, and what a comparison reads of its event
-Comparison = tuple[Side, str, Side]
-Lookup = tuple[tuple[Side, Side], ...]  # equalities of ONE bound step with ONE step of a part: bound side first
-
-
-@dataclass(frozen=True, slots=True)
-class Linked:
-    """How one part of the pattern is tied to those before it."""
-
-    lookup: Lookup
-    comparisons: tuple[Comparison, ...]
-    lower: tuple[int, ...]  # bound steps that come before the part
-    upper: tuple[int, ...]  # bound steps that come after it
+from streamsift.runtime.relations import Comparison, Linked, Lookup, Relations, Side
 
 
 @dataclass(frozen=True, slots=True)
 class Condensed:
     """A level whose comparisons with one earlier step are made: lists of what may follow each group of its events."""
 
-    places: Int32  # list after list, or all events that may be bound if there is no partner
+    places: Int32  # list after list, or all events that may be bound if there is no partner: numbers of kept places
     offsets: Int64  # where the list of each group starts; one more for the end
-    links: Int32  # by place, counted from the slice's first: the group of the partner's event, -1 for none
+    links: Int32  # by kept place: the group of the partner's event, -1 for none
     partner: int  # the earlier step; -1: none
     comparisons: tuple[Comparison, ...]  # what is left to compare
     degree: float  # groups that were compared, as a share of the events: the condensation degree of both sides
-
-
-class Relations:
-    """What the steps of an alternative have to do with each other, whatever the order in which they are bound."""
-
-    def __init__(self, alternative: Alternative) -> None:
-        self.comparisons: list[Comparison] = []
-        self.equal: list[list[Side]] = []
-        count = len(alternative.steps)
-        self.before = np.zeros((count, count), np.bool_)  # [i, j]: i comes before j, directly or not
-        for number, step in enumerate(alternative.steps):
-            for pair in (*step.lookup, *step.pairs):
-                earlier, this = (pair.earlier, pair.earlier_side), (number, pair.this_side)
-                if pair.op == "=":
-                    self._unite(earlier, this)
-                else:
-                    self.comparisons.append((earlier, pair.op, this))
-            for earlier_step in step.after:
-                self.before[:, number] |= self.before[:, earlier_step]
-                self.before[earlier_step, number] = True
-
-    def _unite(self, *sides: Side) -> None:
-        together = [one for one in self.equal if any(side in one for side in sides)]
-        self.equal = [one for one in self.equal if one not in together]
-        merged = [side for one in together for side in one]
-        self.equal.append(merged + [side for side in sides if side not in merged])
-
-    def link(self, bound: Sequence[int], part: Sequence[int]) -> Linked:
-        equalities: list[tuple[Side, Side]] = []
-        for sides in self.equal:
-            known = [side for side in sides if side[0] in bound]
-            # Within a part all sides are equal to those of its first step already.
-            first = next((step for step in part if any(side[0] == step for side in sides)), None)
-            if known:
-                equalities += [(known[0], side) for side in sides if side[0] == first]
-            elif len(part) == 1:
-                own = [side for side in sides if side[0] == first]
-                equalities += [(own[0], other) for other in own[1:]]
-        tied = Counter((known[0], own[0]) for known, own in equalities if known[0] in bound)
-        best = tied.most_common(1)
-        lookup = tuple(e for e in equalities if best and (e[0][0], e[1][0]) == best[0][0])
-        comparisons: list[Comparison] = [(e[0], "=", e[1]) for e in equalities if e not in lookup]
-        steps = {*bound, *part}
-        for comparison in self.comparisons:
-            both = {comparison[0][0], comparison[2][0]}
-            if both <= steps and not both <= set(bound) and (len(part) == 1 or not both <= set(part)):
-                comparisons.append(comparison)
-        lower = self._nearest(b for b in bound if any(self.before[b, p] for p in part))
-        upper = self._nearest((b for b in bound if any(self.before[p, b] for p in part)), upwards=False)
-        return Linked(lookup, tuple(comparisons), lower, upper)
-
-    def _nearest(self, steps: Iterable[int], *, upwards: bool = True) -> tuple[int, ...]:
-        """Those of the steps that no other of them lies behind (or, downwards, before)."""
-        among = list(steps)
-        return tuple(
-            step
-            for step in among
-            if not any(self.before[step, other] if upwards else self.before[other, step] for other in among)
-        )
 
 
 class Packing:
@@ -119,6 +45,7 @@ class Packing:
         self._columns: dict[Comparison, tuple[Int64, Int64]] = {}
         self._groups: dict[Lookup, tuple[Int32, Int32, int]] = {}
         self._read: dict[tuple[int, str] | None, pa.Array] = {}
+        self._alone: dict[int, tuple[pa.Array, Int64]] = {}  # by identity, as long as the column is kept beside it
 
     def levels(
         self,
@@ -128,12 +55,14 @@ class Packing:
         low: int,
         high: int,
         condensed: Sequence[Condensed] = (),
+        kept: Int32 | None = None,
         by_end: bool = False,
     ) -> tuple[Levels, list[Int32]]:
         """The levels of the units for events at places [low, high), and for each block the order of its entries.
 
         `blocks` has the members [steps, entries] of each unit that is no leaf, by ascending first place. `owner` is
-        the step whose level limits where a match may start. `condensed` has the levels that are condensed: all or none.
+        the step whose level limits where a match may start. `condensed` has the levels that are condensed: all or none;
+        places are then numbers of `kept` ones.
         With `by_end` the entries of the last unit, a block, ascend by their last place.
         """
         table = np.full((len(units), joins.LEVEL_FIELDS), -1, np.int64)
@@ -173,7 +102,7 @@ class Packing:
             row[joins.PAIRS_START] = len(pairs)
             for comparison in comparisons:
                 pairs.append((comparison[0][0], OPERATORS[comparison[1]], comparison[2][0]))
-                sides += (side[low:high] for side in self.coded(comparison))
+                sides += (side[low:high] if kept is None else side[kept] for side in self.coded(comparison))
             row[joins.PAIRS_STOP] = len(pairs)
             row[joins.OWNS] = int(owner in part)
             bound += part
@@ -189,7 +118,7 @@ class Packing:
             links=links.joined(np.int32),
             pairs=np.array(pairs, np.int64).reshape(-1, joins.PAIR_FIELDS),
             codes=np.stack(sides) if sides else np.empty((0, high - low), np.int64),
-            low=low,
+            low=low if kept is None else 0,
         ), orders
 
     def _entries(self, unit: Tree, blocks: dict[Tree, Int32], low: int, high: int) -> Int32:
@@ -229,30 +158,48 @@ class Packing:
             row[joins.LINK_BASE] = links.add(level.links)
 
     def group(self, lookup: Lookup) -> tuple[Int32, Int32, int]:
-        """By place, the group of the bound side and that of the own side; -1 for none."""
+        """By place of a candidate, the group of the bound side and that of the own side; -1 for none."""
         if lookup not in self._groups:
             both = [[self._values(known), self._values(own)] for known, own in lookup]
             parts, groups = group_codes(both)
-            columns = [self._by_place(step, part, -1) for (step, _), part in zip(lookup[0], parts, strict=True)]
+            columns = [self._by_place(step, part) for (step, _), part in zip(lookup[0], parts, strict=True)]
             self._groups[lookup] = columns[0], columns[1], groups
         return self._groups[lookup]
 
     def coded(self, comparison: Comparison) -> tuple[Int64, Int64]:
-        """By place, the codes of both sides."""
+        """By place of a candidate, the codes of both sides."""
         if comparison not in self._columns:
             left, op, right = comparison
-            both = codes([self._values(left), self._values(right)], ordered=op not in ("=", "!="))
-            sides = zip((left, right), both, strict=True)
-            columns = [self._by_place(step, values, UNKNOWN) for (step, _), values in sides]
+            values = [self._values(left), self._values(right)]
+            if all(pa.types.is_floating(column.type) for column in values):
+                both = [self._coded_alone(column) for column in values]
+            else:
+                both = codes(values, ordered=op not in ("=", "!="))
+            columns = [self._by_place(step, part) for (step, _), part in zip((left, right), both, strict=True)]
             self._columns[comparison] = columns[0], columns[1]
         return self._columns[comparison]
 
-    def _by_place(self, step: int, values: np.ndarray, missing: int) -> np.ndarray:
-        """The values of a step's candidates by place in the stream."""
+    def known(self, comparison: Comparison, places: tuple[Int32, Int32]) -> list[Int64] | None:
+        """Codes of both sides at some places, that compare as the values do; None if there are none yet."""
+        left, _, right = comparison
+        if ((left, right),) in self._groups:
+            of_left, of_right, _ = self._groups[(left, right),]
+            return [np.where(found < 0, UNKNOWN, found) for found in (of_left[places[0]], of_right[places[1]])]
+        columns = self._columns.get(comparison)
+        return None if columns is None else [side[at] for side, at in zip(columns, places, strict=True)]
+
+    def _coded_alone(self, values: pa.Array) -> Int64:
+        """Real numbers need no joint codes: a column is coded once for all comparisons that read it."""
+        if id(values) not in self._alone:
+            self._alone[id(values)] = values, codes([values])[0]
+        return self._alone[id(values)][1]
+
+    def _by_place(self, step: int, values: np.ndarray) -> np.ndarray:
+        """The values of a step's candidates by place in the stream; what is at other places is never read."""
         places = self.places[step]
         if places.size == self.events.rank.size:
             return values
-        column = np.full(self.events.rank.size, missing, values.dtype)
+        column = np.empty(self.events.rank.size, values.dtype)
         column[places] = values
         return column
 

@@ -13,9 +13,9 @@ from streamsift.runtime.analyze import analyze
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.events import Events, prepare
 from streamsift.runtime.execute import execute
-from streamsift.runtime.levels import Relations
 from streamsift.runtime.measure import Measure
 from streamsift.runtime.merge_accesses import merge_accesses
+from streamsift.runtime.relations import Relations
 
 
 def analyze_run(plan: Plan, table: pa.Table) -> Iterator[str]:

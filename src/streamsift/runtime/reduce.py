@@ -9,7 +9,7 @@ most of what condensing gains.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import combinations
 
 import numpy as np
@@ -19,11 +19,14 @@ from streamsift.physical.plan import MIRRORED
 from streamsift.runtime.buffers import OPERATORS
 from streamsift.runtime.joins import Reach
 from streamsift.runtime.kernels import UNKNOWN, Bool, Int32, Int64, chosen, group_entries
-from streamsift.runtime.levels import Comparison, Linked, Packing
-from streamsift.runtime.search import LESS, LESS_EQUAL, holds
+from streamsift.runtime.levels import Packing
+from streamsift.runtime.relations import Comparison, Linked
+from streamsift.runtime.search import GREATER_EQUAL, LESS, LESS_EQUAL
 
 ORDERED = ("<", "<=", ">", ">=")
 NO_CODES = np.empty(0, np.int64)
+MANY = 16  # a step is not reduced by one with more than so many times its events: that costs them, and gains few
+NEVER = np.iinfo(np.int32).max  # no place
 GO_ON = 0.5  # another round is made while the last one left at most this share: all rounds cost two of the first
 
 
@@ -49,34 +52,55 @@ def have_partner(
     queue = np.empty(other_places.size, np.int32)  # of the others in the window those that no later one surpasses
     compares = codes.size > 0
     wants_large = operator in (LESS, LESS_EQUAL)
+    or_equal = operator in (LESS_EQUAL, GREATER_EQUAL)
     for group in range(offsets.size - 1):
-        begin = end = other_offsets[group]
-        stop = other_offsets[group + 1]
+        end, stop = other_offsets[group], other_offsets[group + 1]
         head = tail = 0
-        for i in range(offsets[group], offsets[group + 1]):
-            place = places[i]
-            beyond_last = last[place] + beyond
+        i, own_stop = offsets[group], offsets[group + 1]
+        while i < own_stop:
+            beyond_last, since = last[places[i]] + beyond, first[places[i]]
             while end < stop and other_places[end] < beyond_last:
-                if compares:
-                    code = other_codes[other_places[end]]
-                    if code != UNKNOWN:
-                        while tail > head and (
-                            code >= other_codes[queue[tail - 1]]
-                            if wants_large
-                            else code <= other_codes[queue[tail - 1]]
-                        ):
-                            tail -= 1
-                        queue[tail] = other_places[end]
-                        tail += 1
+                other = other_places[end]
+                if not compares:
+                    head, tail = 0, 1
+                    queue[0] = other
+                elif other_codes[other] != UNKNOWN:
+                    code = other_codes[other]
+                    while tail > head and (
+                        code >= other_codes[queue[tail - 1]] if wants_large else code <= other_codes[queue[tail - 1]]
+                    ):
+                        tail -= 1
+                    queue[tail] = other
+                    tail += 1
                 end += 1
-            if compares:
-                while head < tail and queue[head] < first[place]:
-                    head += 1
-                found[i] = head < tail and holds(operator, codes[place], other_codes[queue[head]])
-            else:
-                while begin < end and other_places[begin] < first[place]:
-                    begin += 1
-                found[i] = begin < end
+            while head < tail and queue[head] < since:
+                head += 1
+            # The best of the others stays the same up to where the next one comes in, or this one goes out.
+            comes_in = other_places[end] if end < stop else NEVER
+            goes_out = queue[head] if head < tail else NEVER
+            until, width, widens = i + 1, 1, True
+            while width > 0:
+                stays = until + width <= own_stop
+                if stays:
+                    place = places[until + width - 1]
+                    stays = last[place] + beyond <= comes_in and first[place] <= goes_out
+                if stays:
+                    until += width
+                widens = widens and stays
+                width = 2 * width if widens else width >> 1
+            if head < tail and not compares:
+                found[i:until] = True
+            elif head < tail:
+                limit = other_codes[goes_out]
+                if wants_large:
+                    for k in range(i, until):
+                        code = codes[places[k]]
+                        found[k] = ((code < limit) | (or_equal & (code == limit))) & (code != UNKNOWN)
+                else:
+                    for k in range(i, until):
+                        code = codes[places[k]]
+                        found[k] = (code > limit) | (or_equal & (code == limit))
+            i = until
     return found
 
 
@@ -125,7 +149,8 @@ class Reducer:
             for number, tie in enumerate(self.ties):
                 # The side with fewer events leaves out most of the other.
                 for step, other in sorted((tie.steps, tie.steps[::-1]), key=lambda steps: -places[steps[0]].size):
-                    if asked_of.get((number, step, other)) != places[other].size:
+                    is_worth_it = places[other].size <= MANY * places[step].size
+                    if is_worth_it and asked_of.get((number, step, other)) != places[other].size:
                         asked_of[number, step, other] = places[other].size
                         places[step] = self._kept(step, other, tie, places)
             after = max(1, sum(part.size for part in places.values()))
@@ -146,11 +171,12 @@ class Reducer:
             places = {**places, step: self._with_others(step, tie, places[step], places[other])}
         own, own_offsets, order = self._grouped(step, tie, places[step])
         others, other_offsets, _ = self._grouped(other, tie, places[other])
-        keep = np.ones(own.size, np.bool_)
-        for codes, other_codes, operator in self._compared(step, tie):
-            keep &= have_partner(
-                own, own_offsets, codes, others, other_offsets, other_codes, *self.edges(step, other), operator
-            )
+        edges = self.edges(step, other)
+        have = (
+            have_partner(own, own_offsets, codes, others, other_offsets, other_codes, *edges, operator)
+            for codes, other_codes, operator in self._compared(step, tie)
+        )
+        keep = reduce(np.logical_and, have)
         if order is None:
             return chosen(own, keep)
         kept = np.zeros(places[step].size, np.bool_)

@@ -12,10 +12,8 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from streamsift.errors import BadInputError
-from streamsift.logical.bound import Column, Kind
 from streamsift.physical.aggregation import is_at_edge
-from streamsift.physical.plan import AggregatePlan, Alternative, Branch, Step
+from streamsift.physical.plan import AggregatePlan, Alternative, Branch
 from streamsift.runtime.accumulators import Records, continue_prefixes
 from streamsift.runtime.aggregate import relevant_stamps, timeline_of
 from streamsift.runtime.aggregate_output import Groups, Timeline, groups_of, result_batch, result_rows
@@ -23,27 +21,28 @@ from streamsift.runtime.candidates import candidates
 from streamsift.runtime.clock import Clock, clock_of
 from streamsift.runtime.counting import KeyTotals, loads_of
 from streamsift.runtime.event_store import EventStore
-from streamsift.runtime.events import Events, prepare
+from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Bool, Int32, Int64
-from streamsift.runtime.keyed_vectors import KeyedVectors, the_only_key
+from streamsift.runtime.keyed_vectors import KeyedVectors
 from streamsift.runtime.measures import NOTHING, Measures, Totals
 from streamsift.runtime.operations import NO_SEAL, Layout, keys_of_places, lay_out
 from streamsift.runtime.passing import Passing, Tick
 from streamsift.runtime.paths import BEFORE, Loads, Paths
 from streamsift.runtime.schemas import output_schema
-from streamsift.runtime.steady_measures import any_event, steady_measures, with_examples
-
-IS_EVENT = "$event"  # Column.name: a row is an event, and no example (see steady_measures)
+from streamsift.runtime.steady_events import key_rows, of_events, prepared
+from streamsift.runtime.steady_measures import any_event, check_shape, steady_measures
 
 
 class RunningTotals:
     """Decides the rows of one plan."""
 
+    follows, nbytes = False, 0
+
     keys: tuple[str, ...] = ()
 
     def __init__(self, plan: AggregatePlan) -> None:
-        self.plan, self.schema = _of_events(plan), output_schema(plan.query)
-        sizes = self._sizes = steady_measures(self.plan, self._prepared(any_event(plan.query)))[0].shape
+        self.plan, self.schema = of_events(plan), output_schema(plan.query)
+        sizes = self._sizes = steady_measures(self.plan, prepared(self.plan.query, any_event(plan.query)))[0].shape
         self._groups = self._vectors(plan.query.group_by, sizes[0] + sizes[2], sizes[1])
         self._branches = [self._of_branch(branch) for branch in self.plan.branches]
 
@@ -54,24 +53,16 @@ class RunningTotals:
         inner, (integers, reals, least) = len(branch.alternative.steps) - 1, self._sizes
         return self._vectors(branch.keys, 1 + (integers + least) * inner, reals * inner)
 
-    def _prepared(self, table: pa.Table) -> Events:
-        """The events after rows that are examples of what their columns may hold."""
-        table, count = with_examples(self.plan.query, table)
-        events = prepare(self.plan.query, table)
-        is_event = np.arange(table.num_rows) >= count
-        return replace(events, columns=events.columns.with_array(IS_EVENT, pa.array(is_event)))
-
     def decided(self, store: EventStore, arrived: int, passing: Passing) -> pa.Table:
         """The rows that time decides by passing; rows from `arrived` on came in this stretch of it."""
         query, table = self.plan.query, store.events.take(np.arange(arrived - store.first, store.rows))
         if not table.num_rows:
             return self.schema.empty_table()
-        events = self._prepared(table)
+        events = prepared(self.plan.query, table)
         clock = clock_of(query, events)
         groups = groups_of(query, events, clock)
         measures, decoders = steady_measures(self.plan, events)
-        if measures.shape != self._sizes:
-            raise BadInputError("an infinite time cannot be summed without keeping its event: give a WITHIN")
+        check_shape(measures, self._sizes)
         with np.errstate(over="ignore", invalid="ignore"):  # integers may wrap: the doubles beside them tell
             found = timeline_of(self.plan, events, clock, groups, measures, self._count)
             timeline = self._added_up(events, groups, found)
@@ -86,7 +77,7 @@ class RunningTotals:
         if not found.group.size:
             return found
         distinct, which = np.unique(found.group, return_inverse=True)
-        numbers = self._groups.numbers(_key_rows(events, groups.first_place[distinct], self.plan.query.group_by))
+        numbers = self._groups.numbers(key_rows(events, groups.first_place[distinct], self.plan.query.group_by))
         integers, whole = self._sizes[0], self._groups.whole[numbers]
         totals = Totals(
             found.totals.integers + whole[which, :integers],
@@ -108,7 +99,7 @@ class RunningTotals:
         of_place = keys_of_places(branch, events, groups)
         keyed = np.flatnonzero(of_place[first] >= 0)  # a single event may be a match without a key
         held = self._branches[self.plan.branches.index(branch)]
-        numbers = held.numbers(_key_rows(events, first[keyed], branch.keys))
+        numbers = held.numbers(key_rows(events, first[keyed], branch.keys))
         paths = self._resumed(layout, loads, keyed, held.whole[numbers], held.real[numbers])
         is_closed = np.zeros(first.size, np.bool_)
         is_closed[keyed] = held.whole[numbers, 0] > 0
@@ -156,7 +147,7 @@ class RunningTotals:
         places = np.concatenate(candidates(Alternative(alternative.query, steps, ()), events))
         places = places[of_place[places] >= 0]
         _, first = np.unique(of_place[places], return_index=True)
-        numbers = held.numbers(_key_rows(events, places[first], branch.keys))
+        numbers = held.numbers(key_rows(events, places[first], branch.keys))
         whole = held.whole[numbers]
         whole[:, 0] = 1
         held.set(numbers, whole, held.real[numbers])
@@ -174,40 +165,6 @@ class RunningTotals:
 
 def _records(layout: Layout, loads: Loads, is_closed: Bool, paths: Paths) -> Records:
     room = int((layout.operations.seal != NO_SEAL).sum())
-    out = Records(
-        np.empty(room, np.int32),
-        np.empty(room, np.int64),
-        np.empty(room, np.bool_),
-        np.empty((room, loads.integer_levels.size), np.int64),
-        np.empty((room, loads.real_levels.size), np.float64),
-        np.empty((room, loads.least_levels.size), np.int64),
-    )
+    out = Records.room(room, loads)
     written = continue_prefixes(layout.operations, layout.levels, loads, is_closed, paths, out)
-    key, stamp, ends = out.key[:written], out.stamp[:written], out.ends[:written]
-    found = Records(key, stamp, ends, out.integers[:written], out.reals[:written], out.least[:written])
-    # A variable of another branch of an OR has no value; paths that never reach it have no code.
-    found.least[:, loads.least_levels == 0] = NOTHING
-    return found
-
-
-def _key_rows(events: Events, places: Int32, columns: tuple[str, ...]) -> pa.Table:
-    """The keys at these places."""
-    if not columns:
-        return the_only_key(places.size)
-    rows = events.rows_at(places)
-    return pa.table({name: events.columns.at(name, rows) for name in columns})
-
-
-def _of_events(plan: AggregatePlan) -> AggregatePlan:
-    """The plan with steps that bind events only, and no examples."""
-
-    def marked(step: Step) -> Step:
-        return replace(step, local=(*step.local, Column(step.variable, IS_EVENT, Kind.BOOLEAN)))
-
-    def of(alternative: Alternative) -> Alternative:
-        negations = tuple(replace(n, steps=tuple(map(marked, n.steps))) for n in alternative.negations)
-        return replace(alternative, steps=tuple(map(marked, alternative.steps)), negations=negations)
-
-    branches = tuple(replace(branch, alternative=of(branch.alternative)) for branch in plan.branches)
-    detection = replace(plan.detection, alternatives=tuple(branch.alternative for branch in branches))
-    return replace(plan, branches=branches, detection=detection)
+    return out.written(written, loads)

@@ -1,4 +1,4 @@
-"""Ticks that go round tasks in, those that one task owns out.
+"""Ticks that go round tasks in, those that some tasks own out.
 
 Contract: each tick is owned by one task (tests/spark/test_rank_slices.py).
 """
@@ -9,19 +9,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from streamsift.runtime.kernels import Int64
+from streamsift.runtime.kernels import Bool, Int64
 from streamsift.runtime.ticks import Ticks
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Slices of `ticks_each` ticks go round `tasks` tasks; this is the task `number`.
+    """Slices of `ticks_each` ticks go round the tasks; these are the tasks that `own` [tasks] marks.
 
     The slice s has the ticks s * ticks_each + 1 to (s + 1) * ticks_each, and the task s % tasks.
     """
 
-    number: int
-    tasks: int
+    own: Bool
     ticks_each: int
 
     def owned(self, ticks: Ticks) -> Ticks:
@@ -30,14 +29,14 @@ class Share:
 
     def _next(self, tick: Int64) -> Int64:
         """The number without gaps of the first owned tick that is not before this one."""
-        each = self.ticks_each
+        each, tasks = self.ticks_each, self.own.size
         slices, nth = (tick - 1) // each, (tick - 1) % each
-        is_own = slices % self.tasks == self.number
-        # Whole slices of this task before it.
-        before = -((self.number - slices) // self.tasks)
-        return np.where(is_own, (slices - self.number) // self.tasks * each + nth, before * each)
+        passed = np.concatenate([[0], np.cumsum(self.own)])
+        before = slices // tasks * passed[-1] + passed[slices % tasks]  # owned slices before this tick's
+        return before * each + np.where(self.own[slices % tasks], nth, 0)
 
     def ticks(self, numbers: Int64) -> Int64:
         """The ticks that have these numbers without gaps."""
-        each = self.ticks_each
-        return (numbers // each * self.tasks + self.number) * each + numbers % each + 1
+        each, own = self.ticks_each, np.flatnonzero(self.own)
+        slices, nth = numbers // each, numbers % each
+        return (slices // own.size * self.own.size + own[slices % own.size]) * each + nth + 1

@@ -13,9 +13,11 @@ import pyarrow.csv
 import pyarrow.dataset as ds
 
 from streamsift.errors import BadInputError, SetupError
+from streamsift.runtime.watch import watch
 
 FORMATS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".parquet": "parquet", ".pq": "parquet"}
 
+SAMPLE_BYTES = 1 << 20  # of a file, that tell how long its lines are
 EMPTY = "it is empty"
 OTHER_FORMAT = "\nHint: repair it, or, if it is of another format, say which: --input-format csv, json or parquet."
 
@@ -53,7 +55,32 @@ def missing(what: str, path: Path) -> str:
 
 
 def read_table(path: Path, given_format: str | None = None) -> pa.Table:
-    return _read(path, given_format, lambda dataset: dataset.to_table())
+    """All of a file; a watch is told how many rows are read."""
+    return _read(path, given_format, _all_rows)
+
+
+def _all_rows(dataset: ds.Dataset) -> pa.Table:
+    watched = watch()
+    if watched is None:
+        return dataset.to_table()
+    total, done, batches = _rows_about(dataset), 0, []
+    for batch in dataset.to_batches():
+        batches.append(batch)
+        done += batch.num_rows
+        watched.reached(done, max(done, total))
+    return pa.Table.from_batches(batches, dataset.schema)
+
+
+def _rows_about(dataset: ds.FileSystemDataset) -> int:
+    """How many rows there are: Parquet tells, of lines the first of a file are counted."""
+    if isinstance(dataset.format, ds.ParquetFileFormat):
+        return dataset.count_rows()
+    rows = 0.0
+    for name in dataset.files:
+        with Path(name).open("rb") as file:
+            head = file.read(SAMPLE_BYTES)
+        rows += head.count(b"\n") * Path(name).stat().st_size / max(1, len(head))
+    return int(rows)
 
 
 def read_schema(path: Path, given_format: str | None = None) -> pa.Schema:

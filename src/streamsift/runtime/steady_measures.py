@@ -23,6 +23,10 @@ NAN_CODE = NOTHING - 1  # above every number, as Spark has it
 LARGEST = 1 << 62  # of whole values: beyond are the codes of nothing, and of what was not reached
 
 
+class Unsteady(BadInputError):
+    """A value that cannot be added up without keeping its event."""
+
+
 def with_examples(query: BoundQuery, table: pa.Table) -> tuple[pa.Table, int]:
     """The table after rows at its first time with a null, and NaN, in every column that is aggregated; how many."""
     names = {
@@ -84,6 +88,11 @@ def steady_measures(plan: AggregatePlan, events: Events) -> tuple[Steady, list[D
     return steady, decoders
 
 
+def check_shape(measures: Steady, shape: tuple[int, int, int]) -> None:
+    if measures.shape != shape:
+        raise Unsteady("an infinite time cannot be summed without keeping its event: give a WITHIN")
+
+
 def _codes(aggregate: AggregateOutput, column: pa.Array) -> Int64:
     missing = nulls(column)
     if pa.types.is_floating(column.type):
@@ -95,9 +104,7 @@ def _codes(aggregate: AggregateOutput, column: pa.Array) -> Int64:
         found = whole
         known = whole if missing is None else whole[~missing]
         if known.size and max(-int(known.min()), int(known.max())) >= LARGEST:
-            raise BadInputError(
-                f"{aggregate.name}: a value beyond ±2^62 cannot be kept without its event: give a WITHIN"
-            )
+            raise Unsteady(f"{aggregate.name}: a value beyond ±2^62 cannot be kept without its event: give a WITHIN")
     found = found if aggregate.function == "MIN" else ~found
     return found if missing is None else np.where(missing, NOTHING, found)
 

@@ -19,11 +19,12 @@ from streamsift.logical.expressions import variables_of
 from streamsift.physical.plan import Alternative
 from streamsift.physical.shapes import Join, Leaf, Tree, steps_of, units_of
 from streamsift.runtime import joins
-from streamsift.runtime.condense import Condenser
+from streamsift.runtime.condense import Condenser, places_of, reach_among
 from streamsift.runtime.events import Events
 from streamsift.runtime.joins import Block, Levels, Reach
 from streamsift.runtime.kernels import Int32, Int64, entries_from
-from streamsift.runtime.levels import Packing, Relations
+from streamsift.runtime.levels import Packing
+from streamsift.runtime.relations import Relations
 from streamsift.runtime.stages import Stage, passing
 from streamsift.runtime.stream_limits import stream_of
 
@@ -50,10 +51,15 @@ class Ordered:
     levels: Levels
     block: Block
     stages: list[Stage]
+    kept: Int32 | None = None  # condensed levels have numbers of these places
     rows: Int64 = field(init=False)  # how many partial matches each level made so far
 
     def __post_init__(self) -> None:
         self.rows = np.zeros(len(self.units), np.int64)
+
+    def in_stream(self, places: Int32) -> Int32:
+        """Places of the search as places of the stream."""
+        return places if self.kept is None else places_of(self.kept, places)
 
 
 class TreeSearch:
@@ -87,7 +93,10 @@ class TreeSearch:
         A tree without blocks may be condensed.
         """
         ordered = self._condensed(tree, low, high) if condensed else self._order(tree, low, high)
-        reach = self.reach._replace(own_low=low, own_high=high, own_end=self._end(low, high))
+        if ordered.kept is None:
+            reach = self.reach._replace(own_low=low, own_high=high, own_end=self._end(low, high))
+        else:
+            reach = reach_among(self.reach, ordered.kept, low, high)
         yield from self._extended(ordered, reach, ordered.stages, np.empty((0, 1), np.int32))
         bound: tuple[int, ...] = ()
         for unit, rows in zip(ordered.units, ordered.rows, strict=True):
@@ -123,9 +132,9 @@ class TreeSearch:
     def _condensed(self, tree: Tree, low: int, high: int) -> Ordered:
         units, reached = units_of(tree), self._end(low, high)
         steps = [step for unit in units for step in steps_of(unit)]
-        condensed = self.condenser.levels(steps, low, high, reached)
-        levels, _ = self.packing.levels(units, {}, min(steps), low, reached, condensed)
-        return Ordered(units, levels, NO_BLOCK, self._stages(units))
+        condensed, kept = self.condenser.levels(steps, low, high, reached)
+        levels, _ = self.packing.levels(units, {}, min(steps), low, reached, condensed, kept)
+        return Ordered(units, levels, NO_BLOCK, self._stages(units), kept)
 
     def _is_enclosed(self, units: Sequence[Tree]) -> bool:
         """Whether the last unit is a block between the first event and later ones, and nothing but order ties it."""
@@ -217,12 +226,12 @@ class TreeSearch:
             found = out[:, :count]
             if stage.filters and count:
                 places = self._places(ordered, found) if later else found
-                rows = self.events.rows_at(places)
+                rows = self.events.rows_at(ordered.in_stream(places))
                 found = found[:, passing(self.alternative, self.events, stage.filters, rows)]
             if later and found.shape[1]:
                 yield from self._extended(ordered, reach, later, found)
             elif found.shape[1]:
-                yield found
+                yield ordered.in_stream(found)
         ordered.rows += state.rows
 
     def _places(self, ordered: Ordered, entries: Int32) -> Int32:

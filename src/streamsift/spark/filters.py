@@ -7,6 +7,7 @@ unknown to the language may be anything here: three-valued logic is monotone, so
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 from functools import reduce
 from operator import and_, or_
@@ -77,26 +78,28 @@ def counted_keys(query: b.BoundQuery) -> list[tuple[str, ...]]:
 
 def can_matter(plan: Plan) -> SparkColumn | None:
     """Rows that some step could bind, or None when no row can be left out."""
-    query = plan.query
-    if counted_keys(query) or query.emit is Emit.CHANGES:
+    if counted_keys(plan.query) or plan.query.emit is Emit.CHANGES:
         return None  # with EMIT CHANGES rows without a key show changes too
-    types: list[str] = []
+    # An alternative's own query also has variables for the elements of groups.
+    return can_be_bound([(step, a.query) for a in plan.alternatives for step in a.all_steps()])
+
+
+def can_be_bound(steps: Iterable[tuple[Step, b.BoundQuery]]) -> SparkColumn | None:
+    """Rows that one of these steps, each of a query, could bind, or None when each row may be one."""
+    types: dict[str, list[str]] = {}
     conditions: list[SparkColumn] = []
-    for alternative in plan.alternatives:
-        # An alternative's own query also has variables for the elements of groups.
-        for step in alternative.all_steps():
-            event_class = alternative.query.variables[step.variable].event_class
-            condition = _step_condition(step, alternative.query)
-            if condition is not None:
-                conditions.append(condition)
-            elif event_class.rule is b.ClassRule.TYPE:
-                types.append(event_class.name)
-            else:
-                return None
-    if types:
-        assert query.binding.type is not None
-        conditions.append(text(query.binding.type).isin(types))
-    return reduce(or_, conditions)
+    for step, query in steps:
+        event_class = query.variables[step.variable].event_class
+        condition = _step_condition(step, query)
+        if condition is not None:
+            conditions.append(condition)
+        elif event_class.rule is b.ClassRule.TYPE:
+            assert query.binding.type is not None
+            types.setdefault(query.binding.type, []).append(event_class.name)
+        else:
+            return None
+    conditions += [text(column).isin(names) for column, names in types.items()]
+    return reduce(or_, conditions) if conditions else F.lit(False)
 
 
 def _step_condition(step: Step, query: b.BoundQuery) -> SparkColumn | None:

@@ -7,23 +7,33 @@ What travels is persisted: the first result that is used makes it, the others re
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 from typing import Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 
-from streamsift.physical import Plan
+from streamsift.physical import AggregatePlan, RankPlan
 from streamsift.physical.sharing import SharingPlan, share
 from streamsift.runtime import execute_many
-from streamsift.spark.batch import BAD, can_matter_with_keys, shuffle_keys, shuffled_by
+from streamsift.runtime.execute_many import Report
+from streamsift.spark.batch import BAD, arc_of, can_matter_with_keys, tasks_of
+from streamsift.spark.circle import Arc, dealt, part_of
 from streamsift.spark.filters import column, is_bad
+from streamsift.spark.many_placements import Placement, describe_placements, placements
+from streamsift.spark.memory import gathered
+from streamsift.spark.packing import message_of, unpack
+from streamsift.spark.ranking import merged, needs_merge
 from streamsift.spark.schemas import result_schema
+from streamsift.spark.task import Task
 
 MESSAGES = "query string, message binary"
+_PLACEMENT = "$streamsift_placement"  # a column beside the events: for whose queries this copy is
 
 
 class SharedFrames(dict[str, DataFrame]):
@@ -46,48 +56,100 @@ class SharedFrames(dict[str, DataFrame]):
 
 
 def run_batch_many(df: DataFrame, plan: SharingPlan, *, bad_rows: str) -> SharedFrames:
-    """Queries that need their rows together in the same way share a shuffle; most workloads have one."""
-    by_keys: dict[tuple[str, ...], dict[str, Plan]] = {}
-    for name, one in plan.plans.items():
-        by_keys.setdefault(shuffle_keys(one), {})[name] = one
-    found: dict[str, DataFrame] = {}
-    sources: list[DataFrame] = []
-    for keys, plans in by_keys.items():
-        messages = _messages(df, share(plans, plan.how), keys, bad_rows).persist()
-        sources.append(messages)
-        for name, one in plans.items():
-            own = messages.where(F.col("query") == name).select("message")
-            found[name] = own.mapInArrow(_unpack, result_schema(df.schema, one.query))
-    return SharedFrames({name: found[name] for name in plan.plans}, sources)
-
-
-def _messages(df: DataFrame, plan: SharingPlan, keys: tuple[str, ...], bad_rows: str) -> DataFrame:
+    """An event goes as many ways as there are placements, in one shuffle; each query finds its results among all."""
+    tasks = tasks_of(df)
+    found = placements(plan.plans, tasks)
     fields = {field.name: field for one in plan.plans.values() for field in one.query.schema}
     schema = pa.schema(fields.values())
-    first = next(iter(plan.plans.values()))
+    runs = [_Run(share(each.plans, plan.how), each, schema, tasks, bad_rows) for each in found]
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        arrived = list(batches)
-        if not arrived:
+        table = gathered(batches, ())
+        if table is None:
             return
-        table = pa.Table.from_batches(arrived).rename_columns(schema.names).cast(schema)
-        for name, batch in execute_many(plan, table, bad_rows=bad_rows):
-            message = pa.BufferOutputStream()
-            with pa.ipc.new_stream(message, batch.schema) as writer:
-                writer.write_batch(batch)
-            columns = [pa.array([name]), pa.array([message.getvalue().to_pybytes()], pa.binary())]
-            yield pa.RecordBatch.from_arrays(columns, ["query", "message"])
+        number = table.column(len(schema))
+        events = table.remove_column(len(schema))
+        for place, each in enumerate(runs):
+            for name, batch in each.results(events.filter(pc.equal(number, place))):
+                message = message_of(pa.Table.from_batches([batch]))
+                columns = [pa.array([name]), pa.array([message], pa.binary())]
+                yield pa.RecordBatch.from_arrays(columns, ["query", "message"])
 
+    shuffled = _shuffled(df, found, schema, tasks)
+    messages = shuffled.toDF(*(f"c{i}" for i in range(len(schema) + 2))).mapInArrow(run, MESSAGES).persist()
+    results: dict[str, DataFrame] = {}
+    for each in runs:
+        for name, one in each.plan.plans.items():
+            own = messages.where(F.col("query") == name).select("message")
+            rows = own.mapInArrow(unpack, result_schema(df.schema, one.query, ties=each.has_ties(name)))
+            if isinstance(one, RankPlan) and each.has_ties(name):
+                rows = merged(rows, one, result_schema(df.schema, one.query))
+            results[name] = rows
+    return SharedFrames({name: results[name] for name in plan.plans}, [messages])
+
+
+def _shuffled(df: DataFrame, found: Sequence[Placement], schema: pa.Schema, tasks: int) -> DataFrame:
+    """Every event once for each placement that can use it, and there once for each task; bad ones once."""
+    first = next(iter(found[0].plans.values()))
     events = df.select(*(column(name) for name in schema.names)).withColumn(BAD, is_bad(first.query))
-    conditions = [can_matter_with_keys(one) for one in plan.plans.values()]
-    if all(condition is not None for condition in conditions):
-        events = events.where(reduce(or_, [c for c in conditions if c is not None]) | F.col(BAD))
-    wide = replace(first.query, schema=schema)
-    shuffled = shuffled_by(events, keys, wide).drop(BAD)
-    return shuffled.toDF(*(f"c{i}" for i in range(len(schema)))).mapInArrow(run, MESSAGES)
+    wanted = [_matters(each) for each in found]
+    numbers = F.array_compact(F.array(*(F.when(condition, number) for number, condition in enumerate(wanted))))
+    events = events.withColumn(_PLACEMENT, F.explode(F.when(F.col(BAD), F.array(F.lit(0))).otherwise(numbers)))
+    arcs = [_arc(each, number, tasks) for number, each in enumerate(found)]
+
+    def chosen(columns: Sequence[SparkColumn]) -> SparkColumn:
+        start = F.when(F.col(_PLACEMENT) == 0, columns[0])
+        return reduce(lambda so_far, n: so_far.when(F.col(_PLACEMENT) == n, columns[n]), range(1, len(columns)), start)
+
+    arc = Arc(*(chosen([getattr(each, part) for each in arcs]) for part in ("start", "home", "count")))
+    return dealt(events, arc, tasks, ~F.col(BAD)).drop(BAD)
 
 
-def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        for message in batch.column(0):
-            yield from pa.ipc.open_stream(message.as_buffer())
+def _matters(placement: Placement) -> SparkColumn:
+    conditions = [can_matter_with_keys(plan) for plan in placement.plans.values()]
+    return reduce(or_, [F.lit(True) if condition is None else condition for condition in conditions])
+
+
+def _arc(placement: Placement, number: int, tasks: int) -> Arc:
+    """What one task must have goes to a task that no other placement's is, while there are enough."""
+    if not placement.how.keys and not placement.how.is_dealt:
+        return Arc(F.lit(number), F.lit(number), F.lit(1))
+    return arc_of(next(iter(placement.plans.values())), placement.how, tasks)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What a task does for the queries of one placement. It travels to Spark's Python workers."""
+
+    plan: SharingPlan
+    placement: Placement
+    schema: pa.Schema
+    tasks: int
+    bad_rows: str
+
+    def has_ties(self, name: str) -> bool:
+        one, how = self.plan.plans[name], self.placement.ways[name]
+        return isinstance(one, RankPlan) and needs_merge(one, how.keys, is_cut=how.is_dealt)
+
+    def results(self, arrived: pa.Table) -> Iterator[tuple[str, pa.RecordBatch]]:
+        if not arrived.num_rows:
+            return
+        part = part_of(arrived, self.tasks)
+        part = replace(part, events=part.events.rename_columns(self.schema.names).cast(self.schema))
+
+        def task(name: str, report: Report | None) -> Task:
+            one = self.plan.plans[name]
+            return Task(one, self.placement.ways[name], self.tasks, self.bad_rows, report, self.has_ties(name))
+
+        def run_one(name: str, report: Report) -> Iterator[pa.RecordBatch]:
+            names = self.plan.plans[name].query.schema.names
+            return task(name, report).of_part(replace(part, events=part.events.select(names)))
+
+        for name, batch in execute_many(self.plan, part.events, bad_rows=self.bad_rows, run_one=run_one):
+            is_total = isinstance(self.plan.plans[name], AggregatePlan)
+            yield name, task(name, None).owned(batch, part) if is_total else batch
+
+
+def many_batch_placement(df: DataFrame, plan: SharingPlan) -> list[str]:
+    """How many queries run on a batch, for explain."""
+    return list(describe_placements(placements(plan.plans, tasks_of(df)), tasks_of(df)))

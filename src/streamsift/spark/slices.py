@@ -1,169 +1,214 @@
-"""Events in, the same events cut into slices of time out: each task owns the matches that start in its own slices.
+"""A plan in, how its time is cut into slices out; times in, the slices that need them out.
 
-A slice is eight windows long. An event goes to its own slice and, as a copy, to the one before it where a match that
-starts there could reach it; where what comes before a match has a say (a negation at its lower edge, a group that could
-begin earlier), also to the one after it. Spark's range partitioning puts slices that follow each other into one task,
-which drops the copies whose originals it has: a task sees its slices and one window more, at most at each end.
+A slice is a few windows long and owns what belongs to its time: the matches that start in it, the totals and ticks that
+fall into it. For that it needs its events and some from before and after it, which `Slices` says. So an event goes to
+its own slice and to those around it that need it, known from its time alone: no statistics, no second pass.
 
-Contract: every match is found by exactly one task, wherever the cuts fall (tests/spark/test_slices.py). A slice is
-never divided, so a window that holds most events is still one task's work.
+Contract: to which slice a time belongs is decided by one function that never falls as time rises; the slices that an
+event goes to may be too many, never too few (tests/spark/test_slices.py, test_total_slices.py, test_rank_slices.py).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 
+from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
-from streamsift.physical import DetectPlan, Plan
+from streamsift.physical import AggregatePlan, DetectPlan, Plan, RankPlan
 from streamsift.physical.definitions import own_windows
-from streamsift.physical.plan import Edge, Negation
-from streamsift.runtime.events import in_units
-from streamsift.runtime.kernels import Bool, Int64
+from streamsift.physical.plan import Edge, JoinPlan, MergePlan, Negation
+from streamsift.runtime import output_schema
+from streamsift.runtime.kernels import Int64
 from streamsift.spark.filters import column, counted_keys
 
-SLICE_WINDOWS = 8  # copies are at most one row in eight; fewer slices would leave tasks of uneven size
-SLICE, OWN, KEY = "$streamsift_slice", "$streamsift_own_slice", "$streamsift_key"
-_LARGEST = 1 << 62
-_DAY_MICROSECONDS = 86_400_000_000
+SLICE_WINDOWS = 8  # of one window: copies are at most one row in eight; shorter slices would be spread more evenly
+MICROSECONDS = 1_000_000
+_DAY_SECONDS = 86_400
+_SHORTEST, _LARGEST = 4, 1 << 61  # so that numbers of slices, and sums with them, stay inside 64 bits
 _ROUNDING = 2.0**-50  # of a double, relative, with room to spare
 
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """How the time of a query is cut, in the units of its time column."""
+    """How time is cut, in microseconds of timestamps, seconds of dates, units of numbers.
 
-    width: Fraction  # how far a match, or what has a say in it, reaches
-    length: int
-    looks_back: bool  # whether a task needs a window of events before its slices
+    A slice needs what lies `before` its beginning and `after` its end. Of ticks it has `ticks_each`, from the one after
+    its beginning to the one at its end.
+    """
+
+    length: Fraction  # a whole number unless times have decimals
+    before: Fraction
+    after: Fraction
+    ticks_each: int = 1
+
+    @property
+    def copies(self) -> Fraction:
+        """How many copies there are for each event, about."""
+        return (self.before + self.after) / self.length
 
 
 def slices(plan: Plan) -> Slices | str:
     """How to cut the work of a plan by time, or why that cannot be."""
     query = plan.query
-    if not isinstance(plan, DetectPlan):
-        return "its values are over all events"
-    if query.window is None:
-        return "without WITHIN a match can hold events of any two times"
     if counted_keys(query):
         return "a count window counts all rows before it"
+    if query.window is None:
+        return "without WITHIN a match can hold events of any two times"
     if query.binding.time_kind is b.TimeKind.TEXT:
         return "text is not cut by time: cast the time column to a timestamp"
-    time = query.schema.field(query.binding.time).type
-    is_number = pa.types.is_decimal(time) or pa.types.is_floating(time)
-    windows = [query.window, *(d.window for d in own_windows(query.pattern) if d.window is not None)]
-    width = max(window.length if is_number else in_units(window.length, time) for window in windows)
-    length = max(2, math.ceil(SLICE_WINDOWS * width))
-    if length > _LARGEST:
+    match plan:
+        case DetectPlan():
+            how: Slices | str = _of_matches(plan)
+        case AggregatePlan():
+            how = _of_totals(plan)
+        case RankPlan():
+            how = _of_ranks(plan)
+    if isinstance(how, Slices) and max(how.length, how.before, how.after) > _LARGEST:
         return "its window is longer than any slice"
-    return Slices(width, length, _looks_back(plan))
+    return how
 
 
-def _looks_back(plan: DetectPlan) -> bool:
-    return any(
-        alternative.groups is not None or any(map(_has_lower_edge, alternative.negations))
-        for alternative in plan.alternatives
-    )
+def _of_matches(plan: DetectPlan) -> Slices:
+    """Matches belong to the slice that they start in; where what lies before them has a say, it looks back too."""
+    windows = (plan.query.window, *(definition.window for definition in own_windows(plan.query.pattern)))
+    width = max(_units(plan.query, window.length) for window in windows if window is not None)
+    alternatives = plan.alternatives
+    looks_back = any(a.groups is not None or _has_edge(Edge.WINDOW_START, a.negations) for a in alternatives)
+    return Slices(_whole(SLICE_WINDOWS * width), width if looks_back else Fraction(0), width)
 
 
-def _has_lower_edge(negation: Negation) -> bool:
-    edges = {negation.lower.edge, negation.upper.edge}
-    return Edge.WINDOW_START in edges or any(map(_has_lower_edge, negation.negations))
+def _of_totals(plan: AggregatePlan) -> Slices | str:
+    """A row belongs to the slice of its time; a negation at the end of the window needs what follows."""
+    query = plan.query
+    assert query.window is not None
+    if query.emit is Emit.CHANGES:
+        return "with EMIT CHANGES an event of any group can show that another changed"
+    if any(alternative.groups is not None for alternative in plan.alternatives):
+        return "whether a Kleene group is complete may depend on events outside the window"
+    if any(True for _ in own_windows(query.pattern)):
+        return "a definition has a window of its own"
+    kind = output_schema(query).field("time").type
+    if not _is_exact(query) or not (pa.types.is_integer(kind) or pa.types.is_temporal(kind)):
+        return "totals are cut by time where times are integers, dates or timestamps"
+    width = _units(query, query.window.length)
+    looks_ahead = any(_has_edge(Edge.WINDOW_END, a.negations) for a in plan.alternatives)
+    return Slices(_whole(SLICE_WINDOWS * width), width, width if looks_ahead else Fraction(0))
 
 
-def describe_slices(how: Slices, query: b.BoundQuery, keys: Sequence[str]) -> Iterator[str]:
-    time = query.schema.field(query.binding.time).type
-    unit = "days" if pa.types.is_date(time) else "µs" if pa.types.is_timestamp(time) else f"of `{query.binding.time}`"
-    of_key = f" of each {', '.join(keys)}" if keys else ""
-    yield f"Spark: slices of time{of_key}, {how.length:,} {unit} or {SLICE_WINDOWS} windows each; a task has many"
-    around = "at both ends" if how.looks_back else "at its end"
-    yield f"a task finds the matches that start in its slices and sees one window more {around}"
+def _of_ranks(plan: RankPlan) -> Slices | str:
+    """A tick belongs to the slice that it ends or lies in; without UPDATE, a match to the one that it starts in."""
+    query = plan.query
+    assert query.window is not None
+    if query.update is None and any(isinstance(branch, MergePlan | JoinPlan) for branch in plan.branches):
+        return "without UPDATE the parts of the score are ranked over the whole stream"
+    width = _units(query, query.window.length)
+    # What can be looked at beside a match: where negations end, and larger groups that it would be part of.
+    own = (_units(query, d.window.length) for d in own_windows(query.pattern) if d.window is not None)
+    looks_beyond = any(alternative.negations or alternative.groups for alternative in plan.alternatives)
+    beyond = sum(own, width) if looks_beyond else Fraction(0)
+    if query.update is None:
+        return Slices(_whole(SLICE_WINDOWS * width), beyond, width + beyond)
+    step = _units(query, query.update.length)
+    whole = step.denominator if _is_exact(query) else 1
+    each = max(1, math.ceil(SLICE_WINDOWS * width / (step * whole))) * whole
+    return Slices(each * step, width + beyond, beyond, each)
 
 
-def sliced(events: DataFrame, query: b.BoundQuery, how: Slices, keys: Sequence[SparkColumn], bad: str) -> DataFrame:
-    """The events, copies included, with the slice they are here for and their own: ranges of slices in tasks.
-
-    With keys, the slices of a key follow each other: a task has many keys, or a part of the time of one.
-    """
-    time = query.schema.field(query.binding.time).type
-    exact = _exact_place(column(query.binding.time), time)
-    low, own, high = _near(exact, how) if exact is not None else _around(column(query.binding.time), how)
-    numbers = F.sequence(low, high if how.looks_back else own)
-    good = ~F.col(bad)
-    cut = events.withColumn(OWN, F.when(good, own)).withColumn(
-        SLICE, F.explode(F.when(good, numbers).otherwise(F.array(F.lit(None).cast("bigint"))))
-    )
-    if not keys:
-        return cut.repartitionByRange(SLICE)
-    return cut.withColumn(KEY, F.when(good, F.xxhash64(*keys))).repartitionByRange(KEY, SLICE)
+def _has_edge(edge: Edge, negations: Iterable[Negation]) -> bool:
+    return any(edge in (n.lower.edge, n.upper.edge) or _has_edge(edge, n.negations) for n in negations)
 
 
-def _exact_place(time: SparkColumn, kind: pa.DataType) -> SparkColumn | None:
-    """The time as a 64-bit integer in its own units, or None for numbers with decimals."""
+# --- units -----------------------------------------------------------------------------------------------------------
+
+
+def _is_exact(query: b.BoundQuery) -> bool:
+    """Whether times are whole numbers of the slices' units."""
+    return query.binding.time_kind in (b.TimeKind.INTEGER, b.TimeKind.TIMESTAMP, b.TimeKind.DATE)
+
+
+def _units(query: b.BoundQuery, length: Fraction) -> Fraction:
+    return length * MICROSECONDS if query.binding.time_kind is b.TimeKind.TIMESTAMP else length
+
+
+def _whole(length: Fraction) -> Fraction:
+    return Fraction(max(_SHORTEST, math.ceil(length)))
+
+
+def describe_length(how: Slices, query: b.BoundQuery) -> str:
+    """The length of a slice, for explain."""
+    match query.binding.time_kind:
+        case b.TimeKind.TIMESTAMP:
+            return f"{float(how.length / MICROSECONDS):,g} s"
+        case b.TimeKind.DATE:
+            return f"{float(how.length / _DAY_SECONDS):,g} d"
+        case _:
+            return f"{float(how.length):,g} of `{query.binding.time}`"
+
+
+# --- in the JVM ------------------------------------------------------------------------------------------------------
+
+
+def slices_around(query: b.BoundQuery, how: Slices) -> tuple[SparkColumn, SparkColumn, SparkColumn]:
+    """The first slice that needs an event, its own, and the last."""
+    time, kind = column(query.binding.time), query.schema.field(query.binding.time).type
+    return _near(_place(time, kind), how) if _is_exact(query) else _around(time, how)
+
+
+def _place(time: SparkColumn, kind: pa.DataType) -> SparkColumn:
+    """The time as a 64-bit integer."""
     if pa.types.is_integer(kind):
         return time.cast("bigint")
     if pa.types.is_date(kind):
-        return F.unix_date(time).cast("bigint")
-    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return F.unix_date(time).cast("bigint") * _DAY_SECONDS
+    if kind.tz is not None:
         return F.unix_micros(time)
-    if pa.types.is_timestamp(kind):  # on no zone's clock: a cast would go through the session's
-        seconds = F.hour(time) * 3600 + F.minute(time) * 60
-        within_minute = (F.extract(F.lit("SECOND"), time) * 1_000_000).cast("bigint")
-        days = F.unix_date(time.cast("date")).cast("bigint")
-        return days * _DAY_MICROSECONDS + seconds.cast("bigint") * 1_000_000 + within_minute
-    return None
+    # On no zone's clock: a cast would go through the session's.
+    seconds = F.unix_date(time.cast("date")).cast("bigint") * _DAY_SECONDS + F.hour(time) * 3600 + F.minute(time) * 60
+    return seconds * MICROSECONDS + (F.extract(F.lit("SECOND"), time) * MICROSECONDS).cast("bigint")
 
 
 def _near(place: SparkColumn, how: Slices) -> tuple[SparkColumn, SparkColumn, SparkColumn]:
-    """The slices before, of and after an exact time, as far as the window reaches. Nothing here can overflow."""
-    length = F.lit(how.length)
-    remainder = F.pmod(place, length)
+    """By integers. Nothing here can overflow."""
+    length, before, after = int(how.length), math.floor(how.before), math.floor(how.after)
+    within = F.pmod(place, F.lit(length))
     below_zero = F.when(place % length < 0, 1).otherwise(0)  # `div` goes towards zero
-    own = F.call_function("div", place, length) - below_zero
-    reach = F.lit(math.floor(how.width))
-    low = F.when(remainder <= reach, own - 1).otherwise(own)
-    high = F.when(length - remainder <= reach, own + 1).otherwise(own)
+    own = F.call_function("div", place, F.lit(length)) - below_zero
+    back = F.call_function("div", F.lit(after) - within, F.lit(length)) + 1
+    low = own - F.when(within <= after, back).otherwise(0) if after else own
+    high = own + F.call_function("div", within + before, F.lit(length)) if before else own
     return low, own, high
 
 
 def _around(time: SparkColumn, how: Slices) -> tuple[SparkColumn, SparkColumn, SparkColumn]:
-    """The same for numbers with decimals, by doubles: the reach is a little longer than the window."""
-    place = time.cast("double")
-    finite = F.least(F.abs(place), F.lit(1e300))
-    reach = F.lit(float(how.width) * (1 + _ROUNDING)) + finite * _ROUNDING
+    """By doubles, for times with decimals: what lies near enough for an error of rounding is needed too."""
+    place, length = time.cast("double"), float(how.length)
+    slack = F.least(F.abs(place), F.lit(1e300)) * _ROUNDING + length * 1e-9
 
     def slice_of(at: SparkColumn) -> SparkColumn:
-        return F.floor(F.greatest(F.lit(-float(_LARGEST)), F.least(F.lit(float(_LARGEST)), at / how.length)))
+        return F.floor(F.greatest(F.lit(-float(_LARGEST)), F.least(F.lit(float(_LARGEST)), at / length)))
 
-    return slice_of(place - reach), slice_of(place), slice_of(place + reach)
-
-
-def own_part(table: pa.Table, *, keyed: bool) -> tuple[pa.Table, Bool]:
-    """The rows of a task without copies of what it has, and which of them are its own: only those start its matches.
-
-    The last columns of the table are the own slice, the slice and, with keys, their hash.
-    """
-    width = table.num_columns - 2 - keyed
-    own, slice_of, *hashes = (_numbers(table.column(i)) for i in range(width, table.num_columns))
-    is_own = slice_of == own
-    group = np.unique(hashes[0], return_inverse=True)[1] if keyed else np.zeros(table.num_rows, np.int64)
-    count = int(group.max(initial=-1)) + 1
-    first, last = np.full(count, np.iinfo(np.int64).max), np.full(count, np.iinfo(np.int64).min)
-    np.minimum.at(first, group[is_own], own[is_own])
-    np.maximum.at(last, group[is_own], own[is_own])
-    keep = is_own | (own < first[group]) | (own > last[group])
-    events = table.select(range(width))
-    return (events, is_own) if keep.all() else (events.filter(pa.array(keep)), is_own[keep])
+    low = slice_of(place - float(how.after) - slack)
+    return low, slice_of(place), slice_of(place + float(how.before) + slack)
 
 
-def _numbers(values: pa.ChunkedArray) -> Int64:
-    """Integers; bad rows, which have none, are in a slice of their own."""
-    return values.combine_chunks().fill_null(np.iinfo(np.int64).min).to_numpy(zero_copy_only=False)
+# --- in Python -------------------------------------------------------------------------------------------------------
+
+
+def slice_numbers(times: pa.Array, query: b.BoundQuery, how: Slices) -> Int64:
+    """The slices of result times, as the JVM numbers those of events: of totals only, whose times are exact."""
+    numbers = times.cast(pa.int32()).cast(pa.int64()) if pa.types.is_date(times.type) else times.cast(pa.int64())
+    places = numbers.to_numpy(zero_copy_only=False)
+    if pa.types.is_date(times.type):
+        places = places * _DAY_SECONDS
+    elif query.binding.time_kind is b.TimeKind.DATE:
+        places = places // MICROSECONDS
+    found: Int64 = np.floor_divide(places, int(how.length))
+    return found

@@ -9,8 +9,8 @@ from streamsift.physical import Plan, RankPlan
 from streamsift.physical.explain_stream import describe_stream
 from streamsift.physical.sharing import SharingPlan
 from streamsift.physical.streaming import check_stream
-from streamsift.spark.batch import shuffle_keys, why_one_task
 from streamsift.spark.filters import can_matter
+from streamsift.spark.spreading import shuffle_keys, why_one_task
 from streamsift.spark.streaming import bucket_count, common_keys, marked_columns, stream_keys
 
 ONE_BUCKET = "cost: every event goes through one task, so one core is the limit, and its memory holds the whole state"

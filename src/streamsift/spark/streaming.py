@@ -21,7 +21,7 @@ from streamsift.errors import QueryError
 from streamsift.logical.bound import BoundQuery
 from streamsift.physical import Plan, RankPlan
 from streamsift.runtime.engine import ManyEngine
-from streamsift.spark.batch import can_matter_with_keys, normal_key, shuffle_keys
+from streamsift.spark.batch import can_matter_with_keys, normal_key
 from streamsift.spark.event_time import EventTime, event_time, lateness_of
 from streamsift.spark.filters import column
 from streamsift.spark.identity import describe_state, to_text
@@ -29,6 +29,7 @@ from streamsift.spark.metrics import METRICS
 from streamsift.spark.packing import PACKED, Packer, bucket_numbers, unpack
 from streamsift.spark.ranking import needs_merge
 from streamsift.spark.schemas import result_schema
+from streamsift.spark.spreading import shuffle_keys
 from streamsift.spark.stateful import RESULTS, BucketProcessor
 
 WATERMARK = "spark.watermarkDelayMs"  # where Spark notes a caller's withWatermark, in the column's metadata

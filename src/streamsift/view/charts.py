@@ -107,7 +107,7 @@ def ranking(rows: pa.Table, query: b.BoundQuery | None) -> alt.TopLevelMixin:
         if r <= MOST_STEPS and w in last
     ]
     note = f"the last {MOST_WINDOWS} of {len(set(ends)):,} windows" if len(set(ends)) > MOST_WINDOWS else ""
-    return _ladder(alt, values).properties(title=alt.Title(note, anchor="start", fontSize=11))
+    return _ladder(alt, _with_stays(values)).properties(title=alt.Title(note, anchor="start", fontSize=11))
 
 
 def _bars(alt: Any, values: list[dict[str, Any]]) -> Any:
@@ -130,7 +130,7 @@ def _ladder(alt: Any, values: list[dict[str, Any]]) -> Any:
         base = alt.Chart(alt.Data(values=rows)).encode(
             x=axis("window"),
             y=alt.Y("rank:O", title="rank"),
-            detail="match:N",
+            detail="stay:N",
             tooltip=["window:N", "rank:Q", "score:Q", "match:N"],
             **encoded,
         )
@@ -143,6 +143,25 @@ def _ladder(alt: Any, values: list[dict[str, Any]]) -> Any:
         *steps([v for v in values if v["match"] in named], color=colour),
     ]
     return alt.layer(*layers).properties(width=WIDTH_PX, height=alt.Step(34))
+
+
+def _with_stays(values: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each value with the stay that it is part of: a line ends where its match is not among the best for a window.
+
+    Two matches of one name are told apart by their scores, or, where these are equal, by their ranks.
+    """
+    stays: dict[tuple[str, float | None, int], tuple[int, int]] = {}  # the last window of a match, and its stay
+    found: list[dict[str, Any]] = []
+    for window, end in enumerate(sorted({v["window"] for v in values})):
+        namesakes: Counter[tuple[str, float | None]] = Counter()
+        for value in sorted((v for v in values if v["window"] == end), key=lambda v: v["rank"]):
+            name = (value["match"], value["score"])
+            key = (*name, namesakes[name])
+            namesakes[name] += 1
+            last, stay = stays.get(key, (-2, -1))
+            stays[key] = window, stay if last == window - 1 else len(found)
+            found.append({**value, "stay": stays[key][1]})
+    return found
 
 
 def _labels(rows: pa.Table, query: b.BoundQuery | None) -> list[str]:

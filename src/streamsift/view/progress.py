@@ -22,7 +22,7 @@ def progress(
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
-        BarColumn(),
+        BarColumn(bar_width=20),
         TextColumn("{task.fields[counts]}"),
         TimeElapsedColumn(),
     )
@@ -55,4 +55,4 @@ def pace(done: int, total: int, seconds: float, unit: str) -> str:
     rate = done / seconds
     left = (total - done) / rate
     told = f"{left / 60:,.0f} min" if left >= 120 else f"{left:,.0f} s"
-    return f"{counted}, {rate:,.1f}/s, about {told} left"
+    return f"{counted}, {rate:,.{0 if rate >= 100 else 1}f}/s, about {told} left"

@@ -1,0 +1,148 @@
+"""How detection on Spark scales: against transport alone and SQL, with keys, without, with skew, and as events grow.
+
+`python -m benchmarks.scale [transport|sql|cores|skew|keys|growth] [events]`; all of them without a name.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+import streamsift as ss
+from benchmarks.report import Measurement
+from benchmarks.scale_events import session, write_events
+
+EVENTS, KEYS, ROUNDS = 10_000_000, 10_000, 3
+SQL_EVENTS = 1_000_000  # of the self-joins, which take too long for more
+SELECTIVE = "PATTERN SEQ(A a, B b, C c) WHERE [key] AND c.price > 1.1 * a.price WITHIN 1 s RETURN a.ts AS a, c.ts AS c"
+PAIRWISE = "PATTERN SEQ(A a, B b, C c) WHERE b.price > 40 * a.price AND c.price < a.price WITHIN 1 ms RETURN a.ts AS a"
+SKEWED = "PATTERN SEQ(A a, B b, C c) WHERE [key] AND c.price > 1.1 * a.price WITHIN 20 ms RETURN a.ts AS a, c.ts AS c"
+SELF_JOINS = """SELECT a.ts AS a, c.ts AS c FROM events a JOIN events b ON a.key = b.key JOIN events c ON a.key = c.key
+  WHERE a.kind = 'A' AND b.kind = 'B' AND c.kind = 'C' AND a.ts < b.ts AND b.ts < c.ts
+  AND c.ts <= a.ts + INTERVAL 1 SECOND AND c.price > 1.1 * a.price"""
+
+
+def count_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield pa.RecordBatch.from_pydict({"rows": [sum(batch.num_rows for batch in batches)]})
+
+
+def transport(df: DataFrame) -> DataFrame:
+    """Read, repartition, sort, Arrow, count: what any such job does besides finding matches."""
+    return df.repartition("key").sortWithinPartitions("key", "ts").mapInArrow(count_rows, "rows long")
+
+
+def found(query: str, df: DataFrame, **options: str) -> DataFrame:
+    return ss.query(query).run(df, time="ts", type="kind", **options)  # type: ignore[arg-type]
+
+
+def seconds(frames: dict[str, DataFrame], rounds: int = ROUNDS) -> dict[str, float]:
+    """The best time of each, one after the other in every round: noise hits all alike."""
+    taken = dict.fromkeys(frames, float("inf"))
+    for _ in range(rounds):
+        for name, frame in frames.items():
+            start = time.perf_counter()
+            frame.write.format("noop").mode("overwrite").save()
+            taken[name] = min(taken[name], time.perf_counter() - start)
+    return taken
+
+
+def told(workload: str, events: int, taken: dict[str, float]) -> Measurement:
+    ours, *others = taken.items()
+    ratios = (f"{name} {value:.1f} s ({ours[1] / value:.2f}x)" for name, value in others)
+    print(f"  {workload}, {events:,} events: {ours[0]} {ours[1]:.1f} s; {', '.join(ratios)}", flush=True)
+    return Measurement(workload, events, taken)
+
+
+def against_transport(folder: Path, events: int) -> list[Measurement]:
+    spark = session()
+    df = spark.read.parquet(str(write_events(folder / "uniform", events, KEYS)))
+    frames = {"keys": found(SELECTIVE, df, spread="keys"), "auto": found(SELECTIVE, df), "transport": transport(df)}
+    assert frames["keys"].count() == frames["auto"].count(), "not the same matches"
+    return [told("keyed, selective", events, seconds(frames))]
+
+
+def against_sql(folder: Path, events: int) -> list[Measurement]:
+    spark = session()
+    events = min(events, SQL_EVENTS)
+    df = spark.read.parquet(str(write_events(folder / "few", events, KEYS // 10)))
+    df.createOrReplaceTempView("events")
+    frames = {"keys": found(SELECTIVE, df, spread="keys"), "Spark SQL self-joins": spark.sql(SELF_JOINS)}
+    one, other = (sorted(map(str, frame.toArrow().to_pylist())) for frame in frames.values())
+    assert one == other, "not the same matches"
+    return [told("keyed, selective", events, seconds(frames, rounds=2))]
+
+
+def on_cores(folder: Path, events: int) -> list[Measurement]:
+    path = str(write_events(folder / "keyless", events, KEYS))
+    taken, matches = {}, set()
+    for cores in (2, 1):
+        spark = session(cores)
+        frame = found(PAIRWISE, spark.read.parquet(path))
+        matches.add(frame.count())
+        taken |= seconds({f"{cores} cores": frame}, rounds=2)
+    assert len(matches) == 1, "not the same matches"
+    return [told("keyless, pairwise", events, taken)]
+
+
+def with_skew(folder: Path, events: int) -> list[Measurement]:
+    spark = session()
+    uniform = spark.read.parquet(str(write_events(folder / "even", events, KEYS)))
+    skewed = spark.read.parquet(str(write_events(folder / "zipf", events, KEYS, zipf=1.5)))
+    frames = {"Zipf(1.5)": found(SKEWED, skewed), "uniform": found(SKEWED, uniform)}
+    frames["Zipf(1.5), by keys only"] = found(SKEWED, skewed, spread="keys")
+    assert frames["Zipf(1.5)"].count() == frames["Zipf(1.5), by keys only"].count(), "not the same matches"
+    return [told("skewed keys", events, seconds(frames))]
+
+
+def with_many_keys(folder: Path, events: int) -> list[Measurement]:
+    spark = session()
+    frames = {}
+    for keys in (1_000_000, 1_000):
+        df = spark.read.parquet(str(write_events(folder / f"keys_{keys}", events, keys)))
+        frames[f"{keys:,} keys"] = found(SKEWED, df)
+    return [told("number of keys", events, seconds(frames))]
+
+
+def as_events_grow(folder: Path, events: int) -> list[Measurement]:
+    spark = session()
+    taken, each = {}, {}
+    for count in (3 * events, events, 3 * events // 10, events // 10):
+        df = spark.read.parquet(str(write_events(folder / f"grown_{count}", count, KEYS)))
+        taken |= seconds({f"{count:,}": found(SELECTIVE, df)}, rounds=2)
+        each[count] = taken[f"{count:,}"] / count * 1e6
+    print(
+        "  growth: " + ", ".join(f"{count:,} events {value:.2f} µs each" for count, value in each.items()), flush=True
+    )
+    return [Measurement("growth", 3 * events, taken)]
+
+
+PARTS: dict[str, Callable[[Path, int], list[Measurement]]] = {
+    "transport": against_transport,
+    "sql": against_sql,
+    "cores": on_cores,
+    "skew": with_skew,
+    "keys": with_many_keys,
+    "growth": as_events_grow,
+}
+
+
+def main(wanted: str = "", events: int = EVENTS) -> list[Measurement]:
+    measured: list[Measurement] = []
+    for name, part in PARTS.items():
+        if wanted in ("", name):
+            with TemporaryDirectory() as folder:
+                measured += part(Path(folder), events)
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        running.stop()
+    return measured
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2], *map(int, sys.argv[2:3]))

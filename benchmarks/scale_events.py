@@ -1,0 +1,62 @@
+"""A number of events, keys and a shape of their frequencies in, a Parquet file of them and a Spark session out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+ROWS_AT_A_TIME = 1 << 20
+EVENTS_PER_SECOND = 100_000
+
+
+def write_events(path: Path, events: int, keys: int, zipf: float = 0.0, seed: int = 5) -> Path:
+    """Events in order of time, of classes A to D, with keys of equal or of Zipf's frequencies: written bit by bit."""
+    random = np.random.default_rng(seed)
+    classes = pa.array(["A", "B", "C", "D"])
+    weights = np.arange(1, keys + 1, dtype=np.float64) ** -zipf
+    ends = np.cumsum(weights / weights.sum())
+    writer = None
+    for start in range(0, events, ROWS_AT_A_TIME):
+        count = min(ROWS_AT_A_TIME, events - start)
+        times = (np.arange(start, start + count) * (1_000_000 / EVENTS_PER_SECOND)).astype(np.int64)
+        drawn = np.searchsorted(ends, random.random(count)) if zipf else random.integers(0, keys, count)
+        table = pa.table(
+            {
+                "ts": pa.array(times, pa.timestamp("us", "UTC")),
+                "kind": classes.take(pa.array(random.integers(0, 4, count))),
+                "key": np.minimum(drawn, keys - 1).astype(np.int64),
+                "price": random.random(count) * 100,
+            }
+        )
+        writer = writer or pq.ParquetWriter(path, table.schema)
+        writer.write_table(table, row_group_size=ROWS_AT_A_TIME // 4)
+    if writer is not None:
+        writer.close()
+    return path
+
+
+def session(cores: int = 2, **more: str) -> SparkSession:
+    """A new local session; one that is running is stopped."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        running.stop()
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": "4g",
+        "spark.sql.shuffle.partitions": "8",  # four for each of two cores
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+        "spark.log.level": "ERROR",
+        **{name.replace("__", "."): value for name, value in more.items()},
+    }
+    builder = SparkSession.builder.master(f"local[{cores}]").appName("benchmarks")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()

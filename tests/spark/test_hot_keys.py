@@ -1,0 +1,61 @@
+"""Keys with most of the events are cut by time, and nothing else changes."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+import streamsift as ss
+from spark_check import check_on_spark
+from strategies import queries, streams
+from streamsift.language import Script
+from streamsift.spark import hot_keys
+from streamsift.spark import slices as cutting
+from supported import may_be_refused
+from test_generated import DETECTION, Rows
+
+LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
+
+
+@pytest.fixture
+def any_key_may_be_hot(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("SAMPLED", 1), ("FEWEST", 1), ("SHARE_OF_A_TASK", 1.2)):
+        monkeypatch.setattr(hot_keys, name, value)
+    monkeypatch.setattr(cutting, "SLICE_WINDOWS", 1)
+
+
+@settings(max_examples=200 if LARGE else 15, suppress_health_check=list(HealthCheck))
+@given(script=queries(**{**DETECTION, "kleene": True}), rows=streams(max_size=7))
+def test_generated_queries(spark: SparkSession, any_key_may_be_hot: None, script: Script, rows: Rows) -> None:
+    assume(not may_be_refused(script))
+    check_on_spark(spark, script, rows)
+
+
+def test_a_hot_key_has_several_tasks(spark: SparkSession, any_key_may_be_hot: None) -> None:
+    rows = [(t, "AB"[t % 2], 1 if t % 8 else t) for t in range(400)]
+    df = spark.createDataFrame(rows, "t INT, kind STRING, id INT").repartition(3)
+    query = ss.query("PATTERN SEQ(A a, B b) WHERE [id] WITHIN 5 RETURN a.t AS a, b.t AS b, a.id AS id")
+    assert "of a task's share is cut into slices of time" in query.explain(df, time="t", type="kind")
+    spark.conf.set("spark.sql.adaptive.coalescePartitions.enabled", "false")
+    found = query.run(df, time="t", type="kind").withColumn("task", F.spark_partition_id()).toArrow()
+    spark.conf.unset("spark.sql.adaptive.coalescePartitions.enabled")
+    tasks = {(row["id"], row["task"]) for row in found.to_pylist()}
+    assert len([task for key, task in tasks if key == 1]) == 3
+    expected = query.run(df, time="t", type="kind", spread="keys").toArrow().to_pylist()
+    assert sorted(map(str, found.drop_columns("task").to_pylist())) == sorted(map(str, expected))
+    assert len(expected) > 400
+
+
+def test_explain_says_why_a_key_is_not_cut(spark: SparkSession) -> None:
+    df = spark.createDataFrame([], "t INT, kind STRING, id INT")
+    for query, reason in (
+        ("SEQ(A a, B b) WHERE [id]", "without WITHIN"),
+        ("SEQ(A a, B b) PARTITION BY id WITHIN 5 EVENTS", "a count window counts all rows"),
+        ("SEQ(A a, B b) GROUP BY id AGG COUNT WITHIN 5", "totals of a group are made where all of it is"),
+        ("SEQ(A a, B b) WHERE [id] PREF MAX[a.t] WITHIN 5 RETURN 3", "the best of a key are found where all of it is"),
+    ):
+        assert f"a key is one task's work: {reason}" in ss.query(f"PATTERN {query}").explain(df, time="t", type="kind")
