@@ -128,5 +128,8 @@ def read_paths(
 @njit(cache=True, nogil=True)
 def best_paths(graph: Graph, roots: Roots, buckets: Int64, rule: Rule) -> tuple[Int32, Int64, Bool]:
     """The best paths of the roots buckets[i]:buckets[i + 1], for each i: (paths [m, L], counts [i], given up [i])."""
-    _, out, _, counts, gave_up = read_paths(graph, roots, buckets, rule, new_search(graph.offsets.shape[0]))
+    steps = graph.offsets.shape[0]
+    if buckets.size < 2:
+        return np.empty((0, steps), np.int32), np.zeros(0, np.int64), np.zeros(0, np.bool_)
+    _, out, _, counts, gave_up = read_paths(graph, roots, buckets, rule, new_search(steps))
     return out, counts, gave_up
