@@ -171,7 +171,7 @@ def main(data: Path | None = None, locations: Path | None = None) -> list[Measur
             replace(default, pattern="S7 & S8", function="AVG"),
             replace(default, function="MAX"),
             replace(default, pattern="S10; S11"),
-            replace(default, pattern="(S7 & S8); S9", window=400, step=400),
+            replace(default, pattern="(S7 & S8); S9", is_near=False),
         )
     ]
     print("dTMM against nTMM (figures 4.9 and 4.10):")
