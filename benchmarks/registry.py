@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from types import ModuleType
 
@@ -12,7 +12,7 @@ from benchmarks.harness.measure import Measured, Times, measure, pin, told, unpi
 from benchmarks.report import Measurement
 
 QUICK = ("rivals", "growth", "micro", "throughput", "flat_sequence", "nested", "condensed", "shapes", "kleene")
-QUICK += ("aggregation", "ranking", "stream_engine")
+QUICK += ("aggregation", "ranking", "window_moves", "stream_engine")
 RIVALS = ("DuckDB", "Spark SQL", "Flink")  # how the names of other engines begin
 SLOW = ("drift", "merging", "schedules", "streaming", "aggregation_spark", "scale", "scale_many")
 
@@ -59,6 +59,5 @@ def _measured(measurement: Measurement) -> Measured:
         for name, seconds in measurement.seconds.items()
     )
     skipped = tuple(Skipped(name, f"stopped after {after_s:.0f} s") for name, after_s in measurement.stopped.items())
-    return Measured(
-        measurement.workload, measurement.rows, measurement.rows, times, skipped, headline=measurement.headline
-    )
+    found = Measured(measurement.workload, measurement.rows, measurement.rows, times, skipped)
+    return replace(found, headline=measurement.headline, unit=measurement.unit)

@@ -15,6 +15,7 @@ class Measurement:
     compiled_share: float | None = None  # of our time, as a profiler sees it
     headline: str = ""
     stopped: dict[str, float] = field(default_factory=dict)  # contenders that did not end, and after how many seconds
+    unit: str = "seconds"  # of what is compared
 
     @property
     def ratio(self) -> float:

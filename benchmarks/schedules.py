@@ -7,12 +7,14 @@ scores. A cell's cost is its sorted and random accesses, each times what it cost
 
 from __future__ import annotations
 
+import argparse
 import time
 from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 
+from benchmarks.report import Measurement
 from streamsift.runtime.merge_bounds import Queues, Rules
 from streamsift.runtime.merge_queues import link_from
 from streamsift.runtime.merge_schedules import new_steering
@@ -20,7 +22,8 @@ from streamsift.runtime.merge_search import DONE, Found, merge
 
 SCHEDULES = ("round-robin", "gradient", "statistics", "wabs")
 ENTRIES = 10_000
-SEEDS = range(5)
+FIRST_SEED = 1_000  # those from 0 on were looked at while the schedules were made
+SEEDS_EACH = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +120,11 @@ def run(cell: Cell, schedule: str, seed: int) -> tuple[np.ndarray, float, float]
     return found.best[: found.counts[1]], float(cost), seconds
 
 
-def measure(cell: Cell) -> dict[str, float]:
+def measure(cell: Cell, seeds: range) -> dict[str, float]:
     """The cost of each schedule, relative to round robin; the mean over the generated queues."""
     costs: dict[str, float] = dict.fromkeys(SCHEDULES, 0.0)
     seconds: dict[str, float] = dict.fromkeys(SCHEDULES, 0.0)
-    for seed in SEEDS:
+    for seed in seeds:
         expected, *_ = run(cell, "round-robin", seed)
         for schedule in SCHEDULES:
             best, cost, taken = run(cell, schedule, seed)
@@ -130,7 +133,7 @@ def measure(cell: Cell) -> dict[str, float]:
             seconds[schedule] += taken
     ratios = {schedule: cost / costs["round-robin"] for schedule, cost in costs.items()}
     told = ", ".join(
-        f"{schedule} {ratio:.2f} ({seconds[schedule] / len(SEEDS) * 1e3:.1f} ms)" for schedule, ratio in ratios.items()
+        f"{schedule} {ratio:.2f} ({seconds[schedule] / len(seeds) * 1e3:.1f} ms)" for schedule, ratio in ratios.items()
     )
     print(f"  {cell.name}: {told}", flush=True)
     return ratios
@@ -154,14 +157,29 @@ def cells() -> list[Cell]:
     return found
 
 
-def main() -> None:
-    print("the cost of each schedule, relative to round robin:")
-    found = [(cell, measure(cell)) for cell in cells()]
+def main(first_seed: int = FIRST_SEED) -> list[Measurement]:
+    """The picture shows costs in accesses where others show seconds: a cell for each ratio of costs."""
+    seeds = range(first_seed, first_seed + SEEDS_EACH)
+    print(f"the cost of each schedule, relative to round robin, seeds {seeds[0]} to {seeds[-1]}:")
+    found = [(cell, measure(cell, seeds)) for cell in cells()]
     worst = max(found, key=lambda pair: pair[1]["wabs"])
     steep = [ratios["wabs"] for cell, ratios in found if max(cell.sorted_costs) == 10]
     print(f"  WABS at most {worst[1]['wabs']:.2f} of round robin ({worst[0].name})")
     print(f"  in the median cell under 10:1 round robin costs {1 / float(np.median(steep)):.2f} times as much")
+    shown = [(cell, ratios) for cell, ratios in found if cell.limit == 50 and cell.selectivity == 0.1]
+    return [
+        Measurement(
+            cell.name,
+            ENTRIES,
+            ratios,
+            headline=f"WABS costs {ratios['wabs']:.2f} of round robin",
+            unit="cost of accesses",
+        )
+        for cell, ratios in shown
+    ]
 
 
 if __name__ == "__main__":
-    main()
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--seed", type=int, default=FIRST_SEED, help="the first of five")
+    main(arguments.parse_args().seed)

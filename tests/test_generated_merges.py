@@ -19,6 +19,8 @@ from test_generated import EXAMPLES, LARGE, SCHEMA, Rows, assert_same
 WAYS = ("nra", "nra", "ta", "auto", "join", "enumerate")
 SCHEDULES = ("wabs", "round-robin", "gradient", "statistics")
 ODD = [None, float("nan"), float("inf"), float("-inf"), -0.0, -1.0]
+MANY_MOVES = ["WITHIN 8 UPDATE 1", "WITHIN 9 EVENTS UPDATE 1 EVENTS"]  # what was joined is kept
+WINDOWS = ["WITHIN 8 UPDATE 2", "WITHIN 6 EVENTS UPDATE 2 EVENTS", "WITHIN 6", ""]
 VALUES = st.sampled_from([1.0, 2.0, 3.0, 0.25, 0.1, 0.2, 0.3, 7.0, 1.0, 2.0, 0.3, 5.0, 2.0, 1.5, 0.5, 4.0, *ODD])
 
 
@@ -81,7 +83,9 @@ def merges(draw: st.DrawFn) -> str:
     where = f" WHERE {' AND '.join(linked)}" if draw(st.booleans()) and linked else ""
     merge = draw(st.sampled_from(["", " MERGE MIN", " MERGE MAX", " MERGE SUM", " MERGE AVG"]))
     window = draw(
-        st.sampled_from(["WITHIN 8 UPDATE 2", "WITHIN 6 UPDATE 1", "WITHIN 6 EVENTS UPDATE 2 EVENTS", "WITHIN 6", ""])
+        st.sampled_from(
+            ["WITHIN 8 UPDATE 2", *MANY_MOVES, *MANY_MOVES, "WITHIN 6 EVENTS UPDATE 2 EVENTS", "WITHIN 6", ""]
+        )
     )
     statement = f"PATTERN {pattern}{where} PREF {' AND '.join(objectives)}{merge} {window}"
     return "\n".join([*lines, f"{statement} RETURN {draw(st.sampled_from([1, 2, 3, 50]))}"])

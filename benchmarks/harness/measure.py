@@ -47,6 +47,7 @@ class Measured:
     skipped: tuple[Skipped, ...] = ()
     query: str = ""
     headline: str = ""
+    unit: str = "seconds"
     parameters: dict[str, float] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, object]:

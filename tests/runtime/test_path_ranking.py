@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import streamsift as ss
+from streamsift.runtime.path_board import Cast, Views, board_paths
 from streamsift.runtime.path_graph import build_graph, cut_windows
 from streamsift.runtime.path_queue import best_paths
 from streamsift.runtime.path_search import Roots, Rule
@@ -37,6 +38,8 @@ QUERIES = [
     "A a; B b; C c WHERE [id] PREF MAX[a.x + b.x + c.x] WITHIN 80 UPDATE 20 RETURN 5",
     "A a; B b; C c WHERE [id] GROUP BY id PREF MIN[c.t - a.t] AND MAX[b.x] MERGE SUM RETURN 3",
     "A a; B b WHERE a.x < b.x AND a.id = b.id PREF MAX[b.x - a.x] WITHIN 25 EVENTS UPDATE 10 EVENTS RETURN 4",
+    "A a; B b; C c WHERE [id] PREF MAX[a.x + b.x + c.x] WITHIN 90 UPDATE 3 RETURN 5",
+    "A a; B b WHERE [id] AND a.x <= b.x GROUP BY id PREF MIN[b.x - a.x] WITHIN 60 EVENTS UPDATE 4 EVENTS RETURN 2",
     "SEQ S1 = A a; B b WITHIN 9\nPATTERN S1; C c PREF MAX[S1.a.x + S1.b.x + c.x] WITHIN 40 UPDATE 10 RETURN 5",
     "A a; B b; C c PREF MAX[a.x + c.x] AND MAX[b.x] WITHIN 30 UPDATE 10 RETURN 5",
     "A a & (B b; C c) WHERE a.id = b.id AND a.x + b.x > c.x PREF MAX[a.x] AND MIN[c.t - b.t] MERGE MAX RETURN 5",
@@ -54,14 +57,14 @@ PAPER = (
 )
 THREE = (
     "SEQ S1 = A a; B b PREF MAX[a.x + b.x]\nSEQ S2 = C c PREF MIN[c.x]\nSEQ S3 = D d PREF MAX[d.x]\n"
-    "PATTERN (S1 & S2); S3 WHERE S1.a.id = S2.c.id AND S2.c.id = S3.d.id WITHIN 40 UPDATE 8 RETURN 6"
+    "PATTERN (S1 & S2); S3 WHERE S1.a.id = S2.c.id AND S2.c.id = S3.d.id WITHIN 40 UPDATE 4 RETURN 6"
 )
 NONLINEAR = (
     "SEQ S1 = A a; B b PREF MAX[e = a.x + b.x]\nSEQ S2 = C c; D d PREF MAX[e = SQRT(c.x^2 + d.x^2)]\n"
-    "PATTERN S1; S2 PREF MAX[S1.e] AND MAX[S2.e] MERGE AVG WITHIN 50 UPDATE 25 RETURN 3"
+    "PATTERN S1; S2 PREF MAX[S1.e] AND MAX[S2.e] MERGE AVG WITHIN 50 UPDATE 5 RETURN 3"
 )
 MERGED = [
-    "A a; B b; C c PREF MAX[a.x + c.x] AND MAX[b.x] WITHIN 60 UPDATE 10 RETURN 5",
+    "A a; B b; C c PREF MAX[a.x + c.x] AND MAX[b.x] WITHIN 60 UPDATE 6 RETURN 5",
     "A a & (B b; C c) WHERE a.id = b.id PREF MAX[a.x] AND MIN[c.t - b.t] MERGE MAX WITHIN 40 RETURN 5",
     TWO_DEFINITIONS,
     PAPER,
@@ -98,7 +101,10 @@ def test_strategies_agree(query: str, values: str, order: str | None) -> None:
     assert found.equals(wanted)
 
 
-@pytest.mark.parametrize(("steps", "window", "move"), [(1, 10, 5), (2, 50, 20), (3, 50, 20), (4, 30, 7), (3, 10, 25)])
+@pytest.mark.parametrize(
+    ("steps", "window", "move"),
+    [(1, 10, 5), (2, 50, 20), (3, 50, 20), (4, 30, 7), (3, 10, 25), (3, 60, 3), (1, 40, 2)],
+)
 def test_the_algorithms_of_the_thesis_find_the_same_sums(steps: int, window: int, move: int) -> None:
     count, limit = 300, 6
     random = np.random.default_rng(steps)
@@ -112,9 +118,19 @@ def test_the_algorithms_of_the_thesis_find_the_same_sums(steps: int, window: int
     cut, front, back = cut_windows(low, high, count)
     graph = build_graph(offsets, place, place, weight, front[place], back[place])
     any_first, no_pairs = np.full(low.size, -1, np.int32), np.zeros((0, 3), np.int64)
-    roots = Roots(np.zeros(low.size, np.int32), low, cut, high, any_first, no_pairs, np.zeros((0, count), np.int64))
-    paths, counts, gave_up = best_paths(graph, roots, np.arange(low.size + 1), Rule(limit, 0.0, False, 1 << 30))
+    no_codes, one_group = np.zeros((0, count), np.int64), np.zeros(low.size, np.int32)
+    roots = Roots(one_group, low, cut, high, any_first, any_first, no_pairs, no_codes)
+    rule = Rule(limit, 0.0, False, 1 << 30, -np.inf, np.empty(0, np.int32), True)
+    paths, counts, gave_up = best_paths(graph, roots, np.arange(low.size + 1), rule)
     assert not gave_up.any()
+    entries = [np.arange(*part, dtype=np.int32) for part in offsets[[0, -1]]]
+    sides = [side for part in entries for side in (np.array([0, part.size]), part)]
+    cast = Cast(*sides, np.zeros(count, np.int32), no_pairs, no_codes)
+    views, visits = Views(low, cut, high), np.arange(low.size)
+    kept, kept_counts, given_up = board_paths(graph, cast, views, np.array([0, low.size]), visits, rule)
+    assert not given_up
+    np.testing.assert_array_equal(kept, paths)
+    np.testing.assert_array_equal(kept_counts, counts)
     found = np.full((low.size, limit), -np.inf)
     for bucket, part in enumerate(np.split(weight[paths].sum(axis=1), np.cumsum(counts)[:-1])):
         found[bucket, : part.size] = part

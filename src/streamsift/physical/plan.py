@@ -282,6 +282,7 @@ class MergePlan:
     key: tuple[tuple[int, Column], ...]
     schedule: Schedule = Schedule.WABS
     looks_up: bool = False  # TA, not NRA
+    keeps: bool = False  # what was read and joined when the window moves: dTMM, not nTMM
 
 
 @dataclass(frozen=True, slots=True)

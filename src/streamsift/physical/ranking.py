@@ -16,6 +16,7 @@ from streamsift.physical.monotone import MonotoneObjective, monotone_objectives
 from streamsift.physical.plan import Alternative, DetectPlan, JoinPlan, MergePlan, PathPlan, RankPlan
 
 MOST_PATHS = 200_000  # that are looked at for the k best of one window and group
+MANY_MOVES = 8  # that a window is in: from here on, keeping what was joined costs less than joining it again
 FEW_MATCHES = 20_000  # of one window, on average: below, finding them all is quicker
 PATHS = (RankBy.LAZY, RankBy.K_SSP, RankBy.K_DSSP)
 ENUMERATE = "enumerate: every match is found and scored, the best are kept"
@@ -48,7 +49,7 @@ def _branch(alternative: Alternative, keys: tuple[str, ...], choices: Choices) -
     why_not = [f"no paths: {no_paths}"] if no_paths else []
     merge = _no_merge(alternative) or merge_plan(alternative)
     if isinstance(merge, MergePlan) and by in (RankBy.AUTO, RankBy.NRA, RankBy.TA):
-        merge = replace(merge, schedule=choices.schedule, looks_up=by is RankBy.TA)
+        merge = replace(merge, schedule=choices.schedule, looks_up=by is RankBy.TA, keeps=_keeps(query))
         return merge, [*_merge_reasons(merge), *_unless_few(query), *why_not]
     why_not += [f"no merge: {merge}"] if isinstance(merge, str) else []
     no_join = _no_join(alternative, parts)
@@ -70,9 +71,21 @@ def _merge_reasons(merge: MergePlan) -> list[str]:
         found.append("objectives that are weighted sums and merged by SUM or AVG are one weighted sum")
     if merge.looks_up:
         found.append(f"to be looked up, all matches of each part are listed; past {MOST_PATHS:,} all matches instead")
-    elif merge.alternative.query.update is not None:
-        found.append("when the window moves, what was joined stays joined")
+    if merge.alternative.query.update is None:
+        return found
+    if not merge.keeps:
+        found.append(f"every window is begun anew: fewer than {MANY_MOVES} of them share an event")
+    elif merge.looks_up:
+        found.append("when the window moves, what was listed and stays inside is kept")
+    else:
+        found.append("when the window moves, what was read and joined and stays inside is kept")
     return found
+
+
+def _keeps(query: b.BoundQuery) -> bool:
+    if query.update is None or query.window is None:
+        return False
+    return query.window.length >= MANY_MOVES * query.update.length
 
 
 def _unless_few(query: b.BoundQuery) -> list[str]:

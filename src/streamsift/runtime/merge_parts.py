@@ -11,9 +11,21 @@ from streamsift.physical.plan import JoinPlan, PathPlan
 from streamsift.physical.ranking import MOST_PATHS
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Float64, Int32, Int64
+from streamsift.runtime.known_rows import are_known
+from streamsift.runtime.path_board import (
+    COMPLETE,
+    COUNT,
+    RESERVE,
+    groups_inside,
+    moved_board,
+    new_board,
+    opened_board,
+    trimmed,
+)
 from streamsift.runtime.path_queue import SIZE, new_search, read_paths
-from streamsift.runtime.path_ranking import EMPTY, Strata, roots_at, strata, ticks_with_events
-from streamsift.runtime.path_search import Rule
+from streamsift.runtime.path_ranking import SLACK, cast_of, views_of
+from streamsift.runtime.path_search import Roots, Rule
+from streamsift.runtime.path_strata import EMPTY, Strata, strata, tick_roots, ticks_with_events
 from streamsift.runtime.path_weights import ROUNDING
 from streamsift.runtime.rank_join import RankJoin, window_events
 from streamsift.runtime.scores import match_columns, objective_values, scores
@@ -50,14 +62,14 @@ class Part(Protocol):
         """The next matches, about so many; None if that is too much to ask."""
 
 
-def part_of(plan: PathPlan | JoinPlan, events: Events, ticks: Ticks | None) -> Part | None:
-    """None if sums of its weights say nothing."""
+def part_of(plan: PathPlan | JoinPlan, events: Events, ticks: Ticks | None, *, keeps: bool) -> Part | None:
+    """None if sums of its weights say nothing. With `keeps`, what stays inside when the window moves is kept."""
     if isinstance(plan, JoinPlan):
         return JoinPart(plan, events, ticks)
     found = strata(plan, events, ticks)
     if isinstance(found, str):
         return NoPart() if found == EMPTY else None
-    return PathPart(found)
+    return BoardPart(found) if keeps and ticks is not None else PathPart(found, ticks)
 
 
 class NoPart:
@@ -76,23 +88,20 @@ class NoPart:
 class PathPart:
     """Best paths of the graph of all windows; the enumeration in the current window stands where it was left."""
 
-    def __init__(self, found: Strata) -> None:
-        entries, windows = found.entries, found.windows
-        order = np.argsort(windows.root_window, kind="stable")
-        self.graph, self.roots, self.entries = found.graph, roots_at(found.roots, order), entries
-        self.ticks, of_root = np.unique(windows.tick[windows.root_window[order]], return_index=True)
-        self.starts = np.append(of_root, order.size).astype(np.int64)
-        largest = float(np.abs(entries.weight).max(initial=0.0)) * entries.offsets.shape[0]
-        self.error = (entries.error + ROUNDING * OPERATIONS * largest) * entries.unit
-        self.search = new_search(entries.offsets.shape[0])
+    def __init__(self, found: Strata, ticks: Ticks | None) -> None:
+        self.graph, self.entries = found.graph, found.entries
+        self.ticks, self.starts, self.roots = _roots(found, ticks)
+        self.error = path_error(found)
+        self.search = new_search(found.entries.offsets.shape[0])
 
     def open(self, tick: int) -> None:
         window = int(np.searchsorted(self.ticks, tick))
-        rule = Rule(0, -1.0, False, MOST_PATHS)
-        self.search, *_ = read_paths(self.graph, self.roots, self.starts[window : window + 2], rule, self.search)
+        self.search, *_ = read_paths(
+            self.graph, self.roots, self.starts[window : window + 2], _next_paths(0), self.search
+        )
 
     def load(self, count: int) -> Loaded | None:
-        rule = Rule(count, -1.0, False, MOST_PATHS)
+        rule = _next_paths(count)
         self.search, paths, sums, _, gave_up = read_paths(self.graph, self.roots, NO_BUCKETS, rule, self.search)
         if gave_up[0]:
             return None
@@ -100,29 +109,122 @@ class PathPart:
         return Loaded(self.graph.place[paths], sums * self.entries.unit, complete)
 
 
+class BoardPart:
+    """Best paths of the graph of all windows; a window begins with what the one before it leaves (iNSSP)."""
+
+    def __init__(self, found: Strata) -> None:
+        self.graph, self.unit, self.ticks = found.graph, found.entries.unit, found.windows.tick
+        self.cast, self.views = cast_of(found, np.empty(0, np.int32)), views_of(found)
+        self.error = path_error(found)
+        self.rule = _next_paths(1)._replace(slack=SLACK * found.entries.error)
+        self.stamps = np.zeros(found.graph.offsets.shape[1], np.int64)
+        self.search, self.board = new_search(found.graph.offsets.shape[0]), new_board(found.graph.offsets.shape[0])
+        self.window, self.loaded, self.asked, self.is_open = -1, 0, 0, False
+
+    def open(self, tick: int) -> None:
+        window, before = int(np.searchsorted(self.ticks, tick)), self.window
+        low, cut, high = (bound[window] for bound in self.views)
+        self.asked = max(self.loaded, self.asked // 2)  # what was asked for before will be again
+        self.window, self.loaded = window, 0
+        if window == before:
+            return
+        self.is_open = self.is_open and self.views.cut[before] == cut
+        if self.is_open:
+            trimmed(self.graph, self.rule, self.board, max(RESERVE * self.asked, 1))
+            since = self.views.high[before]
+            groups = groups_inside(self.graph, self.cast, self.cast.lasts, since, high, self.stamps)
+            rows = self.graph, self.cast, groups, low, cut, high, since
+            self.search, self.board, gave_up = moved_board(*rows, self.rule, self.search, self.board)
+            self.is_open = not gave_up
+
+    def load(self, count: int) -> Loaded | None:
+        count = max(count, self.asked - self.loaded)
+        end, board = self.loaded + count, self.board
+        if not self.is_open or (board.state[COUNT] < end and not board.state[COMPLETE]):
+            if not self._look_at_all(RESERVE * end):
+                return None
+            board = self.board
+        begin, self.loaded = self.loaded, min(end, int(board.state[COUNT]))
+        paths, sums = board.paths[begin : self.loaded], board.sums[begin : self.loaded]
+        complete = bool(board.state[COMPLETE]) and self.loaded == board.state[COUNT]
+        return Loaded(self.graph.place[paths], sums * self.unit, complete)
+
+    def _look_at_all(self, wanted: int) -> bool:
+        """A board of so many paths of the window, those that were loaded first; False if that is too much to ask."""
+        low, cut, high = (bound[self.window] for bound in self.views)
+        groups = groups_inside(self.graph, self.cast, self.cast.firsts, low, high, self.stamps)
+        rows = self.graph, self.cast, groups, low, cut, high, min(wanted, MOST_PATHS)
+        self.search, board, gave_up = opened_board(*rows, self.rule, self.search)
+        count = board.state[COUNT]
+        given = self.board.paths[: self.loaded]
+        # Sums that round may come out in another order: what was loaded is told by its events.
+        others = np.flatnonzero(~are_known(board.paths[:count], given))
+        board.state[COUNT] = self.loaded + others.size
+        self.board = board._replace(
+            paths=np.concatenate([given, board.paths[others]]),
+            sums=np.concatenate([self.board.sums[: self.loaded], board.sums[others]]),
+        )
+        self.is_open = not gave_up
+        return self.is_open
+
+
+def _next_paths(count: int) -> Rule:
+    return Rule(count, -1.0, False, MOST_PATHS, -np.inf, np.empty(0, np.int32), False)
+
+
+def path_error(found: Strata) -> float:
+    """By how much sums of a part's paths may differ from what they are as written."""
+    entries = found.entries
+    largest = float(np.abs(entries.weight).max(initial=0.0)) * entries.offsets.shape[0]
+    return (entries.error + ROUNDING * OPERATIONS * largest) * entries.unit
+
+
+def _roots(found: Strata, ticks: Ticks | None) -> tuple[Int64, Int64, Roots]:
+    """The ticks, where the roots of each begin, and the roots."""
+    windows, offsets = found.windows, found.entries.offsets
+    group, tick, first = windows.group, np.zeros(windows.group.size, np.int64), windows.first
+    window = np.arange(group.size) if windows.low.size == group.size else np.zeros(group.size, np.int64)
+    if ticks is not None:
+        group, tick = tick_roots(offsets[0], found.entries.place, ticks.first, ticks.last)
+        order = np.argsort(tick, kind="stable")
+        group, tick, first = group[order], tick[order], np.full(tick.size, -1, np.int32)
+        window = np.searchsorted(windows.tick, tick)
+    low, cut, high = (bound[window] for bound in (windows.low, windows.cut, windows.high))
+    own, starts = np.unique(tick, return_index=True)
+    since = np.full(tick.size, -1, np.int32)
+    return own, np.append(starts, tick.size), Roots(group, low, cut, high, first, since, found.pairs, found.codes)
+
+
 class JoinPart:
-    """The best matches by a rank join of the window's events, asked for anew when more of them are wanted."""
+    """The best matches by a rank join of the window's events, asked for anew when more of them are wanted (iNNLPS).
+
+    A window's queues stay as they are until it moves, and the first question of a window is for as many matches as the
+    one before it was asked for: where windows overlap, one join does.
+    """
 
     def __init__(self, plan: JoinPlan, events: Events, ticks: Ticks | None) -> None:
         self.plan, self.events, self.windows = plan, events, ticks
         self.ticks = np.zeros(1, np.int64)
         if ticks is not None:
             self.ticks = ticks_with_events(ticks)
-        self.error, self.low, self.loaded, self.inside = 0.0, 0, 0, events
+        self.error, self.low, self.loaded, self.asked = 0.0, 0, 0, 0
+        self.join: RankJoin | None = None
 
     def open(self, tick: int) -> None:
-        self.loaded = 0
+        self.asked, self.loaded, inside = max(self.loaded, self.asked // 2), 0, self.events
         if self.windows is not None:
             self.low = int(np.searchsorted(self.windows.last, tick, side="left"))
             high = int(np.searchsorted(self.windows.first, tick, side="right"))
-            self.inside = window_events(self.events, self.low, high)
+            inside = window_events(self.events, self.low, high)
+        self.join = RankJoin(self.plan, inside)
 
     def load(self, count: int) -> Loaded | None:
-        alternative, wanted = self.plan.alternative, self.loaded + count
-        ranking = alternative.query.ranking
+        alternative, wanted = self.plan.alternative, max(self.loaded + count, self.asked)
+        ranking, join = alternative.query.ranking, self.join
         assert ranking is not None
-        found = RankJoin(self.plan, self.inside, wanted).best()
-        seen = match_columns(alternative, self.inside, self.inside.rows_at(found))
+        assert join is not None, "a window is open"
+        found = join.best(wanted)
+        seen = match_columns(alternative, join.events, join.events.rows_at(found))
         score = scores(ranking, objective_values(ranking, seen))
         if not np.isfinite(score).all():  # an infinite part says nothing of the sum it goes into
             return None

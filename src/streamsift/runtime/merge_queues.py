@@ -8,7 +8,8 @@ import numpy as np
 from numba import njit
 
 from streamsift.physical.plan import MergePlan
-from streamsift.runtime.kernels import Bool, Float64, Int32
+from streamsift.runtime.kernels import Float64, Int32
+from streamsift.runtime.known_rows import are_known
 from streamsift.runtime.merge_bounds import Queues, Rules
 from streamsift.runtime.merge_parts import Part
 from streamsift.runtime.merge_search import Found, add_match, link
@@ -30,36 +31,6 @@ class Memory:
     def nothing(parts: int, steps: int) -> Memory:
         none = np.empty((0, steps), np.int32)
         return Memory([none] * parts, none, np.empty(0), -np.inf)
-
-
-@njit(cache=True, nogil=True)
-def hashed(row: Int32) -> int:
-    """A number from 0 that tells most rows apart."""
-    value = 0
-    for step in range(row.size):
-        value = (value * 1_000_003 + int(row[step]) + 1) & 0x3FFFFFFFF  # the product stays below 2 ** 54
-    return value
-
-
-@njit(cache=True, nogil=True)
-def are_known(rows: Int32, known: Int32) -> Bool:
-    """Which of the rows [m, steps] are among the known ones [n, steps]."""
-    size = 16
-    while size < 2 * known.shape[0]:
-        size *= 2
-    table = np.full(size, -1, np.int32)
-    for number in range(known.shape[0]):
-        slot = hashed(known[number]) & (size - 1)
-        while table[slot] >= 0:
-            slot = (slot + 1) & (size - 1)
-        table[slot] = number
-    found = np.zeros(rows.shape[0], np.bool_)
-    for number in range(rows.shape[0]):
-        slot = hashed(rows[number]) & (size - 1)
-        while table[slot] >= 0 and not found[number]:
-            found[number] = (known[table[slot]] == rows[number]).all()
-            slot = (slot + 1) & (size - 1)
-    return found
 
 
 @njit(cache=True, nogil=True)

@@ -60,7 +60,7 @@ def build_tree(value: Float64, lex: Int32, tree: Int32) -> None:
         tree[node] = better(value, lex, tree[2 * node], tree[2 * node + 1])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def best_in(value: Float64, lex: Int32, tree: Int32, row: int, lex_row: int, start: int, stop: int) -> int:
     """The best entry of [start, stop) by the given rows, or -1. Rows are not sliced: a view costs more than a look."""
     found = -1
@@ -77,7 +77,7 @@ def best_in(value: Float64, lex: Int32, tree: Int32, row: int, lex_row: int, sta
     return found
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def better_of(value: Float64, lex: Int32, row: int, lex_row: int, one: int, two: int) -> int:
     """The entry with the greater sum, then with the earlier chain, by the given rows; -1 is no entry."""
     if one < 0 or two < 0:

@@ -14,7 +14,17 @@ from numba import njit
 from streamsift.runtime.kernels import Bool, Float64, Int32, Int64
 from streamsift.runtime.path_graph import Graph
 from streamsift.runtime.path_heap import Heap, grown, heap_pop, longer
-from streamsift.runtime.path_search import Roots, Rule, broken_at, choices, is_behind, open_root, push, step_of
+from streamsift.runtime.path_search import (
+    Roots,
+    Rule,
+    broken_at,
+    choices,
+    is_behind,
+    is_below,
+    open_root,
+    push,
+    step_of,
+)
 
 USED, SIZE, LOOKED, FIRST, COUNTS = range(5)  # of Search.counts
 
@@ -23,7 +33,7 @@ class Search(NamedTuple):
     """Where an enumeration stands."""
 
     heap: Heap
-    opened: Int64  # [roots, 2 L + 3]
+    opened: Int64  # [roots, 2 L + 4]
     counts: Int64  # [COUNTS] nodes made, nodes waiting, paths looked at, the number of the first root
     path: Int32  # [L] room to work in
     child: Int32  # [3] room to work in
@@ -33,7 +43,7 @@ class Search(NamedTuple):
 def new_search(steps: int) -> Search:
     """Room for an enumeration."""
     heap = Heap(np.empty((256, steps), np.int32), np.empty(256), np.empty((256, 5), np.int32), np.empty(256, np.int32))
-    opened = np.empty((1, 2 * steps + 3), np.int64)
+    opened = np.empty((1, 2 * steps + 4), np.int64)
     return Search(heap, opened, np.zeros(COUNTS, np.int64), np.zeros(steps, np.int32), np.empty(3, np.int32))
 
 
@@ -44,8 +54,9 @@ def read_paths(
     """The next paths of the roots buckets[i]:buckets[i + 1], for each i: paths [m, L], sums, counts [i], given up [i].
 
     Without buckets, those that follow where `search` was left. Without slack (rule.slack < 0) exactly rule.limit of
-    them; else those that may tie with the last of them as well. Given up: more than rule.most paths were looked at,
-    most of which broke a comparison or might tie. One long function: the heap is too many arrays to pass around.
+    them; else those that may tie with the last of them as well. None below the floor. Given up: more than rule.most
+    paths were looked at, most of which broke a comparison or might tie. One long function: the heap is too many arrays
+    to pass around, and for the same reason what it calls for every path is inlined.
     """
     steps, resumes = search.path.size, buckets.size == 0
     heap, opened, path, child = search.heap, search.opened, search.path, search.child
@@ -63,10 +74,11 @@ def read_paths(
                 open_root(graph, roots, root, limits)
                 while used + steps + 1 > heap.paths.shape[0]:
                     heap = Heap(grown(heap.paths), longer(heap.sums), grown(heap.nodes), longer(heap.order))
-                for split in range(1 if only_first else 0, steps + 1):
+                # Paths that lie in front of the cut as a whole end before it.
+                for split in range(1 if only_first else 0, steps if roots.since[root] >= 0 else steps + 1):
                     child[0], child[1], child[2] = root, split, 0
                     start, stop = choices(graph, limits, only_first, split, 0, path)
-                    if push(graph, limits, child, path, start, stop, heap, used, size):
+                    if push(graph, limits, child, path, start, stop, rule.floor, heap, used, size):
                         used, size = used + 1, size + 1
         while size > 0 and not (rule.slack < 0 and written - begin == rule.limit):
             node = heap_pop(graph.rank, heap.sums, heap.paths, heap.order, size)
@@ -76,6 +88,8 @@ def read_paths(
             root, split, decision = heap.nodes[node, 0], heap.nodes[node, 1], heap.nodes[node, 2]
             total = heap.sums[node]
             if last >= 0 and is_behind(graph, rule, heap.sums[last], heap.paths[last], total, path):
+                break
+            if rule.floor > -np.inf and is_below(graph, rule, total, path):
                 break
             looked += 1
             if looked > rule.most:
@@ -90,6 +104,8 @@ def read_paths(
                 written += 1
                 if written - begin == rule.limit:
                     last = node
+                    if rule.is_final and rule.slack < 0:
+                        break
             while used + 2 * steps > heap.paths.shape[0]:
                 heap = Heap(grown(heap.paths), longer(heap.sums), grown(heap.nodes), longer(heap.order))
             limits = opened[root - first]
@@ -100,10 +116,10 @@ def read_paths(
                 else:
                     start, stop = choices(graph, limits, roots.first[root] >= 0, split, later, path)
                 chosen = path[step_of(split, steps, later)]
-                if push(graph, limits, child, path, start, chosen, heap, used, size):
-                    used, size = used + 1, size + 1
-                if push(graph, limits, child, path, chosen + 1, stop, heap, used, size):
-                    used, size = used + 1, size + 1
+                for side in range(2):
+                    begins, ends = (start, int(chosen)) if side == 0 else (int(chosen) + 1, stop)
+                    if push(graph, limits, child, path, begins, ends, rule.floor, heap, used, size):
+                        used, size = used + 1, size + 1
         counts[bucket] = written - begin
     search.counts[USED], search.counts[SIZE], search.counts[LOOKED], search.counts[FIRST] = used, size, looked, first
     return Search(heap, opened, search.counts, path, child), out[:written], sums[:written], counts, gave_up
@@ -112,5 +128,8 @@ def read_paths(
 @njit(cache=True, nogil=True)
 def best_paths(graph: Graph, roots: Roots, buckets: Int64, rule: Rule) -> tuple[Int32, Int64, Bool]:
     """The best paths of the roots buckets[i]:buckets[i + 1], for each i: (paths [m, L], counts [i], given up [i])."""
-    _, out, _, counts, gave_up = read_paths(graph, roots, buckets, rule, new_search(graph.offsets.shape[0]))
+    steps = graph.offsets.shape[0]
+    if buckets.size < 2:
+        return np.empty((0, steps), np.int32), np.zeros(0, np.int64), np.zeros(0, np.bool_)
+    _, out, _, counts, gave_up = read_paths(graph, roots, buckets, rule, new_search(steps))
     return out, counts, gave_up

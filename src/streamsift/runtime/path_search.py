@@ -29,6 +29,7 @@ class Roots(NamedTuple):
     cut: Int32
     high: Int32
     first: Int32  # entry, -1 for any
+    since: Int32  # the last event is at this place or behind it, and behind the cut; -1 for anywhere
     pairs: Int64  # [pairs, PAIR_FIELDS] comparisons between steps
     codes: Int64  # [2 * pairs, n] the two sides of each, by entry
 
@@ -40,9 +41,12 @@ class Rule(NamedTuple):
     slack: float  # sums that differ by less may be scores in another order
     by_sum_only: bool  # whether equal sums are ties, whatever the times
     most: int  # paths looked at, for one bucket
+    floor: float  # paths with less are not asked for; -inf for all
+    floor_path: Int32  # [L] of those with just as much, the last that is
+    is_final: bool  # whether no others will be asked for later
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def step_of(split: int, steps: int, decision: int) -> int:
     """The step that is chosen by a decision: those before the cut forwards, then those behind it backwards."""
     return decision if decision < split else steps - 1 - (decision - split)
@@ -50,10 +54,10 @@ def step_of(split: int, steps: int, decision: int) -> int:
 
 @njit(cache=True, nogil=True)
 def open_root(graph: Graph, roots: Roots, root: int, opened: Int64) -> None:
-    """Where a root's window lies among the entries: opened [2 L + 3].
+    """Where a root's window lies among the entries: opened [2 L + 4].
 
     The first L are the entries at the cut, for each step; then the first one inside and the end, of the first and the
-    last step; then for each split the best entry that its back part can end with, -1 for none.
+    last step; then for each split the best entry that its back part can end with, -1 for none; then the first of those.
     """
     steps, group = graph.offsets.shape[0], roots.group[root]
     for step in range(steps):
@@ -65,27 +69,31 @@ def open_root(graph: Graph, roots: Roots, root: int, opened: Int64) -> None:
                 opened[steps] = roots.first[root]
         if step == steps - 1:
             opened[steps + 1] = first_from(graph.place, start, stop, roots.high[root])
+            opened[2 * steps + 3] = opened[step]
+            if roots.since[root] >= 0:
+                opened[2 * steps + 3] = first_from(graph.place, opened[step], stop, roots.since[root])
     for split in range(steps + 1):
         opened[steps + 2 + split] = -1
         if split < steps:
-            opened[steps + 2 + split] = choose(graph, split, split, opened[steps - 1], opened[steps + 1])
+            opened[steps + 2 + split] = choose(graph, split, split, opened[2 * steps + 3], opened[steps + 1])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def choices(graph: Graph, opened: Int64, only_first: bool, split: int, decision: int, path: Int32) -> tuple[int, int]:
     """The entries [start, stop) that a decision may choose from, given those before it."""
     steps = graph.offsets.shape[0]
     step = step_of(split, steps, decision)
-    if decision >= split:
-        end = opened[steps + 1] if decision == split else graph.until[path[step + 1]]
-        return int(opened[step]), int(end)
+    if decision == split:
+        return int(opened[2 * steps + 3]), int(opened[steps + 1])
+    if decision > split:
+        return int(opened[step]), int(graph.until[path[step + 1]])
     if decision > 0:
         return int(graph.after[path[step - 1]]), int(opened[step])
     end = opened[steps] + 1 if only_first else opened[0]
     return int(opened[steps]), int(end)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def choose(graph: Graph, split: int, decision: int, start: int, stop: int) -> int:
     """The best of the entries [start, stop), or -1."""
     if decision < split:
@@ -93,7 +101,7 @@ def choose(graph: Graph, split: int, decision: int, start: int, stop: int) -> in
     return best_in(graph.back, graph.back_lex, graph.back_tree, split, split, start, stop)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def complete(graph: Graph, opened: Int64, split: int, decision: int, path: Int32) -> None:
     """Fills in the best choices after a decision."""
     steps = graph.offsets.shape[0]
@@ -112,7 +120,7 @@ def root_sums(graph: Graph, roots: Roots) -> Float64:
     """The best sum of each root's paths; -inf if it has none."""
     steps = graph.offsets.shape[0]
     found = np.full(roots.group.size, -np.inf)
-    opened, none = np.empty(2 * steps + 3, np.int64), np.empty(0, np.int32)
+    opened, none = np.empty(2 * steps + 4, np.int64), np.empty(0, np.int32)
     for root in range(found.size):
         open_root(graph, roots, root, opened)
         only_first = roots.first[root] >= 0
@@ -160,12 +168,34 @@ def is_behind(graph: Graph, rule: Rule, worst: float, worst_path: Int32, total: 
 
 
 @njit(cache=True, nogil=True)
+def is_below(graph: Graph, rule: Rule, total: float, path: Int32) -> bool:
+    """Whether a path is not asked for: its sum is below the floor, or as much and its events are later."""
+    if total != rule.floor or rule.slack > 0 or rule.by_sum_only:
+        return total < rule.floor
+    for step in range(path.size):
+        own, last = graph.rank[path[step]], graph.rank[rule.floor_path[step]]
+        if own != last:
+            return bool(own > last)
+    return False
+
+
+@njit(cache=True, nogil=True, inline="always")
 def push(
-    graph: Graph, opened: Int64, node: Int32, base: Int32, start: int, stop: int, heap: Heap, used: int, size: int
+    graph: Graph,
+    opened: Int64,
+    node: Int32,
+    base: Int32,
+    start: int,
+    stop: int,
+    floor: float,
+    heap: Heap,
+    used: int,
+    size: int,
 ) -> bool:
     """Adds the set of paths that agree with `base` before a decision and choose from [start, stop) at it, if any.
 
-    node is (root, split, decision); the new node's number is `used`, and `size` are in the heap.
+    If its best is below the floor, it is not wanted. node is (root, split, decision); the new node's number is `used`,
+    and `size` are in the heap.
     """
     split, decision = node[1], node[2]
     if start >= stop or (decision < split < base.size and opened[base.size + 2 + split] < 0):
@@ -180,6 +210,8 @@ def push(
     complete(graph, opened, split, decision, path)
     for step in range(base.size):
         total += graph.weight[path[step]]
+    if total < floor:
+        return False
     heap.sums[used] = total
     for field in range(3):
         heap.nodes[used, field] = node[field]

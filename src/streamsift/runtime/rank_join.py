@@ -56,14 +56,14 @@ def window_events(events: Events, low: int, high: int) -> Events:
 class RankJoin:
     """One run of a plan over events."""
 
-    def __init__(self, plan: JoinPlan, events: Events, limit: int) -> None:
-        self.plan, self.events, self.limit = plan, events, limit
+    def __init__(self, plan: JoinPlan, events: Events) -> None:
+        self.plan, self.events = plan, events
         self.places = candidates(plan.alternative, events)
         self.bounds = [np.empty(0)] * len(self.places)
         if all(part.size for part in self.places):
             self.bounds = self._bounds()
 
-    def best(self) -> Int32:
+    def best(self, limit: int) -> Int32:
         """Matches [steps, m] as places, among which are the k best."""
         if not all((bound > -np.inf).any() for bound in self.bounds):
             return np.empty((len(self.places), 0), np.int32)
@@ -71,16 +71,16 @@ class RankJoin:
         boundary = np.array([np.count_nonzero(bound > -np.inf) for bound in self.bounds])
         # A queue of equal bounds has no best: it is read whole.
         flat = np.array([bound.max() == bound[bound > -np.inf].min() for bound in self.bounds])
-        read = np.where(flat, boundary, np.minimum(boundary, max(FIRST_READ, self.limit)))
+        read = np.where(flat, boundary, np.minimum(boundary, max(FIRST_READ, limit)))
         while True:
             taken = [part[order[:n]] for part, order, n in zip(self.places, orders, read, strict=True)]
-            found, worst = self._matches(taken)
+            found, worst = self._matches(taken, limit)
             boundary = np.array([np.count_nonzero((bound >= worst) & (bound > -np.inf)) for bound in self.bounds])
             if (read >= boundary).all():
                 return found
             read = np.maximum(read, np.minimum(2 * read, boundary))
 
-    def _matches(self, taken: list[Int32]) -> tuple[Int32, float]:
+    def _matches(self, taken: list[Int32], limit: int) -> tuple[Int32, float]:
         """The best matches of the places that were taken (for whatever step), and the k-th score."""
         alternative = self.plan.alternative
         query = alternative.query
@@ -97,8 +97,8 @@ class RankJoin:
             stays = more >= worst  # NaN does not
             kept = np.concatenate([kept, place_of_row[rows[:, stays]]], axis=1)
             score = np.concatenate([score, more[stays]])
-            if score.size >= self.limit:
-                worst = float(np.partition(score, score.size - self.limit)[score.size - self.limit])
+            if score.size >= limit:
+                worst = float(np.partition(score, score.size - limit)[score.size - limit])
             if score.size > MOST_KEPT:
                 kept, score = kept[:, score >= worst], score[score >= worst]
         return kept[:, score >= worst], worst

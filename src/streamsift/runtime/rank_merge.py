@@ -44,28 +44,19 @@ class Accesses:
     random: int = 0
     known: int = 0
     again: int = 0  # windows that were begun again, without what was kept
+    windows: int = 0
 
 
 class RankMerge:
     """One run of a plan over events."""
 
-    def __init__(
-        self,
-        plan: MergePlan,
-        events: Events,
-        ticks: Ticks | None,
-        limit: int,
-        schedule: Schedule = Schedule.WABS,
-        *,
-        looks_up: bool = False,
-        dynamic: bool = True,
-    ) -> None:
+    def __init__(self, plan: MergePlan, events: Events, ticks: Ticks | None, limit: int) -> None:
         self.plan, self.events, self.ticks, self.limit = plan, events, ticks, limit
         # What was looked up was joined without being read: with lookups, reading does not tell what is joined.
-        self.dynamic = dynamic and not looks_up
-        self.parts = [part_of(component.plan, events, ticks) for component in plan.components]
+        self.dynamic = plan.keeps and not plan.looks_up
+        self.parts = [part_of(component.plan, events, ticks, keeps=plan.keeps) for component in plan.components]
         self.key_of, self.keys = self._keys()
-        self.schedule, self.looks_up = SCHEDULES.index(schedule), looks_up
+        self.schedule, self.looks_up = SCHEDULES.index(plan.schedule), plan.looks_up
         self.accesses = Accesses()
 
     def best(self) -> Paths | None:
@@ -86,6 +77,7 @@ class RankMerge:
                 if matches is None:
                     return None
                 memory, best = matches
+                self.accesses.windows += 1
                 found.append(best)
                 of_tick.append(np.full(best.shape[0], tick, np.int64))
         return Paths(np.ascontiguousarray(np.concatenate(found).T), np.concatenate(of_tick))
@@ -157,7 +149,9 @@ class RankMerge:
         apart = [(a, b) for b in range(steps) for a in range(b) if not any({a, b} <= own for own in together)]
         limits, positions = self._window_codes()
         for one, two in apart:
-            add(one, two, BEFORE if (one, two) in before else APART)
+            # What lies between two events in order says so already.
+            if not any((one, step) in before and (step, two) in before for step in range(steps)):
+                add(one, two, BEFORE if (one, two) in before else APART)
             if limits.size:
                 add(one, two, OPERATORS[">="], limits, positions)
                 if (one, two) not in before:

@@ -19,7 +19,8 @@ from streamsift.runtime.codes import group_codes
 from streamsift.runtime.detect import match_rows
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Bool, Int32, Int64
-from streamsift.runtime.path_ranking import path_candidates, ticks_with_events
+from streamsift.runtime.path_ranking import path_candidates
+from streamsift.runtime.path_strata import ticks_with_events
 from streamsift.runtime.rank_groups import GroupRanking
 from streamsift.runtime.rank_join import RankJoin, window_events
 from streamsift.runtime.rank_merge import RankMerge
@@ -108,8 +109,7 @@ class Ranking:
             if isinstance(branch, PathPlan):
                 paths = path_candidates(branch, self.events, self.ticks, self.groups, ranking.limit, self.starts)
             elif isinstance(branch, MergePlan):
-                schedule, looks_up = branch.schedule, branch.looks_up
-                paths = RankMerge(branch, self.events, self.ticks, ranking.limit, schedule, looks_up=looks_up).best()
+                paths = RankMerge(branch, self.events, self.ticks, ranking.limit).best()
             if isinstance(branch, JoinPlan):
                 for matches in self._joined(number, branch, ranking.limit):
                     best.add(matches)
@@ -136,14 +136,14 @@ class Ranking:
     def _joined(self, number: int, branch: JoinPlan, limit: int) -> Iterator[Scored]:
         """The matches that can be among the best, window by window."""
         if self.ticks is None:
-            found = RankJoin(branch, self.events, limit).best()
+            found = RankJoin(branch, self.events).best(limit)
             yield self._scored(number, found, np.zeros(found.shape[1], np.int64))
             return
         ticks = ticks_with_events(self.ticks)
         lows = np.searchsorted(self.ticks.last, ticks, side="left")
         highs = np.searchsorted(self.ticks.first, ticks, side="right")
         for tick, low, high in zip(ticks.tolist(), lows.tolist(), highs.tolist(), strict=True):
-            found = RankJoin(branch, window_events(self.events, low, high), limit).best() + np.int32(low)
+            found = RankJoin(branch, window_events(self.events, low, high)).best(limit) + np.int32(low)
             yield self._scored(number, found, np.full(found.shape[1], tick - self.first_tick, np.int64))
 
     def _enumerated(self, number: int) -> Iterator[Scored]:

@@ -8,12 +8,13 @@ from itertools import combinations
 
 import pyarrow as pa
 
-from streamsift.physical.plan import AggregatePlan, Alternative, DetectPlan, Plan, Strategy
+from streamsift.physical.plan import AggregatePlan, Alternative, DetectPlan, Plan, RankPlan, Strategy
 from streamsift.runtime.analyze import analyze
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.events import Events, prepare
 from streamsift.runtime.execute import execute
 from streamsift.runtime.measure import Measure
+from streamsift.runtime.merge_accesses import merge_accesses
 from streamsift.runtime.relations import Relations
 
 
@@ -29,6 +30,8 @@ def analyze_run(plan: Plan, table: pa.Table) -> Iterator[str]:
         yield from analyze(plan, events)
     elif isinstance(plan, AggregatePlan) and any(branch.strategy is Strategy.DETECT for branch in plan.branches):
         yield from analyze(plan.detection, events)
+    elif isinstance(plan, RankPlan) and events.rank.size:
+        yield from merge_accesses(plan, events)
     started = time.perf_counter()
     rows = sum(batch.num_rows for batch in execute(plan, table))
     seconds = time.perf_counter() - started
