@@ -19,7 +19,7 @@ from test_generated import EXAMPLES, LARGE, SCHEMA, Rows, assert_same
 WAYS = ("nra", "nra", "ta", "auto", "join", "enumerate")
 SCHEDULES = ("wabs", "round-robin", "gradient", "statistics")
 ODD = [None, float("nan"), float("inf"), float("-inf"), -0.0, -1.0]
-MANY_MOVES = ["WITHIN 8 UPDATE 1", "WITHIN 9 EVENTS UPDATE 1 EVENTS"]  # what was joined is kept
+MANY_MOVES = ["WITHIN 12 UPDATE 1", "WITHIN 12 EVENTS UPDATE 1 EVENTS"]  # what was joined is kept
 WINDOWS = ["WITHIN 8 UPDATE 2", "WITHIN 6 EVENTS UPDATE 2 EVENTS", "WITHIN 6", ""]
 VALUES = st.sampled_from([1.0, 2.0, 3.0, 0.25, 0.1, 0.2, 0.3, 7.0, 1.0, 2.0, 0.3, 5.0, 2.0, 1.5, 0.5, 4.0, *ODD])
 

@@ -57,14 +57,14 @@ PAPER = (
 )
 THREE = (
     "SEQ S1 = A a; B b PREF MAX[a.x + b.x]\nSEQ S2 = C c PREF MIN[c.x]\nSEQ S3 = D d PREF MAX[d.x]\n"
-    "PATTERN (S1 & S2); S3 WHERE S1.a.id = S2.c.id AND S2.c.id = S3.d.id WITHIN 40 UPDATE 4 RETURN 6"
+    "PATTERN (S1 & S2); S3 WHERE S1.a.id = S2.c.id AND S2.c.id = S3.d.id WITHIN 48 UPDATE 4 RETURN 6"
 )
 NONLINEAR = (
     "SEQ S1 = A a; B b PREF MAX[e = a.x + b.x]\nSEQ S2 = C c; D d PREF MAX[e = SQRT(c.x^2 + d.x^2)]\n"
-    "PATTERN S1; S2 PREF MAX[S1.e] AND MAX[S2.e] MERGE AVG WITHIN 50 UPDATE 5 RETURN 3"
+    "PATTERN S1; S2 PREF MAX[S1.e] AND MAX[S2.e] MERGE AVG WITHIN 60 UPDATE 5 RETURN 3"
 )
 MERGED = [
-    "A a; B b; C c PREF MAX[a.x + c.x] AND MAX[b.x] WITHIN 60 UPDATE 6 RETURN 5",
+    "A a; B b; C c PREF MAX[a.x + c.x] AND MAX[b.x] WITHIN 60 UPDATE 5 RETURN 5",
     "A a & (B b; C c) WHERE a.id = b.id PREF MAX[a.x] AND MIN[c.t - b.t] MERGE MAX WITHIN 40 RETURN 5",
     TWO_DEFINITIONS,
     PAPER,

@@ -16,7 +16,7 @@ from streamsift.physical.monotone import MonotoneObjective, monotone_objectives
 from streamsift.physical.plan import Alternative, DetectPlan, JoinPlan, MergePlan, PathPlan, RankPlan
 
 MOST_PATHS = 200_000  # that are looked at for the k best of one window and group
-MANY_MOVES = 8  # that a window is in: from here on, keeping what was joined costs less than joining it again
+MANY_MOVES = 12  # that a window is in: from here on, keeping what was joined costs less than joining it again
 FEW_MATCHES = 20_000  # of one window, on average: below, finding them all is quicker
 PATHS = (RankBy.LAZY, RankBy.K_SSP, RankBy.K_DSSP)
 ENUMERATE = "enumerate: every match is found and scored, the best are kept"
@@ -57,7 +57,8 @@ def _branch(alternative: Alternative, keys: tuple[str, ...], choices: Choices) -
         why = (
             "join: the score rises with each event's own part, so events are taken best first until the rest cannot win"
         )
-        return JoinPlan(alternative, parts), [why, *_unless_few(query), *why_not]
+        kept = ["when the window moves, what was joined and stays inside is kept"] if query.update else []
+        return JoinPlan(alternative, parts), [why, *kept, *_unless_few(query), *why_not]
     why_not += [f"no rank join: {no_join}"] if no_join else []
     return alternative, [ENUMERATE, *why_not]
 

@@ -27,8 +27,7 @@ from streamsift.runtime.path_ranking import SLACK, cast_of, views_of
 from streamsift.runtime.path_search import Roots, Rule
 from streamsift.runtime.path_strata import EMPTY, Strata, strata, tick_roots, ticks_with_events
 from streamsift.runtime.path_weights import ROUNDING
-from streamsift.runtime.rank_join import RankJoin, window_events
-from streamsift.runtime.scores import match_columns, objective_values, scores
+from streamsift.runtime.rank_join import RankJoin
 from streamsift.runtime.ticks import Ticks
 
 NO_BUCKETS = np.empty(0, np.int64)  # to go on where an enumeration was left
@@ -198,37 +197,28 @@ def _roots(found: Strata, ticks: Ticks | None) -> tuple[Int64, Int64, Roots]:
 class JoinPart:
     """The best matches by a rank join of the window's events, asked for anew when more of them are wanted (iNNLPS).
 
-    A window's queues stay as they are until it moves, and the first question of a window is for as many matches as the
-    one before it was asked for: where windows overlap, one join does.
+    The first question of a window is for as many matches as the one before it was asked for: one join does.
     """
 
     def __init__(self, plan: JoinPlan, events: Events, ticks: Ticks | None) -> None:
-        self.plan, self.events, self.windows = plan, events, ticks
-        self.ticks = np.zeros(1, np.int64)
-        if ticks is not None:
-            self.ticks = ticks_with_events(ticks)
-        self.error, self.low, self.loaded, self.asked = 0.0, 0, 0, 0
-        self.join: RankJoin | None = None
+        self.join = RankJoin(plan, events, moves=ticks is not None)
+        self.size, self.windows = events.rank.size, ticks
+        self.ticks = np.zeros(1, np.int64) if ticks is None else ticks_with_events(ticks)
+        self.error, self.loaded, self.asked = 0.0, 0, 0
 
     def open(self, tick: int) -> None:
-        self.asked, self.loaded, inside = max(self.loaded, self.asked // 2), 0, self.events
+        self.asked, self.loaded = max(self.loaded, self.asked // 2), 0
+        low, high = 0, self.size
         if self.windows is not None:
-            self.low = int(np.searchsorted(self.windows.last, tick, side="left"))
+            low = int(np.searchsorted(self.windows.last, tick, side="left"))
             high = int(np.searchsorted(self.windows.first, tick, side="right"))
-            inside = window_events(self.events, self.low, high)
-        self.join = RankJoin(self.plan, inside)
+        self.join.move(low, high)
 
     def load(self, count: int) -> Loaded | None:
-        alternative, wanted = self.plan.alternative, max(self.loaded + count, self.asked)
-        ranking, join = alternative.query.ranking, self.join
-        assert ranking is not None
-        assert join is not None, "a window is open"
-        found = join.best(wanted)
-        seen = match_columns(alternative, join.events, join.events.rows_at(found))
-        score = scores(ranking, objective_values(ranking, seen))
+        found, score = self.join.best(max(self.loaded + count, self.asked))
         if not np.isfinite(score).all():  # an infinite part says nothing of the sum it goes into
             return None
         order = np.lexsort([*found[::-1], -score])
-        found, score, complete = found[:, order], score[order], found.shape[1] < wanted
-        begin, self.loaded = self.loaded, found.shape[1]
-        return Loaded(found[:, begin:].T + np.int32(self.low), score[begin:], complete)
+        begin, self.loaded = self.loaded, score.size
+        complete = self.join.is_complete and score.size == self.join.score.size
+        return Loaded(found[:, order[begin:]].T, score[order[begin:]], complete)

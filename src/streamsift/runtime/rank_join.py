@@ -1,10 +1,12 @@
-"""A pattern with a monotone score and the events of one window in, the matches that can be among its k best out.
+"""A pattern with a monotone score and windows of its events in, the matches that can be among the k best of each out.
 
 The rank join of the CPR thesis (section 3.2, "Nonlinear Preference Sequence Ranking"; section 3.3 on boundaries). Each
-variable's candidates form a queue, by the best score that a match with the event could have: its own part beside the
-best part of every other variable. Matches of the events that were taken from the queues so far are found by the
-ordinary search. Those below the k-th score in a queue cannot be in a better match: where they begin is the boundary.
-Queues are read on, twice as far each time but never past their boundary, until all of them have reached it.
+variable's candidates form a queue (`rank_queues`). Matches of the events that were taken from the queues so far are
+found by the ordinary search. Those below the k-th score in a queue cannot be in a better match: where they begin is the
+boundary. Queues are read on, twice as far each time, until all of them have reached it.
+
+When the window moves, what was joined is kept: all matches from a floor on. Those that begin too early are dropped, and
+matches with a new event that reach the floor are added; if too few are left, the window is joined anew.
 """
 
 from __future__ import annotations
@@ -14,39 +16,36 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from streamsift.errors import BadInputError
-from streamsift.logical.bound import Objective
 from streamsift.physical.choices import Choices, PlanShape
 from streamsift.physical.plan import JoinPlan
-from streamsift.runtime.candidates import candidates, step_rows
-from streamsift.runtime.codes import codes
-from streamsift.runtime.columns import Columns
+from streamsift.runtime.columns import Columns, take
 from streamsift.runtime.detect import match_rows
-from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import UNKNOWN, Bool, Float64, Int32
-from streamsift.runtime.scores import match_columns, merged_scores, objective_score, objective_values, scores
+from streamsift.runtime.kernels import Bool, Float64, Int32
+from streamsift.runtime.rank_queues import Queues
+from streamsift.runtime.scores import match_columns, objective_values, scores
 
 LOOK_AHEAD = Choices(plan=PlanShape.LEFT)  # a window's few best events are not worth a choice of trees
 FIRST_READ = 8  # events that are taken from each queue at first, and at least the k that are asked for
-TOLERANCE = 1e-9  # bounds are raised by it, for functions whose last bit is not monotone
+RESERVE = 4  # times what is asked for: the matches that are joined, where windows overlap
+MOST_RESERVES = 4  # times that, before the worst are dropped
 MOST_KEPT = 1 << 18  # matches, before those below the k-th score are dropped
 
 
-def window_events(events: Events, low: int, high: int) -> Events:
-    """The events at the places [low, high), all of which are in one window: it need not be tested again."""
-    rows = pa.array(events.rows[low:high])
-    columns = Columns(
-        events.columns.table.take(rows), {name: array.take(rows) for name, array in events.columns.arrays().items()}
-    )
-    every = np.arange(high - low, dtype=np.int32)
+def events_at(events: Events, places: Int32) -> Events:
+    """The events at these places, ascending, all of which are in one window: it need not be tested again."""
+    rows, columns = pa.array(events.rows_at(places)), events.columns
+    names = columns.table.column_names
+    table = pa.table({name: take(columns.whole(name), rows) for name in names})
+    others = {name: take(array, rows) for name, array in columns.arrays().items() if name not in names}
+    every = np.arange(places.size, dtype=np.int32)
     return replace(
         events,
-        columns=columns,
+        columns=Columns(table, others),
         rows=every,
-        rank=events.rank[low:high],
+        rank=events.rank[places],
         window_position=every,
-        ticks=events.ticks[low:high],
+        ticks=events.ticks[places],
         window=None,
         width=0,
         in_input_order=True,
@@ -54,104 +53,122 @@ def window_events(events: Events, low: int, high: int) -> Events:
 
 
 class RankJoin:
-    """One run of a plan over events."""
+    """One run of a plan over events, window by window; `moves` if windows overlap."""
 
-    def __init__(self, plan: JoinPlan, events: Events) -> None:
-        self.plan, self.events = plan, events
-        self.places = candidates(plan.alternative, events)
-        self.bounds = [np.empty(0)] * len(self.places)
-        if all(part.size for part in self.places):
-            self.bounds = self._bounds()
+    def __init__(self, plan: JoinPlan, events: Events, *, moves: bool) -> None:
+        self.plan, self.events, self.queues = plan, events, Queues(plan, events)
+        self.reserve = RESERVE if moves else 1
+        self.low = self.high = self.asked = 0
+        self.is_open = False  # all matches of the window are here whose score is at least the floor
+        self.floor = -np.inf
+        self.places, self.score = self._no_matches()
 
-    def best(self, limit: int) -> Int32:
-        """Matches [steps, m] as places, among which are the k best."""
-        if not all((bound > -np.inf).any() for bound in self.bounds):
-            return np.empty((len(self.places), 0), np.int32)
-        orders = [np.argsort(-bound, kind="stable") for bound in self.bounds]
-        boundary = np.array([np.count_nonzero(bound > -np.inf) for bound in self.bounds])
+    def _no_matches(self) -> tuple[Int32, Float64]:
+        return np.empty((len(self.plan.alternative.steps), 0), np.int32), np.empty(0)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all matches of the window are here."""
+        return self.is_open and self.floor == -np.inf
+
+    def move(self, low: int, high: int) -> None:
+        """To the window of the places [low, high)."""
+        first, since, self.low, self.high = self.low, self.high, low, high
+        self.is_open = self.is_open and first <= low < since <= high
+        if not self.is_open:
+            return
+        self._keep(self.places.min(axis=0, initial=high) >= low)
+        self.is_open = self.is_complete or self.score.size >= self.asked
+        if self.is_open and high > since and not self.queues.is_empty:
+            self._add_matches_from(since)
+
+    def best(self, limit: int) -> tuple[Int32, Float64]:
+        """Matches [steps, m] as places and their scores, among which are the k best, and all that tie with the k-th."""
+        if not self.is_open or (self.score.size < limit and not self.is_complete):
+            self._join(self.reserve * limit)
+        self.asked = limit
+        if self.score.size <= limit:
+            return self.places, self.score
+        among = self.score >= _kth(self.score, limit)
+        return self.places[:, among], self.score[among]
+
+    def _keep(self, which: Bool) -> None:
+        self.places, self.score = self.places[:, which], self.score[which]
+
+    def _join(self, limit: int) -> None:
+        """All matches of the window down to the k-th, found anew."""
+        self.floor, self.is_open = -np.inf, True
+        self.places, self.score = self._no_matches()
+        queues, steps = self.queues.queues, range(len(self.queues.queues))
+        if self.queues.is_empty or not all(self.queues.has_some(step, self.low, self.high) for step in steps):
+            return
+        tops = self.queues.tops([self.low for _ in steps], self.high)
         # A queue of equal bounds has no best: it is read whole.
-        flat = np.array([bound.max() == bound[bound > -np.inf].min() for bound in self.bounds])
-        read = np.where(flat, boundary, np.minimum(boundary, max(FIRST_READ, limit)))
+        most = [self.high - self.low + 1 if queue.is_flat else max(FIRST_READ, limit) for queue in queues]
         while True:
-            taken = [part[order[:n]] for part, order, n in zip(self.places, orders, read, strict=True)]
-            found, worst = self._matches(taken, limit)
-            boundary = np.array([np.count_nonzero((bound >= worst) & (bound > -np.inf)) for bound in self.bounds])
-            if (read >= boundary).all():
-                return found
-            read = np.maximum(read, np.minimum(2 * read, boundary))
+            taken = [queues[step].read(self.low, self.high, self.floor, most[step]) for step in steps]
+            self.places, self.score, self.floor = self._matches(self._reaching(taken, tops), limit)
+            is_read = [
+                taken[step].size < most[step] or self.queues.is_below(step, taken[step][-1], tops, self.floor)
+                for step in steps
+            ]
+            if all(is_read):
+                return
+            most = [count if done else 2 * count for count, done in zip(most, is_read, strict=True)]
 
-    def _matches(self, taken: list[Int32], limit: int) -> tuple[Int32, float]:
-        """The best matches of the places that were taken (for whatever step), and the k-th score."""
+    def _reaching(self, taken: list[Int32], tops: Int32) -> list[Int32]:
+        """Those of the candidates that may be in a match above the floor, given the best of the others."""
+        if self.floor == -np.inf:
+            return taken
+        return [part[self.queues.bounds(step, part, tops) >= self.floor] for step, part in enumerate(taken)]
+
+    def _add_matches_from(self, since: int) -> None:
+        """Matches that reach the floor and have an event from this place on."""
+        queues, taken = self.queues.queues, []
+        last = len(queues) - 1
+        # The last event of a sequence with a new event is new.
+        for new in [last] if self.plan.alternative.is_sequence else range(len(queues)):
+            lows = [since if step == new else self.low for step in range(len(queues))]
+            if not self.queues.has_some(new, since, self.high, self.floor):
+                continue
+            found = [queue.read(low, self.high, self.floor, self.high) for queue, low in zip(queues, lows, strict=True)]
+            if all(part.size for part in found):
+                found = self._reaching(found, self.queues.tops(lows, self.high))
+            if all(part.size for part in found):
+                taken += found
+        if not taken:
+            return
+        reserve = max(RESERVE * self.asked, 1)
+        places, score, self.floor = self._matches(taken, MOST_RESERVES * reserve)
+        new_ones = places.max(axis=0, initial=-1) >= since
+        self.places = np.concatenate([self.places, places[:, new_ones]], axis=1)
+        self.score = np.concatenate([self.score, score[new_ones]])
+        if self.score.size > MOST_RESERVES * reserve:
+            self.floor = _kth(self.score, reserve)
+        self._keep(self.score >= self.floor)
+
+    def _matches(self, taken: list[Int32], limit: int) -> tuple[Int32, Float64, float]:
+        """The matches of the places that were taken (for whatever step) from the floor on, and what it is then.
+
+        The k-th score raises it.
+        """
         alternative = self.plan.alternative
         query = alternative.query
         assert query.ranking is not None
         places = np.unique(np.concatenate(taken))
-        some = replace(self.events, rows=self.events.rows_at(places), in_input_order=False)
-        some = replace(some, rank=self.events.rank[places], ticks=self.events.ticks[places])
-        some = replace(some, window_position=np.arange(places.size, dtype=np.int32))
-        place_of_row = np.empty(self.events.columns.table.num_rows, np.int32)
-        place_of_row[self.events.rows] = np.arange(self.events.rows.size, dtype=np.int32)
-        kept, score, worst = np.empty((len(self.places), 0), np.int32), np.empty(0), -np.inf
+        some = events_at(self.events, places)
+        (kept, score), floor = self._no_matches(), self.floor
         for rows in match_rows(alternative, some, LOOK_AHEAD):
-            more = scores(query.ranking, objective_values(query.ranking, match_columns(alternative, self.events, rows)))
-            stays = more >= worst  # NaN does not
-            kept = np.concatenate([kept, place_of_row[rows[:, stays]]], axis=1)
+            more = scores(query.ranking, objective_values(query.ranking, match_columns(alternative, some, rows)))
+            stays = more >= floor  # NaN does not
+            kept = np.concatenate([kept, places[rows[:, stays]]], axis=1)
             score = np.concatenate([score, more[stays]])
             if score.size >= limit:
-                worst = float(np.partition(score, score.size - limit)[score.size - limit])
+                floor = _kth(score, limit)
             if score.size > MOST_KEPT:
-                kept, score = kept[:, score >= worst], score[score >= worst]
-        return kept[:, score >= worst], worst
+                kept, score = kept[:, score >= floor], score[score >= floor]
+        return kept[:, score >= floor], score[score >= floor], floor
 
-    def _bounds(self) -> list[Float64]:
-        """For each candidate of each step a bound on the scores of its matches; -inf if they have none."""
-        ranking = self.plan.alternative.query.ranking
-        assert ranking is not None
-        alternative = self.plan.alternative
-        step_of = {step.variable: number for number, step in enumerate(alternative.steps)}
-        by_step: list[list[Float64]] = [[] for _ in self.places]
-        hopeless = [np.zeros(part.size, np.bool_) for part in self.places]
-        for objective, written in zip(self.plan.objectives, ranking.objectives, strict=True):
-            tops = [int(part[0]) for part in self.places]
-            knows_all = True
-            for part in objective.parts:
-                step = step_of[part.variable]
-                rows = step_rows(alternative, self.events, self.events.rows_at(self.places[step]))
-                (ordered,) = codes([evaluate(part.expression, rows)])
-                unknown = ordered == UNKNOWN
-                if objective.skips_nulls:
-                    knows_all = knows_all and not unknown.any()
-                else:
-                    hopeless[step] |= unknown
-                best = np.where(unknown, UNKNOWN, ordered if part.rises else -ordered).argmax()
-                tops[step] = int(self.places[step][best])
-            for step, places in enumerate(self.places):
-                if not knows_all:  # a null part may be better than all others
-                    by_step[step].append(np.full(places.size, np.inf))
-                    continue
-                corner = np.repeat(np.array(tops, np.int32)[:, None], places.size, axis=1)
-                corner[step] = places
-                by_step[step].append(self._corner_scores(written, corner))
-        return self._merged(by_step, hopeless)
 
-    def _corner_scores(self, objective: Objective, corner: Int32) -> Float64:
-        """The scores [m] of what need be no matches [steps, m]; inf where there is none."""
-        seen = match_columns(self.plan.alternative, self.events, self.events.rows_at(corner))
-        try:
-            bound = objective_score(objective, evaluate(objective.expression, seen))
-        except BadInputError:  # an overflow that no match need have
-            return np.full(corner.shape[1], np.inf)
-        return np.where(np.isnan(bound), np.inf, bound)
-
-    def _merged(self, by_step: list[list[Float64]], hopeless: list[Bool]) -> list[Float64]:
-        ranking = self.plan.alternative.query.ranking
-        assert ranking is not None
-        found = []
-        for step, bounds in enumerate(by_step):
-            merged = merged_scores(ranking, bounds)
-            with np.errstate(invalid="ignore"):
-                merged = merged + TOLERANCE * (np.abs(merged) + 1)
-            merged[np.isnan(merged)] = np.inf
-            merged[hopeless[step]] = -np.inf
-            found.append(merged)
-        return found
+def _kth(score: Float64, number: int) -> float:
+    return float(np.partition(score, score.size - number)[score.size - number])

@@ -22,13 +22,14 @@ from streamsift.runtime.kernels import Bool, Int32, Int64
 from streamsift.runtime.path_ranking import path_candidates
 from streamsift.runtime.path_strata import ticks_with_events
 from streamsift.runtime.rank_groups import GroupRanking
-from streamsift.runtime.rank_join import RankJoin, window_events
+from streamsift.runtime.rank_join import RankJoin
 from streamsift.runtime.rank_merge import RankMerge
 from streamsift.runtime.rank_output import Leaderboard, variable_rows
 from streamsift.runtime.scores import match_columns, objective_values, scores
 from streamsift.runtime.ticks import Ticks, ticks_of
 
 MOST_BUCKETS = 1 << 62
+JOINED_MATCHES = 1 << 14  # that are scored at a time: every call has its price
 CHUNK_PAIRS = 1 << 20  # matches times ticks that are worked on at a time
 
 
@@ -135,16 +136,27 @@ class Ranking:
 
     def _joined(self, number: int, branch: JoinPlan, limit: int) -> Iterator[Scored]:
         """The matches that can be among the best, window by window."""
+        ticks, lows, highs = self._windows()
+        join = RankJoin(branch, self.events, moves=bool((lows[1:] < highs[:-1]).any()))
+        waiting, count = [], 0
+        for tick, low, high in zip(ticks.tolist(), lows.tolist(), highs.tolist(), strict=True):
+            join.move(low, high)
+            found, _ = join.best(limit)
+            waiting.append((found, np.full(found.shape[1], tick - self.first_tick, np.int64)))
+            count += found.shape[1]
+            if count >= JOINED_MATCHES:
+                yield self._scored(number, *(np.concatenate(part, axis=-1) for part in zip(*waiting, strict=True)))
+                waiting, count = [], 0
+        if waiting:
+            yield self._scored(number, *(np.concatenate(part, axis=-1) for part in zip(*waiting, strict=True)))
+
+    def _windows(self) -> tuple[Int64, Int64, Int64]:
+        """The ticks that have events, and the places [low, high) of each."""
         if self.ticks is None:
-            found = RankJoin(branch, self.events).best(limit)
-            yield self._scored(number, found, np.zeros(found.shape[1], np.int64))
-            return
+            return np.full(1, self.first_tick), np.zeros(1, np.int64), np.full(1, self.events.rank.size)
         ticks = ticks_with_events(self.ticks)
         lows = np.searchsorted(self.ticks.last, ticks, side="left")
-        highs = np.searchsorted(self.ticks.first, ticks, side="right")
-        for tick, low, high in zip(ticks.tolist(), lows.tolist(), highs.tolist(), strict=True):
-            found = RankJoin(branch, window_events(self.events, low, high)).best(limit) + np.int32(low)
-            yield self._scored(number, found, np.full(found.shape[1], tick - self.first_tick, np.int64))
+        return ticks, lows, np.searchsorted(self.ticks.first, ticks, side="right")
 
     def _enumerated(self, number: int) -> Iterator[Scored]:
         """All matches of an alternative, once for each tick whose window holds them."""
