@@ -141,8 +141,18 @@ class WindowQueues:
         )
 
     def memory(self, found: Found, floor: float) -> Memory:
-        """What the next window may use of this one."""
+        """What the next window may use of this one.
+
+        A match of the window before whose paths were not all read again would be joined twice, should they be read in
+        the next window: it is not kept.
+        """
         arrays, count = self.arrays, found.counts[0]
         keep = found.score[:count] >= floor
+        rows, score = found.rows[:count][keep], found.score[:count][keep]
         paths = [arrays.rows[number, : arrays.read[number]].copy() for number in range(len(self.parts))]
-        return Memory(paths, found.rows[:count][keep], found.score[:count][keep], floor)
+        were_read = np.ones(score.size, np.bool_)
+        for component, read in zip(self.plan.components, paths, strict=True):
+            own = np.full(rows.shape, -1, np.int32)
+            own[:, list(component.steps)] = rows[:, list(component.steps)]
+            were_read &= are_known(own, read)
+        return Memory(paths, rows[were_read], score[were_read], floor)
