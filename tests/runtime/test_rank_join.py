@@ -36,7 +36,7 @@ def stream(values: str, seed: int, count: int = 120) -> pa.Table:
 
 @pytest.mark.parametrize(("pattern", "preference"), [(p, each) for p, many in PATTERNS.items() for each in many])
 @pytest.mark.parametrize(
-    "window", ["WITHIN 30 UPDATE 2", "WITHIN 40 EVENTS UPDATE 3 EVENTS", "WITHIN 10 UPDATE 12", ""]
+    "window", ["WITHIN 30 UPDATE 2", "WITHIN 40 EVENTS UPDATE 3 EVENTS", "WITHIN 10 UPDATE 12", "WITHIN 9", ""]
 )
 @pytest.mark.parametrize("values", VALUES)
 def test_moves_agree(pattern: str, preference: str, window: str, values: str) -> None:

@@ -201,7 +201,7 @@ class JoinPart:
     """
 
     def __init__(self, plan: JoinPlan, events: Events, ticks: Ticks | None) -> None:
-        self.join = RankJoin(plan, events, moves=ticks is not None)
+        self.join = RankJoin(plan, events, ticks=ticks is not None)
         self.size, self.windows = events.rank.size, ticks
         self.ticks = np.zeros(1, np.int64) if ticks is None else ticks_with_events(ticks)
         self.error, self.loaded, self.asked = 0.0, 0, 0

@@ -33,7 +33,7 @@ MOST_KEPT = 1 << 18  # matches, before those below the k-th score are dropped
 
 
 def events_at(events: Events, places: Int32) -> Events:
-    """The events at these places, ascending, all of which are in one window: it need not be tested again."""
+    """The events at these places, ascending."""
     rows, columns = pa.array(events.rows_at(places)), events.columns
     names = columns.table.column_names
     table = pa.table({name: take(columns.whole(name), rows) for name in names})
@@ -46,18 +46,17 @@ def events_at(events: Events, places: Int32) -> Events:
         rank=events.rank[places],
         window_position=every,
         ticks=events.ticks[places],
-        window=None,
-        width=0,
         in_input_order=True,
     )
 
 
 class RankJoin:
-    """One run of a plan over events, window by window; `moves` if windows overlap."""
+    """One run of a plan over events, window by window; with `ticks`, these hold matches whole: they have no other."""
 
-    def __init__(self, plan: JoinPlan, events: Events, *, moves: bool) -> None:
-        self.plan, self.events, self.queues = plan, events, Queues(plan, events)
-        self.reserve = RESERVE if moves else 1
+    def __init__(self, plan: JoinPlan, events: Events, *, ticks: bool) -> None:
+        self.events = replace(events, window=None, width=0) if ticks else events
+        self.plan, self.queues = plan, Queues(plan, events)
+        self.reserve = 1
         self.low = self.high = self.asked = 0
         self.is_open = False  # all matches of the window are here whose score is at least the floor
         self.floor = -np.inf
@@ -74,7 +73,9 @@ class RankJoin:
     def move(self, low: int, high: int) -> None:
         """To the window of the places [low, high)."""
         first, since, self.low, self.high = self.low, self.high, low, high
-        self.is_open = self.is_open and first <= low < since <= high
+        overlaps = first <= low < since <= high
+        self.reserve = RESERVE if overlaps else 1
+        self.is_open = self.is_open and overlaps
         if not self.is_open:
             return
         self._keep(self.places.min(axis=0, initial=high) >= low)

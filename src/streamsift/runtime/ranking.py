@@ -137,7 +137,7 @@ class Ranking:
     def _joined(self, number: int, branch: JoinPlan, limit: int) -> Iterator[Scored]:
         """The matches that can be among the best, window by window."""
         ticks, lows, highs = self._windows()
-        join = RankJoin(branch, self.events, moves=bool((lows[1:] < highs[:-1]).any()))
+        join = RankJoin(branch, self.events, ticks=self.ticks is not None)
         waiting, count = [], 0
         for tick, low, high in zip(ticks.tolist(), lows.tolist(), highs.tolist(), strict=True):
             join.move(low, high)
