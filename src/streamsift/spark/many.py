@@ -33,6 +33,7 @@ from streamsift.spark.schemas import result_schema
 from streamsift.spark.task import Task
 
 MESSAGES = "query string, message binary"
+TASKS_FOR_A_READER = 8  # whose messages it reads
 _PLACEMENT = "$streamsift_placement"  # a column beside the events: for whose queries this copy is
 
 
@@ -80,7 +81,8 @@ def run_batch_many(df: DataFrame, plan: SharingPlan, *, bad_rows: str) -> Shared
     results: dict[str, DataFrame] = {}
     for each in runs:
         for name, one in each.plan.plans.items():
-            own = messages.where(F.col("query") == name).select("message")
+            # Results are few beside the events: to read one of them takes fewer tasks than to make them all.
+            own = messages.where(F.col("query") == name).select("message").coalesce(max(1, tasks // TASKS_FOR_A_READER))
             rows = own.mapInArrow(unpack, result_schema(df.schema, one.query, ties=each.has_ties(name)))
             if isinstance(one, RankPlan) and each.has_ties(name):
                 rows = merged(rows, one, result_schema(df.schema, one.query))
