@@ -18,6 +18,7 @@ from rich.live import Live
 
 from streamsift.api import Query
 from streamsift.errors import SetupError
+from streamsift.hushed import hushed_by
 from streamsift.jobs import Columns, nouns, to_lines
 from streamsift.session import start_spark
 from streamsift.view.live import Reading, live_table, summary
@@ -52,7 +53,9 @@ class StreamJob:
             raise SetupError(f"--stream reads a directory that files are dropped into; {self.path} is none")
         if self.output is not None and self.output.exists() and not self._checkpoint_of_output().exists():
             raise SetupError(f"{self.output} is there already, and not from a stream; remove it or choose another name")
-        spark = start_spark(self.console, self.master)
+        interrupted = threading.Event()
+        with hushed_by(interrupted):
+            spark = start_spark(self.console, self.master)
         from streamsift.spark.sources import stream_events
 
         try:
@@ -61,7 +64,7 @@ class StreamJob:
                 events, bad_rows=self.columns.bad_rows, lateness=self.lateness, **self.columns.binding()
             )
             with self._checkpoint() as checkpoint:
-                self._follow(spark, self._start(result, checkpoint))
+                self._follow(spark, self._start(result, checkpoint), interrupted)
         finally:
             spark.stop()
 
@@ -96,10 +99,10 @@ class StreamJob:
             writer = writer.trigger(availableNow=True)
         return writer.option("checkpointLocation", str(checkpoint)).start()
 
-    def _follow(self, spark: SparkSession, stream: StreamingQuery) -> None:
+    def _follow(self, spark: SparkSession, stream: StreamingQuery, interrupted: threading.Event) -> None:
         noun = nouns(self.query)[1]
         look = _reader(stream)
-        with _interrupts() as interrupted, self._view(noun) as show:
+        with _told_by_interrupts(interrupted), self._view(noun) as show:
             while not interrupted.is_set() and not stream.awaitTermination(SECONDS_PER_LOOK):
                 show(look())
         if interrupted.is_set():
@@ -119,20 +122,20 @@ class StreamJob:
 
 
 @contextmanager
-def _interrupts() -> Iterator[threading.Event]:
-    """Tells of Ctrl-C; a second one ends the process as usual.
+def _told_by_interrupts(interrupted: threading.Event) -> Iterator[None]:
+    """Sets the event at Ctrl-C; a second one ends the process as usual.
 
     Spark's own handler would cancel the jobs of the stream, which then fails instead of being stopped.
     """
-    found, before = threading.Event(), signal.getsignal(signal.SIGINT)
+    before = signal.getsignal(signal.SIGINT)
 
     def note(*_: object) -> None:
-        found.set()
+        interrupted.set()
         signal.signal(signal.SIGINT, before)
 
     signal.signal(signal.SIGINT, note)
     try:
-        yield found
+        yield
     finally:
         signal.signal(signal.SIGINT, before)
 
