@@ -42,6 +42,7 @@ class Chosen:
     condensed: bool
     statistics: Statistics  # of the slice
     share: float  # of the slice
+    expected: float  # matches
     rows: dict[frozenset[int], int]  # by the steps of a node; empty for the search of plain sequences
     matches: int
     left: int  # events that condensing did not leave out beforehand
@@ -49,7 +50,7 @@ class Chosen:
     @property
     def surplus(self) -> float:
         """How many matches there were for each that was expected."""
-        return (self.matches + 1) / (self.share * CostModel(self.statistics).rows(steps_of(self.tree)) + 1)
+        return (self.matches + 1) / (self.expected + 1)
 
     @property
     def partial_per_match(self) -> float:
@@ -79,6 +80,7 @@ class AdaptiveSearch:
         self.relations = Relations(alternative)
         self.measure = Measure(alternative, events, places, self.relations, self._known)
         self.log: list[Chosen] = []
+        self._prices: tuple[Tree, Statistics, tuple[float, float]] | None = None
 
     @cached_property
     def search(self) -> TreeSearch:
@@ -101,7 +103,9 @@ class AdaptiveSearch:
                     matches += found.shape[1]
                     yield found
                 left = self.search.condenser.left if condensed else 0
-                self.log.append(Chosen(tree, condensed, statistics, share, self._rows_built(), matches, left))
+                expected = share * self._priced(tree, statistics)[1]
+                built = self._rows_built()
+                self.log.append(Chosen(tree, condensed, statistics, share, expected, built, matches, left))
                 if (watched := watch()) is not None:
                     watched.reached(stop, self.events.rank.size)
 
@@ -152,7 +156,7 @@ class AdaptiveSearch:
         if self.choices.condense is Condense.ON:
             return True
         condensed_ns = CONDENSE_PART_NS + CONDENSE_EVENT_NS * sum(statistics.counts)
-        search_ns = CostModel(statistics).cost(tree) + PACK_NS * sum(statistics.counts)
+        search_ns = self._priced(tree, statistics)[0] + PACK_NS * sum(statistics.counts)
         return statistics.alike >= CONDENSE_ALIKE and condensed_ns < self._margin * search_ns
 
     def _condense(self, tree: Tree, statistics: Statistics, share: float) -> bool:
@@ -165,19 +169,26 @@ class AdaptiveSearch:
             return False
         if self.choices.condense is Condense.ON:
             return True
-        model = CostModel(statistics)
         events = share * sum(statistics.counts)
-        search_ns = PACK_NS * events + share * model.cost(tree)
+        cost_ns, rows = self._priced(tree, statistics)
+        search_ns = PACK_NS * events + share * cost_ns
         last = next((chosen for chosen in reversed(self.log) if chosen.condensed), None)
         if last is None:
             return True
-        expected = share * model.rows(steps_of(tree))
+        expected = share * rows
         matches = expected * self.log[-1].surplus
-        search_ns -= model.build_ns(tree) * (expected - matches)
+        search_ns -= CostModel(statistics).build_ns(tree) * (expected - matches)
         per_event_ns = CONDENSE_EVENT_NS + CONDENSE_LEFT_NS * last.left / (last.share * sum(last.statistics.counts))
         per_match_ns = CONDENSED_BUILD_NS + OPEN_NS * last.partial_per_match
         total_ns = CONDENSE_PART_NS + per_event_ns * events + per_match_ns * matches
         return total_ns < self._margin * search_ns
+
+    def _priced(self, tree: Tree, statistics: Statistics) -> tuple[float, float]:
+        """What a tree costs in a slice, and how many matches it is expected to find; parts of a slice ask the same."""
+        if self._prices is None or self._prices[0] is not tree or self._prices[1] is not statistics:
+            model = CostModel(statistics)
+            self._prices = tree, statistics, (model.cost(tree), model.rows(steps_of(tree)))
+        return self._prices[2]
 
     @property
     def _margin(self) -> float:
