@@ -191,7 +191,7 @@ def main(first_seed: int = FIRST_SEED) -> list[Measurement]:
             ENTRIES,
             ratios,
             headline=f"WABS costs {ratios['wabs']:.2f} of round robin",
-            unit="cost of accesses",
+            unit="of what round robin costs",
         )
         for name, _, ratios in found
     ]
