@@ -56,7 +56,10 @@ def write_files(case: Case, folder: Path) -> None:
     """The events by time in a few files, then a row that lets time pass and is never decided itself."""
     table = case.table().sort_by(case.time)
     kind = next(column.type for column in case.events if column.name == case.time).partition("(")[0]
-    row = dict.fromkeys(table.column_names) | {case.time: LATER[kind]}
+    later = LATER[kind]
+    if kind == "int":
+        later = max(later, 2 * max(table[case.time].to_pylist()))
+    row = dict.fromkeys(table.column_names) | {case.time: later}
     if case.order is not None:
         row[case.order] = max(table[case.order].to_pylist())
     size = -(-table.num_rows // FILES)
