@@ -180,7 +180,8 @@ def _here(finding: Finding, cases: list[Measured]) -> str:
     for each in cases:
         name = each.workload.removeprefix(finding.workloads).strip(" ,:") or each.workload
         first, *others = each.times
-        listed = "; ".join(f"{times.name} {times.median / first.median:.2f}×" for times in others)
+        base = max(first.median, 1e-9)  # of memory and of stages by difference there may be none
+        listed = "; ".join(f"{times.name} {times.median / base:.2f}×" for times in others)
         told.append(f"{name}: {first.name} {_amount(first, each.unit)}{'; ' if listed else ''}{listed}")
     return "<br>".join(told)
 

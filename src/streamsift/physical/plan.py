@@ -225,11 +225,15 @@ class Strategy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One alternative and how it is aggregated; `keys` are the columns by which its events are counted apart."""
+    """One alternative and how it is aggregated; `keys` are the columns by which its events are counted apart.
+
+    With `may_mark`, starts are marked instead, where the events turn out to have so few in a window that it costs less.
+    """
 
     alternative: Alternative
     strategy: Strategy
     keys: tuple[str, ...]
+    may_mark: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,8 @@ def kept_places(is_kept: Bool) -> tuple[Int32, Int32]:
 
 def _at(kept: Int32, events: Events) -> Events:
     position = np.arange(kept.size, dtype=np.int32)
-    position[events.window_position[kept] < 0] = -1
+    if events.window_position.size and events.window_position.min() < 0:
+        position[events.window_position[kept] < 0] = -1
     return replace(
         events,
         rows=events.rows_at(kept),
