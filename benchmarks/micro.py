@@ -25,9 +25,9 @@ from streamsift.runtime.detect import detect
 from streamsift.runtime.ranking import rank
 from streamsift.runtime.relevant import relevant
 
-EVENTS, SPARK_EVENTS = 1_000_000, 2_000_000
+EVENTS, SPARK_EVENTS = 1_000_000, 1_000_000
 KEYS, CLASSES, EVENTS_PER_KEY = 100, 3, 12
-ROUNDS = 5
+ROUNDS, SPARK_ROUNDS = 5, 3
 COPIED_BYTES = 1 << 28
 CORES = 1
 STEPS = "SEQ(A a, B b, C c)"
@@ -52,10 +52,10 @@ class Stages:
         return f"{whole / self.bound_s:.1f} times {self.bound}"
 
 
-def median_s(run: Callable[[], object], clock: Clock = Clock.CPU) -> float:
+def median_s(run: Callable[[], object], clock: Clock = Clock.CPU, rounds: int = ROUNDS) -> float:
     """Once to warm up, then the median. In this process one thread does all: its own time tells most."""
     run()
-    return statistics.median(taken_by(run).by(clock) for _ in range(ROUNDS))
+    return statistics.median(taken_by(run).by(clock) for _ in range(rounds))
 
 
 def kernels(plan: Plan, events: Events) -> int:
@@ -103,7 +103,7 @@ def on_spark(text: str, events: DataFrame) -> Stages:
         "shuffle": shuffled,
         "engine": ss.query(text).run(events, time="t", type="kind"),
     }
-    until = {name: median_s(lambda run=run: noop(run), Clock.WALL) for name, run in runs.items()}
+    until = {name: median_s(lambda run=run: noop(run), Clock.WALL, SPARK_ROUNDS) for name, run in runs.items()}
     before = [0.0, *until.values()]
     seconds = {name: max(0.0, taken - start) for (name, taken), start in zip(until.items(), before, strict=False)}
     return Stages(seconds, until["shuffle"], "a shuffle that hands its rows to Python and back")
