@@ -78,12 +78,12 @@ def lazy(data: Strata, limit: int) -> np.ndarray:
     """The engine's kernels: sums [windows, limit] of the best paths."""
     cut, front, back = cut_windows(data.low, data.high, data.events)
     place = data.place
-    graph = build_graph(data.offsets, place, place, data.weight, front[place], back[place])
+    graph = build_graph(data.offsets, place, place, place[np.newaxis], data.weight, front[place], back[place])
     count = data.low.size
     anywhere = np.full(count, -1, np.int32)
     windows = np.zeros(count, np.int32), data.low, cut, data.high, anywhere, anywhere
     roots = Roots(*windows, np.zeros((0, 3), np.int64), np.zeros((0, place.size), np.int64))
-    rule = Rule(limit, -1.0, False, 1 << 40, -np.inf, np.empty(0, np.int32), True)
+    rule = Rule(limit, -1.0, 1 << 40, -np.inf, np.empty(0, np.int32), True)
     paths, counts, _ = best_paths(graph, roots, np.arange(count + 1), rule)
     found = np.full((count, limit), -np.inf)
     which = np.repeat(np.arange(count), counts)

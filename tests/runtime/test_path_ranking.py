@@ -116,11 +116,11 @@ def test_the_algorithms_of_the_thesis_find_the_same_sums(steps: int, window: int
     ends = np.arange(move, count + window, move)
     low, high = (np.clip(bound, 0, count).astype(np.int32) for bound in (ends - window, ends))
     cut, front, back = cut_windows(low, high, count)
-    graph = build_graph(offsets, place, place, weight, front[place], back[place])
+    graph = build_graph(offsets, place, place, place[np.newaxis], weight, front[place], back[place])
     any_first, no_pairs = np.full(low.size, -1, np.int32), np.zeros((0, 3), np.int64)
     no_codes, one_group = np.zeros((0, count), np.int64), np.zeros(low.size, np.int32)
     roots = Roots(one_group, low, cut, high, any_first, any_first, no_pairs, no_codes)
-    rule = Rule(limit, 0.0, False, 1 << 30, -np.inf, np.empty(0, np.int32), True)
+    rule = Rule(limit, 0.0, 1 << 30, -np.inf, np.empty(0, np.int32), True)
     paths, counts, gave_up = best_paths(graph, roots, np.arange(low.size + 1), rule)
     assert not gave_up.any()
     entries = [np.arange(*part, dtype=np.int32) for part in offsets[[0, -1]]]

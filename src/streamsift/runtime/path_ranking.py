@@ -45,19 +45,14 @@ def path_candidates(
         return Paths(none, np.empty(0, np.int64)) if found == EMPTY else None
     if plan.by is not RankBy.LAZY:
         return _by_window(found, ticks, limit, dynamic=plan.by is RankBy.K_DSSP)
-    rule = rule_of(found, events, limit)
+    rule = rule_of(found, limit)
     return _of_all(found, group_by, rule) if ticks is None else _of_ticks(found, ticks, group_by, rule)
 
 
-def rule_of(found: Strata, events: Events, limit: int) -> Rule:
-    """How far to read for so many paths: on to all that may tie with the last, if any can.
-
-    Where `order` tells rows of equal time apart, ties go by the times of all variables first.
-    """
-    order_matters = bool(((np.diff(events.ticks) == 0) & (np.diff(events.rank) > 0)).any())
-    can_tie = found.entries.error > 0 or order_matters or bool((np.diff(events.rank) == 0).any())
-    slack = SLACK * found.entries.error if can_tie else -1.0
-    return Rule(limit, slack, order_matters, MOST_PATHS, -np.inf, np.empty(0, np.int32), True)
+def rule_of(found: Strata, limit: int) -> Rule:
+    """How far to read for so many paths: on to all whose scores may be as good as the last one's, if sums round."""
+    slack = SLACK * found.entries.error if found.entries.error > 0 else -1.0
+    return Rule(limit, slack, MOST_PATHS, -np.inf, np.empty(0, np.int32), True)
 
 
 # --- windows of ticks: what stays inside is kept -----------------------------------------------------------------

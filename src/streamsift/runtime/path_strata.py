@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from streamsift.physical.plan import PathPlan
+from streamsift.runtime.best import tie_levels
 from streamsift.runtime.buffers import OPERATORS
 from streamsift.runtime.candidates import candidates, step_rows
 from streamsift.runtime.codes import codes, group_codes
@@ -70,7 +71,8 @@ def strata(plan: PathPlan, events: Events, ticks: Ticks | None, starts: Bool | N
     low, high, tick, group, first = _windows(events, ticks, entries, starts)
     cut, front, back = cut_windows(low, high, events.rank.size)
     places = entries.place
-    graph = build_graph(entries.offsets, places, events.rank[places], entries.weight, front[places], back[places])
+    rank, ties = events.rank[places], _ties(events, entries)
+    graph = build_graph(entries.offsets, places, rank, ties, entries.weight, front[places], back[places])
     pairs, coded = _coded(plan, events, entries)
     windows = Windows(low, cut, high, tick, group, first)
     return Strata(graph, entries, windows, pairs, coded, bool(pairs.size) or _cut_in_ties(cut, events))
@@ -95,6 +97,14 @@ def _entries(plan: PathPlan, events: Events) -> Entries:
     weight = [part[kept][order] for part, kept, order in zip(weights.steps, keep, ordered, strict=True)]
     place = [part[order] for part, order in zip(places, ordered, strict=True)]
     return Entries(np.stack(offsets), np.concatenate(place), np.concatenate(weight), weights.error, weights.unit)
+
+
+def _ties(events: Events, entries: Entries) -> Int32:
+    """What orders paths of equal sums, [levels, n]: places alone where no two events of a step have the same time."""
+    levels = np.stack([level[entries.place] for level in tie_levels(events)])
+    bounds = entries.offsets[:, [0, -1]]
+    is_told = all(np.unique(levels[0, begin:end]).size == end - begin for begin, end in bounds)
+    return np.ascontiguousarray(levels[-1:] if is_told else levels, np.int32)
 
 
 def _coded(plan: PathPlan, events: Events, entries: Entries) -> tuple[Int64, Int64]:
