@@ -16,6 +16,7 @@ from streamsift.runtime.elements import first_from
 from streamsift.runtime.kernels import Float64, Int32, Int64
 from streamsift.runtime.path_graph import Graph, best_in
 from streamsift.runtime.path_heap import Heap, heap_push
+from streamsift.runtime.path_kinds import best_new_in
 from streamsift.runtime.search import holds
 
 EARLIER, THIS, OPERATOR, PAIR_FIELDS = range(4)  # columns of Roots.pairs
@@ -32,6 +33,11 @@ class Roots(NamedTuple):
     since: Int32  # the last event is at this place or behind it, and behind the cut; -1 for anywhere
     pairs: Int64  # [pairs, PAIR_FIELDS] comparisons between steps
     codes: Int64  # [2 * pairs, n] the two sides of each, by entry
+
+
+def roots_at(roots: Roots, which: Int64) -> Roots:
+    group, low, cut, high, first, since = (column[which] for column in roots[:6])
+    return Roots(group, low, cut, high, first, since, roots.pairs, roots.codes)
 
 
 class Rule(NamedTuple):
@@ -179,6 +185,24 @@ def is_below(graph: Graph, rule: Rule, total: float, path: Int32) -> bool:
     return is_later(graph.ties, path, rule.floor_path)
 
 
+@njit(cache=True, nogil=True)
+def complete_by_kinds(
+    graph: Graph, opened: Int64, split: int, decision: int, start: int, stop: int, path: Int32
+) -> bool:
+    """Fills in the best choices from a decision among [start, stop) on, each of a kind not split off; False if none."""
+    steps = graph.offsets.shape[0]
+    low, high = choices(graph, opened, split, decision, path)
+    for later in range(decision, steps):
+        if later > decision:
+            low, high = choices(graph, opened, split, later, path)
+            start, stop = low, high
+        entry = best_new_in(graph, split, later, start, stop, low, high)
+        if entry < 0:
+            return False
+        path[step_of(split, steps, later)] = entry
+    return True
+
+
 @njit(cache=True, nogil=True, inline="always")
 def push(
     graph: Graph,
@@ -200,14 +224,18 @@ def push(
     split, decision = node[1], node[2]
     if start >= stop or (decision < split < base.size and opened[base.size + 2 + split] < 0):
         return False
-    entry = choose(graph, split, decision, start, stop)
-    if entry < 0:
-        return False
     path, total = heap.paths[used], 0.0
     for step in range(base.size):
         path[step] = base[step]
-    path[step_of(split, base.size, decision)] = entry
-    complete(graph, opened, split, decision, path)
+    if graph.repeats.shape[1] > 0:
+        if not complete_by_kinds(graph, opened, split, decision, start, stop, path):
+            return False
+    else:
+        entry = choose(graph, split, decision, start, stop)
+        if entry < 0:
+            return False
+        path[step_of(split, base.size, decision)] = entry
+        complete(graph, opened, split, decision, path)
     for step in range(base.size):
         total += graph.weight[path[step]]
     if total < floor:

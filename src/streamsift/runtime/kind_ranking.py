@@ -1,0 +1,66 @@
+"""A stratified graph and buckets of roots in, the best matches of each out: the first of the best kinds of paths.
+
+Contract: the k best of every bucket are among them; None if that would take looking at too many kinds of paths.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from streamsift.physical.plan import PathPlan
+from streamsift.runtime.events import Events
+from streamsift.runtime.kernels import Float64, Int32, Int64
+from streamsift.runtime.kind_matches import first_matches
+from streamsift.runtime.path_kinds import kinds_of, told_by_kinds
+from streamsift.runtime.path_queue import best_paths
+from streamsift.runtime.path_search import Roots, Rule
+from streamsift.runtime.path_strata import Strata
+from streamsift.runtime.scores import match_columns, objective_values, scores
+
+WHOLE = 0.5  # sums that do not round are whole numbers: what differs by less is equal
+
+
+def by_kinds(
+    plan: PathPlan, events: Events, found: Strata, roots: Roots, starts: Int64, rule: Rule
+) -> tuple[Int32, Int64] | None:
+    """Matches as places [L, m], and the bucket of each; the roots of a bucket are starts[i]:starts[i + 1]."""
+    kinds = kinds_of(plan, events, found.graph, found.pairs, found.codes)
+    graph = told_by_kinds(found.graph, kinds)
+    rule = rule._replace(slack=max(rule.slack, WHOLE if found.entries.error == 0 else 0.0))
+    paths, counts, gave_up = best_paths(graph, roots, starts, rule)
+    if gave_up.any():
+        return None
+    bucket = np.repeat(np.arange(counts.size), counts)
+    is_fixed = bool((roots.first >= 0).any())
+    # A kind path that has matches on both sides of a cut comes once for each way to lie there.
+    told_by = kinds.kind[paths]
+    if is_fixed:
+        told_by[:, 0] = paths[:, 0]
+    _, once = np.unique(np.column_stack([bucket, told_by]), axis=0, return_index=True)
+    paths, bucket = paths[once], bucket[once]
+    score = _scores(plan, events, graph.place[paths].T)
+    order = np.lexsort([-score, bucket])
+    order = order[~np.isnan(score[order])]
+    paths, bucket, score = paths[order], bucket[order], score[order]
+    is_next = (np.diff(bucket, prepend=-1) != 0) | (np.diff(score, prepend=np.nan) != 0)
+    ties = np.flatnonzero(is_next)
+    views = _views(roots, starts, paths, bucket, is_fixed=is_fixed)
+    best, of_bucket = first_matches(
+        graph, kinds, paths, is_fixed, views, np.append(ties, bucket.size), bucket[ties], rule.limit
+    )
+    return graph.place[best].T, of_bucket
+
+
+def _scores(plan: PathPlan, events: Events, places: Int32) -> Float64:
+    ranking = plan.alternative.query.ranking
+    assert ranking is not None
+    return scores(ranking, objective_values(ranking, match_columns(plan.alternative, events, events.rows_at(places))))
+
+
+def _views(roots: Roots, starts: Int64, paths: Int32, bucket: Int64, *, is_fixed: bool) -> Int32:
+    """The window [2, m] of each path: that of its bucket, or of the root that has its first entry."""
+    root = starts[bucket]
+    if is_fixed:
+        by_first = np.argsort(roots.first, kind="stable")
+        root = by_first[np.searchsorted(roots.first[by_first], paths[:, 0])]
+    return np.stack([roots.low[root], roots.high[root]])
