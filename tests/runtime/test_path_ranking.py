@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import streamsift as ss
+from streamsift.runtime import path_ranking
 from streamsift.runtime.path_board import Cast, Views, board_paths
 from streamsift.runtime.path_graph import build_graph, cut_windows
 from streamsift.runtime.path_queue import best_paths
@@ -97,6 +98,20 @@ def test_strategies_agree(query: str, values: str, order: str | None) -> None:
         ss.query(query).run_local(table, time="t", type="kind", order=order, rank=strategy)
         for strategy in ("enumerate", "auto")
     )
+    assert wanted.num_rows > 0
+    assert found.equals(wanted)
+
+
+@pytest.mark.parametrize("query", [query for query in QUERIES[:9] if "AND MAX" not in query])
+@pytest.mark.parametrize("values", ["whole", "cents", "real"])
+@pytest.mark.parametrize("order", [None, "seq"])
+def test_kinds_agree(query: str, values: str, order: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where no path is told from the others by its sum."""
+    table = events(300, values)
+    wanted = ss.query(query).run_local(table, time="t", type="kind", order=order, rank="enumerate")
+    monkeypatch.setattr(path_ranking, "FEW_PATHS", 0)
+    monkeypatch.setattr(path_ranking, "_by_boards", lambda *_: None)
+    found = ss.query(query).run_local(table, time="t", type="kind", order=order)
     assert wanted.num_rows > 0
     assert found.equals(wanted)
 

@@ -101,10 +101,12 @@ def _entries(plan: PathPlan, events: Events) -> Entries:
 
 def _ties(events: Events, entries: Entries) -> Int32:
     """What orders paths of equal sums, [levels, n]: places alone where no two events of a step have the same time."""
-    levels = np.stack([level[entries.place] for level in tie_levels(events)])
-    bounds = entries.offsets[:, [0, -1]]
-    is_told = all(np.unique(levels[0, begin:end]).size == end - begin for begin, end in bounds)
-    return np.ascontiguousarray(levels[-1:] if is_told else levels, np.int32)
+    levels = tie_levels(events)
+    if len(levels) > 1:
+        times = [np.sort(levels[0][entries.place[begin:end]]) for begin, end in entries.offsets[:, [0, -1]]]
+        if any((np.diff(part) == 0).any() for part in times):
+            return np.stack([level[entries.place] for level in levels])
+    return entries.place[np.newaxis]
 
 
 def _coded(plan: PathPlan, events: Events, entries: Entries) -> tuple[Int64, Int64]:
