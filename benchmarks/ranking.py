@@ -21,6 +21,7 @@ from benchmarks.report import Measurement
 from benchmarks.sensors import from_file, generated
 from streamsift.runtime.path_graph import build_graph, cut_windows
 from streamsift.runtime.path_queue import best_paths
+from streamsift.runtime.path_reach import in_reach, offsets_of
 from streamsift.runtime.path_search import Roots, Rule
 from streamsift.runtime.pq_array import k_best_by_window
 
@@ -76,9 +77,12 @@ def _offsets(places: list[np.ndarray]) -> np.ndarray:
 
 def lazy(data: Strata, limit: int) -> np.ndarray:
     """The engine's kernels: sums [windows, limit] of the best paths."""
+    kept = in_reach(data.offsets, data.place, data.place, data.low, data.high)
+    offsets, place, weight = offsets_of(data.offsets, kept), data.place[kept], data.weight[kept]
+    if not place.size:
+        return np.full((data.low.size, limit), -np.inf)
     cut, front, back = cut_windows(data.low, data.high, data.events)
-    place = data.place
-    graph = build_graph(data.offsets, place, place, place[np.newaxis], data.weight, front[place], back[place])
+    graph = build_graph(offsets, place, place, place[np.newaxis], weight, front[place], back[place])
     count = data.low.size
     anywhere = np.full(count, -1, np.int32)
     windows = np.zeros(count, np.int32), data.low, cut, data.high, anywhere, anywhere
@@ -88,7 +92,7 @@ def lazy(data: Strata, limit: int) -> np.ndarray:
     found = np.full((count, limit), -np.inf)
     which = np.repeat(np.arange(count), counts)
     nth = np.arange(which.size) - np.repeat(np.cumsum(counts) - counts, counts)
-    found[which, nth] = data.weight[paths].sum(axis=1)
+    found[which, nth] = weight[paths].sum(axis=1)
     return found
 
 

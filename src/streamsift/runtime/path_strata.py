@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numba import njit
@@ -16,6 +16,7 @@ from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import UNKNOWN, Bool, Float64, Int32, Int64, group_entries
 from streamsift.runtime.path_graph import Graph, build_graph, cut_windows
+from streamsift.runtime.path_reach import in_reach, offsets_of
 from streamsift.runtime.path_search import PAIR_FIELDS
 from streamsift.runtime.path_weights import path_weights
 from streamsift.runtime.ticks import Ticks
@@ -69,6 +70,11 @@ def strata(plan: PathPlan, events: Events, ticks: Ticks | None, starts: Bool | N
     if (entries.offsets[:, 0] == entries.offsets[:, -1]).any():
         return EMPTY
     low, high, tick, group, first = _windows(events, ticks, entries, starts)
+    entries, has_changed = _in_reach(entries, events, low, high)
+    if not entries.place.size:
+        return EMPTY
+    if has_changed:
+        low, high, tick, group, first = _windows(events, ticks, entries, starts)
     cut, front, back = cut_windows(low, high, events.rank.size)
     places = entries.place
     rank, ties = events.rank[places], _ties(events, entries)
@@ -97,6 +103,15 @@ def _entries(plan: PathPlan, events: Events) -> Entries:
     weight = [part[kept][order] for part, kept, order in zip(weights.steps, keep, ordered, strict=True)]
     place = [part[order] for part, order in zip(places, ordered, strict=True)]
     return Entries(np.stack(offsets), np.concatenate(place), np.concatenate(weight), weights.error, weights.unit)
+
+
+def _in_reach(entries: Entries, events: Events, low: Int32, high: Int32) -> tuple[Entries, bool]:
+    """The entries that can be part of a match, and whether others were left out."""
+    kept = in_reach(entries.offsets, entries.place, events.rank[entries.place], low, high)
+    if kept.all():
+        return entries, False
+    offsets = offsets_of(entries.offsets, kept)
+    return replace(entries, offsets=offsets, place=entries.place[kept], weight=entries.weight[kept]), True
 
 
 def _ties(events: Events, entries: Entries) -> Int32:
