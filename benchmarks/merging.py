@@ -18,7 +18,7 @@ import pyarrow as pa
 
 import streamsift as ss
 from benchmarks.report import Measurement
-from benchmarks.sensors import from_file, generated
+from benchmarks.sensors import busiest, from_file, generated
 from streamsift.physical.choices import Schedule
 from streamsift.physical.plan import MergePlan, RankPlan
 from streamsift.runtime import prepare
@@ -39,6 +39,7 @@ SEQUENCES = {
 BINDING = {"time": "t", "type": "kind"}
 ROUNDS = 2
 EVENTS = 2_000
+RAREST = "EM"  # of the classes that all cells need
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,15 +152,8 @@ def moves(cell: Cell, table: pa.Table) -> Measurement:
     return Measurement(cell.name, table.num_rows, by_name, headline=f"{ratio}; the engine takes {chosen}")
 
 
-def _busiest(table: pa.Table) -> pa.Table:
-    """The stretch of a file with most readings of the rarest class that all cells need: most others hold no match."""
-    seen = np.cumsum(table.column("kind").to_numpy(zero_copy_only=False) == "EM")
-    counts = seen[EVENTS:] - seen[:-EVENTS]
-    return table.slice(int(counts.argmax()) + 1 if counts.size else 0, EVENTS)
-
-
 def main(data: Path | None = None, locations: Path | None = None) -> list[Measurement]:
-    table = generated(EVENTS) if data is None else _busiest(from_file(data, locations))
+    table = generated(EVENTS) if data is None else busiest(from_file(data, locations), EVENTS, RAREST)
     default = Cell()
     print("schedules, relative to round robin (figures 4.4 to 4.6):")
     found = [

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 import streamsift as ss
 from benchmarks.report import Measurement
-from benchmarks.sensors import from_file, generated
+from benchmarks.sensors import busiest, from_file, generated
 from streamsift.runtime.path_graph import build_graph, cut_windows
 from streamsift.runtime.path_queue import best_paths
 from streamsift.runtime.path_reach import in_reach, offsets_of
@@ -27,6 +27,7 @@ from streamsift.runtime.pq_array import k_best_by_window
 
 LENGTHS = {2: ("EG", "EH"), 3: ("EG", "EH", "EJ"), 4: ("EG", "EH", "EJ", "EI")}
 FREQUENCIES = {"1x": ("EG", "EH", "EN"), "10x": ("EG", "EH", "EO"), "89x": ("EG", "EH", "EJ")}
+RAREST = "EG"  # of the classes that nearly all cells need
 SLOW = 20.0  # seconds after which a contender takes no part in larger workloads
 
 
@@ -51,9 +52,9 @@ class Strata:
     events: int
 
 
-def readings(events: int, data: Path | None = None) -> pa.Table:
-    """Generated readings, or as many of a file; the score of an event is its mote's distance from (0, 0)."""
-    return generated(events) if data is None else from_file(data).slice(0, events)
+def readings(events: int, table: pa.Table | None = None) -> pa.Table:
+    """Generated readings, or as many of a file's; the score of an event is its mote's distance from (0, 0)."""
+    return generated(events) if table is None else busiest(table, events, RAREST)
 
 
 def strata(table: pa.Table, work: Workload) -> Strata:
@@ -114,8 +115,10 @@ CONTENDERS: dict[str, Callable[[Strata, int], np.ndarray]] = {
 }
 
 
-def measure(name: str, work: Workload, contenders: list[str], rounds: int = 9, file: Path | None = None) -> Measurement:
-    table = readings(work.events, file)
+def measure(
+    name: str, work: Workload, contenders: list[str], rounds: int = 9, given: pa.Table | None = None
+) -> Measurement:
+    table = readings(work.events, given)
     data = strata(table, replace(work, events=table.num_rows))
     seconds: dict[str, float] = {}
     expected = lazy(data, work.limit)
@@ -133,7 +136,7 @@ def measure(name: str, work: Workload, contenders: list[str], rounds: int = 9, f
     return Measurement(name, work.events, seconds, 1.0)
 
 
-def figures(file: Path | None = None) -> list[Measurement]:
+def figures(given: pa.Table | None = None) -> list[Measurement]:
     """Figures 4.1 to 4.3: k, window, length, step and frequency, around the thesis's defaults."""
     everyone = list(CONTENDERS)
     for contender in CONTENDERS.values():  # compiled before any clock runs
@@ -145,10 +148,10 @@ def figures(file: Path | None = None) -> list[Measurement]:
     cells += [(f"length {n}", Workload(5_000, 50, 20, 10, pattern)) for n, pattern in LENGTHS.items() if n != 3]
     cells += [(f"step {s}", Workload(5_000, 50, s, 10)) for s in (10, 50)]
     cells += [(f"frequency {f}", Workload(5_000, 50, 20, 10, pattern)) for f, pattern in FREQUENCIES.items()]
-    found = [measure(name, work, everyone, file=file) for name, work in cells]
+    found = [measure(name, work, everyone, given=given) for name, work in cells]
     for window, step, limit in ((500, 100, 10), (500, 500, 100), (2_000, 500, 10), (5_000, 1_000, 100)):
         work = Workload(20_000, window, step, limit)
-        found.append(measure(f"window {window:,}, step {step:,}, k {limit}", work, everyone[:3], 3, file))
+        found.append(measure(f"window {window:,}, step {step:,}, k {limit}", work, everyone[:3], 3, given))
     return found
 
 
@@ -172,12 +175,14 @@ def enumeration() -> Measurement:
     return Measurement("window 5,000, k 100, whole engine", work.events, seconds, 1.0)
 
 
-def main(file: Path | None = None) -> list[Measurement]:
+def main(given: pa.Table | None = None) -> list[Measurement]:
     """All are printed; those of large windows go into the picture."""
-    return [*figures(file)[-4:], enumeration()]
+    return [*figures(given)[-4:], enumeration()]
 
 
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--data", type=Path, help="a Parquet file of readings, with moteid and temperature")
-    main(arguments.parse_args().data)
+    arguments.add_argument("--degrees", type=float, help="the width of a class; 20 in the thesis")
+    chosen = arguments.parse_args()
+    main(None if chosen.data is None else from_file(chosen.data, degrees=chosen.degrees))
