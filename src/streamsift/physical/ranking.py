@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_expression
@@ -16,6 +17,7 @@ from streamsift.physical.monotone import MonotoneObjective, monotone_objectives
 from streamsift.physical.plan import Alternative, DetectPlan, JoinPlan, MergePlan, PathPlan, RankPlan
 
 MOST_PATHS = 200_000  # that are looked at for the k best of one window and group
+MOST_KINDS = 1_000_000  # of paths, for the same: finding all matches costs more, however long that takes
 MANY_MOVES = 12  # that a window is in: from here on, keeping what was joined costs less than joining it again
 FEW_MATCHES = 20_000  # of one window, on average: below, finding them all is quicker
 PATHS = (RankBy.LAZY, RankBy.K_SSP, RankBy.K_DSSP)
@@ -179,8 +181,23 @@ def _paths(
         what = "comparison between events" if compared else "window of each match's own"
         why.append(f"no {by.value}: it knows no {what}; lazy instead")
         by = RankBy.LAZY
-    why.append(f"more than {MOST_PATHS:,} paths for one window, for ties or broken comparisons: all matches instead")
+    if by is not RankBy.LAZY:
+        why.append(f"{by.value} reads ties one by one: where they are very many, lazy instead")
+    why += _when_close(score, query, compared=bool(compared))
     return PathPlan(alternative, score, keys, compared, by), why
+
+
+def _when_close(score: LinearScore, query: b.BoundQuery, *, compared: bool) -> Iterator[str]:
+    """What happens where sums do not tell paths apart."""
+    broken = ", or break a comparison" if compared else ""
+    yield f"where many sums round alike{broken}: kinds of paths instead, events with equal values being one"
+    totals: dict[b.Column, Fraction] = {}
+    for term in score.terms:
+        totals[term.column] = totals.get(term.column, Fraction(0)) + term.coefficient
+    for column in (column for column, total in totals.items() if not total and column.kind is b.Kind.FLOAT):
+        name = describe_expression(column, query.variables)
+        yield f"{name} cancels out but for rounding: a window costs as many kinds as it has values there"
+    yield f"more than {MOST_KINDS:,} kinds for one window: all matches instead"
 
 
 def describe_ranking(plan: RankPlan) -> Iterator[str]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from streamsift.physical.choices import RankBy
 from streamsift.physical.plan import PathPlan
-from streamsift.physical.ranking import MOST_PATHS
+from streamsift.physical.ranking import MOST_KINDS, MOST_PATHS
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Bool, Float64, Int32, Int64
 from streamsift.runtime.kind_ranking import by_kinds
@@ -87,7 +87,7 @@ def _read(plan: PathPlan, events: Events, found: Strata, buckets: Buckets, rule:
     places, tick = found.graph.place[paths].T, np.repeat(buckets.tick, counts)
     if gave_up.any():
         is_known, left = np.repeat(~gave_up, counts), buckets.at(np.flatnonzero(gave_up))
-        more = by_kinds(plan, events, found, left.roots, left.starts, rule)
+        more = by_kinds(plan, events, found, left.roots, left.starts, rule._replace(most=MOST_KINDS))
         if more is None:
             return None
         places = np.concatenate([places[:, is_known], more[0]], axis=1)
