@@ -8,12 +8,16 @@ from __future__ import annotations
 import numpy as np
 
 from streamsift.physical.plan import PathPlan
+from streamsift.runtime.candidates import step_rows
+from streamsift.runtime.codes import codes
+from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Float64, Int32, Int64
 from streamsift.runtime.kind_matches import first_matches
-from streamsift.runtime.path_kinds import kinds_of, told_by_kinds
+from streamsift.runtime.path_graph import Graph
+from streamsift.runtime.path_kinds import Kinds, told_by_kinds
 from streamsift.runtime.path_queue import best_paths
-from streamsift.runtime.path_search import Roots, Rule
+from streamsift.runtime.path_search import EARLIER, THIS, Roots, Rule
 from streamsift.runtime.path_strata import Strata
 from streamsift.runtime.scores import match_columns, objective_values, scores
 
@@ -49,6 +53,30 @@ def by_kinds(
         graph, kinds, paths, is_fixed, views, np.append(ties, bucket.size), bucket[ties], rule.limit
     )
     return graph.place[best].T, of_bucket
+
+
+def kinds_of(plan: PathPlan, events: Events, graph: Graph, pairs: Int64, coded: Int64) -> Kinds:
+    """`pairs` and `coded` as those of Roots."""
+    parts, is_first = [], []
+    for step, variable in enumerate(step.variable for step in plan.alternative.steps):
+        first, last = graph.offsets[step, [0, -1]]
+        rows = step_rows(plan.alternative, events, events.rows_at(graph.place[first:last]))
+        terms = {term.column: None for term in plan.score.terms if term.column.variable == variable}
+        apart = [codes([evaluate(column, rows)], ordered=False)[0] for column in terms]
+        for number, sides in enumerate(pairs[:, [EARLIER, THIS]]):
+            apart += [coded[2 * number + side, first:last] for side in np.flatnonzero(sides == step)]
+        apart.append(np.repeat(np.arange(graph.offsets.shape[1] - 1), np.diff(graph.offsets[step])))
+        order = np.lexsort(apart)
+        is_new = np.zeros(order.size, np.bool_)
+        is_new[:1] = True
+        for column in apart:
+            is_new[1:] |= np.diff(column[order]) != 0
+        parts.append(order + first)
+        is_first.append(is_new)
+    members, starts = np.concatenate(parts).astype(np.int32), np.flatnonzero(np.concatenate(is_first))
+    kind = np.empty(members.size, np.int32)
+    kind[members] = np.repeat(np.arange(starts.size), np.diff(starts, append=members.size))
+    return Kinds(kind, np.append(starts, members.size), members)
 
 
 def _scores(plan: PathPlan, events: Events, places: Int32) -> Float64:

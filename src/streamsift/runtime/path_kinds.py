@@ -1,4 +1,4 @@
-"""The entries of a stratified graph in, their kinds out: a path of kinds stands for all that only times tell apart.
+"""A stratified graph and the kinds of its entries in, the best entry of a kind not split off out.
 
 Two entries of a step are of one kind if they share the key, every value that the score reads and both sides of every
 comparison. Paths of the same kinds have the same score, to the last bit, and the same comparisons hold. So where very
@@ -14,11 +14,6 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.physical.plan import PathPlan
-from streamsift.runtime.candidates import step_rows
-from streamsift.runtime.codes import codes
-from streamsift.runtime.evaluate import evaluate
-from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Float64, Int32, Int64
 from streamsift.runtime.path_graph import Graph
 
@@ -29,33 +24,6 @@ class Kinds(NamedTuple):
     kind: Int32  # [n]
     starts: Int64  # [kinds + 1] where the members of each begin
     members: Int32  # [n] entries, kind by kind, each in order
-
-
-def kinds_of(plan: PathPlan, events: Events, graph: Graph, pairs: Int64, coded: Int64) -> Kinds:
-    """`pairs` and `coded` as those of Roots."""
-    steps = graph.offsets.shape[0]
-    values = [np.zeros(graph.place.size, np.int64) for _ in range(len(plan.score.terms) + coded.shape[0])]
-    step_of = {step.variable: number for number, step in enumerate(plan.alternative.steps)}
-    for value, term in zip(values, plan.score.terms, strict=False):
-        step = step_of[term.column.variable]
-        own = slice(graph.offsets[step, 0], graph.offsets[step, -1])
-        rows = step_rows(plan.alternative, events, events.rows_at(graph.place[own]))
-        value[own] = codes([evaluate(term.column, rows)], ordered=False)[0]
-    for number, (earlier, this) in enumerate(pairs[:, :2]):
-        for side, step in enumerate((earlier, this)):
-            own = slice(graph.offsets[step, 0], graph.offsets[step, -1])
-            values[len(plan.score.terms) + 2 * number + side][own] = coded[2 * number + side, own]
-    groups = graph.offsets.shape[1] - 1
-    group_of = np.concatenate([np.repeat(np.arange(groups), np.diff(graph.offsets[step])) for step in range(steps)])
-    apart = [*values, group_of, np.repeat(np.arange(steps), graph.offsets[:, -1] - graph.offsets[:, 0])]
-    members = np.lexsort(apart)
-    is_new = np.zeros(members.size, np.bool_)
-    for column in apart:
-        is_new |= np.diff(column[members], prepend=-1) != 0
-    is_new[:1] = True
-    kind = np.empty(members.size, np.int32)
-    kind[members] = np.cumsum(is_new) - 1
-    return Kinds(kind, np.append(np.flatnonzero(is_new), members.size), members.astype(np.int32))
 
 
 def told_by_kinds(graph: Graph, kinds: Kinds) -> Graph:
