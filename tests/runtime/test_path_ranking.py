@@ -142,7 +142,9 @@ def test_the_algorithms_of_the_thesis_find_the_same_sums(steps: int, window: int
     sides = [side for part in entries for side in (np.array([0, part.size]), part)]
     cast = Cast(*sides, np.zeros(count, np.int32), no_pairs, no_codes)
     views, visits = Views(low, cut, high), np.arange(low.size)
-    kept, kept_counts, given_up = board_paths(graph, cast, views, np.array([0, low.size]), visits, rule)
+    kept, kept_counts, given_up = board_paths(
+        graph, cast, views, np.array([0, low.size]), visits, rule, np.empty(0, np.int32)
+    )
     assert not given_up
     np.testing.assert_array_equal(kept, paths)
     np.testing.assert_array_equal(kept_counts, counts)

@@ -14,13 +14,13 @@ from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Float64, Int32, Int64
 from streamsift.runtime.kind_matches import first_matches
-from streamsift.runtime.path_graph import Graph
 from streamsift.runtime.path_kinds import Kinds, told_by_kinds
 from streamsift.runtime.path_queue import best_paths
 from streamsift.runtime.path_search import EARLIER, THIS, Roots, Rule
 from streamsift.runtime.path_strata import Strata
 from streamsift.runtime.scores import match_columns, objective_values, scores
 
+SIDES = (EARLIER, THIS)  # columns of Roots.pairs
 WHOLE = 0.5  # sums that do not round are whole numbers: what differs by less is equal
 
 
@@ -28,7 +28,7 @@ def by_kinds(
     plan: PathPlan, events: Events, found: Strata, roots: Roots, starts: Int64, rule: Rule
 ) -> tuple[Int32, Int64] | None:
     """Matches as places [L, m], and the bucket of each; the roots of a bucket are starts[i]:starts[i + 1]."""
-    kinds = kinds_of(plan, events, found.graph, found.pairs, found.codes)
+    kinds = kinds_of(plan, events, found)
     graph = told_by_kinds(found.graph, kinds)
     rule = rule._replace(slack=max(rule.slack, WHOLE if found.entries.error == 0 else 0.0))
     paths, counts, gave_up = best_paths(graph, roots, starts, rule)
@@ -55,17 +55,18 @@ def by_kinds(
     return graph.place[best].T, of_bucket
 
 
-def kinds_of(plan: PathPlan, events: Events, graph: Graph, pairs: Int64, coded: Int64) -> Kinds:
-    """`pairs` and `coded` as those of Roots."""
-    parts, is_first = [], []
+def kinds_of(plan: PathPlan, events: Events, found: Strata, *, by_score: bool = False) -> Kinds:
+    """The kinds of all entries; `by_score`: only what the score sees of them tells them apart."""
+    parts, is_first, graph = [], [], found.graph
     for step, variable in enumerate(step.variable for step in plan.alternative.steps):
         first, last = graph.offsets[step, [0, -1]]
         rows = step_rows(plan.alternative, events, events.rows_at(graph.place[first:last]))
         terms = {term.column: None for term in plan.score.terms if term.column.variable == variable}
         apart = [codes([evaluate(column, rows)], ordered=False)[0] for column in terms]
-        for number, sides in enumerate(pairs[:, [EARLIER, THIS]]):
-            apart += [coded[2 * number + side, first:last] for side in np.flatnonzero(sides == step)]
-        apart.append(np.repeat(np.arange(graph.offsets.shape[1] - 1), np.diff(graph.offsets[step])))
+        for number, sides in enumerate(found.pairs[:0] if by_score else found.pairs):
+            apart += [found.codes[2 * number + side, first:last] for side in range(2) if sides[SIDES[side]] == step]
+        group = np.repeat(np.arange(graph.offsets.shape[1] - 1), np.diff(graph.offsets[step]))
+        apart.append(np.zeros_like(group) if by_score else group)
         order = np.lexsort(apart)
         is_new = np.zeros(order.size, np.bool_)
         is_new[:1] = True

@@ -16,7 +16,8 @@ from numba import njit
 
 from streamsift.runtime.kernels import Float64, Int32, Int64
 from streamsift.runtime.path_graph import Graph
-from streamsift.runtime.path_heap import grown, longer
+from streamsift.runtime.path_heap import grown, in_order, longer
+from streamsift.runtime.path_kinds import firsts_of_kinds
 from streamsift.runtime.path_queue import Search, new_search, read_paths
 from streamsift.runtime.path_search import Roots, Rule, is_behind, is_below, is_later
 
@@ -177,6 +178,7 @@ def opened_board(
     asked = Rule(wanted, rule.slack, rule.most, -np.inf, search.path, False)
     buckets = np.array([0, groups.size])
     search, paths, sums, _, gave_up = read_paths(graph, roots, buckets, asked, search)
+    paths, sums = in_order(graph.ties, paths, sums)
     board = Board(
         paths,
         sums,
@@ -210,6 +212,7 @@ def moved_board(
     # Sums that round come out in another order than that of the paths: look a little below the floor.
     asked = floored(Rule(1 << 60, rule.slack, rule.most, 0.0, search.path, False), board, rule.slack)
     search, paths, sums, _, gave_up = read_paths(graph, roots, np.array([0, groups.size]), asked, search)
+    paths, sums = in_order(graph.ties, paths, sums)
     return search, with_new(graph, rule, board, low, paths, sums), bool(gave_up[0])
 
 
@@ -230,11 +233,12 @@ def best_on(rule: Rule, board: Board) -> int:
 
 @njit(cache=True, nogil=True)
 def board_paths(
-    graph: Graph, cast: Cast, views: Views, starts: Int64, visits: Int64, rule: Rule
+    graph: Graph, cast: Cast, views: Views, starts: Int64, visits: Int64, rule: Rule, kind: Int32
 ) -> tuple[Int32, Int64, bool]:
     """The best paths of the owners i in their windows visits[starts[i]:starts[i + 1]]: paths [m, L], counts, given up.
 
-    They are those of `read_paths`, ties with the last included.
+    They are those of `read_paths`, with all that may be as good as the last; of each kind only the first, if kinds of
+    entries are given.
     """
     steps, groups = graph.offsets.shape[0], graph.offsets.shape[1] - 1
     out, written, counts = np.empty((1024, steps), np.int32), 0, np.zeros(visits.size, np.int64)
@@ -251,16 +255,16 @@ def board_paths(
                 is_few = ahead < visit + FEW_MOVES - 1 or views.cut[visits[ahead]] != cut
                 wanted = rule.limit if is_few else RESERVE * rule.limit
             elif not is_few:
-                some = groups_inside(graph, cast, lasts, since, high, stamps)
-                search, board, gave_up = moved_board(graph, cast, some, low, cut, high, since, rule, search, board)
+                fresh = groups_inside(graph, cast, lasts, since, high, stamps)
+                search, board, gave_up = moved_board(graph, cast, fresh, low, cut, high, since, rule, search, board)
                 best = -1 if gave_up else best_on(rule, board)
                 if best < 0:
                     wanted *= 2
                 elif board.state[COUNT] > MOST_RESERVES * wanted:
                     trimmed(graph, rule, board, max(wanted, best))
             while best < 0:
-                some = groups_inside(graph, cast, firsts, low, high, stamps)
-                search, board, gave_up = opened_board(graph, cast, some, low, cut, high, wanted, rule, search)
+                inside = groups_inside(graph, cast, firsts, low, high, stamps)
+                search, board, gave_up = opened_board(graph, cast, inside, low, cut, high, wanted, rule, search)
                 if gave_up and is_few:
                     return out[:0], counts, True
                 if gave_up:  # a reserve is too much to ask
@@ -268,9 +272,10 @@ def board_paths(
                     continue
                 best = best_on(rule, board)
                 wanted = wanted if best >= 0 else 2 * wanted
-            while written + best > out.shape[0]:
+            some = firsts_of_kinds(kind, board.paths[:best], rule.limit)
+            while written + some.shape[0] > out.shape[0]:
                 out = grown(out)
-            out[written : written + best] = board.paths[:best]
-            written, since = written + best, high
-            counts[visit] = best
+            out[written : written + some.shape[0]] = some
+            written, since = written + some.shape[0], high
+            counts[visit] = some.shape[0]
     return out[:written], counts, False

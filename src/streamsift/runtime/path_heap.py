@@ -65,6 +65,19 @@ def heap_pop(ties: Int32, sums: Float64, paths: Int32, order: Int32, size: int) 
 
 
 @njit(cache=True, nogil=True)
+def in_order(ties: Int32, paths: Int32, sums: Float64) -> tuple[Int32, Float64]:
+    """Paths [m, L] and their sums, best first: those of sets whose sums round are read in nearly this order."""
+    order, size = np.empty(sums.size, np.int32), sums.size
+    for node in range(size):
+        heap_push(ties, sums, paths, order, node, node)
+    sorted_paths, sorted_sums = np.empty_like(paths), np.empty_like(sums)
+    for place in range(size):
+        node = heap_pop(ties, sums, paths, order, size - place)
+        sorted_paths[place], sorted_sums[place] = paths[node], sums[node]
+    return sorted_paths, sorted_sums
+
+
+@njit(cache=True, nogil=True)
 def grown(array: np.ndarray) -> np.ndarray:
     larger = np.empty((2 * array.shape[0], array.shape[1]), array.dtype)
     larger[: array.shape[0]] = array

@@ -88,3 +88,32 @@ def best_new_in(graph: Graph, split: int, decision: int, start: int, stop: int, 
         left >>= 1
         right >>= 1
     return found
+
+
+@njit(cache=True, nogil=True)
+def firsts_of_kinds(kind: Int32, paths: Int32, limit: int) -> Int32:
+    """Those of the paths [m, L] that are among the first `limit` of their kinds; all if kind [n] is empty."""
+    if kind.size == 0 or paths.shape[0] <= limit:
+        return paths
+    room = 1
+    while room < 2 * paths.shape[0]:
+        room *= 2
+    table, seen = (
+        np.full(room, -1, np.int32),
+        np.zeros(paths.shape[0], np.int64),
+    )  # a path of each kind, how many so far
+    found, count = np.empty_like(paths), 0
+    for path in range(paths.shape[0]):
+        slot = np.int64(0)
+        for step in range(paths.shape[1]):
+            slot = (slot ^ np.int64(kind[paths[path, step]])) * np.int64(0x9E3779B97F4A7C1) & np.int64((1 << 62) - 1)
+        slot = (slot ^ (slot >> 31)) & (room - 1)
+        while table[slot] >= 0 and not (kind[paths[table[slot]]] == kind[paths[path]]).all():
+            slot = (slot + 1) & (room - 1)
+        if table[slot] < 0:
+            table[slot] = path
+        seen[table[slot]] += 1
+        if seen[table[slot]] <= limit:
+            found[count] = paths[path]
+            count += 1
+    return found[:count]

@@ -16,7 +16,7 @@ from streamsift.physical.plan import PathPlan
 from streamsift.physical.ranking import MOST_KINDS, MOST_PATHS
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Bool, Float64, Int32, Int64
-from streamsift.runtime.kind_ranking import by_kinds
+from streamsift.runtime.kind_ranking import by_kinds, kinds_of
 from streamsift.runtime.path_board import Cast, Views, board_paths
 from streamsift.runtime.path_queue import best_paths
 from streamsift.runtime.path_search import Roots, Rule, root_sums, roots_at
@@ -49,7 +49,7 @@ def path_candidates(
     if plan.by is not RankBy.LAZY:
         known = _by_window(found, ticks, limit, dynamic=plan.by is RankBy.K_DSSP)
     elif ticks is not None and has_groups(found):
-        known = _by_boards(found, ticks, group_by, rule)
+        known = _by_boards(plan, events, found, ticks, group_by, rule)
     if known is not None:
         return known
     buckets = _of_all(found, group_by, rule) if ticks is None else _of_ticks(found, ticks, group_by)
@@ -102,18 +102,23 @@ def has_groups(found: Strata) -> bool:
     return bool(found.entries.offsets.shape[1] > 2)
 
 
-def _by_boards(found: Strata, ticks: Ticks, group_by: Int32, rule: Rule) -> Paths | None:
+def _by_boards(
+    plan: PathPlan, events: Events, found: Strata, ticks: Ticks, group_by: Int32, rule: Rule
+) -> Paths | None:
     """With keys every key has paths of its own, so a move looks only at the keys of new events. None: too many ties."""
     cast = cast_of(found, group_by)
     owner, tick = tick_roots(cast.first_starts, found.graph.place[cast.firsts], ticks.first, ticks.last)
     visits = np.searchsorted(found.windows.tick, tick)
     starts = np.searchsorted(owner, np.arange(cast.first_starts.size))
-    # A board is worth reading many paths that break a comparison, not many that tie.
-    rule = (rule if found.pairs.size else _few(rule))._replace(slack=max(rule.slack, 0.0))
-    paths, counts, gave_up = board_paths(found.graph, cast, views_of(found), starts, visits, rule)
-    if gave_up:
-        return None
-    return Paths(np.ascontiguousarray(found.graph.place[paths].T), np.repeat(tick, counts))
+    rule = rule._replace(slack=max(rule.slack, 0.0))
+    for many in (False, True):
+        # Kinds cost a pass over all entries; then a board may hold many ties, for few of them leave it.
+        kind = kinds_of(plan, events, found, by_score=True).kind if many else np.empty(0, np.int32)
+        kept = rule if many else _few(rule)
+        paths, counts, gave_up = board_paths(found.graph, cast, views_of(found), starts, visits, kept, kind)
+        if not gave_up:
+            return Paths(np.ascontiguousarray(found.graph.place[paths].T), np.repeat(tick, counts))
+    return None
 
 
 def _of_ticks(found: Strata, ticks: Ticks, group_by: Int32) -> Buckets:
