@@ -60,7 +60,8 @@ def _branch(alternative: Alternative, keys: tuple[str, ...], choices: Choices) -
             "join: the score rises with each event's own part, so events are taken best first until the rest cannot win"
         )
         kept = ["when the window moves, what was joined and stays inside is kept"] if query.update else []
-        return JoinPlan(alternative, parts), [why, *kept, *_unless_few(query), *why_not]
+        tied = "all that tie with the last of the best are joined"
+        return JoinPlan(alternative, parts), [why, tied, *kept, *_unless_few(query), *why_not]
     why_not += [f"no rank join: {no_join}"] if no_join else []
     return alternative, [ENUMERATE, *why_not]
 
@@ -74,6 +75,7 @@ def _merge_reasons(merge: MergePlan) -> list[str]:
         found.append("objectives that are weighted sums and merged by SUM or AVG are one weighted sum")
     if merge.looks_up:
         found.append(f"to be looked up, all matches of each part are listed; past {MOST_PATHS:,} all matches instead")
+    found.append(f"all that may tie with the last of the best are joined; past {MOST_PATHS:,} all matches instead")
     if merge.alternative.query.update is None:
         return found
     if not merge.keeps:
@@ -183,14 +185,16 @@ def _paths(
         by = RankBy.LAZY
     if by is not RankBy.LAZY:
         why.append(f"{by.value} reads ties one by one: where they are very many, lazy instead")
-    why += _when_close(score, query, compared=bool(compared))
+    why += _when_close(score, query, keys=bool(keys), compared=bool(compared))
     return PathPlan(alternative, score, keys, compared, by), why
 
 
-def _when_close(score: LinearScore, query: b.BoundQuery, *, compared: bool) -> Iterator[str]:
+def _when_close(score: LinearScore, query: b.BoundQuery, *, keys: bool, compared: bool) -> Iterator[str]:
     """What happens where sums do not tell paths apart."""
     broken = ", or break a comparison" if compared else ""
     yield f"where many sums round alike{broken}: kinds of paths instead, events with equal values being one"
+    if keys and query.update:
+        yield f"past {MOST_PATHS:,} of them in one window, every window looks at all its keys"
     totals: dict[b.Column, Fraction] = {}
     for term in score.terms:
         totals[term.column] = totals.get(term.column, Fraction(0)) + term.coefficient
