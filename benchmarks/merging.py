@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 import streamsift as ss
-from benchmarks.data.sensors import from_file, generated
+from benchmarks.data.sensors import busiest, from_file, generated
 from benchmarks.report import Measurement
 from streamsift.physical.choices import Schedule
 from streamsift.physical.plan import MergePlan, RankPlan
@@ -40,6 +40,7 @@ SEQUENCES = {
 BINDING = {"time": "t", "type": "kind"}
 ROUNDS = 2
 EVENTS = 2_000
+RAREST = "EM"  # of the classes that all cells need
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,15 +180,8 @@ def move_cells() -> Iterator[tuple[str, Cell]]:
         yield f"figure 4.10: {pattern}", replace(default, pattern=pattern, is_nonlinear=True)
 
 
-def _busiest(table: pa.Table) -> pa.Table:
-    """The stretch of a file with most readings of the rarest class that all cells need: most others hold no match."""
-    seen = np.cumsum(table.column("kind").to_numpy(zero_copy_only=False) == "EM")
-    counts = seen[EVENTS:] - seen[:-EVENTS]
-    return table.slice(int(counts.argmax()) + 1 if counts.size else 0, EVENTS)
-
-
 def main(data: Path | None = None, locations: Path | None = None) -> list[Measurement]:
-    table = generated(EVENTS) if data is None else _busiest(from_file(data, locations))
+    table = generated(EVENTS) if data is None else busiest(from_file(data, locations), EVENTS, RAREST)
     print("schedules, relative to round robin (figures 4.4 to 4.6):")
     found = [each for name, cell in schedule_cells() for each in schedules(name, cell, table)]
     print("dTMM against nTMM (figures 4.9 and 4.10):")

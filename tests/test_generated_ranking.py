@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import pyarrow as pa
 from hypothesis import assume, event, given, note, settings
@@ -11,12 +12,17 @@ from hypothesis import strategies as st
 import streamsift as ss
 from strategies import bindings, queries, streams
 from streamsift.language import Script, print_script
+from streamsift.runtime import path_ranking
 from supported import may_be_refused
 from test_generated import EXAMPLES, LARGE, SCHEMA, Rows, assert_same
 
 RANKING = {"kleene": False, "aggregates": False, "detection": False}
 POSITIVE = {**RANKING, "negation": False, "linear": True}
 FLAT = {**POSITIVE, "conjunction": False, "disjunction": False}
+
+
+def no_boards(*_: object) -> None:
+    """Instead of paths that are kept for each key."""
 
 
 def check_ranking(script: Script, rows: Rows, binding: dict[str, str], strategy: Any, schedule: Any = "wabs") -> None:
@@ -36,6 +42,14 @@ def check_ranking(script: Script, rows: Rows, binding: dict[str, str], strategy:
 @given(queries(max_depth=2, **FLAT), streams(), bindings())
 def test_linear_sequences(script: Script, rows: Rows, binding: dict[str, str]) -> None:
     check_ranking(script, rows, binding, "auto")
+
+
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 400))
+@given(queries(max_depth=2, **FLAT), streams(), bindings())
+def test_linear_sequences_by_kinds(script: Script, rows: Rows, binding: dict[str, str]) -> None:
+    """As where no path is told from the others: so many equal scores would be too much for the oracle."""
+    with mock.patch.object(path_ranking, "FEW_PATHS", 0), mock.patch.object(path_ranking, "_by_boards", no_boards):
+        check_ranking(script, rows, binding, "auto")
 
 
 @settings(max_examples=EXAMPLES or (10_000 if LARGE else 200))

@@ -30,16 +30,19 @@ def generated(events: int, seed: int = 1) -> pa.Table:
     return _table(pa.array(names).take(pa.array(kinds)), motes, _distances(random)[motes])
 
 
-def from_file(path: Path, locations: Path | None = None) -> pa.Table:
-    """Readings of a Parquet file with `moteid` and `temperature`, in its order; `locations` has lines of mote, x, y."""
+def from_file(path: Path, locations: Path | None = None, degrees: float | None = None) -> pa.Table:
+    """Readings of a Parquet file with `moteid` and `temperature`, in its order; `locations` has lines of mote, x, y.
+
+    `degrees` is the width of a class, if not as wide as nine of ten changes are.
+    """
     table = pq.read_table(path, columns=["moteid", "temperature"])
     motes = np.asarray(table.column("moteid"), np.int64)
-    degrees = np.asarray(table.column("temperature"), np.float64)
+    temperature = np.asarray(table.column("temperature"), np.float64)
     order = np.argsort(motes, kind="stable")
     change = np.zeros(motes.size)
-    change[order[1:]] = np.where(motes[order[1:]] == motes[order[:-1]], np.diff(degrees[order]), 0.0)
+    change[order[1:]] = np.where(motes[order[1:]] == motes[order[:-1]], np.diff(temperature[order]), 0.0)
     change = np.nan_to_num(change)
-    width = float(np.quantile(np.abs(change[change != 0]), COMMON)) if change.any() else 1.0
+    width = degrees or (float(np.quantile(np.abs(change[change != 0]), COMMON)) if change.any() else 1.0)
     below = np.clip(np.floor(change / width).astype(np.int64) + 8, 0, 7)  # EH is the range before 0
     above = np.clip(np.ceil(change / width).astype(np.int64) + 8, 9, 16)  # EJ is the range after 0
     number = np.where(change < 0, below, np.where(change > 0, above, 8))
@@ -50,6 +53,13 @@ def from_file(path: Path, locations: Path | None = None) -> pa.Table:
         known = {int(mote): np.hypot(x, y) for mote, x, y in np.loadtxt(locations)}
         distance = np.array([known.get(int(mote), 0.0) for mote in range(int(motes.max()) + 1)])[motes]
     return _table(kinds, motes, distance)
+
+
+def busiest(table: pa.Table, events: int, kind: str) -> pa.Table:
+    """The stretch of so many readings with most of a class: most others hold no match, if it is a rare one."""
+    seen = np.cumsum(table.column("kind").to_numpy(zero_copy_only=False) == kind)
+    counts = seen[events:] - seen[:-events]
+    return table.slice(int(counts.argmax()) + 1 if counts.size else 0, events)
 
 
 def _distances(random: np.random.Generator) -> np.ndarray:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import streamsift as ss
+from streamsift.runtime import path_ranking
 from streamsift.runtime.path_board import Cast, Views, board_paths
 from streamsift.runtime.path_graph import build_graph, cut_windows
 from streamsift.runtime.path_queue import best_paths
@@ -101,6 +102,20 @@ def test_strategies_agree(query: str, values: str, order: str | None) -> None:
     assert found.equals(wanted)
 
 
+@pytest.mark.parametrize("query", [query for query in QUERIES[:9] if "AND MAX" not in query])
+@pytest.mark.parametrize("values", ["whole", "cents", "real"])
+@pytest.mark.parametrize("order", [None, "seq"])
+def test_kinds_agree(query: str, values: str, order: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where no path is told from the others by its sum."""
+    table = events(300, values)
+    wanted = ss.query(query).run_local(table, time="t", type="kind", order=order, rank="enumerate")
+    monkeypatch.setattr(path_ranking, "FEW_PATHS", 0)
+    monkeypatch.setattr(path_ranking, "_by_boards", lambda *_: None)
+    found = ss.query(query).run_local(table, time="t", type="kind", order=order)
+    assert wanted.num_rows > 0
+    assert found.equals(wanted)
+
+
 @pytest.mark.parametrize(
     ("steps", "window", "move"),
     [(1, 10, 5), (2, 50, 20), (3, 50, 20), (4, 30, 7), (3, 10, 25), (3, 60, 3), (1, 40, 2)],
@@ -116,18 +131,20 @@ def test_the_algorithms_of_the_thesis_find_the_same_sums(steps: int, window: int
     ends = np.arange(move, count + window, move)
     low, high = (np.clip(bound, 0, count).astype(np.int32) for bound in (ends - window, ends))
     cut, front, back = cut_windows(low, high, count)
-    graph = build_graph(offsets, place, place, weight, front[place], back[place])
+    graph = build_graph(offsets, place, place, place[np.newaxis], weight, front[place], back[place])
     any_first, no_pairs = np.full(low.size, -1, np.int32), np.zeros((0, 3), np.int64)
     no_codes, one_group = np.zeros((0, count), np.int64), np.zeros(low.size, np.int32)
     roots = Roots(one_group, low, cut, high, any_first, any_first, no_pairs, no_codes)
-    rule = Rule(limit, 0.0, False, 1 << 30, -np.inf, np.empty(0, np.int32), True)
+    rule = Rule(limit, 0.0, 1 << 30, -np.inf, np.empty(0, np.int32), True)
     paths, counts, gave_up = best_paths(graph, roots, np.arange(low.size + 1), rule)
     assert not gave_up.any()
     entries = [np.arange(*part, dtype=np.int32) for part in offsets[[0, -1]]]
     sides = [side for part in entries for side in (np.array([0, part.size]), part)]
     cast = Cast(*sides, np.zeros(count, np.int32), no_pairs, no_codes)
     views, visits = Views(low, cut, high), np.arange(low.size)
-    kept, kept_counts, given_up = board_paths(graph, cast, views, np.array([0, low.size]), visits, rule)
+    kept, kept_counts, given_up = board_paths(
+        graph, cast, views, np.array([0, low.size]), visits, rule, np.empty(0, np.int32)
+    )
     assert not given_up
     np.testing.assert_array_equal(kept, paths)
     np.testing.assert_array_equal(kept_counts, counts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_expression
@@ -16,6 +17,7 @@ from streamsift.physical.monotone import MonotoneObjective, monotone_objectives
 from streamsift.physical.plan import Alternative, DetectPlan, JoinPlan, MergePlan, PathPlan, RankPlan
 
 MOST_PATHS = 200_000  # that are looked at for the k best of one window and group
+MOST_KINDS = 1_000_000  # of paths, for the same: finding all matches costs more, however long that takes
 MANY_MOVES = 12  # that a window is in: from here on, keeping what was joined costs less than joining it again
 FEW_MATCHES = 20_000  # of one window, on average: below, finding them all is quicker
 PATHS = (RankBy.LAZY, RankBy.K_SSP, RankBy.K_DSSP)
@@ -58,7 +60,8 @@ def _branch(alternative: Alternative, keys: tuple[str, ...], choices: Choices) -
             "join: the score rises with each event's own part, so events are taken best first until the rest cannot win"
         )
         kept = ["when the window moves, what was joined and stays inside is kept"] if query.update else []
-        return JoinPlan(alternative, parts), [why, *kept, *_unless_few(query), *why_not]
+        tied = "all that tie with the last of the best are joined"
+        return JoinPlan(alternative, parts), [why, tied, *kept, *_unless_few(query), *why_not]
     why_not += [f"no rank join: {no_join}"] if no_join else []
     return alternative, [ENUMERATE, *why_not]
 
@@ -72,6 +75,7 @@ def _merge_reasons(merge: MergePlan) -> list[str]:
         found.append("objectives that are weighted sums and merged by SUM or AVG are one weighted sum")
     if merge.looks_up:
         found.append(f"to be looked up, all matches of each part are listed; past {MOST_PATHS:,} all matches instead")
+    found.append(f"all that may tie with the last of the best are joined; past {MOST_PATHS:,} all matches instead")
     if merge.alternative.query.update is None:
         return found
     if not merge.keeps:
@@ -179,8 +183,25 @@ def _paths(
         what = "comparison between events" if compared else "window of each match's own"
         why.append(f"no {by.value}: it knows no {what}; lazy instead")
         by = RankBy.LAZY
-    why.append(f"more than {MOST_PATHS:,} paths for one window, for ties or broken comparisons: all matches instead")
+    if by is not RankBy.LAZY:
+        why.append(f"{by.value} reads ties one by one: where they are very many, lazy instead")
+    why += _when_close(score, query, keys=bool(keys), compared=bool(compared))
     return PathPlan(alternative, score, keys, compared, by), why
+
+
+def _when_close(score: LinearScore, query: b.BoundQuery, *, keys: bool, compared: bool) -> Iterator[str]:
+    """What happens where sums do not tell paths apart."""
+    broken = ", or break a comparison" if compared else ""
+    yield f"where many sums round alike{broken}: kinds of paths instead, events with equal values being one"
+    if keys and query.update:
+        yield f"past {MOST_PATHS:,} of them in one window, every window looks at all its keys"
+    totals: dict[b.Column, Fraction] = {}
+    for term in score.terms:
+        totals[term.column] = totals.get(term.column, Fraction(0)) + term.coefficient
+    for column in (column for column, total in totals.items() if not total and column.kind is b.Kind.FLOAT):
+        name = describe_expression(column, query.variables)
+        yield f"{name} cancels out but for rounding: a window costs as many kinds as it has values there"
+    yield f"more than {MOST_KINDS:,} kinds for one window: all matches instead"
 
 
 def describe_ranking(plan: RankPlan) -> Iterator[str]:

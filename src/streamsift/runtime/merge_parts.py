@@ -168,7 +168,7 @@ class BoardPart:
 
 
 def _next_paths(count: int) -> Rule:
-    return Rule(count, -1.0, False, MOST_PATHS, -np.inf, np.empty(0, np.int32), False)
+    return Rule(count, -1.0, MOST_PATHS, -np.inf, np.empty(0, np.int32), False)
 
 
 def path_error(found: Strata) -> float:

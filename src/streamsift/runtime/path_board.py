@@ -16,9 +16,10 @@ from numba import njit
 
 from streamsift.runtime.kernels import Float64, Int32, Int64
 from streamsift.runtime.path_graph import Graph
-from streamsift.runtime.path_heap import grown, longer
+from streamsift.runtime.path_heap import grown, in_order, longer
+from streamsift.runtime.path_kinds import firsts_of_kinds
 from streamsift.runtime.path_queue import Search, new_search, read_paths
-from streamsift.runtime.path_search import Roots, Rule, is_behind, is_below
+from streamsift.runtime.path_search import Roots, Rule, is_behind, is_below, is_later
 
 COUNT, COMPLETE = range(2)  # of Board.state
 RESERVE = 2  # times what is asked for: what a board holds at first
@@ -71,7 +72,7 @@ def new_board(steps: int) -> Board:
 @njit(cache=True, nogil=True)
 def floored(rule: Rule, board: Board, less: float) -> Rule:
     """The rule for paths that belong on a board, or are below by so much."""
-    return Rule(rule.limit, rule.slack, rule.by_sum_only, rule.most, board.floor[0] - less, board.floor_path, False)
+    return Rule(rule.limit, rule.slack, rule.most, board.floor[0] - less, board.floor_path, False)
 
 
 @njit(cache=True, nogil=True)
@@ -118,13 +119,7 @@ def roots_in(cast: Cast, groups: Int32, low: int, cut: int, high: int, since: in
 @njit(cache=True, nogil=True)
 def is_better(graph: Graph, total: float, path: Int32, other_total: float, other: Int32) -> bool:
     """Whether a path comes before another: greater sum, then earlier events."""
-    if total != other_total:
-        return bool(total > other_total)
-    for step in range(path.size):
-        left, right = graph.rank[path[step]], graph.rank[other[step]]
-        if left != right:
-            return bool(left < right)
-    return True
+    return bool(total > other_total) if total != other_total else not is_later(graph.ties, path, other)
 
 
 @njit(cache=True, nogil=True)
@@ -180,9 +175,10 @@ def opened_board(
 ) -> tuple[Search, Board, bool]:
     """The board of a window that is looked at as a whole, and whether it was given up."""
     roots = roots_in(cast, groups, low, cut, high, -1)
-    asked = Rule(wanted, rule.slack, rule.by_sum_only, rule.most, -np.inf, search.path, False)
+    asked = Rule(wanted, rule.slack, rule.most, -np.inf, search.path, False)
     buckets = np.array([0, groups.size])
     search, paths, sums, _, gave_up = read_paths(graph, roots, buckets, asked, search)
+    paths, sums = in_order(graph.ties, paths, sums)
     board = Board(
         paths,
         sums,
@@ -214,13 +210,14 @@ def moved_board(
     """The board of the window after one that ended at `since`; `groups` are those with new last events."""
     roots = roots_in(cast, groups, low, cut, high, since)
     # Sums that round come out in another order than that of the paths: look a little below the floor.
-    asked = floored(Rule(1 << 60, rule.slack, rule.by_sum_only, rule.most, 0.0, search.path, False), board, rule.slack)
+    asked = floored(Rule(1 << 60, rule.slack, rule.most, 0.0, search.path, False), board, rule.slack)
     search, paths, sums, _, gave_up = read_paths(graph, roots, np.array([0, groups.size]), asked, search)
+    paths, sums = in_order(graph.ties, paths, sums)
     return search, with_new(graph, rule, board, low, paths, sums), bool(gave_up[0])
 
 
 @njit(cache=True, nogil=True)
-def best_on(graph: Graph, rule: Rule, board: Board) -> int:
+def best_on(rule: Rule, board: Board) -> int:
     """How many paths of a board may be among the rule's best; -1 if some of those may not be on it."""
     count, limit = board.state[COUNT], rule.limit
     if count < limit:
@@ -229,20 +226,19 @@ def best_on(graph: Graph, rule: Rule, board: Board) -> int:
     if not board.state[COMPLETE] and worst - MARGIN * rule.slack < board.floor[0]:
         return -1
     found = limit
-    while found < count and not is_behind(
-        graph, rule, worst, board.paths[limit - 1], board.sums[found], board.paths[found]
-    ):
+    while found < count and not is_behind(rule, worst, board.sums[found]):
         found += 1
     return int(found)
 
 
 @njit(cache=True, nogil=True)
 def board_paths(
-    graph: Graph, cast: Cast, views: Views, starts: Int64, visits: Int64, rule: Rule
+    graph: Graph, cast: Cast, views: Views, starts: Int64, visits: Int64, rule: Rule, kind: Int32
 ) -> tuple[Int32, Int64, bool]:
     """The best paths of the owners i in their windows visits[starts[i]:starts[i + 1]]: paths [m, L], counts, given up.
 
-    They are those of `read_paths`, ties with the last included.
+    They are those of `read_paths`, with all that may be as good as the last; of each kind only the first, if kinds of
+    entries are given.
     """
     steps, groups = graph.offsets.shape[0], graph.offsets.shape[1] - 1
     out, written, counts = np.empty((1024, steps), np.int32), 0, np.zeros(visits.size, np.int64)
@@ -259,26 +255,27 @@ def board_paths(
                 is_few = ahead < visit + FEW_MOVES - 1 or views.cut[visits[ahead]] != cut
                 wanted = rule.limit if is_few else RESERVE * rule.limit
             elif not is_few:
-                some = groups_inside(graph, cast, lasts, since, high, stamps)
-                search, board, gave_up = moved_board(graph, cast, some, low, cut, high, since, rule, search, board)
-                best = -1 if gave_up else best_on(graph, rule, board)
+                fresh = groups_inside(graph, cast, lasts, since, high, stamps)
+                search, board, gave_up = moved_board(graph, cast, fresh, low, cut, high, since, rule, search, board)
+                best = -1 if gave_up else best_on(rule, board)
                 if best < 0:
                     wanted *= 2
                 elif board.state[COUNT] > MOST_RESERVES * wanted:
                     trimmed(graph, rule, board, max(wanted, best))
             while best < 0:
-                some = groups_inside(graph, cast, firsts, low, high, stamps)
-                search, board, gave_up = opened_board(graph, cast, some, low, cut, high, wanted, rule, search)
+                inside = groups_inside(graph, cast, firsts, low, high, stamps)
+                search, board, gave_up = opened_board(graph, cast, inside, low, cut, high, wanted, rule, search)
                 if gave_up and is_few:
                     return out[:0], counts, True
                 if gave_up:  # a reserve is too much to ask
                     is_few, wanted = True, rule.limit
                     continue
-                best = best_on(graph, rule, board)
+                best = best_on(rule, board)
                 wanted = wanted if best >= 0 else 2 * wanted
-            while written + best > out.shape[0]:
+            some = firsts_of_kinds(kind, board.paths[:best], rule.limit)
+            while written + some.shape[0] > out.shape[0]:
                 out = grown(out)
-            out[written : written + best] = board.paths[:best]
-            written, since = written + best, high
-            counts[visit] = best
+            out[written : written + some.shape[0]] = some
+            written, since = written + some.shape[0], high
+            counts[visit] = some.shape[0]
     return out[:written], counts, False

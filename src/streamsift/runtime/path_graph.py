@@ -27,17 +27,20 @@ class Graph(NamedTuple):
     offsets: Int64  # [L, groups + 1] where the entries of a group begin
     place: Int32  # [n]
     rank: Int32  # [n]
+    ties: Int32  # [levels, n] what orders equal sums, one level after the other; the last tells all entries apart
     weight: Float64  # [n]
     after: Int64  # [n] the first later entry of the next step, in the same group
     until: Int64  # [n] the end of the earlier entries of the step before
     front: Float64  # [L, n]
     front_next: Int32  # [L, n] the next entry of that chain
-    front_lex: Int32  # [1, n] the order of chains among equal sums: that of their first events
+    front_lex: Int32  # [L, n] the order of the chains among equal sums; [1, n] if their first events tell them apart
     front_tree: Int32  # [L, 2n]
     back: Float64  # [L, n]
     back_next: Int32  # [L, n] the entry before e in that chain
     back_lex: Int32  # [L, n] the order of the chains, first events first
     back_tree: Int32  # [L, 2n]
+    repeats: Int32  # [2, n] where sets are told by kinds: see path_kinds.py; [2, 0] where they are not
+    repeats_tree: Int32  # [2, 2n] the least of them over ranges of entries
 
 
 @njit(cache=True, nogil=True)
@@ -114,49 +117,99 @@ def cut_windows(low: Int32, high: Int32, places: int) -> tuple[Int32, Int32, Int
 
 
 @njit(cache=True, nogil=True)
+def rank_pairs(one: Int32, two: Int32, base: int, end: int, found: Int32) -> None:
+    """Numbers the entries [base, end) in order of the pairs (one, two), equal pairs alike: found [n]."""
+    width = np.int64(1) << 31
+    keys = np.empty(end - base, np.int64)
+    for entry in range(base, end):
+        keys[entry - base] = one[entry] * width + two[entry]
+    number, last = base - 1, np.int64(-1)
+    for place in np.argsort(keys):
+        number += keys[place] != last
+        last = keys[place]
+        found[base + place] = number
+
+
+@njit(cache=True, nogil=True)
+def order_chains(ties: Int32, follow: Int32, base: int, end: int, is_front: bool, lexes: Int32) -> None:
+    """Fills lexes [levels, n] for the entries [base, end): the order of their chains, given that of the chains' rests.
+
+    Chains compare by the first level of all their events, first events first, then by the next level. In front an entry
+    comes before the rest of its chain, in back behind it.
+    """
+    rest, ranked = np.empty_like(follow), np.empty_like(follow)
+    for level in range(ties.shape[0]):
+        own = ties[level]
+        for entry in range(base, end):
+            rest[entry] = lexes[level, follow[entry]] if follow[entry] >= 0 else 0
+        first, second = (own, rest) if is_front else (rest, own)
+        if level == 0:
+            rank_pairs(first, second, base, end, lexes[0])
+        else:
+            rank_pairs(lexes[level - 1], first, base, end, ranked)
+            rank_pairs(ranked, second, base, end, lexes[level])
+
+
+@njit(cache=True, nogil=True)
 def fill_front(
-    offsets: Int64, rank: Int32, weight: Float64, block: Int32, last: int, value: Float64, follow: Int32
+    offsets: Int64,
+    rank: Int32,
+    ties: Int32,
+    weight: Float64,
+    block: Int32,
+    last: int,
+    value: Float64,
+    follow: Int32,
+    lex: Int32,
 ) -> None:
-    """value, follow [n] for chains that end with step `last`; `block` [n] is the block of an entry in front, or -1."""
+    """value, follow, lex [n] for chains that end with step `last`; `block` [n] is that of entries in front, or -1."""
     value[:] = -np.inf
     follow[:] = -1
-    lowest, highest = offsets[last, 0], offsets[last, offsets.shape[1] - 1]
-    for entry in range(lowest, highest):
+    groups = offsets.shape[1] - 1
+    for entry in range(offsets[last, 0], offsets[last, groups]):
         if block[entry] >= 0:
             value[entry] = weight[entry]
+    lexes = ties.copy() if ties.shape[0] > 1 else ties
     for step in range(last - 1, -1, -1):
-        for group in range(offsets.shape[1] - 1):
+        for group in range(groups):
             later = offsets[step + 1, group + 1] - 1
             best, best_block = -1, -2
             for entry in range(offsets[step, group + 1] - 1, offsets[step, group] - 1, -1):
                 while later >= offsets[step + 1, group] and rank[later] > rank[entry]:
                     if block[later] != best_block:
                         best, best_block = -1, block[later]
-                    # Among equal sums the earlier entry: entries come latest first.
-                    if value[later] > -np.inf and (best < 0 or value[later] >= value[best]):
-                        best = later
+                    if value[later] > -np.inf:
+                        best = better(value, lexes[-1], best, later)
                     later -= 1
                 if best >= 0 and best_block == block[entry]:
                     value[entry] = weight[entry] + value[best]
                     follow[entry] = best
+        if ties.shape[0] > 1:
+            order_chains(ties, follow, offsets[step, 0], offsets[step, groups], True, lexes)
+    lex[:] = lexes[-1]
 
 
 @njit(cache=True, nogil=True)
 def fill_back(
-    offsets: Int64, rank: Int32, weight: Float64, block: Int32, first: int, value: Float64, follow: Int32, lex: Int32
+    offsets: Int64,
+    rank: Int32,
+    ties: Int32,
+    weight: Float64,
+    block: Int32,
+    first: int,
+    value: Float64,
+    follow: Int32,
+    lex: Int32,
 ) -> None:
     """value, follow, lex [n] for chains that begin with step `first`; `block` [n] is that of entries in back, or -1."""
-    n = weight.size
     value[:] = -np.inf
     follow[:] = -1
-    for entry in range(n):
-        lex[entry] = entry
     groups = offsets.shape[1] - 1
     for entry in range(offsets[first, 0], offsets[first, groups]):
         if block[entry] >= 0:
             value[entry] = weight[entry]
+    lexes = ties.copy()
     for step in range(first + 1, offsets.shape[0]):
-        base, end = offsets[step, 0], offsets[step, groups]
         for group in range(groups):
             earlier = offsets[step - 1, group]
             best, best_block = -1, -2
@@ -165,19 +218,13 @@ def fill_back(
                     if block[earlier] != best_block:
                         best, best_block = -1, block[earlier]
                     if value[earlier] > -np.inf:
-                        best = better(value, lex, best, earlier)
+                        best = better(value, lexes[-1], best, earlier)
                     earlier += 1
                 if best >= 0 and best_block == block[entry]:
                     value[entry] = weight[entry] + value[best]
                     follow[entry] = best
-        # Chains compare first events first: by the chain before the entry, then by the entry.
-        keys = np.empty(end - base, np.int64)
-        for entry in range(base, end):
-            before = np.int64(lex[follow[entry]]) if follow[entry] >= 0 else np.int64(n)
-            keys[entry - base] = before * (n + 1) + entry
-        order = np.argsort(keys)
-        for number in range(order.size):
-            lex[base + order[number]] = base + number
+        order_chains(ties, follow, offsets[step, 0], offsets[step, groups], False, lexes)
+    lex[:] = lexes[-1]
 
 
 @njit(cache=True, nogil=True)
@@ -199,27 +246,27 @@ def neighbours(offsets: Int64, rank: Int32, after: Int64, until: Int64) -> None:
 
 @njit(cache=True, nogil=True)
 def build_graph(
-    offsets: Int64, place: Int32, rank: Int32, weight: Float64, front_block: Int32, back_block: Int32
+    offsets: Int64, place: Int32, rank: Int32, ties: Int32, weight: Float64, front_block: Int32, back_block: Int32
 ) -> Graph:
     """The graph of entries whose blocks [n] are given."""
     steps, n = offsets.shape[0], place.size
     front, back = np.empty((steps, n), np.float64), np.empty((steps, n), np.float64)
     front_next, back_next = np.empty((steps, n), np.int32), np.empty((steps, n), np.int32)
-    front_lex, back_lex = np.empty((1, n), np.int32), np.empty((steps, n), np.int32)
+    front_lex, back_lex = np.empty((steps if ties.shape[0] > 1 else 1, n), np.int32), np.empty((steps, n), np.int32)
     front_tree, back_tree = np.full((steps, 2 * n), -1, np.int32), np.full((steps, 2 * n), -1, np.int32)
     after, until = np.zeros(n, np.int64), np.zeros(n, np.int64)
     neighbours(offsets, rank, after, until)
-    for entry in range(n):
-        front_lex[0, entry] = entry
     for step in range(steps):
-        fill_front(offsets, rank, weight, front_block, step, front[step], front_next[step])
-        build_tree(front[step], front_lex[0], front_tree[step])
-        fill_back(offsets, rank, weight, back_block, step, back[step], back_next[step], back_lex[step])
+        lex = front_lex[min(step, front_lex.shape[0] - 1)]
+        fill_front(offsets, rank, ties, weight, front_block, step, front[step], front_next[step], lex)
+        build_tree(front[step], lex, front_tree[step])
+        fill_back(offsets, rank, ties, weight, back_block, step, back[step], back_next[step], back_lex[step])
         build_tree(back[step], back_lex[step], back_tree[step])
     return Graph(
         offsets,
         place,
         rank,
+        ties,
         weight,
         after,
         until,
@@ -231,4 +278,6 @@ def build_graph(
         back_next,
         back_lex,
         back_tree,
+        np.empty((2, 0), np.int32),
+        np.empty((2, 0), np.int32),
     )

@@ -23,23 +23,24 @@ class Heap(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def precedes(rank: Int32, sums: Float64, paths: Int32, one: int, two: int) -> bool:
-    """Whether node `one` comes out before `two`: greater sum, then earlier events, step by step."""
+def precedes(ties: Int32, sums: Float64, paths: Int32, one: int, two: int) -> bool:
+    """Whether node `one` comes out before `two`: greater sum, then earlier events, step by step, level by level."""
     if sums[one] != sums[two]:
         return sums[one] > sums[two]
-    for step in range(paths.shape[1]):
-        left, right = rank[paths[one, step]], rank[paths[two, step]]
-        if left != right:
-            return left < right
+    for level in range(ties.shape[0]):
+        for step in range(paths.shape[1]):
+            left, right = ties[level, paths[one, step]], ties[level, paths[two, step]]
+            if left != right:
+                return left < right
     return one < two
 
 
 @njit(cache=True, nogil=True)
-def heap_push(rank: Int32, sums: Float64, paths: Int32, order: Int32, size: int, node: int) -> None:
+def heap_push(ties: Int32, sums: Float64, paths: Int32, order: Int32, size: int, node: int) -> None:
     place = size
     while place > 0:
         parent = (place - 1) >> 1
-        if not precedes(rank, sums, paths, node, order[parent]):
+        if not precedes(ties, sums, paths, node, order[parent]):
             break
         order[place] = order[parent]
         place = parent
@@ -47,20 +48,33 @@ def heap_push(rank: Int32, sums: Float64, paths: Int32, order: Int32, size: int,
 
 
 @njit(cache=True, nogil=True)
-def heap_pop(rank: Int32, sums: Float64, paths: Int32, order: Int32, size: int) -> int:
+def heap_pop(ties: Int32, sums: Float64, paths: Int32, order: Int32, size: int) -> int:
     """Removes and returns the first of `size` nodes."""
     top, moved, place = order[0], order[size - 1], 0
     size -= 1
     while 2 * place + 1 < size:
         child = 2 * place + 1
-        if child + 1 < size and precedes(rank, sums, paths, order[child + 1], order[child]):
+        if child + 1 < size and precedes(ties, sums, paths, order[child + 1], order[child]):
             child += 1
-        if not precedes(rank, sums, paths, order[child], moved):
+        if not precedes(ties, sums, paths, order[child], moved):
             break
         order[place] = order[child]
         place = child
     order[place] = moved
     return top
+
+
+@njit(cache=True, nogil=True)
+def in_order(ties: Int32, paths: Int32, sums: Float64) -> tuple[Int32, Float64]:
+    """Paths [m, L] and their sums, best first: those of sets whose sums round are read in nearly this order."""
+    order, size = np.empty(sums.size, np.int32), sums.size
+    for node in range(size):
+        heap_push(ties, sums, paths, order, node, node)
+    sorted_paths, sorted_sums = np.empty_like(paths), np.empty_like(sums)
+    for place in range(size):
+        node = heap_pop(ties, sums, paths, order, size - place)
+        sorted_paths[place], sorted_sums[place] = paths[node], sums[node]
+    return sorted_paths, sorted_sums
 
 
 @njit(cache=True, nogil=True)

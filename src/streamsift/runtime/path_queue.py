@@ -33,7 +33,7 @@ class Search(NamedTuple):
     """Where an enumeration stands."""
 
     heap: Heap
-    opened: Int64  # [roots, 2 L + 4]
+    opened: Int64  # [roots, 2 L + 5]
     counts: Int64  # [COUNTS] nodes made, nodes waiting, paths looked at, the number of the first root
     path: Int32  # [L] room to work in
     child: Int32  # [3] room to work in
@@ -43,7 +43,7 @@ class Search(NamedTuple):
 def new_search(steps: int) -> Search:
     """Room for an enumeration."""
     heap = Heap(np.empty((256, steps), np.int32), np.empty(256), np.empty((256, 5), np.int32), np.empty(256, np.int32))
-    opened = np.empty((1, 2 * steps + 4), np.int64)
+    opened = np.empty((1, 2 * steps + 5), np.int64)
     return Search(heap, opened, np.zeros(COUNTS, np.int64), np.zeros(steps, np.int32), np.empty(3, np.int32))
 
 
@@ -70,24 +70,24 @@ def read_paths(
             while opened.shape[0] < buckets[bucket + 1] - first:
                 opened = grown(opened)
             for root in range(first, buckets[bucket + 1]):
-                limits, only_first = opened[root - first], roots.first[root] >= 0
+                limits = opened[root - first]
                 open_root(graph, roots, root, limits)
                 while used + steps + 1 > heap.paths.shape[0]:
                     heap = Heap(grown(heap.paths), longer(heap.sums), grown(heap.nodes), longer(heap.order))
                 # Paths that lie in front of the cut as a whole end before it.
-                for split in range(1 if only_first else 0, steps if roots.since[root] >= 0 else steps + 1):
+                for split in range(1 if roots.first[root] >= 0 else 0, steps if roots.since[root] >= 0 else steps + 1):
                     child[0], child[1], child[2] = root, split, 0
-                    start, stop = choices(graph, limits, only_first, split, 0, path)
+                    start, stop = choices(graph, limits, split, 0, path)
                     if push(graph, limits, child, path, start, stop, rule.floor, heap, used, size):
                         used, size = used + 1, size + 1
         while size > 0 and not (rule.slack < 0 and written - begin == rule.limit):
-            node = heap_pop(graph.rank, heap.sums, heap.paths, heap.order, size)
+            node = heap_pop(graph.ties, heap.sums, heap.paths, heap.order, size)
             size -= 1
             for step in range(steps):
                 path[step] = heap.paths[node, step]
             root, split, decision = heap.nodes[node, 0], heap.nodes[node, 1], heap.nodes[node, 2]
             total = heap.sums[node]
-            if last >= 0 and is_behind(graph, rule, heap.sums[last], heap.paths[last], total, path):
+            if last >= 0 and is_behind(rule, heap.sums[last], total):
                 break
             if rule.floor > -np.inf and is_below(graph, rule, total, path):
                 break
@@ -114,7 +114,7 @@ def read_paths(
                 if later == decision:
                     start, stop = int(heap.nodes[node, 3]), int(heap.nodes[node, 4])
                 else:
-                    start, stop = choices(graph, limits, roots.first[root] >= 0, split, later, path)
+                    start, stop = choices(graph, limits, split, later, path)
                 chosen = path[step_of(split, steps, later)]
                 for side in range(2):
                     begins, ends = (start, int(chosen)) if side == 0 else (int(chosen) + 1, stop)

@@ -1,7 +1,7 @@
 """A sequence with a linear score and its events in, the matches that can be among the k best out.
 
-Contract: all of the k best of every group and tick are among them, ties included, and few others; None if that would
-take looking at too many (the comparisons hold too rarely, or too many scores are too close together). Checked by
+Contract: all of the k best of every group and tick are among them, and few others; None if that would take looking at
+too many (the comparisons hold too rarely, or too many different scores are too close together). Checked by
 tests/test_generated_ranking.py against the oracle and by tests/runtime/test_path_ranking.py against all matches.
 """
 
@@ -13,18 +13,20 @@ import numpy as np
 
 from streamsift.physical.choices import RankBy
 from streamsift.physical.plan import PathPlan
-from streamsift.physical.ranking import MOST_PATHS
+from streamsift.physical.ranking import MOST_KINDS, MOST_PATHS
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Bool, Float64, Int32, Int64
+from streamsift.runtime.kind_ranking import by_kinds, kinds_of
 from streamsift.runtime.path_board import Cast, Views, board_paths
 from streamsift.runtime.path_queue import best_paths
-from streamsift.runtime.path_search import Roots, Rule, root_sums
+from streamsift.runtime.path_search import Roots, Rule, root_sums, roots_at
 from streamsift.runtime.path_strata import EMPTY, Strata, strata, tick_roots
 from streamsift.runtime.pq_array import k_best_by_window
 from streamsift.runtime.ticks import Ticks
 
 SLACK = 6  # times the error of one sum: two sums, two scores and the bound between them
 MOST_ASKED = 1 << 10  # paths of one window, for ties, of algorithms whose cost rises with their square
+FEW_PATHS = 16  # for each that is asked for, and so many more: past them, kinds of paths are read
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,51 +45,96 @@ def path_candidates(
     if isinstance(found, str):
         none = np.empty((len(plan.alternative.steps), 0), np.int32)
         return Paths(none, np.empty(0, np.int64)) if found == EMPTY else None
+    known, rule = None, rule_of(found, limit)
     if plan.by is not RankBy.LAZY:
-        return _by_window(found, ticks, limit, dynamic=plan.by is RankBy.K_DSSP)
-    rule = rule_of(found, events, limit)
-    return _of_all(found, group_by, rule) if ticks is None else _of_ticks(found, ticks, group_by, rule)
+        known = _by_window(found, ticks, limit, dynamic=plan.by is RankBy.K_DSSP)
+    elif ticks is not None and has_groups(found):
+        known = _by_boards(plan, events, found, ticks, group_by, rule)
+    if known is not None:
+        return known
+    buckets = _of_all(found, group_by, rule) if ticks is None else _of_ticks(found, ticks, group_by)
+    return _read(plan, events, found, buckets, rule)
 
 
-def rule_of(found: Strata, events: Events, limit: int) -> Rule:
-    """How far to read for so many paths: on to all that may tie with the last, if any can.
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """Roots, bucket by bucket: where each bucket starts [buckets + 1], and its tick."""
 
-    Where `order` tells rows of equal time apart, ties go by the times of all variables first.
-    """
-    order_matters = bool(((np.diff(events.ticks) == 0) & (np.diff(events.rank) > 0)).any())
-    can_tie = found.entries.error > 0 or order_matters or bool((np.diff(events.rank) == 0).any())
-    slack = SLACK * found.entries.error if can_tie else -1.0
-    return Rule(limit, slack, order_matters, MOST_PATHS, -np.inf, np.empty(0, np.int32), True)
+    roots: Roots
+    starts: Int64
+    tick: Int64
+
+    def at(self, which: Int64) -> Buckets:
+        sizes = np.diff(self.starts)[which]
+        starts = np.append(0, np.cumsum(sizes))
+        roots = np.repeat(self.starts[which] - starts[:-1], sizes) + np.arange(starts[-1])
+        return Buckets(roots_at(self.roots, roots), starts, self.tick[which])
 
 
-# --- windows of ticks: what stays inside is kept -----------------------------------------------------------------
+def rule_of(found: Strata, limit: int) -> Rule:
+    """How far to read for so many paths: on to all whose scores may be as good as the last one's, if sums round."""
+    slack = SLACK * found.entries.error if found.entries.error > 0 else -1.0
+    return Rule(limit, slack, MOST_PATHS, -np.inf, np.empty(0, np.int32), True)
 
 
-def _of_ticks(found: Strata, ticks: Ticks, group_by: Int32, rule: Rule) -> Paths | None:
-    """With keys every key has paths of its own, so a move looks only at the keys of new events."""
-    if found.entries.offsets.shape[1] == 2:
-        return _of_windows(found, rule)
+def _few(rule: Rule) -> Rule:
+    return rule._replace(most=FEW_PATHS * (rule.limit + FEW_PATHS))
+
+
+def _read(plan: PathPlan, events: Events, found: Strata, buckets: Buckets, rule: Rule) -> Paths | None:
+    """Path by path; by kinds where too many could be as good as the last of the best, or break a comparison."""
+    paths, counts, gave_up = best_paths(found.graph, buckets.roots, buckets.starts, _few(rule))
+    places, tick = found.graph.place[paths].T, np.repeat(buckets.tick, counts)
+    if gave_up.any():
+        is_known, left = np.repeat(~gave_up, counts), buckets.at(np.flatnonzero(gave_up))
+        more = by_kinds(plan, events, found, left.roots, left.starts, rule._replace(most=MOST_KINDS))
+        if more is None:
+            return None
+        places = np.concatenate([places[:, is_known], more[0]], axis=1)
+        tick = np.concatenate([tick[is_known], left.tick[more[1]]])
+    return Paths(np.ascontiguousarray(places), tick)
+
+
+# --- windows of ticks --------------------------------------------------------------------------------------------
+
+
+def has_groups(found: Strata) -> bool:
+    return bool(found.entries.offsets.shape[1] > 2)
+
+
+def _by_boards(
+    plan: PathPlan, events: Events, found: Strata, ticks: Ticks, group_by: Int32, rule: Rule
+) -> Paths | None:
+    """With keys every key has paths of its own, so a move looks only at the keys of new events. None: too many ties."""
     cast = cast_of(found, group_by)
     owner, tick = tick_roots(cast.first_starts, found.graph.place[cast.firsts], ticks.first, ticks.last)
     visits = np.searchsorted(found.windows.tick, tick)
     starts = np.searchsorted(owner, np.arange(cast.first_starts.size))
     rule = rule._replace(slack=max(rule.slack, 0.0))
-    paths, counts, gave_up = board_paths(found.graph, cast, views_of(found), starts, visits, rule)
-    if gave_up:
-        return None
-    return Paths(np.ascontiguousarray(found.graph.place[paths].T), np.repeat(tick, counts))
+    for many in (False, True):
+        # Kinds cost a pass over all entries; then a board may hold many ties, for few of them leave it.
+        kind = kinds_of(plan, events, found, by_score=True).kind if many else np.empty(0, np.int32)
+        kept = rule if many else _few(rule)
+        paths, counts, gave_up = board_paths(found.graph, cast, views_of(found), starts, visits, kept, kind)
+        if not gave_up:
+            return Paths(np.ascontiguousarray(found.graph.place[paths].T), np.repeat(tick, counts))
+    return None
 
 
-def _of_windows(found: Strata, rule: Rule) -> Paths | None:
-    """Without keys a window costs little more than its k paths, whatever it holds: each is begun anew."""
-    low, cut, high = views_of(found)
-    count, graph = low.size, found.graph
-    anywhere = np.full(count, -1, np.int32)
-    roots = Roots(np.zeros(count, np.int32), low, cut, high, anywhere, anywhere, found.pairs, found.codes)
-    paths, counts, gave_up = best_paths(graph, roots, np.arange(count + 1), rule)
-    if gave_up.any():
-        return None
-    return Paths(np.ascontiguousarray(graph.place[paths].T), np.repeat(found.windows.tick, counts))
+def _of_ticks(found: Strata, ticks: Ticks, group_by: Int32) -> Buckets:
+    """A bucket for each window, or for each GROUP BY value in it, with the groups that may have a match there."""
+    windows, offsets = found.windows, found.entries.offsets
+    group, tick, owner = np.zeros(windows.tick.size, np.int32), windows.tick, np.zeros(windows.tick.size, np.int32)
+    if has_groups(found):
+        group, tick = tick_roots(offsets[0], found.entries.place, ticks.first, ticks.last)
+        owner = group_by[found.entries.place[offsets[0, group]]] if group_by.size else np.zeros_like(group)
+        order = np.lexsort([tick, owner])
+        group, tick, owner = group[order], tick[order], owner[order]
+    window, anywhere = np.searchsorted(windows.tick, tick), np.full(tick.size, -1, np.int32)
+    low, cut, high = (bound[window] for bound in views_of(found))
+    roots = Roots(group, low, cut, high, anywhere, anywhere, found.pairs, found.codes)
+    starts = np.flatnonzero((np.diff(tick, prepend=tick[:1] - 1) != 0) | (np.diff(owner, prepend=-1) != 0))
+    return Buckets(roots, np.append(starts, tick.size), tick[starts])
 
 
 def views_of(found: Strata) -> Views:
@@ -112,7 +159,7 @@ def cast_of(found: Strata, group_by: Int32) -> Cast:
 # --- one window, or one for each first event ---------------------------------------------------------------------
 
 
-def _of_all(found: Strata, group_by: Int32, rule: Rule) -> Paths | None:
+def _of_all(found: Strata, group_by: Int32, rule: Rule) -> Buckets:
     graph, windows = found.graph, found.windows
     low, cut, high = (np.broadcast_to(bound, windows.group.shape) for bound in views_of(found))
     since = np.full(low.size, -1, np.int32)
@@ -123,12 +170,7 @@ def _of_all(found: Strata, group_by: Int32, rule: Rule) -> Paths | None:
     # Where comparisons may fail, the best sum of a root is only a bound of its matches: no root can be left out.
     enough = low.size + 1 if found.bounds_only else rule.limit
     order, starts = _chosen(root_sums(graph, roots), bucket, enough, max(rule.slack, 0.0))
-    group, low, cut, high, first, since = (column[order] for column in roots[:6])
-    some = Roots(group, low, cut, high, first, since, found.pairs, found.codes)
-    paths, _, gave_up = best_paths(graph, some, starts, rule)
-    if gave_up.any():
-        return None
-    return Paths(np.ascontiguousarray(graph.place[paths].T), np.zeros(paths.shape[0], np.int64))
+    return Buckets(roots_at(roots, order), starts, np.zeros(starts.size - 1, np.int64))
 
 
 def _chosen(sums: Float64, bucket: Int64, limit: int, slack: float) -> tuple[Int64, Int64]:

@@ -16,6 +16,7 @@ from streamsift.runtime.elements import first_from
 from streamsift.runtime.kernels import Float64, Int32, Int64
 from streamsift.runtime.path_graph import Graph, best_in
 from streamsift.runtime.path_heap import Heap, heap_push
+from streamsift.runtime.path_kinds import best_new_in
 from streamsift.runtime.search import holds
 
 EARLIER, THIS, OPERATOR, PAIR_FIELDS = range(4)  # columns of Roots.pairs
@@ -34,12 +35,16 @@ class Roots(NamedTuple):
     codes: Int64  # [2 * pairs, n] the two sides of each, by entry
 
 
+def roots_at(roots: Roots, which: Int64) -> Roots:
+    group, low, cut, high, first, since = (column[which] for column in roots[:6])
+    return Roots(group, low, cut, high, first, since, roots.pairs, roots.codes)
+
+
 class Rule(NamedTuple):
     """When to stop: after `limit` paths, and all that might tie with the last of them."""
 
     limit: int
     slack: float  # sums that differ by less may be scores in another order
-    by_sum_only: bool  # whether equal sums are ties, whatever the times
     most: int  # paths looked at, for one bucket
     floor: float  # paths with less are not asked for; -inf for all
     floor_path: Int32  # [L] of those with just as much, the last that is
@@ -54,10 +59,11 @@ def step_of(split: int, steps: int, decision: int) -> int:
 
 @njit(cache=True, nogil=True)
 def open_root(graph: Graph, roots: Roots, root: int, opened: Int64) -> None:
-    """Where a root's window lies among the entries: opened [2 L + 4].
+    """Where a root's window lies among the entries: opened [2 L + 5].
 
     The first L are the entries at the cut, for each step; then the first one inside and the end, of the first and the
-    last step; then for each split the best entry that its back part can end with, -1 for none; then the first of those.
+    last step; then for each split the best entry that its back part can end with, -1 for none; then the first of those;
+    then the end of the entries that paths can begin with in front.
     """
     steps, group = graph.offsets.shape[0], roots.group[root]
     for step in range(steps):
@@ -65,8 +71,9 @@ def open_root(graph: Graph, roots: Roots, root: int, opened: Int64) -> None:
         opened[step] = first_from(graph.place, start, stop, roots.cut[root])
         if step == 0:
             opened[steps] = first_from(graph.place, start, stop, roots.low[root])
+            opened[2 * steps + 4] = opened[0]
             if roots.first[root] >= 0:
-                opened[steps] = roots.first[root]
+                opened[steps], opened[2 * steps + 4] = roots.first[root], roots.first[root] + 1
         if step == steps - 1:
             opened[steps + 1] = first_from(graph.place, start, stop, roots.high[root])
             opened[2 * steps + 3] = opened[step]
@@ -79,7 +86,7 @@ def open_root(graph: Graph, roots: Roots, root: int, opened: Int64) -> None:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def choices(graph: Graph, opened: Int64, only_first: bool, split: int, decision: int, path: Int32) -> tuple[int, int]:
+def choices(graph: Graph, opened: Int64, split: int, decision: int, path: Int32) -> tuple[int, int]:
     """The entries [start, stop) that a decision may choose from, given those before it."""
     steps = graph.offsets.shape[0]
     step = step_of(split, steps, decision)
@@ -89,15 +96,15 @@ def choices(graph: Graph, opened: Int64, only_first: bool, split: int, decision:
         return int(opened[step]), int(graph.until[path[step + 1]])
     if decision > 0:
         return int(graph.after[path[step - 1]]), int(opened[step])
-    end = opened[steps] + 1 if only_first else opened[0]
-    return int(opened[steps]), int(end)
+    return int(opened[steps]), int(opened[2 * steps + 4])
 
 
 @njit(cache=True, nogil=True, inline="always")
 def choose(graph: Graph, split: int, decision: int, start: int, stop: int) -> int:
     """The best of the entries [start, stop), or -1."""
     if decision < split:
-        return best_in(graph.front, graph.front_lex, graph.front_tree, split - 1, 0, start, stop)
+        lex_row = min(split, graph.front_lex.shape[0]) - 1
+        return best_in(graph.front, graph.front_lex, graph.front_tree, split - 1, lex_row, start, stop)
     return best_in(graph.back, graph.back_lex, graph.back_tree, split, split, start, stop)
 
 
@@ -120,16 +127,15 @@ def root_sums(graph: Graph, roots: Roots) -> Float64:
     """The best sum of each root's paths; -inf if it has none."""
     steps = graph.offsets.shape[0]
     found = np.full(roots.group.size, -np.inf)
-    opened, none = np.empty(2 * steps + 4, np.int64), np.empty(0, np.int32)
+    opened, none = np.empty(2 * steps + 5, np.int64), np.empty(0, np.int32)
     for root in range(found.size):
         open_root(graph, roots, root, opened)
-        only_first = roots.first[root] >= 0
-        for split in range(1 if only_first else 0, steps + 1):
+        for split in range(1 if roots.first[root] >= 0 else 0, steps + 1):
             total, back = 0.0, opened[steps + 2 + split]
             if split < steps:
                 total += graph.back[split, back] if back >= 0 else -np.inf
             if split > 0:
-                start, stop = choices(graph, opened, only_first, split, 0, none)
+                start, stop = choices(graph, opened, split, 0, none)
                 entry = choose(graph, split, 0, start, stop)
                 total += graph.front[split - 1, entry] if entry >= 0 else -np.inf
             found[root] = max(found[root], total)
@@ -155,28 +161,46 @@ def broken_at(graph: Graph, roots: Roots, split: int, path: Int32) -> int:
 
 
 @njit(cache=True, nogil=True)
-def same_times(graph: Graph, one: Int32, two: Int32) -> bool:
-    return bool((graph.rank[one] == graph.rank[two]).all())
+def is_behind(rule: Rule, worst: float, total: float) -> bool:
+    """Whether a path that comes after the last of the k best stays behind it: sums that do not round say so."""
+    return rule.slack <= 0 or worst - total > rule.slack
 
 
 @njit(cache=True, nogil=True)
-def is_behind(graph: Graph, rule: Rule, worst: float, worst_path: Int32, total: float, path: Int32) -> bool:
-    """Whether a path comes after the last of the k best for certain: it is worse, and no tie."""
-    if rule.slack > 0 or worst != total:
-        return worst - total > rule.slack
-    return not rule.by_sum_only and not same_times(graph, worst_path, path)
+def is_later(ties: Int32, one: Int32, two: Int32) -> bool:
+    """Whether a path comes after another one of the same sum."""
+    for level in range(ties.shape[0]):
+        for step in range(one.size):
+            left, right = ties[level, one[step]], ties[level, two[step]]
+            if left != right:
+                return bool(left > right)
+    return False
 
 
 @njit(cache=True, nogil=True)
 def is_below(graph: Graph, rule: Rule, total: float, path: Int32) -> bool:
     """Whether a path is not asked for: its sum is below the floor, or as much and its events are later."""
-    if total != rule.floor or rule.slack > 0 or rule.by_sum_only:
+    if total != rule.floor or rule.slack > 0:
         return total < rule.floor
-    for step in range(path.size):
-        own, last = graph.rank[path[step]], graph.rank[rule.floor_path[step]]
-        if own != last:
-            return bool(own > last)
-    return False
+    return is_later(graph.ties, path, rule.floor_path)
+
+
+@njit(cache=True, nogil=True)
+def complete_by_kinds(
+    graph: Graph, opened: Int64, split: int, decision: int, start: int, stop: int, path: Int32
+) -> bool:
+    """Fills in the best choices from a decision among [start, stop) on, each of a kind not split off; False if none."""
+    steps = graph.offsets.shape[0]
+    low, high = choices(graph, opened, split, decision, path)
+    for later in range(decision, steps):
+        if later > decision:
+            low, high = choices(graph, opened, split, later, path)
+            start, stop = low, high
+        entry = best_new_in(graph, split, later, start, stop, low, high)
+        if entry < 0:
+            return False
+        path[step_of(split, steps, later)] = entry
+    return True
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -200,14 +224,18 @@ def push(
     split, decision = node[1], node[2]
     if start >= stop or (decision < split < base.size and opened[base.size + 2 + split] < 0):
         return False
-    entry = choose(graph, split, decision, start, stop)
-    if entry < 0:
-        return False
     path, total = heap.paths[used], 0.0
     for step in range(base.size):
         path[step] = base[step]
-    path[step_of(split, base.size, decision)] = entry
-    complete(graph, opened, split, decision, path)
+    if graph.repeats.shape[1] > 0:
+        if not complete_by_kinds(graph, opened, split, decision, start, stop, path):
+            return False
+    else:
+        entry = choose(graph, split, decision, start, stop)
+        if entry < 0:
+            return False
+        path[step_of(split, base.size, decision)] = entry
+        complete(graph, opened, split, decision, path)
     for step in range(base.size):
         total += graph.weight[path[step]]
     if total < floor:
@@ -216,5 +244,5 @@ def push(
     for field in range(3):
         heap.nodes[used, field] = node[field]
     heap.nodes[used, 3], heap.nodes[used, 4] = start, stop
-    heap_push(graph.rank, heap.sums, heap.paths, heap.order, size, used)
+    heap_push(graph.ties, heap.sums, heap.paths, heap.order, size, used)
     return True

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numba import njit
 
 from streamsift.physical.plan import PathPlan
+from streamsift.runtime.best import tie_levels
 from streamsift.runtime.buffers import OPERATORS
 from streamsift.runtime.candidates import candidates, step_rows
 from streamsift.runtime.codes import codes, group_codes
@@ -15,6 +16,7 @@ from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import UNKNOWN, Bool, Float64, Int32, Int64, group_entries
 from streamsift.runtime.path_graph import Graph, build_graph, cut_windows
+from streamsift.runtime.path_reach import in_reach, offsets_of
 from streamsift.runtime.path_search import PAIR_FIELDS
 from streamsift.runtime.path_weights import path_weights
 from streamsift.runtime.ticks import Ticks
@@ -68,9 +70,15 @@ def strata(plan: PathPlan, events: Events, ticks: Ticks | None, starts: Bool | N
     if (entries.offsets[:, 0] == entries.offsets[:, -1]).any():
         return EMPTY
     low, high, tick, group, first = _windows(events, ticks, entries, starts)
+    entries, has_changed = _in_reach(entries, events, low, high)
+    if not entries.place.size:
+        return EMPTY
+    if has_changed:
+        low, high, tick, group, first = _windows(events, ticks, entries, starts)
     cut, front, back = cut_windows(low, high, events.rank.size)
     places = entries.place
-    graph = build_graph(entries.offsets, places, events.rank[places], entries.weight, front[places], back[places])
+    rank, ties = events.rank[places], _ties(events, entries)
+    graph = build_graph(entries.offsets, places, rank, ties, entries.weight, front[places], back[places])
     pairs, coded = _coded(plan, events, entries)
     windows = Windows(low, cut, high, tick, group, first)
     return Strata(graph, entries, windows, pairs, coded, bool(pairs.size) or _cut_in_ties(cut, events))
@@ -95,6 +103,25 @@ def _entries(plan: PathPlan, events: Events) -> Entries:
     weight = [part[kept][order] for part, kept, order in zip(weights.steps, keep, ordered, strict=True)]
     place = [part[order] for part, order in zip(places, ordered, strict=True)]
     return Entries(np.stack(offsets), np.concatenate(place), np.concatenate(weight), weights.error, weights.unit)
+
+
+def _in_reach(entries: Entries, events: Events, low: Int32, high: Int32) -> tuple[Entries, bool]:
+    """The entries that can be part of a match, and whether others were left out."""
+    kept = in_reach(entries.offsets, entries.place, events.rank[entries.place], low, high)
+    if kept.all():
+        return entries, False
+    offsets = offsets_of(entries.offsets, kept)
+    return replace(entries, offsets=offsets, place=entries.place[kept], weight=entries.weight[kept]), True
+
+
+def _ties(events: Events, entries: Entries) -> Int32:
+    """What orders paths of equal sums, [levels, n]: places alone where no two events of a step have the same time."""
+    levels = tie_levels(events)
+    if len(levels) > 1:
+        times = [np.sort(levels[0][entries.place[begin:end]]) for begin, end in entries.offsets[:, [0, -1]]]
+        if any((np.diff(part) == 0).any() for part in times):
+            return np.stack([level[entries.place] for level in levels])
+    return entries.place[np.newaxis]
 
 
 def _coded(plan: PathPlan, events: Events, entries: Entries) -> tuple[Int64, Int64]:
