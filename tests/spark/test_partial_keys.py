@@ -50,10 +50,10 @@ def partitions(table: pa.Table, plan: DetectPlan, key: PartialKey, partition_of:
     rows = []
     for row in table.to_pylist():
         home = hash(row[key.column]) % tasks
-        count = tasks if any(key.copied) or not keyed else 1
-        copies = [(at, way_of(home, home, at)) for at in range(home, home + count)]
-        rows += [(partition_of[at % tasks], {**row, "way": way}) for at, way in copies]
-    schema = pa.schema([*table.schema, ("way", pa.int64())])
+        is_copied = any(key.copied) or not keyed
+        start, stops = (0, range(tasks)) if is_copied else (home, range(home, home + 1))
+        rows += [(partition_of[stop], {**row, "stop": stop, "way": way_of(home, start, stop)}) for stop in stops]
+    schema = pa.schema([*table.schema, ("stop", pa.int64()), ("way", pa.int64())])
     for number in set(partition_of):
         yield pa.Table.from_pylist([row for partition, row in rows if partition == number], schema)
 
@@ -80,7 +80,7 @@ def test_however_tasks_are_put_together(script: Script, rows: Rows, partition_of
     assume(key is not None)
     assert key is not None
     table = pa.Table.from_pylist(rows, SCHEMA).select(plan.query.schema.names)
-    task = Task(plan, Spreading((key.column,), partial=key), len(partition_of), "fail")
+    task = Task(plan, Spreading((key.column,), partial=key), "fail")
     found: Rows = []
     for part in partitions(table, plan, key, partition_of):
         found += pa.Table.from_batches(task.results(part), output_schema(plan.query)).to_pylist()

@@ -22,9 +22,11 @@ from streamsift.language import Script, print_script
 from streamsift.physical import DetectPlan
 from streamsift.runtime import output_schema
 from streamsift.spark import slices as cutting
+from streamsift.spark import tables as task_tables
 from streamsift.spark.circle import way_of
 from streamsift.spark.slices import Slices, slices
-from streamsift.spark.spreading import Cut, Spreading
+from streamsift.spark.spreading import Spreading
+from streamsift.spark.tables import tables
 from streamsift.spark.task import Task
 from supported import may_be_refused
 from test_generated import DETECTION, SCHEMA, Rows, assert_same
@@ -35,7 +37,7 @@ FLAT = ss.query("PATTERN SEQ(A a, B b) WITHIN 5")
 
 @pytest.fixture(autouse=True)
 def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cutting, "SLICE_WINDOWS", 1)
+    monkeypatch.setattr(cutting, "SLICE_REACHES", 1)
 
 
 @pytest.fixture
@@ -51,12 +53,11 @@ def partitions(table: pa.Table, how: Slices, partition_of: list[int]) -> Iterato
     tasks = len(partition_of)
     rows = []
     for row in table.to_pylist():
-        own, low = row["t"] // how.length, (row["t"] - how.after) // how.length
-        count = min(tasks, int((row["t"] + how.before) // how.length - low) + 1)
-        start = int(low % tasks)
-        copies = [(start + nth, way_of(int(own % tasks), start, start + nth)) for nth in range(count)]
-        rows += [(partition_of[at % tasks], {**row, "way": way}) for at, way in copies]
-    schema = pa.schema([*table.schema, ("way", pa.int64())])
+        own, low = int(row["t"] // how.length), int((row["t"] - how.after) // how.length)
+        for stop in range(low, int((row["t"] + how.before) // how.length) + 1):
+            dealt = {**row, "stop": stop, "way": way_of(own, low, stop)}
+            rows.append((partition_of[stop % tasks], dealt))
+    schema = pa.schema([*table.schema, ("stop", pa.int64()), ("way", pa.int64())])
     for number in set(partition_of):
         yield pa.Table.from_pylist([row for partition, row in rows if partition == number], schema)
 
@@ -66,8 +67,12 @@ def partitions(table: pa.Table, how: Slices, partition_of: list[int]) -> Iterato
     script=st.one_of(queries(max_depth=4, **DETECTION), queries(**{**DETECTION, "kleene": True})),
     rows=streams(max_size=8),
     partition_of=st.lists(st.integers(0, 2), min_size=1, max_size=4),
+    most_rows=st.sampled_from([1, 3, 100]),
 )
-def test_however_tasks_are_put_together(script: Script, rows: Rows, partition_of: list[int]) -> None:
+def test_however_tasks_are_put_together(
+    monkeypatch: pytest.MonkeyPatch, script: Script, rows: Rows, partition_of: list[int], most_rows: int
+) -> None:
+    monkeypatch.setattr(task_tables, "MOST_ROWS", most_rows)
     assume(not may_be_refused(script))
     for place, row in enumerate(rows):
         row["seq"] = place
@@ -77,9 +82,10 @@ def test_however_tasks_are_put_together(script: Script, rows: Rows, partition_of
     assume(isinstance(plan, DetectPlan) and isinstance(how, Slices))
     table = pa.Table.from_pylist(rows, SCHEMA)
     found: Rows = []
-    task = Task(plan, Spreading((), Cut.ALL, how), len(partition_of), "fail")
+    task = Task(plan, Spreading((), how), "fail")
     for part in partitions(table.select(plan.query.schema.names), how, partition_of):
-        found += pa.Table.from_batches(task.results(part), output_schema(plan.query)).to_pylist()
+        for some in tables(part.to_batches(max_chunksize=2), len(plan.query.schema), ()):
+            found += pa.Table.from_batches(task.results(some), output_schema(plan.query)).to_pylist()
     assert_same(script, rows, BINDING, found)
 
 
@@ -141,9 +147,9 @@ def test_bad_rows_are_all_told(cut_spark: SparkSession) -> None:
 def test_explain_says_how_time_is_cut(spark: SparkSession) -> None:
     df = spark.createDataFrame([], "t TIMESTAMP, kind STRING, id INT")
     timed = ss.query("PATTERN SEQ(A a, B b) WITHIN 5 s")
-    assert "slices of time, 5 s each" in timed.explain(df, time="t", type="kind")
+    assert "slices of time, 5 s each, which go round the tasks" in timed.explain(df, time="t", type="kind")
     both_ends = ss.query("PATTERN SEQ(!C, A a, B b) WITHIN 5 s").explain(df, time="t", type="kind")
-    assert "start in its slices; about 2 copies for each event" in both_ends
+    assert "start in its slices; about 1 copies for each event" in both_ends
     for query, reason in (
         ("SEQ(A a, B b)", "without WITHIN"),
         ("SEQ(A a, B b) WITHIN 5 EVENTS", "counts all rows"),
