@@ -26,7 +26,7 @@ from streamsift.spark.ranking import merged, needs_merge
 from streamsift.spark.schemas import result_schema
 from streamsift.spark.slices import slices_around
 from streamsift.spark.spreading import Spreading, describe_spreading, shuffle_keys, spreading
-from streamsift.spark.tables import tables
+from streamsift.spark.tables import MOST_ROWS, tables
 from streamsift.spark.task import Task
 
 _KEY = "$streamsift_key"
@@ -149,7 +149,7 @@ def placement(df: DataFrame, plan: Plan) -> list[str]:
     matters = "every row is kept"
     if can_matter(plan) is not None:
         matters = "only rows of the pattern's classes that pass their local predicates"
-    return [*lines, f"before the shuffle: {matters}", _describe_carried(plan)]
+    return [*lines, f"before the shuffle: {matters}", _describe_carried(plan), _describe_tables(how)]
 
 
 def _describe_carried(plan: Plan) -> str:
@@ -158,3 +158,11 @@ def _describe_carried(plan: Plan) -> str:
     if not any(isinstance(item, b.WholeEvent) for item in plan.query.output):
         return f"{crosses}; no other is read"
     return f"{crosses}; whole events are carried, as rows have no identity to join them back by after a second reading"
+
+
+def _describe_tables(how: Spreading) -> str:
+    """What a task has in memory at once, for explain."""
+    whole = "slices of time" if how.slices is not None else "keys"
+    if how.partial is not None or not (how.keys or how.slices):
+        return "in a task: all of its events at once"
+    return f"in a task: whole {whole}, about {MOST_ROWS:,} events at once; those of a larger task wait on disk"

@@ -61,7 +61,7 @@ def too_large(events: pa.Table, keys: Sequence[int], why: str) -> BadInputError:
     count = most.pop("count_all")
     key = ", ".join(repr(value) for value in most.values())
     if 2 * count > events.num_rows:
-        hint = 'a shorter WITHIN, or spread="slices", would divide this key\'s events.'
+        hint = 'WITHIN, or a shorter one, would divide this key\'s events by time; with spread="keys" they are not.'
     return BadInputError(
         f"One task has {events.num_rows:,} events at once, {count:,} of them of the key {key}, and {why}.\nHint: {hint}"
     )
