@@ -86,7 +86,7 @@ CUT = [
     "PATTERN SEQ(A a, B b, !C c) AGG COUNT WITHIN 6",
     "PATTERN SEQ(A a, B b) AGG COUNT WITHIN 6 UPDATE 5",
     "PATTERN SEQ(A a, B b) PREF MAX[b.t - a.t] WITHIN 6 UPDATE 2 RETURN TOP 2 a.t AS a, b.t AS b",
-    "PATTERN SEQ(A a, B b) PREF MAX[b.t - a.t] WITHIN 3 UPDATE 50 RETURN TOP 2 a.t AS a, b.t AS b",
+    "PATTERN SEQ(A a, B b) PREF MAX[b.t - a.t] WITHIN 40 UPDATE 50 RETURN TOP 2 a.t AS a, b.t AS b",
 ]
 
 
@@ -106,7 +106,7 @@ def found_in_tables(plan: Plan, events: pa.Table) -> pa.Table:
     copies = pa.Table.from_pylist(list(dealt(events, how)), schema)
     task = Task(plan, Spreading((), how), "fail")
     parts = list(tables(copies.to_batches(max_chunksize=40), len(events.schema), ()))
-    assert len(parts) > 2
+    assert len(parts) > 1
     return pa.Table.from_batches((batch for part in parts for batch in task.results(part)), output_schema(plan.query))
 
 

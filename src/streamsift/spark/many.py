@@ -23,7 +23,7 @@ from streamsift.physical.sharing import SharingPlan, share
 from streamsift.runtime import execute_many
 from streamsift.runtime.execute_many import Report
 from streamsift.spark.batch import BAD, arc_of, can_matter_with_keys, key_number, tasks_of
-from streamsift.spark.circle import Arc, dealt, part_of
+from streamsift.spark.circle import Arc, Part, dealt, part_of
 from streamsift.spark.filters import column, is_bad
 from streamsift.spark.many_placements import Placement, describe_placements, placements
 from streamsift.spark.packing import message_of, unpack
@@ -34,6 +34,7 @@ from streamsift.spark.task import Task
 
 MESSAGES = "query string, message binary"
 TASKS_FOR_A_READER = 8  # whose messages it reads
+_PLACEMENTS = "$streamsift_placements"
 _PLACEMENT = "$streamsift_placement"  # a column beside the events: for whose queries this copy is
 
 
@@ -94,7 +95,9 @@ def _shuffled(df: DataFrame, found: Sequence[Placement], schema: pa.Schema, task
     events = df.select(*(column(name) for name in schema.names)).withColumn(BAD, is_bad(first.query))
     wanted = [_matters(each) for each in found]
     numbers = F.array_compact(F.array(*(F.when(condition, number) for number, condition in enumerate(wanted))))
-    events = events.withColumn(_PLACEMENT, F.explode(F.when(F.col(BAD), F.array(F.lit(0))).otherwise(numbers)))
+    # Spark compiles projections, but not what is exploded: that is a column.
+    events = events.withColumn(_PLACEMENTS, F.when(F.col(BAD), F.array(F.lit(0))).otherwise(numbers))
+    events = events.withColumn(_PLACEMENT, F.explode(_PLACEMENTS)).drop(_PLACEMENTS)
     arcs = [_arc(each, number, tasks) for number, each in enumerate(found)]
 
     def chosen(columns: Sequence[SparkColumn]) -> SparkColumn:
@@ -106,8 +109,9 @@ def _shuffled(df: DataFrame, found: Sequence[Placement], schema: pa.Schema, task
 
 
 def _matters(placement: Placement) -> SparkColumn:
+    """Many queries ask for the same events: each condition once, by its text."""
     conditions = [can_matter_with_keys(plan) for plan in placement.plans.values()]
-    return reduce(or_, [F.lit(True) if condition is None else condition for condition in conditions])
+    return reduce(or_, {str(each): F.lit(True) if each is None else each for each in conditions}.values())
 
 
 def _arc(placement: Placement, number: int, tasks: int) -> Arc:
@@ -128,6 +132,10 @@ class _Run:
     schema: pa.Schema
     bad_rows: str
 
+    @property
+    def time(self) -> str:
+        return next(iter(self.plan.plans.values())).query.binding.time
+
     def has_ties(self, name: str) -> bool:
         one, how = self.plan.plans[name], self.placement.ways[name]
         return isinstance(one, RankPlan) and needs_merge(one, how.keys, is_cut=how.is_copied)
@@ -136,7 +144,9 @@ class _Run:
         if not arrived.num_rows:
             return
         part = part_of(arrived)
-        part = replace(part, events=part.events.rename_columns(self.schema.names).cast(self.schema))
+        part = _in_order(
+            replace(part, events=part.events.rename_columns(self.schema.names).cast(self.schema)), self.time
+        )
 
         def task(name: str, report: Report | None) -> Task:
             one = self.plan.plans[name]
@@ -149,6 +159,12 @@ class _Run:
         for name, batch in execute_many(self.plan, part.events, bad_rows=self.bad_rows, run_one=run_one):
             is_total = isinstance(self.plan.plans[name], AggregatePlan)
             yield name, task(name, None).owned(batch, part) if is_total else batch
+
+
+def _in_order(part: Part, time: str) -> Part:
+    """By time, once for all queries: each of them would have to."""
+    order = pc.sort_indices(part.events, sort_keys=[(time, "ascending")])
+    return replace(part, events=part.events.take(order), own=part.own[order.to_numpy()])
 
 
 def many_batch_placement(df: DataFrame, plan: SharingPlan) -> list[str]:

@@ -29,9 +29,7 @@ from streamsift.runtime import output_schema
 from streamsift.runtime.kernels import Int64
 from streamsift.spark.filters import column, counted_keys
 
-SLICE_REACHES = (
-    8  # times what a slice needs beside its own: one row in eight is copied; shorter ones spread more evenly
-)
+SLICE_REACHES = 16  # as long as what it needs beside its own: one row in 16 is copied, and slices are many
 MICROSECONDS = 1_000_000
 _DAY_SECONDS = 86_400
 _SHORTEST, _LARGEST = 4, 1 << 61  # so that numbers of slices, and sums with them, stay inside 64 bits
