@@ -24,7 +24,7 @@ from streamsift.spark.packing import bucket_numbers
 
 STOP = "$streamsift_stop"  # a column beside the events: where this copy is; null for rows that cannot be used
 WAY = "$streamsift_way"  # one more where events may be copied: from the first stop to this one, and from there to home
-_START, _HOME, _LAST, _STOPS = "$streamsift_start", "$streamsift_home", "$streamsift_last", "$streamsift_stops"
+_START, _HOME, _LAST = "$streamsift_start", "$streamsift_home", "$streamsift_last"
 _BITS = 31  # of each of the two distances
 
 
@@ -42,18 +42,17 @@ def dealt(events: DataFrame, arc: Arc, tasks: int, good: SparkColumn) -> DataFra
     if arc.last is None:
         at_stops = events.withColumn(STOP, F.when(good, arc.start.cast("bigint")))
     else:
-        # Spark compiles projections, but not what is exploded: that is a column.
+        # Not `explode`: Spark would make the stops once more in a filter, to leave out rows that have none.
         ends = {_START: arc.start, _HOME: arc.home, _LAST: arc.last}
         at_stops = (
             events.withColumns({name: F.when(good, number.cast("bigint")) for name, number in ends.items()})
-            .withColumn(_STOPS, F.when(good, F.sequence(_START, _LAST)).otherwise(F.array(F.col(_START))))
-            .withColumn(STOP, F.explode(_STOPS))
+            .withColumn(STOP, F.explode_outer(F.when(good, F.sequence(_START, _LAST))))
             .withColumn(WAY, (F.col(_HOME) - F.col(_START)) * F.lit(1 << _BITS) + (F.col(STOP) - F.col(_START)))
         )
     # Spark hashes what it partitions by: these numbers are hashed to one partition each.
     names = F.array(*(F.lit(name) for name in bucket_numbers(tasks)))
     task = F.pmod(F.col(STOP), F.lit(tasks)).cast("int") + 1
-    return at_stops.repartition(F.element_at(names, task)).drop(_START, _HOME, _LAST, _STOPS)
+    return at_stops.repartition(F.element_at(names, task)).drop(_START, _HOME, _LAST)
 
 
 def way_of(home: Int64, start: Int64, stop: Int64) -> Int64:
@@ -77,15 +76,13 @@ def part_of(table: pa.Table) -> Part:
     events = table.select(range(table.num_columns - 2))
     stops = np.unique(arrived.drop_null().to_numpy(zero_copy_only=False))
     own = np.ones(stop.size, np.bool_)
-    # The others go to one stop only, which is their home.
-    copied = np.flatnonzero(way)
-    if not copied.size:
-        return Part(events, own, stops)
-    at = stop[copied]
-    start = at - (way[copied] & ((1 << _BITS) - 1))
-    own[copied] = is_in(start + (way[copied] >> _BITS), stops)
+    # How far its stop is from the first one of an event, and home from there. Most go to one stop only: both are 0.
+    passed, home = way & ((1 << _BITS) - 1), way >> _BITS
+    away = np.flatnonzero(passed != home)
+    own[away] = is_in(stop[away] - passed[away] + home[away], stops)
     # Is the table at a stop that comes before this one? Then it has the event already.
-    again = copied[np.searchsorted(stops, start) < np.searchsorted(stops, at)]
+    later = np.flatnonzero(passed)
+    again = later[stops[np.searchsorted(stops, stop[later] - passed[later])] < stop[later]]
     if not again.size:
         return Part(events, own, stops)
     kept = np.ones(stop.size, np.bool_)

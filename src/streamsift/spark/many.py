@@ -34,7 +34,6 @@ from streamsift.spark.task import Task
 
 MESSAGES = "query string, message binary"
 TASKS_FOR_A_READER = 8  # whose messages it reads
-_PLACEMENTS = "$streamsift_placements"
 _PLACEMENT = "$streamsift_placement"  # a column beside the events: for whose queries this copy is
 
 
@@ -95,9 +94,9 @@ def _shuffled(df: DataFrame, found: Sequence[Placement], schema: pa.Schema, task
     events = df.select(*(column(name) for name in schema.names)).withColumn(BAD, is_bad(first.query))
     wanted = [_matters(each) for each in found]
     numbers = F.array_compact(F.array(*(F.when(condition, number) for number, condition in enumerate(wanted))))
-    # Spark compiles projections, but not what is exploded: that is a column.
-    events = events.withColumn(_PLACEMENTS, F.when(F.col(BAD), F.array(F.lit(0))).otherwise(numbers))
-    events = events.withColumn(_PLACEMENT, F.explode(_PLACEMENTS)).drop(_PLACEMENTS)
+    # Not `explode`: Spark would evaluate all conditions once more in a filter, to leave out rows that have none.
+    events = events.withColumn(_PLACEMENT, F.explode_outer(F.when(F.col(BAD), F.array(F.lit(0))).otherwise(numbers)))
+    events = events.where(F.col(_PLACEMENT).isNotNull())
     arcs = [_arc(each, number, tasks) for number, each in enumerate(found)]
 
     def chosen(columns: Sequence[SparkColumn]) -> SparkColumn:
