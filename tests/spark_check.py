@@ -1,20 +1,28 @@
-"""A generated query and its rows in: what Spark batch answers, and that it is what the oracle says."""
+"""A generated query and its rows in: what Spark batch answers, whole or task by task, and that the oracle says so."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import assume, note
+from hypothesis import assume, event, note
 from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
 import streamsift as ss
 from streamsift.language import Script, print_script
+from streamsift.physical import Plan
+from streamsift.runtime import output_schema
+from streamsift.spark.circle import way_of
+from streamsift.spark.tables import tables
+from streamsift.spark.task import Task
+from supported import may_be_refused
 from test_generated import SCHEMA, Rows, assert_same
 
 # With `order` bound: rows of equal time have no order of their own on Spark.
 BINDING = {"time": "t", "type": "kind", "order": "seq"}
+Copies = Callable[[dict[str, Any]], tuple[int, range]]
 
 
 def rows_on_spark(spark: SparkSession, script: Script, rows: Rows, **options: Any) -> Rows:
@@ -32,3 +40,42 @@ def check_on_spark(spark: SparkSession, script: Script, rows: Rows, **options: A
         assume("64 bits" not in str(failure))
         raise
     assert_same(script, rows, BINDING, actual)
+
+
+def planned(script: Script, rows: Rows) -> Plan:
+    """The plan of a query that is not refused, and its rows with their order."""
+    assume(not may_be_refused(script))
+    for place, row in enumerate(rows):
+        row["seq"] = place
+    note(print_script(script))
+    return ss.query(print_script(script)).plan(SCHEMA, **BINDING)
+
+
+def check_tasks(
+    script: Script,
+    rows: Rows,
+    task: Task,
+    copies: Copies,
+    partition_of: list[int],
+) -> None:
+    """That tasks find together what the oracle says; an event's `copies`: its home, and the stops that it goes to."""
+    table = pa.Table.from_pylist(rows, SCHEMA).select(task.plan.query.schema.names)
+    found: Rows = []
+    for part in _partitions(table, copies, partition_of):
+        for some in tables(part.to_batches(max_chunksize=2), len(table.schema), ()):
+            found += pa.Table.from_batches(task.results(some), output_schema(task.plan.query)).to_pylist()
+    event("matches" if found else "no match")
+    assert_same(script, rows, BINDING, found)
+
+
+def _partitions(table: pa.Table, copies: Copies, partition_of: list[int]) -> Iterator[pa.Table]:
+    """What the JVM does, in Python: events and their copies, with where they go beside them."""
+    placed = []
+    for row in table.to_pylist():
+        home, stops = copies(row)
+        for stop in stops:
+            dealt = {**row, "stop": stop, "way": way_of(home, stops.start, stop)}
+            placed.append((partition_of[stop % len(partition_of)], dealt))
+    schema = pa.schema([*table.schema, ("stop", pa.int64()), ("way", pa.int64())])
+    for number in set(partition_of):
+        yield pa.Table.from_pylist([row for partition, row in placed if partition == number], schema)

@@ -1,4 +1,4 @@
-"""Seeded data in, a guided tour on Spark out: for each query its text, its plan, its first matches and its speed."""
+"""Seeded data in, a guided tour on Spark out: for each query its text, its plan, its first rows and its speed."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 
 from streamsift.api import query
+from streamsift.jobs import best_first, nouns
 from streamsift.session import start_spark
 from streamsift.view import demo_data
 from streamsift.view.progress import progress
@@ -101,6 +102,28 @@ TOURS = (
         "WITHIN 500 ms",
         "no key: whole events come back as structs",
     ),
+    Tour(
+        "How often three small trades come before a large one, by stock and minute",
+        "ticks",
+        None,
+        "PATTERN SEQ(Small a, Small b, Small c, Large d)\n"
+        "WITH Small = (volume <= 300), Large = (volume >= 2000)\n"
+        "GROUP BY symbol\n"
+        "AGG COUNT AS times, SUM(d.volume) AS volume, MAX(d.price) AS dearest\n"
+        "WITHIN 1 min UPDATE 1 min",
+        "very many matches, counted and added up without building one",
+    ),
+    Tour(
+        "The three best trades of every minute, had one known",
+        "ticks",
+        None,
+        "PATTERN SEQ(ANY buy, ANY sell)\n"
+        "WHERE [symbol]\n"
+        "PREF MAX[sell.price - buy.price]\n"
+        "WITHIN 1 min UPDATE 1 min\n"
+        "RETURN TOP 3 buy.symbol AS symbol, buy.price AS paid, sell.price AS got, sell.ts - buy.ts AS after",
+        "the best are found as best paths: the others are never looked at",
+    ),
 )
 
 
@@ -165,8 +188,8 @@ def _stop(
     with progress(console, "finding matches", task_counter(spark)):
         total = result.count()
         seconds = time.perf_counter() - started
-        head = result.limit(5).toArrow()
-    console.print(result_table(head, caption=how_many(head.num_rows, total)))
+        head = best_first(asked, result).limit(5).toArrow()
+    console.print(result_table(head, caption=how_many(head.num_rows, total, *nouns(asked))))
     return tour.title, rows, total, seconds
 
 
@@ -177,13 +200,13 @@ def _plan_part(explained: str) -> str:
 
 def _summary(console: Console, speeds: list[tuple[str, int, int, float]]) -> None:
     table = Table(
-        title="Read from Parquet, filter, shuffle, match and count, on Spark",
+        title="Read from Parquet, filter, shuffle, find and count rows, on Spark",
         title_justify="left",
         caption=f"each query ran on {SAMPLE_ROWS:,} events first: Spark compiles its plan then",
         caption_justify="left",
     )
-    for heading in ("query", "events", "matches", "seconds", "events/s"):
+    for heading in ("query", "events", "rows", "seconds", "events/s"):
         table.add_column(heading, justify="left" if heading == "query" else "right")
-    for title, rows, matches, seconds in speeds:
-        table.add_row(title, f"{rows:,}", f"{matches:,}", f"{seconds:.2f}", f"{rows / seconds:,.0f}")
+    for title, events, rows, seconds in speeds:
+        table.add_row(title, f"{events:,}", f"{rows:,}", f"{seconds:.2f}", f"{events / seconds:,.0f}")
     console.print(table)

@@ -175,7 +175,7 @@ class SparkJob:
         result = result.persist()
         with self._progress("finding matches"):
             total = result.count()
-            head = _best_first(self.query, result).limit(limit).toArrow()
+            head = best_first(self.query, result).limit(limit).toArrow()
         report()
         print_table(head, how_many(head.num_rows, total, *nouns(self.query)))
         return total
@@ -218,7 +218,7 @@ class SparkJob:
     def plot(self, output: Path) -> None:
         result, _ = self._result()
         with self._progress(f"drawing {output}"):
-            save_picture(_best_first(self.query, result).limit(MOST_ROWS).toArrow(), self.query.sketch, output)
+            save_picture(best_first(self.query, result).limit(MOST_ROWS).toArrow(), self.query.sketch, output)
 
     def _events(self) -> DataFrame:
         from streamsift.spark.sources import read_events
@@ -275,7 +275,7 @@ def nouns(query: Query) -> tuple[str, str]:
     return ("row", "rows") if query.script.statement.aggregates else ("match", "matches")
 
 
-def _best_first(query: Query, result: DataFrame) -> DataFrame:
+def best_first(query: Query, result: DataFrame) -> DataFrame:
     """A ranking as a leaderboard: tick by tick, group by group, the best first. Anything else as it comes."""
     statement = query.script.statement
     if statement.returns is None or statement.returns.limit is None:

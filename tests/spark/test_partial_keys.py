@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, assume, event, given, note, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 import streamsift as ss
-from spark_check import BINDING, check_on_spark
+from spark_check import check_on_spark, check_tasks, planned
 from strategies import queries, streams
-from streamsift.language import Script, parse, print_script
+from streamsift.language import Script, parse
 from streamsift.physical import DetectPlan
-from streamsift.physical.partial_keys import PartialKey, partial_key
-from streamsift.runtime import output_schema
+from streamsift.physical.partial_keys import partial_key
 from streamsift.spark import spreading as decided
-from streamsift.spark.circle import way_of
 from streamsift.spark.spreading import Spreading
 from streamsift.spark.task import Task
-from supported import may_be_refused
-from test_generated import DETECTION, SCHEMA, Rows, assert_same
+from test_generated import DETECTION, Rows
 
 LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
 EXAMPLES = int(os.environ.get("STREAMSIFT_EXAMPLES", "0"))
@@ -43,21 +39,6 @@ WRITTEN = [
 ]
 
 
-def partitions(table: pa.Table, plan: DetectPlan, key: PartialKey, partition_of: list[int]) -> Iterator[pa.Table]:
-    """What the JVM does, in Python, with everything copied that the key does not hold: classes are not looked at."""
-    tasks = len(partition_of)
-    keyed = all(owner is not None for owner in key.owners)
-    rows = []
-    for row in table.to_pylist():
-        home = hash(row[key.column]) % tasks
-        is_copied = any(key.copied) or not keyed
-        start, stops = (0, range(tasks)) if is_copied else (home, range(home, home + 1))
-        rows += [(partition_of[stop], {**row, "stop": stop, "way": way_of(home, start, stop)}) for stop in stops]
-    schema = pa.schema([*table.schema, ("stop", pa.int64()), ("way", pa.int64())])
-    for number in set(partition_of):
-        yield pa.Table.from_pylist([row for partition, row in rows if partition == number], schema)
-
-
 @settings(max_examples=EXAMPLES or (3_000 if LARGE else 300), suppress_health_check=list(HealthCheck))
 @given(
     script=st.one_of(
@@ -69,23 +50,20 @@ def partitions(table: pa.Table, plan: DetectPlan, key: PartialKey, partition_of:
     partition_of=st.lists(st.integers(0, 2), min_size=1, max_size=4),
 )
 def test_however_tasks_are_put_together(script: Script, rows: Rows, partition_of: list[int]) -> None:
-    assume(not may_be_refused(script))
-    for place, row in enumerate(rows):
-        row["seq"] = place
-    note(print_script(script))
-    plan = ss.query(print_script(script)).plan(SCHEMA, "t", "kind", "seq")
+    plan = planned(script, rows)
     assume(isinstance(plan, DetectPlan) and not plan.keys)
     assert isinstance(plan, DetectPlan)
     key = None if decided.counted_keys(plan.query) else partial_key(plan)
     assume(key is not None)
     assert key is not None
-    table = pa.Table.from_pylist(rows, SCHEMA).select(plan.query.schema.names)
-    task = Task(plan, Spreading((key.column,), partial=key), "fail")
-    found: Rows = []
-    for part in partitions(table, plan, key, partition_of):
-        found += pa.Table.from_batches(task.results(part), output_schema(plan.query)).to_pylist()
-    event("matches" if found else "no match")
-    assert_same(script, rows, BINDING, found)
+    tasks = len(partition_of)
+    everywhere = any(key.copied) or any(owner is None for owner in key.owners)  # classes are not looked at
+
+    def copies(row: dict[str, Any]) -> tuple[int, range]:
+        home = hash(row[key.column]) % tasks
+        return home, range(tasks) if everywhere else range(home, home + 1)
+
+    check_tasks(script, rows, Task(plan, Spreading((key.column,), partial=key), "fail"), copies, partition_of)
 
 
 @pytest.fixture

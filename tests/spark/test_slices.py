@@ -8,28 +8,24 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, assume, given, note, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import streamsift as ss
-from spark_check import BINDING, check_on_spark
+from spark_check import check_on_spark, check_tasks, planned
 from strategies import queries, streams
-from streamsift.language import Script, print_script
+from streamsift.language import Script
 from streamsift.physical import DetectPlan
-from streamsift.runtime import output_schema
 from streamsift.spark import slices as cutting
 from streamsift.spark import tables as task_tables
-from streamsift.spark.circle import way_of
 from streamsift.spark.slices import Slices, slices
 from streamsift.spark.spreading import Spreading
-from streamsift.spark.tables import tables
 from streamsift.spark.task import Task
 from supported import may_be_refused
-from test_generated import DETECTION, SCHEMA, Rows, assert_same
+from test_generated import DETECTION, Rows
 
 LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
 FLAT = ss.query("PATTERN SEQ(A a, B b) WITHIN 5")
@@ -48,20 +44,6 @@ def cut_spark(spark: SparkSession) -> Iterator[SparkSession]:
     spark.conf.unset("spark.sql.adaptive.coalescePartitions.enabled")
 
 
-def partitions(table: pa.Table, how: Slices, partition_of: list[int]) -> Iterator[pa.Table]:
-    """What the JVM does, in Python: events and their copies, with where they go beside them."""
-    tasks = len(partition_of)
-    rows = []
-    for row in table.to_pylist():
-        own, low = int(row["t"] // how.length), int((row["t"] - how.after) // how.length)
-        for stop in range(low, int((row["t"] + how.before) // how.length) + 1):
-            dealt = {**row, "stop": stop, "way": way_of(own, low, stop)}
-            rows.append((partition_of[stop % tasks], dealt))
-    schema = pa.schema([*table.schema, ("stop", pa.int64()), ("way", pa.int64())])
-    for number in set(partition_of):
-        yield pa.Table.from_pylist([row for partition, row in rows if partition == number], schema)
-
-
 @settings(max_examples=3_000 if LARGE else 400, suppress_health_check=list(HealthCheck))
 @given(
     script=st.one_of(queries(max_depth=4, **DETECTION), queries(**{**DETECTION, "kleene": True})),
@@ -72,21 +54,17 @@ def partitions(table: pa.Table, how: Slices, partition_of: list[int]) -> Iterato
 def test_however_tasks_are_put_together(
     monkeypatch: pytest.MonkeyPatch, script: Script, rows: Rows, partition_of: list[int], most_rows: int
 ) -> None:
-    monkeypatch.setattr(task_tables, "MOST_ROWS", most_rows)
-    assume(not may_be_refused(script))
-    for place, row in enumerate(rows):
-        row["seq"] = place
-    note(print_script(script))
-    plan = ss.query(print_script(script)).plan(SCHEMA, "t", "kind", "seq")
+    plan = planned(script, rows)
     how = slices(plan)
     assume(isinstance(plan, DetectPlan) and isinstance(how, Slices))
-    table = pa.Table.from_pylist(rows, SCHEMA)
-    found: Rows = []
-    task = Task(plan, Spreading((), how), "fail")
-    for part in partitions(table.select(plan.query.schema.names), how, partition_of):
-        for some in tables(part.to_batches(max_chunksize=2), len(plan.query.schema), ()):
-            found += pa.Table.from_batches(task.results(some), output_schema(plan.query)).to_pylist()
-    assert_same(script, rows, BINDING, found)
+    assert isinstance(how, Slices)
+
+    def copies(row: dict[str, Any]) -> tuple[int, range]:
+        low, high = (row["t"] - how.after) // how.length, (row["t"] + how.before) // how.length
+        return int(row["t"] // how.length), range(int(low), int(high) + 1)
+
+    monkeypatch.setattr(task_tables, "MOST_ROWS", most_rows)
+    check_tasks(script, rows, Task(plan, Spreading((), how), "fail"), copies, partition_of)
 
 
 @settings(max_examples=300 if LARGE else 15, suppress_health_check=list(HealthCheck))

@@ -12,7 +12,7 @@ from dataclasses import replace
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_expression
 from streamsift.physical.choices import Cache
-from streamsift.physical.plan import Alternative, Edge, Negation, Step
+from streamsift.physical.plan import Alternative, Negation, Step
 
 
 def with_caching(alternative: Alternative) -> Alternative:
@@ -35,10 +35,6 @@ def _why_not(query: b.BoundQuery, negation: Negation, crossed: tuple[Step, ...])
         return "its predicates are evaluated for many partial matches at a time"
     if negation.lower.definition or negation.upper.definition:
         return "its edge is that of a definition's own window"
-    edges = {negation.lower.edge, negation.upper.edge}
-    by_position = query.window is not None and query.window.kind is b.WindowKind.COUNT and query.partition_by
-    if by_position and edges & {Edge.WINDOW_START, Edge.WINDOW_END}:
-        return "its edge is a position in a partition"
     if any(inner.upper == negation.upper for inner in _inside(negation)):
         return "a negation inside ends where it ends"
     classes = [query.variables[step.variable].event_class for step in negation.all_steps()]

@@ -198,11 +198,10 @@ class AdaptiveSearch:
         return 1.0 / MARGIN if self.log[-1].condensed else MARGIN
 
     def _slices(self) -> Iterator[tuple[int, int]]:
-        """A sequence is cut where there is a window; other patterns and windows are one slice."""
+        """A sequence is cut where there is a window; other patterns are one slice."""
         count = self.events.rank.size
-        in_partitions = bool(self.alternative.query.partition_by) and self.events.window is not None
         size = count
-        if self.alternative.is_sequence and self.events.window is not None and not in_partitions:
+        if self.alternative.is_sequence and self.events.window is not None:
             longest = max(SLICE_PLACES, int(SLICE_WINDOWS * self.measure.width()))
             size = -(-count // max(1, round(count / longest)))  # all alike: a short one at the end costs as a long one
         for low in range(0, count, size):

@@ -90,10 +90,15 @@ def successor_lists(
 
 @njit(cache=True, nogil=True)
 def numbers_from(kept: Int32, bounds: Int32) -> Int32:
-    """For each bound the number of the first kept place there or later; both ascend, so one merge does."""
+    """For each bound the number of the first kept place there or later; one merge, where both ascend.
+
+    The windows of keys end where they end: those bounds go back and forth, a window at most.
+    """
     found = np.empty(bounds.size, np.int32)
     number = 0
     for i in range(bounds.size):
+        while number > 0 and kept[number - 1] >= bounds[i]:
+            number -= 1
         while number < kept.size and kept[number] < bounds[i]:
             number += 1
         found[i] = number
@@ -118,8 +123,6 @@ def reach_among(reach: Reach, kept: Int32, low: int, high: int) -> Reach:
         place_since=numbers_from(kept, reach.place_since[kept]),
         window_low=numbers_from(kept, reach.window_low[kept]),
         window_high=numbers_from(kept, reach.window_high[kept] + np.int32(1)) - np.int32(1),
-        positions=reach.positions[kept],
-        rows_in_partition=reach.rows_in_partition,
         own_low=int(own_low),
         own_high=int(own_high),
         own_end=kept.size,

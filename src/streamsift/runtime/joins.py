@@ -59,8 +59,6 @@ class Reach(NamedTuple):
     place_since: Int32  # the first place of the same time
     window_low: Int32  # the first place in one window with this one, as its last event
     window_high: Int32  # the last place in one window with this one, as its first event
-    positions: Int32  # within partitions
-    rows_in_partition: int  # the length of a count window within partitions, else 0
     own_low: int  # the first event of a match lies in [own_low, own_high)
     own_high: int
     own_end: int  # no event of such a match lies here or later
@@ -115,8 +113,8 @@ def join(
     places, offsets, hints, links, index = levels.places, levels.offsets, levels.hints, levels.links, levels.first_entry
     starts, ends, members = block.starts, block.ends, block.members
     inside_keys, inside, by_end, sifts = block.inside_keys, block.inside, block.by_end, block.inside_keys.size > 0
-    place_after, place_since, positions = reach.place_after, reach.place_since, reach.positions
-    window_low, window_high, rows_in_partition = reach.window_low, reach.window_high, reach.rows_in_partition
+    place_after, place_since = reach.place_after, reach.place_since
+    window_low, window_high = reach.window_low, reach.window_high
     entries, stops, highs, bound, span = state.entries, state.stops, state.highs, state.bound, state.span
     chosen, cursor = state.chosen, state.cursor
     capacity, written = out.shape[1], 0
@@ -216,7 +214,7 @@ def join(
         descended = False
         if level < last and flushed[level] < written:
             _flush(table, steps, bound, chosen, level, as_places, flushed, written, out)
-        plain = not distinct and not is_block and pairs_start == pairs_stop and rows_in_partition == 0
+        plain = not distinct and not is_block and pairs_start == pairs_stop
         if plain and level < last:
             if entry < stop:
                 place = places[base + entry]
@@ -261,7 +259,7 @@ def join(
                     low = high = places[at]
                     bound[steps[steps_start]] = low
                 low, high = min(low, low_before), max(high, high_before)
-                fits = rows_in_partition == 0 or positions[high] - positions[low] < rows_in_partition
+                fits = True
                 if distinct:
                     for k in range(steps_start, steps_stop):
                         for other in range(steps_start):

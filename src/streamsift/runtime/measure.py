@@ -43,10 +43,11 @@ class Measure:
         """About where the windows of these places end; estimates need no more."""
         count = self.events.rank.size
         window = self.events.window
-        if window is None or (window.kind is WindowKind.COUNT and self.alternative.query.partition_by):
+        if window is None:
             return np.full(starts.size, count, np.int64)
         if window.kind is WindowKind.COUNT:
-            return np.minimum(starts + int(self.events.width), count)
+            keys = np.count_nonzero(self.events.window_position == 0)  # one, where the rows of all are counted
+            return np.minimum(starts + int(self.events.width) * keys, count)
         ticks = self.events.ticks
         bounds = (ticks[starts].astype(np.float64) + float(self.events.width)).clip(-LARGEST, LARGEST)
         return np.searchsorted(ticks, bounds.astype(ticks.dtype), side="right").astype(np.int64)

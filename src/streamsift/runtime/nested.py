@@ -131,7 +131,7 @@ class NestedSearch:
         while waiting.size:
             search(tree, stream, ring, frames, waiting, said, NOTHING, 0, NOTHING)
             waiting = waiting[said[waiting] == ASKS]
-            count = questions.ask(tree, stream, frames, waiting, asked)
+            count = questions.ask(tree, frames, waiting, asked)
             answers = np.zeros(count, np.bool_)
             for row in np.flatnonzero(np.bincount(asked.rows[:count])):
                 about = np.flatnonzero(asked.rows[:count] == row)

@@ -138,7 +138,7 @@ class _Packing:
 
     @property
     def _count(self) -> int:
-        return self.stream.positions.size
+        return self.stream.place_after.size
 
     # --- steps ---
     def _step(self, node: Node, number: int) -> Int64:

@@ -69,21 +69,17 @@ def search(
                 phase = OPEN
             elif phase == ENTER:
                 # --- the interval of a negation ---
-                low, high, least, most = 0, stream.positions.size, -1, NO_LIMIT
+                low, high = 0, stream.place_after.size
                 if nodes[node, r.LOWER_EDGE] != r.BY_STEPS or nodes[node, r.UPPER_EDGE] != r.BY_STEPS:
                     earliest = latest = marks[0, r.EVENT]
                     for other in range(1, nodes[0, r.COUNT]):
                         earliest, latest = min(earliest, marks[other, r.EVENT]), max(latest, marks[other, r.EVENT])
                     if nodes[node, r.LOWER_EDGE] == r.BY_WINDOW:
                         low = stream.window_low[latest]
-                        if stream.rows_in_partition > 0:
-                            least = stream.positions[latest] - (stream.rows_in_partition - 1)
                     if nodes[node, r.UPPER_EDGE] == r.BY_MATCH:
                         high = stream.place_after[latest]
                     elif nodes[node, r.UPPER_EDGE] == r.BY_WINDOW:
                         high = stream.window_high[earliest] + 1
-                        if stream.rows_in_partition > 0:
-                            most = stream.positions[earliest] + (stream.rows_in_partition - 1)
                 for at in range(nodes[node, r.LOWER_START], nodes[node, r.LOWER_STOP]):
                     event = marks[numbers[at], r.EVENT]
                     if nodes[node, r.LOWER_EDGE] == r.BY_OWN_WINDOW:
@@ -101,7 +97,7 @@ def search(
                     else:
                         high = min(high, stream.place_since[event])
                 marks[first, r.LOW], marks[first, r.HIGH], marks[first, r.ASKED_HIGH] = low, high, high
-                marks[first, r.LEAST], marks[first, r.MOST], marks[first, r.KEPT] = least, most, -1
+                marks[first, r.KEPT] = -1
                 answer = ASKS if low < high else NO
                 # --- what is known of it ---
                 asked = ring.asked[node]
@@ -146,16 +142,12 @@ def search(
                 # --- the candidates of a step: in one window with all that is bound, or in the negation's interval ---
                 low = marks[first, r.LOW]
                 if level == 0:
-                    low, marks[number, r.HIGH] = 0, stream.positions.size
-                    marks[number, r.LEAST], marks[number, r.MOST] = -1, NO_LIMIT
+                    low, marks[number, r.HIGH] = 0, stream.place_after.size
                     if number > 0:
                         earliest = latest = marks[0, r.EVENT]
                         for other in range(1, number):
                             earliest, latest = min(earliest, marks[other, r.EVENT]), max(latest, marks[other, r.EVENT])
                         low, marks[number, r.HIGH] = stream.window_low[latest], stream.window_high[earliest] + 1
-                        if stream.rows_in_partition > 0:
-                            marks[number, r.LEAST] = stream.positions[latest] - (stream.rows_in_partition - 1)
-                            marks[number, r.MOST] = stream.positions[earliest] + (stream.rows_in_partition - 1)
                 for at in range(steps[row, r.AFTER_START], steps[row, r.AFTER_STOP]):
                     low = max(low, stream.place_after[marks[numbers[at], r.EVENT]])
                 marks[number, r.REASONS] = marks[number, r.PENDING] = marks[number, r.ENTRY] = marks[number, r.STOP] = 0
@@ -173,7 +165,7 @@ def search(
             if phase == NEXT:
                 # --- the next of them that is distinct, and true for every pair and every filter ---
                 interval, own = (number, NO_LIMIT) if level == 0 else (first, first)
-                least, most, high = marks[interval, r.LEAST], marks[interval, r.MOST], marks[interval, r.HIGH]
+                high = marks[interval, r.HIGH]
                 others, others_stop = steps[row, r.OTHERS_START], steps[row, r.OTHERS_STOP]
                 pairs, pairs_stop = steps[row, r.PAIRS_START], steps[row, r.PAIRS_STOP]
                 asks = level > 0 and steps[row, r.FILTERED] == 1
@@ -183,8 +175,6 @@ def search(
                 while taken == EXHAUSTED and entry < stop and places[entry] < high:
                     place = places[entry]
                     fits = True
-                    if stream.rows_in_partition > 0:
-                        fits = least <= stream.positions[place] <= most
                     for at in range(others, others_stop):
                         if fits and marks[numbers[at], r.EVENT] == place:
                             fits = False

@@ -1,4 +1,4 @@
-"""A definition with a window of its own and the events in, how far its window reaches from each place out."""
+"""A window and the events in, how far it reaches from each place out: of rows of a key, or of a definition's own."""
 
 from __future__ import annotations
 
@@ -33,10 +33,17 @@ def reach(definition: SubPattern, query: BoundQuery, events: Events) -> Reach:
         within = replace(events, window=window, width=window_width(window, events))
         high = np.minimum(within.window_limit(everywhere), count - 1).astype(np.int32)
         return Reach(np.searchsorted(high, everywhere, side="left").astype(np.int32), high)
-    rows = min(int(window.length), count)
     keys = definition.partition_by or query.partition_by
-    if not keys:
-        return Reach(np.maximum(everywhere - (rows - 1), 0), np.minimum(everywhere + (rows - 1), max(0, count - 1)))
+    if keys:
+        return rows_of_keys(int(window.length), keys, events)
+    rows = min(int(window.length), count)
+    return Reach(np.maximum(everywhere - (rows - 1), 0), np.minimum(everywhere + (rows - 1), max(0, count - 1)))
+
+
+def rows_of_keys(length: int, keys: tuple[str, ...], events: Events) -> Reach:
+    """A window that counts the rows of each key; of a row without a key it holds none."""
+    count = events.rank.size
+    rows = min(length, count)
     (groups,), number = group_codes([[events.columns.at(key, events.rows)] for key in keys])
     offsets, order = group_entries(groups, number)
     low, high = np.full(count, count, np.int32), np.full(count, -1, np.int32)

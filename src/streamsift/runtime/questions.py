@@ -13,7 +13,7 @@ from numba import njit
 from streamsift.runtime import ranges as r
 from streamsift.runtime.kernels import Bool, Int32, Int64
 from streamsift.runtime.nested_search import ENTER
-from streamsift.runtime.ranges import Frames, Stream, Tree
+from streamsift.runtime.ranges import Frames, Tree
 from streamsift.runtime.search import holds
 
 MOST_AHEAD = 32  # candidates that a partial match asks about at a time
@@ -39,7 +39,7 @@ def begin(frames: Frames, node: int, partials: Int32) -> None:
 
 
 @njit(cache=True, nogil=True)
-def ask(tree: Tree, stream: Stream, frames: Frames, waiting: Int64, questions: Questions) -> int:
+def ask(tree: Tree, frames: Frames, waiting: Int64, questions: Questions) -> int:
     """Writes the next candidates of the steps at which searches wait; returns how many, MOST_AHEAD at most for each."""
     count = 0
     for frame in waiting:
@@ -52,8 +52,7 @@ def ask(tree: Tree, stream: Stream, frames: Frames, waiting: Int64, questions: Q
         entry = marks[number, r.ENTRY]
         while count < enough and entry < marks[number, r.STOP] and tree.places[entry] < marks[first, r.HIGH]:
             place = tree.places[entry]
-            position = stream.positions[place]
-            fits = stream.rows_in_partition == 0 or marks[first, r.LEAST] <= position <= marks[first, r.MOST]
+            fits = True
             for at in range(tree.steps[row, r.OTHERS_START], tree.steps[row, r.OTHERS_STOP]):
                 fits = fits and marks[tree.numbers[at], r.EVENT] != place
             for pair in range(tree.steps[row, r.PAIRS_START], tree.steps[row, r.PAIRS_STOP]):

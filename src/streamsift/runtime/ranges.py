@@ -26,9 +26,9 @@ ORDER, OTHERS_START, OTHERS_STOP, GUARDED, FILTERED, FILTER_READS, STEP_FIELDS =
 EARLIER, OPERATOR, PAIR_FIELDS = range(3)
 READ_STEP, READ_BASE, READ_FIELDS = range(3)
 # Fields of Frames.marks, for each step that is bound or being bound.
-EVENT, ENTRY, STOP, REASONS, HIGH, LEAST, MOST, ANSWERS, PENDING = range(9)
+EVENT, ENTRY, STOP, REASONS, HIGH, ANSWERS, PENDING = range(7)
 # More of them, at a negation's first step: its interval, the upper bound before it was widened, its entry in the ring.
-LOW, ASKED_HIGH, KEPT, MARK_FIELDS = range(9, 13)
+LOW, ASKED_HIGH, KEPT, MARK_FIELDS = range(7, 11)
 # Fields of Frames.levels.
 NODE, STEP, CHILD, LEVEL_FIELDS = range(4)
 # Fields of Frames.status.
@@ -60,10 +60,8 @@ class Stream(NamedTuple):
 
     place_after: Int32  # the first place later than this one
     place_since: Int32  # the first place of the same time
-    positions: Int32  # window positions: the places themselves, but for count windows within partitions
     window_low: Int32  # the first place in one window with this one, as its last event
     window_high: Int32  # the last place in one window with this one, as its first event
-    rows_in_partition: int  # the length of a count window within partitions, else 0
     widest_window: int  # the most places that one window holds
     own_windows: Int32  # [2 * definitions, places] the first and the last place in one window of a definition with this
 

@@ -10,7 +10,7 @@ from streamsift.physical.definitions import own_windows
 from streamsift.physical.plan import Alternative
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Int32
-from streamsift.runtime.own_windows import reach
+from streamsift.runtime.own_windows import reach, rows_of_keys
 from streamsift.runtime.ranges import Stream
 
 
@@ -19,15 +19,15 @@ def stream_of(alternative: Alternative, events: Events) -> Stream:
     count = events.rank.size
     window, everywhere = events.window, np.arange(count, dtype=np.int32)
     if window is not None and window.kind is WindowKind.COUNT and alternative.query.partition_by:
-        high = np.full(count, count - 1, np.int32)  # positions tell, not places
-        positions, rows_in_partition = events.window_position, min(int(events.width), max(count, 1))
+        low, high = rows_of_keys(int(events.width), alternative.query.partition_by, events)
+        after, since, _, _ = places_around(events.rank, everywhere)
+        widest = int((high - everywhere).max(initial=-1)) + 1
     else:
         high = np.minimum(events.window_limit(everywhere), count - 1).astype(np.int32, copy=False)
-        positions, rows_in_partition = everywhere, 0
-    after, since, low, widest = places_around(events.rank, high)
+        after, since, low, widest = places_around(events.rank, high)
     own = [reach(definition, alternative.query, events) for definition in own_windows(alternative.query.pattern)]
     windows = np.stack([edge for both in own for edge in both]) if own else np.empty((0, count), np.int32)
-    return Stream(after, since, positions, low, high, rows_in_partition, widest, windows)
+    return Stream(after, since, low, high, widest, windows)
 
 
 @njit(cache=True, nogil=True)

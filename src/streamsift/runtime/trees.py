@@ -76,11 +76,9 @@ class TreeSearch:
             stream.place_since,
             stream.window_low,
             stream.window_high,
-            stream.positions,
-            stream.rows_in_partition,
             0,
-            stream.positions.size,
-            stream.positions.size,
+            stream.place_after.size,
+            stream.place_after.size,
         )
         self.condenser = Condenser(self.packing, self.reach)
         self._ordered: dict[Tree, Ordered] = {}
@@ -106,7 +104,7 @@ class TreeSearch:
 
     def _end(self, low: int, high: int) -> int:
         """The first place that no match can hold which starts in [low, high)."""
-        return int(self.reach.window_high[high - 1]) + 1 if high > low else low
+        return int(self.reach.window_high[low:high].max(initial=low - 1)) + 1
 
     # --- orders and blocks ---
     def _order(self, tree: Tree, low: int, high: int) -> Ordered:
@@ -139,7 +137,7 @@ class TreeSearch:
     def _is_enclosed(self, units: Sequence[Tree]) -> bool:
         """Whether the last unit is a block between the first event and later ones, and nothing but order ties it."""
         *outer, last = units
-        if not isinstance(last, Join) or not outer or not isinstance(outer[0], Leaf) or self.reach.rows_in_partition:
+        if not isinstance(last, Join) or not outer or not isinstance(outer[0], Leaf):
             return False
         linked = self.packing.relations.link([step for unit in outer for step in steps_of(unit)], steps_of(last))
         between = linked.lower == steps_of(outer[0]) and bool(linked.upper)
@@ -150,7 +148,7 @@ class TreeSearch:
         last = levels.table[-1]
         nothing_asked = last[joins.PAIRS_START] == last[joins.PAIRS_STOP] and last[joins.INDEX_BASE] >= 0
         is_last_in_time = last[joins.UPPER_START] == last[joins.UPPER_STOP] or is_enclosed
-        return bool(last[joins.IS_BLOCK] and nothing_asked and is_last_in_time and not self.reach.rows_in_partition)
+        return bool(last[joins.IS_BLOCK] and nothing_asked and is_last_in_time)
 
     def _block(self, tree: Tree, low: int, high: int) -> Kept:
         """The sub-matches that start in [low, high): those kept from the last slice, and what is new."""
