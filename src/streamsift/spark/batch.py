@@ -1,6 +1,6 @@
 """A batch DataFrame of events in, a lazy DataFrame of matches out: one shuffle, one Python call per partition.
 
-Contract: all rows of a key are in one partition (Spark's hash partitioning); every row that cannot be used (null time)
+Contract: all rows of a stop (`spark/circle.py`) are in one partition; every row that cannot be used (null time)
 is in ONE partition, whatever its key, so that one worker can count and show them all (tests/spark/test_batch.py).
 """
 
