@@ -12,6 +12,7 @@ import pyarrow as pa
 
 import streamsift as ss
 from benchmarks.data.trades import SYMBOLS, trades_of
+from benchmarks.intermediate import peak_mb
 from benchmarks.report import Measurement
 from streamsift.many import ShareName
 from streamsift.physical.plan import AggregatePlan
@@ -55,6 +56,14 @@ def compare(workload: str, text: str, table: pa.Table, strategies: list[str]) ->
     return Measurement(workload, expected.num_rows, taken, 1.0)
 
 
+def memory(workload: str, text: str, table: pa.Table, strategies: list[str]) -> Measurement:
+    """What each strategy holds at most, beside the events."""
+    query = ss.query(text)
+    taken = {each: peak_mb(partial(query.run_local, table, **BINDING, strategy=each)) for each in strategies}
+    print(f"  {workload:46} {'':13}  {'  '.join(f'{name} {most:.1f} MB' for name, most in taken.items())}")
+    return Measurement(f"memory of {workload}", table.num_rows, taken, unit="MB")
+
+
 def report(workload: str, rows: int, taken: dict[str, float]) -> None:
     ours = next(iter(taken.values()))
     times = "  ".join(f"{name} {value * 1000:.1f} ms ({value / ours:.1f}x)" for name, value in taken.items())
@@ -70,11 +79,13 @@ def single_queries() -> list[Measurement]:
     print("figure 12: pattern length, window 100 ms")
     for length in range(2, 6):
         ways = ["two-stack", "sem", *["detect"] * (length <= 4)]
-        found.append(compare(f"figure 12: length {length}", pattern(SYMBOLS[:length], 100), table, ways))
+        for measured in (compare, memory):
+            found.append(measured(f"figure 12: length {length}", pattern(SYMBOLS[:length], 100), table, ways))
     print("figure 13: window, length 3")
     for window in (100, 200, 500, 1000, 2000):
         ways = ["two-stack", "sem", *["detect"] * (window <= 500)]
-        found.append(compare(f"figure 13: window {window} ms", pattern(SYMBOLS[:3], window), table, ways))
+        for measured in (compare, memory):
+            found.append(measured(f"figure 13: window {window} ms", pattern(SYMBOLS[:3], window), table, ways))
     print("figure 14: where building matches no longer ends, window 2,000 ms")
     for length in range(6, 11):
         query = pattern(SYMBOLS[:length], 2000)

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 import streamsift as ss
+from benchmarks.data.uniform import REAL, uniform_events
 from benchmarks.intermediate import peak_mb, searched
 from benchmarks.report import Measurement
 from streamsift.physical.plan import DetectPlan
@@ -52,14 +53,6 @@ WORKLOADS = (
         "GROUP BY a.t",
     ),
 )
-
-
-def make_events(seed: int = 1) -> pa.Table:
-    """One event for each time; class and value uniformly at random."""
-    random = np.random.default_rng(seed)
-    names = pa.array([chr(ord("A") + number) for number in range(CLASSES)])
-    kinds = names.take(pa.array(random.integers(0, CLASSES, EVENTS)))
-    return pa.table({"t": np.arange(EVENTS), "kind": kinds, "x": random.random(EVENTS)})
 
 
 def ours(workload: Workload, table: pa.Table) -> pa.Table:
@@ -107,7 +100,7 @@ def elements(found: pa.Table) -> int:
 
 
 def main() -> list[Measurement]:
-    table, measurements = make_events(), []
+    table, measurements = uniform_events(EVENTS, CLASSES, x=REAL), []
     connection = duckdb.connect()
     connection.execute("SET threads = 1")
     connection.register("events", table)

@@ -23,6 +23,7 @@ from streamsift.runtime import Events, match_rows, prepare
 from streamsift.runtime.aggregate import aggregate
 from streamsift.runtime.detect import detect
 from streamsift.runtime.ranking import rank
+from streamsift.runtime.relevant import relevant
 
 EVENTS, SPARK_EVENTS = 1_000_000, 2_000_000
 KEYS, CLASSES, EVENTS_PER_KEY = 100, 3, 12
@@ -71,10 +72,10 @@ def kernels(plan: Plan, events: Events) -> int:
 
 def in_process(text: str, table: pa.Table) -> Stages:
     plan = ss.query(text).plan(table.schema, "t", "kind", None)
-    events = prepare(plan.query, table)
+    events = relevant(plan, prepare(plan.query, table))
     seconds = {
         "text to plan": median_s(lambda: ss.query(text).plan(table.schema, "t", "kind", None)),
-        "events in order": median_s(lambda: prepare(plan.query, table)),
+        "events in order": median_s(lambda: relevant(plan, prepare(plan.query, table))),
         "kernels": median_s(lambda: kernels(plan, events)),
     }
     result = ss.query(text).run_local(table, time="t", type="kind")

@@ -11,7 +11,18 @@ from benchmarks.harness.experiment import Experiment, Settings, Side, Skipped
 from benchmarks.harness.measure import Measured, Times, measure, pin, told, unpin
 from benchmarks.report import Measurement
 
-QUICK = ("rivals", "growth", "micro", "throughput", "flat_sequence", "nested", "condensed", "shapes", "kleene")
+QUICK = (
+    "rivals",
+    "growth",
+    "micro",
+    "applications",
+    "throughput",
+    "flat_sequence",
+    "nested",
+    "condensed",
+    "shapes",
+    "kleene",
+)
 QUICK += ("aggregation", "ranking", "window_moves", "stream_engine")
 RIVALS = ("DuckDB", "Spark SQL", "Flink")  # how the names of other engines begin
 SLOW = ("drift", "merging", "schedules", "streaming", "aggregation_spark", "scale", "scale_many")

@@ -52,7 +52,7 @@ def workloads(settings: Settings) -> Iterator[Workload]:
             running = stack.enter_context(flink.Flink(settings.cores, folder))
         except flink.Unavailable as reason:
             skipped = (flink.skipped(reason),)
-        for case in CASES:
+        for case in (case for case in CASES if settings.only in case.name):
             events = keyed_events(settings.scaled(case.events), case.classes, KEYS, settings.seed)
             question = Question(case.kind, window_ms(KEYS, case.events_per_key), events)
             contenders = [

@@ -6,10 +6,10 @@ import statistics
 import time
 from collections.abc import Iterator
 
-import numpy as np
 import pyarrow as pa
 
 import streamsift as ss
+from benchmarks.data.uniform import REAL, uniform_events
 from benchmarks.report import Measurement
 from streamsift.runtime import Engine, engine_for
 
@@ -29,11 +29,7 @@ EVENTS_OF_A_KEY = 2  # in a window, whatever its length: as many matches come of
 
 
 def make_events(start: int, count: int, window: int) -> pa.Table:
-    """One event for each time; class and key uniformly at random."""
-    random = np.random.default_rng(start)
-    kinds = pa.array(list("ABC")).take(pa.array(random.integers(0, 3, count)))
-    keys = random.integers(0, window // EVENTS_OF_A_KEY, count)
-    return pa.table({"t": np.arange(start, start + count), "kind": kinds, "id": keys, "x": random.random(count)})
+    return uniform_events(count, 3, start=start, seed=start, id=window // EVENTS_OF_A_KEY, x=REAL)
 
 
 def engine_of(text: str, window: int) -> Engine:

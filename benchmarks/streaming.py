@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -22,6 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 import streamsift as ss
+from benchmarks.data.uniform import REAL, uniform_events
 from benchmarks.report import Measurement
 from streamsift.spark.streaming import use_rocksdb
 
@@ -36,18 +36,7 @@ WINDOWED = "PATTERN SEQ(A a, B b) WHERE [id] AND a.code = b.code WITHIN {window}
 
 
 def make_events(start: int, count: int) -> pa.Table:
-    """One event for each time; class, key and values uniformly at random."""
-    random = np.random.default_rng(start)
-    names = pa.array(list("ABCDEF"))
-    return pa.table(
-        {
-            "t": np.arange(start, start + count),
-            "kind": names.take(pa.array(random.integers(0, 6, count))),
-            "id": random.integers(0, KEYS, count).astype(np.int32),
-            "x": random.random(count),
-            "code": random.integers(0, 1_000, count),
-        }
-    )
+    return uniform_events(count, 6, start=start, seed=start, id=KEYS, x=REAL, code=1_000)
 
 
 class Source:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 import streamsift as ss
+from benchmarks.data.uniform import REAL, uniform_events
 from benchmarks.report import Measurement
 from streamsift.physical.plan import DetectPlan
 from streamsift.runtime.candidates import candidates
@@ -18,24 +19,11 @@ from streamsift.runtime.events import Events, prepare
 EVENTS = 8_000_000
 MATCHING_EVENTS = 400_000
 CLASSES = "ABC"
+COLUMNS = {"key": 1_000, "value": REAL}
 QUERY = "SEQ(A a, B b, C c) WITHIN {window}"
 FEW, MANY = 3, 30  # windows: about one match for 10 events, about 16 for each
 TARGETS = {"events": 10e6, "indices": 20e6, "structs": 5e6}
 ROUNDS = 5
-
-
-def make_events(events: int, seed: int = 1) -> pa.Table:
-    """One event for each time, of four columns; class, key and value uniformly at random."""
-    random = np.random.default_rng(seed)
-    names = pa.array(list(CLASSES))
-    return pa.table(
-        {
-            "t": np.arange(events),
-            "kind": names.take(pa.array(random.integers(0, len(CLASSES), events))),
-            "key": random.integers(0, 1_000, events),
-            "value": random.random(events),
-        }
-    )
 
 
 def planned(table: pa.Table, window: int) -> tuple[DetectPlan, Events]:
@@ -82,7 +70,7 @@ def told(name: str, count: int, unit: str, taken: float, target: float) -> Measu
 
 
 def events_a_second() -> list[Measurement]:
-    table = make_events(EVENTS)
+    table = uniform_events(EVENTS, len(CLASSES), **COLUMNS)
     plan, events = planned(table, FEW)
     found = count_rows(plan, events)
     assert found == expected_matches(table, FEW), "other matches"
@@ -101,7 +89,7 @@ def events_a_second() -> list[Measurement]:
 
 
 def matches_a_second() -> list[Measurement]:
-    table = make_events(MATCHING_EVENTS)
+    table = uniform_events(MATCHING_EVENTS, len(CLASSES), **COLUMNS)
     plan, events = planned(table, MANY)
     found = count_rows(plan, events)
     assert found == count_structs(plan, events) == expected_matches(table, MANY), "other matches"

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 import streamsift as ss
+from benchmarks.data.sensors import generated
 from benchmarks.report import Measurement
-from benchmarks.sensors import generated
 
 EVENTS = 2_000_000
 ROOTS = 400_000  # of them for the score that is no sum

@@ -11,6 +11,7 @@ from benchmarks import report_page
 from benchmarks.data.keyed import keyed_events, window_ms
 from benchmarks.engines import duckdb_joins, ours, python_nfa
 from benchmarks.engines.question import Kind, Question
+from benchmarks.findings import exactly_three_is_least, flat, gains, gains_less, gains_more, grows, least_is
 from benchmarks.guard.check import judged
 from benchmarks.harness.answers import Answer, answer_of, answer_of_table
 from benchmarks.harness.clock import Taken
@@ -18,6 +19,8 @@ from benchmarks.harness.compare import ratios
 from benchmarks.harness.experiment import Contender, Settings, Side, Workload
 from benchmarks.harness.measure import Measured, Times, WrongAnswer, measure
 from benchmarks.harness.record import load, save
+from benchmarks.papers import FINDINGS
+from benchmarks.registry import QUICK, SLOW
 
 
 def test_the_order_of_rows_does_not_matter_and_that_of_columns_does() -> None:
@@ -112,3 +115,33 @@ def test_a_report_has_what_was_measured_and_nothing_else(tmp_path: Path, monkeyp
     assert "Growth" not in page
     assert "| SEQ(A, B) | 2.0 M events/s | not run | 2.0× |" in readme.read_text()
     assert "old" not in readme.read_text()
+
+
+def cases(*seconds: dict[str, float]) -> list[Measured]:
+    return [
+        Measured(f"w{number}", 1, 1, tuple(Times(name, Side.OURS, (taken,)) for name, taken in each.items()))
+        for number, each in enumerate(seconds)
+    ]
+
+
+def test_a_run_agrees_with_a_paper_by_its_own_numbers() -> None:
+    measured = cases({"old": 2.0, "new": 1.0}, {"old": 9.0, "new": 1.5})
+    assert gains(2, "old", "new")(measured).agrees
+    assert not gains(2.1, "old", "new")(measured).agrees
+    assert gains_more("old", "new")(measured).agrees
+    assert not gains_less("old", "new")(measured).agrees
+    assert grows(of="new")(measured).agrees
+    assert not flat(1.5)(measured).agrees
+    assert least_is("new")(measured).agrees
+    assert gains(2, "old", "new")(measured).sentence == "old takes 2.00× to 6.00× of what new takes"
+
+
+def test_three_quantifiers_are_compared_at_each_position() -> None:
+    right = [{"plan=left": 9.0, "plan=right": taken} for taken in (1.0, 2.0, 3.0, 4.0, 5.0, 3.0)]
+    verdict = exactly_three_is_least("plan=right")(cases(*right))
+    assert not verdict.agrees
+    assert verdict.sentence == "[3] takes 0.50×, 1.33× of the better of + and *, by position"
+
+
+def test_every_finding_is_of_a_benchmark_that_is_run() -> None:
+    assert {finding.benchmark for finding in FINDINGS} <= {*QUICK, *SLOW}

@@ -6,16 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
 import pyarrow as pa
 
 import streamsift as ss
+from benchmarks.data.uniform import REAL, uniform_events
 from streamsift.physical.plan import AggregatePlan, DetectPlan, RankPlan
 from streamsift.runtime import match_rows, prepare
 from streamsift.runtime.aggregate import aggregate
 from streamsift.runtime.detect import detect
 from streamsift.runtime.own_windows import with_own_windows
 from streamsift.runtime.ranking import rank
+from streamsift.runtime.relevant import relevant
 
 EVENTS = 200_000
 CLASSES = 8
@@ -25,7 +26,7 @@ KEYS = 500
 class Part(StrEnum):
     """Which part of a run is timed."""
 
-    PREPARE = "prepare"  # from a table to events in order
+    PREPARE = "prepare"  # from a table to events in order, those that matter
     ROWS = "rows"  # from events to the rows of matches
     WHOLE = "whole"  # from events to result batches
 
@@ -100,27 +101,17 @@ CASES = (
 )
 
 
-def make_events(seed: int = 1) -> pa.Table:
-    """One event for each time; `x` hardly repeats, `y` has few values."""
-    random = np.random.default_rng(seed)
-    names = pa.array([chr(ord("A") + number) for number in range(CLASSES)])
-    return pa.table(
-        {
-            "t": np.arange(EVENTS),
-            "kind": names.take(pa.array(random.integers(0, CLASSES, EVENTS))),
-            "key": random.integers(0, KEYS, EVENTS),
-            "x": random.random(EVENTS),
-            "y": random.integers(0, 20, EVENTS),
-        }
-    )
+def make_events() -> pa.Table:
+    """`x` hardly repeats, `y` has few values."""
+    return uniform_events(EVENTS, CLASSES, key=KEYS, x=REAL, y=20)
 
 
 def runner(case: Case, table: pa.Table) -> Callable[[], int]:
     """What is timed; it gives the number of rows."""
     plan = ss.query(case.query).plan(table.schema, "t", "kind", None, dict(case.choices))
     if case.part is Part.PREPARE:
-        return lambda: prepare(plan.query, table).rank.size
-    events = with_own_windows(plan.query, prepare(plan.query, table))
+        return lambda: relevant(plan, prepare(plan.query, table)).rank.size
+    events = with_own_windows(plan.query, relevant(plan, prepare(plan.query, table)))
     match plan:
         case DetectPlan() if case.part is Part.ROWS:
             return lambda: sum(rows.shape[1] for rows in match_rows(plan.alternatives[0], events, plan.choices))

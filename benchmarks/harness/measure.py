@@ -33,7 +33,7 @@ class Times:
     @property
     def spread(self) -> float:
         """How far the slowest and the fastest run lie apart, as a share of the median."""
-        return (max(self.seconds) - min(self.seconds)) / self.median
+        return (max(self.seconds) - min(self.seconds)) / self.median if self.median else 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,15 +22,17 @@ PACKAGES = ("streamsift", "numpy", "numba", "pyarrow", "pyspark", "duckdb")
 
 
 def save(experiment: str, about: str, settings: Settings, measured: list[Measured], folder: Path = RESULTS) -> Path:
+    """A run on several cores is an experiment of its own, beside the one on a single core."""
     folder.mkdir(parents=True, exist_ok=True)
+    name = experiment if settings.cores == 1 else f"{experiment} on {settings.cores} cores"
     content = {
-        "experiment": experiment,
+        "experiment": name,
         "about": about,
         "settings": asdict(settings),
         "run": _run(),
         "workloads": [each.as_json() for each in measured],
     }
-    path = folder / f"{experiment}.json"
+    path = folder / f"{name.replace(' ', '_')}.json"
     path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     return path
 
@@ -52,7 +54,7 @@ def _measured(content: dict[str, Any]) -> Measured:
         for each in content["times"]
     )
     skipped = tuple(Skipped(**each) for each in content["skipped"])
-    kept = {name: content[name] for name in ("workload", "events", "rows", "query", "headline", "parameters")}
+    kept = {name: content[name] for name in ("workload", "events", "rows", "query", "headline", "unit", "parameters")}
     return Measured(times=times, skipped=skipped, **kept)
 
 

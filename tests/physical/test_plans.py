@@ -34,6 +34,7 @@ EXPLAINED = {
     "conjunction": "PATTERN SEQ(A a, AND(B b, SEQ(C c, !D d)), E e) WITHIN 30",
     "outermost_conjunction": "PATTERN AND(A a, !B b, C c) WHERE a.id = c.id",
     "disjunction": "PATTERN SEQ(A a, OR(B b, SEQ(C c, D d)), !OR(E e, F f)) WHERE [id] AND b.price > a.price WITHIN 30",
+    "aggregate_count_alone": "SEQ(A a, B b) WHERE [id] GROUP BY id AGG COUNT WITHIN 10 min",
     "aggregate_two_stack": "PATTERN SEQ(A a, !B b, C c) WHERE [id] AND a.price > 1\n"
     "GROUP BY id AGG COUNT, AVG(c.price) WITHIN 10 min",
     "aggregate_prefix": "PATTERN SEQ(A a, B b) WHERE [id] AGG COUNT",

@@ -53,7 +53,7 @@ def aggregation(detection: DetectPlan) -> AggregatePlan:
                 query.pattern.span,
                 f"it can be counted by {', '.join(repr(s.value) for s, why in obstacles.items() if why is None)}.",
             )
-        branches.append(Branch(alternative, chosen, keys))
+        branches.append(Branch(alternative, chosen, keys, asked is None and _may_mark(query, chosen, obstacles)))
         prefix = f"alternative {number}: " if len(detection.alternatives) > 1 else ""
         reasons += [prefix + line for line in _reasons(query, alternative, chosen, asked, obstacles)]
     return AggregatePlan(query, tuple(branches), detection, (*reasons, *_key_reasons(query, branches)))
@@ -184,6 +184,13 @@ def _cheapest(query: b.BoundQuery, alternative: Alternative, obstacles: dict[Str
     return possible[0]  # they stand in the order of cost
 
 
+def _may_mark(query: b.BoundQuery, chosen: Strategy, obstacles: dict[Strategy, str | None]) -> bool:
+    """Whether two stacks were chosen only because no one knows how many starts a window holds; for COUNT alone."""
+    counts_alone = all(aggregate.function == "COUNT" for aggregate in query.aggregates)
+    is_unknown = query.window is not None and query.window.kind is not b.WindowKind.COUNT
+    return counts_alone and is_unknown and chosen is Strategy.TWO_STACK and obstacles[Strategy.SEM] is None
+
+
 def _sem_cost(query: b.BoundQuery) -> float:
     """Nanoseconds for an event: every start event in the window has counters. How many, only a count window tells."""
     window = query.window
@@ -210,7 +217,12 @@ def _reasons(
         if obstacles[strategy] is None and {strategy, chosen} == {Strategy.SEM, Strategy.TWO_STACK}:
             sem, stack = _sem_cost(query), _two_stack_cost(alternative)
             known = f"{sem:.0f} ns" if sem < float("inf") else "1 ns for each start event in the window"
-            yield f"not {strategy.value}: sem costs about {known} for an event, two-stack about {stack:.0f} ns"
+            costs = f"sem costs about {known} for an event, two-stack about {stack:.0f} ns"
+            is_open = asked is None and _may_mark(query, chosen, obstacles)
+            where = (
+                f"; it is taken where a window turns out to hold fewer than {stack / SEM_NS_PER_START:.0f}" * is_open
+            )
+            yield f"not {strategy.value}: {costs}{where}"
     if chosen is not Strategy.DETECT:
         yield "not detect: its cost grows with the number of matches"
 

@@ -102,6 +102,16 @@ class Negation:
         return is_free and is_sequence(self.steps, self.first)
 
     @property
+    def stays(self) -> bool:
+        """Whether it occurs for every later choice of the step that decides it, if it does for one.
+
+        So it is where that step is its upper bound and nothing else: what lies before an event lies before later ones.
+        """
+        if self.needs_arrow or self.is_at_an_edge or self.ready not in self.upper.steps:
+            return False
+        return self.ready not in {*self.lower.steps, *self.steps_read()}
+
+    @property
     def is_at_an_edge(self) -> bool:
         """Whether a window bounds it, the statement's or a definition's own, on one side at least."""
         return self.lower.edge is not Edge.AFTER or self.upper.edge is not Edge.BEFORE
@@ -125,10 +135,13 @@ class Negation:
 
     def steps_used(self) -> set[int]:
         """The steps that its bounds and predicates, at any depth, refer to."""
-        used = {*self.lower.steps, *self.upper.steps}
-        for step in self.steps:
-            used |= {pair.earlier for pair in (*step.lookup, *step.pairs)} | set(step.reads)
-        return used.union(*(inner.steps_used() for inner in self.negations))
+        return {*self.lower.steps, *self.upper.steps, *self.steps_read()}
+
+    def steps_read(self) -> set[int]:
+        """The steps that its predicates and the negations inside it refer to."""
+        read = {pair.earlier for step in self.steps for pair in (*step.lookup, *step.pairs)}
+        read |= {number for step in self.steps for number in step.reads}
+        return read.union(*(inner.steps_used() for inner in self.negations))
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,11 +225,15 @@ class Strategy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One alternative and how it is aggregated; `keys` are the columns by which its events are counted apart."""
+    """One alternative and how it is aggregated; `keys` are the columns by which its events are counted apart.
+
+    With `may_mark`, starts are marked instead, where the events turn out to have so few in a window that it costs less.
+    """
 
     alternative: Alternative
     strategy: Strategy
     keys: tuple[str, ...]
+    may_mark: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streamsift.logical.bound import ClassRule, EventClass, Expr
+from streamsift.logical.bound import BoundQuery, ClassRule, EventClass, Expr
 from streamsift.physical.kleene_query import renamed
 from streamsift.physical.plan import Alternative
 from streamsift.runtime import kernels
@@ -21,7 +21,7 @@ from streamsift.runtime.kernels import Int32
 def candidates(plan: Alternative, events: Events) -> list[Int32]:
     """For each step the places in the stream whose rows are of its class and pass its local predicates."""
     classes = [plan.query.variables[step.variable].event_class for step in plan.steps]
-    by_class = _places_by_class(classes, plan, events)
+    by_class = _in_partitions(places_by_class(plan, events), plan.query, events)
     known: dict[tuple[int, tuple[Expr, ...]], Int32] = {}
     found = []
     for step, event_class in zip(plan.steps, classes, strict=True):
@@ -55,12 +55,14 @@ def stream_rows(plan: Alternative, events: Events, places: Int32) -> Rows:
     return step_rows(plan, events, events.rows_at(places))
 
 
-def _places_by_class(classes: Sequence[EventClass], plan: Alternative, events: Events) -> dict[EventClass, Int32]:
-    found: dict[EventClass, Int32] = {}
-    typed = sorted({c.name for c in classes if c.rule is ClassRule.TYPE})
-    by_name = _places_by_name(typed, plan, events) if typed else {}
+def places_by_class(plan: Alternative, events: Events) -> dict[EventClass, Int32]:
+    """The places of the rows of each class that a step has, negated ones too, whatever partition they are in."""
+    classes = {plan.query.variables[step.variable].event_class for step in plan.all_steps()}
+    found = {each: events.by_class[each] for each in classes if each in events.by_class}
+    typed = sorted({each.name for each in classes - found.keys() if each.rule is ClassRule.TYPE})
+    by_name = _places_by_name(typed, plan.query, events) if typed else {}
     everywhere = np.arange(events.rows.size, dtype=np.int32)
-    for event_class in set(classes):
+    for event_class in classes - found.keys():
         match event_class.rule:
             case ClassRule.TYPE:
                 found[event_class] = by_name[event_class.name]
@@ -70,16 +72,21 @@ def _places_by_class(classes: Sequence[EventClass], plan: Alternative, events: E
                 assert event_class.predicate is not None
                 holds = mask(event_class.predicate, stream_rows(plan, events, everywhere))
                 found[event_class] = np.flatnonzero(holds).astype(np.int32)
-    if plan.query.partition_by and events.window_position.size and events.window_position.min() < 0:
-        within = {id(places): places[events.window_position[places] >= 0] for places in found.values()}
-        found = {event_class: within[id(places)] for event_class, places in found.items()}
     return found
 
 
-def _places_by_name(names: Sequence[str], plan: Alternative, events: Events) -> dict[str, Int32]:
+def _in_partitions(found: dict[EventClass, Int32], query: BoundQuery, events: Events) -> dict[EventClass, Int32]:
+    """Without the rows that are in no partition."""
+    if not query.partition_by or not events.window_position.size or events.window_position.min() >= 0:
+        return found
+    within = {id(places): places[events.window_position[places] >= 0] for places in found.values()}
+    return {event_class: within[id(places)] for event_class, places in found.items()}
+
+
+def _places_by_name(names: Sequence[str], query: BoundQuery, events: Events) -> dict[str, Int32]:
     """The places of the rows of each type: one pass, however many names."""
-    assert plan.query.binding.type is not None
-    types = events.columns.whole(plan.query.binding.type)
+    assert query.binding.type is not None
+    types = events.columns.whole(query.binding.type)
     if pa.types.is_null(types.type):
         return dict.fromkeys(names, np.empty(0, np.int32))
     if pa.types.is_dictionary(types.type):

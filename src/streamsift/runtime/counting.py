@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+from streamsift.physical.aggregation import SEM_NS_PER_START, TWO_STACK_NS_PER_LEVEL
 from streamsift.physical.plan import Branch, Strategy
 from streamsift.runtime import accumulators, counters
 from streamsift.runtime.accumulators import Records
@@ -20,6 +21,7 @@ from streamsift.runtime.operations import NO_SEAL, Layout, Operations, lay_out
 from streamsift.runtime.paths import Loads
 
 LARGEST_COUNT = 2.0**62
+LOOKED_AT = 10_000  # operations that tell how many starts a window holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +44,26 @@ def count_branch(
 ) -> KeyTotals:
     """`with_leaving`: also a record where totals fall because a start leaves the window."""
     layout = lay_out(branch, events, clock, groups)
+    strategy = _cheaper(branch, layout, measures)
     room = int((layout.operations.seal != NO_SEAL).sum())
     if with_leaving:
         room += int((layout.operations.leaving != NEVER).sum())
-    if measures.is_count_alone and _is_simple(branch.strategy, layout):
-        found = _counted(branch.strategy, layout, with_leaving, room)
+    if measures.is_count_alone and _is_simple(strategy, layout):
+        found = _counted(strategy, layout, with_leaving, room)
         totals = Totals(found.total[:, None], found.size[:, None], np.empty((found.total.size, 0), np.int64))
         return KeyTotals(found.key, layout.group[found.key], found.stamp, found.ends, totals)
     records = _accumulated(branch, layout, with_leaving, room, measures)
     totals = Totals(records.integers, records.reals, records.least)
     return KeyTotals(records.key, layout.group[records.key], records.stamp, records.ends, totals)
+
+
+def _cheaper(branch: Branch, layout: Layout, measures: Measures) -> Strategy:
+    """The branch's strategy, or to mark starts, where that is left to the events and they have few in a window."""
+    if not branch.may_mark or not measures.is_count_alone:
+        return branch.strategy
+    marking_ns = SEM_NS_PER_START * starts_together(layout.operations, LOOKED_AT)
+    is_cheaper = marking_ns < TWO_STACK_NS_PER_LEVEL * layout.levels
+    return Strategy.SEM if is_cheaper and _is_simple(Strategy.SEM, layout) else branch.strategy
 
 
 def _is_simple(strategy: Strategy, layout: Layout) -> bool:
@@ -103,6 +115,23 @@ def _counted(strategy: Strategy, layout: Layout, with_leaving: bool, room: int) 
         case _:
             written = counters.multiply_windows(layout.operations, layout.levels, with_leaving, out)
     return Counts(out.key[:written], out.stamp[:written], out.ends[:written], out.total[:written], out.size[:written])
+
+
+@njit(cache=True, nogil=True)
+def starts_together(operations: Operations, most: int) -> float:
+    """How many starts are in the window at an operation, on average over about the first `most` operations."""
+    seen, held = 0, 0
+    for key in range(operations.offsets.size - 1):
+        first = after = operations.first_start[key]
+        for i in range(operations.offsets[key], operations.offsets[key + 1]):
+            while first < after and operations.leaving[first] <= operations.stamp[i]:
+                first += 1
+            after += operations.level[i] == 1
+            held += after - first
+            seen += 1
+            if seen == most:
+                return held / seen
+    return held / max(1, seen)
 
 
 @njit(cache=True, nogil=True)

@@ -18,7 +18,7 @@ from streamsift.physical.definitions import own_windows
 from streamsift.physical.plan import Alternative, DetectPlan
 from streamsift.physical.streaming import awaited
 from streamsift.runtime.deciding import Deciding, rows_sharing_keys
-from streamsift.runtime.detect import CHUNK_MATCHES, group_matches, match_rows
+from streamsift.runtime.detect import group_matches, match_rows
 from streamsift.runtime.event_store import EventStore
 from streamsift.runtime.events import Events, prepare
 from streamsift.runtime.group_output import group_batches
@@ -41,7 +41,7 @@ class Matches:
         window = plan.query.window
         assert window is not None
         self._width = width_of(plan.query, window) if window.kind is WindowKind.TIME else 0
-        self._known = {id(one): known_columns(one, CHUNK_MATCHES) for one in plan.alternatives if one.groups is None}
+        self._known = {id(one): known_columns(one) for one in plan.alternatives if one.groups is None}
         self._anchored = [anchored(plan, alternative) for alternative in plan.alternatives]
         self.keys = stream_keys(plan)
 

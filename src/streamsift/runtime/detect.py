@@ -49,7 +49,7 @@ def detect(plan: DetectPlan, events: Events) -> Iterator[pa.RecordBatch]:
                     found = found.only(events.own[events.rows_at(place)])
                 yield from group_batches(alternative, schema, events, found)
             continue
-        known = known_columns(alternative, CHUNK_MATCHES)
+        known = known_columns(alternative)
         for rows in _told(match_rows(alternative, events, plan.choices), events):
             if events.own is not None:
                 rows = rows[:, events.own[_owning(alternative, events, rows, owner)]]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streamsift.errors import BadInputError, BadRowsWarning
-from streamsift.logical.bound import TIME, Binding, BoundQuery, TimeKind, Window, WindowKind
+from streamsift.logical.bound import TIME, Binding, BoundQuery, EventClass, TimeKind, Window, WindowKind
 from streamsift.runtime.codes import codes, group_codes
 from streamsift.runtime.columns import Columns, fixed_width, integers, nulls, plain, truths, units_per_second
 from streamsift.runtime.kernels import (
@@ -71,6 +71,7 @@ class Events:
     owners: tuple[
         int | None, ...
     ] = ()  # for each alternative the step whose event is such a row; None: the first event
+    by_class: Mapping[EventClass, Int32] = field(default_factory=dict)  # the places of classes that are known already
 
     def rows_at(self, places: Int32) -> Int32:
         """The table rows of these places."""

@@ -14,6 +14,7 @@ from streamsift.runtime.events import BadRows, prepare
 from streamsift.runtime.kernels import Bool
 from streamsift.runtime.own_windows import with_own_windows
 from streamsift.runtime.ranking import rank
+from streamsift.runtime.relevant import relevant
 from streamsift.runtime.ticks import Ticks
 
 
@@ -34,7 +35,8 @@ def execute(
     only those whose first event, or that of the step which `owners` has for the alternative, is one of these rows. Of a
     ranking's ticks only those `wanted` are ranked.
     """
-    events = with_own_windows(plan.query, prepare(plan.query, table, bad_rows, report))
+    events = relevant(plan, prepare(plan.query, table, bad_rows, report))
+    events = with_own_windows(plan.query, events)
     match plan:
         case DetectPlan():
             return detect(plan, replace(events, own=own, owners=owners))

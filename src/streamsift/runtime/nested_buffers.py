@@ -207,7 +207,7 @@ class _Packing:
         row[ranges.LOWER_START], row[ranges.LOWER_STOP] = self._listed(negation.lower.steps)
         row[ranges.UPPER_START], row[ranges.UPPER_STOP] = self._listed(negation.upper.steps)
         row[ranges.NEEDS_ARROW], row[ranges.EARLIEST] = negation.needs_arrow, negation.first_hit_ends_earliest
-        row[ranges.RING_BASE] = -1
+        row[ranges.RING_BASE], row[ranges.STAYS] = -1, negation.stays
         if self.cache is Cache.OFF or negation.never_cached:
             return
         row[ranges.READS_START] = len(self.reads)

@@ -279,8 +279,10 @@ def search(
                     phase = CHILDREN
                 else:
                     phase = NEXT
+                    tested, around = levels[level, r.STEP], nodes[levels[level, r.NODE], r.FIRST]
+                    if nodes[node, r.STAYS] == 1:
+                        marks[tested, r.ENTRY] = marks[tested, r.STOP]  # it forbids all later candidates too
                     if level > 0:
-                        tested, around = levels[level, r.STEP], nodes[levels[level, r.NODE], r.FIRST]
                         marks[tested, r.REASONS] |= nodes[node, r.CONFLICTS] & ((1 << (tested - around)) - 1)
         status[r.LEVEL], status[r.PHASE] = level, phase
         said[frame] = answer

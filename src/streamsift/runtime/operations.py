@@ -58,6 +58,8 @@ def lay_out(branch: Branch, events: Events, clock: Clock, groups: Groups) -> Lay
         if not is_at_edge(negation):
             parts.append((places, -(negation.lower.steps[0] + 1)))
     at_edge = [(n.lower.edge, places) for n, places in zip(negations, negated, strict=True) if is_at_edge(n)]
+    # Longer prefixes first, and emptying before adding: sorted by time and key, they stay so among equal times.
+    parts.sort(key=lambda part: (-abs(part[1]), part[1] > 0))
     places = np.concatenate([part for part, _ in parts])
     level = np.concatenate([np.full(part.size, number, np.int8) for part, number in parts])
     key = keys[places]
@@ -65,7 +67,7 @@ def lay_out(branch: Branch, events: Events, clock: Clock, groups: Groups) -> Lay
         # A single event without a key is a match, if it has a group; no negated event equals it.
         unequalled = (key < 0) & (level > 0) & (groups.of_place[places] >= 0)
         key = np.where(unequalled, _beyond(keys) + np.arange(key.size), key).astype(np.int32)
-    order = _order(events.rank[places], level, key, levels)
+    order = _order(events.rank[places], key)
     places, level, key = places[order], level[order], key[order]
     starts = np.flatnonzero(level == 1)
     leaving = np.full(events.rank.size, NEVER)
@@ -98,11 +100,9 @@ def _beyond(keys: Int32) -> int:
     return int(keys.max(initial=-1)) + 1
 
 
-def _order(rank: Int32, level: Int8, key: Int32, levels: int) -> Int64:
-    """By key, time, then longer prefixes and emptying first; places ascend. Operations without a key are left out."""
-    # Steps have their places in order, so this is a merge of few sorted runs.
-    within = 2 * (levels - np.abs(level)).astype(np.int64) + (level > 0)
-    order = np.argsort(rank * np.int64(2 * levels + 2) + within, kind="stable")
+def _order(rank: Int32, key: Int32) -> Int32:
+    """By key and time, else as they stand. Operations without a key are left out."""
+    _, order = group_entries(rank, int(rank.max(initial=-1)) + 1)
     ordered = key[order]
     if ordered.size and (ordered[0] < 0 or ordered.min() != ordered.max()):
         _, by_key = group_entries(ordered, _beyond(key))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -26,14 +26,22 @@ class Known:
 
     fields: list[pa.Field]  # of a whole event
     types: list[tuple[str, pa.DataType]]  # the same, as names and types
-    constants: dict[Attribute, pa.Array]  # attributes with one value for all matches
+    texts: dict[Attribute, str]  # attributes with one value for all matches
     equals: dict[Attribute, Attribute]  # attributes equal to an earlier one: gathered once
+    repeated: dict[str, pa.Array] = field(default_factory=dict)  # the longest array of each text that was asked for
+
+    def constant(self, attribute: Attribute, length: int) -> pa.Array | None:
+        """The attribute's one value so many times; None if it has several."""
+        text = self.texts.get(attribute)
+        if text is None:
+            return None
+        if text not in self.repeated or len(self.repeated[text]) < length:
+            self.repeated[text] = pa.repeat(text, length)
+        return self.repeated[text].slice(0, length)
 
 
 def match_schema(query: BoundQuery) -> pa.Schema:
     """The schema of matches, the same for every input, empty ones too."""
-    empty = Columns(query.schema.empty_table()).with_array(TIME, pa.array([], time_type(query)))
-    rows = Rows(lambda _, name: empty.whole(name), 0, query.text, lambda group: empty_aggregate(group, empty))
     fields = []
     for item in query.output:
         match item:
@@ -46,10 +54,16 @@ def match_schema(query: BoundQuery) -> pa.Schema:
             case Computed(expression=Column(name=column), name=name) if column in query.schema.names:
                 fields.append(pa.field(name, query.schema.field(column).type))
             case Computed(expression=expression, name=name):
-                fields.append(pa.field(name, evaluate(expression, rows).type))
+                fields.append(pa.field(name, evaluate(expression, _no_rows(query)).type))
     if query.show_bounds:
         fields += [pa.field("match_start", time_type(query)), pa.field("match_end", time_type(query))]
     return pa.schema(fields)
+
+
+def _no_rows(query: BoundQuery) -> Rows:
+    """What tells the type of an expression."""
+    empty = Columns(query.schema.empty_table()).with_array(TIME, pa.array([], time_type(query)))
+    return Rows(lambda _, name: empty.whole(name), 0, query.text, lambda group: empty_aggregate(group, empty))
 
 
 def time_type(query: BoundQuery) -> pa.DataType:
@@ -61,19 +75,19 @@ def time_type(query: BoundQuery) -> pa.DataType:
 
 def event_type(schema: pa.Schema) -> pa.DataType:
     """A whole event: a struct of all columns of its row."""
-    return pa.struct([pa.field(field.name, field.type) for field in schema])
+    return pa.struct([pa.field(each.name, each.type) for each in schema])
 
 
-def known_columns(plan: Alternative, length: int) -> Known:
-    """The type of a class by type is one text, here in batches of up to `length`; `[id]` makes columns equal."""
+def known_columns(plan: Alternative) -> Known:
+    """The type of a class by type is one text; `[id]` makes columns equal."""
     name = plan.query.binding.type
     typed = name is not None and pa.types.is_string(plan.query.schema.field(name).type)
-    constants: dict[Attribute, pa.Array] = {}
+    texts: dict[Attribute, str] = {}
     equals: dict[Attribute, Attribute] = {}
     for step in plan.steps:
         event_class = plan.query.variables[step.variable].event_class
         if name is not None and typed and event_class.rule is ClassRule.TYPE:
-            constants[step.variable, name] = pa.repeat(event_class.name, length)
+            texts[step.variable, name] = event_class.name
         for pair in (*step.lookup, *step.pairs):
             match pair:
                 case Pair(op="=", earlier_side=Column() as earlier, this_side=Column() as this):
@@ -82,7 +96,7 @@ def known_columns(plan: Alternative, length: int) -> Known:
                         first = (earlier.variable, earlier.name)
                         equals[this.variable, this.name] = equals.get(first, first)
     fields = list(event_type(plan.query.schema))
-    return Known(fields, [(field.name, field.type) for field in fields], constants, equals)
+    return Known(fields, [(each.name, each.type) for each in fields], texts, equals)
 
 
 def most_matches(query: BoundQuery, events: Events) -> int:
@@ -118,11 +132,10 @@ def _batch(plan: Alternative, schema: pa.Schema, events: Events, known: Known, r
             return pa.nulls(count, events.columns.whole(name).type)
         attribute = known.equals.get((variable, name), (variable, name))
         if attribute not in gathered:
-            constant = known.constants.get(attribute)
-            if constant is not None and len(constant) >= rows.shape[1]:
-                gathered[attribute] = constant.slice(0, rows.shape[1])
-            else:
-                gathered[attribute] = take(events.columns.whole(name), indices[attribute[0]])
+            constant = known.constant(attribute, count)
+            gathered[attribute] = (
+                take(events.columns.whole(name), indices[attribute[0]]) if constant is None else constant
+            )
         return gathered[attribute]
 
     seen = Rows(column, rows.shape[1], query.text)

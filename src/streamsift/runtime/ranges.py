@@ -16,7 +16,7 @@ from streamsift.runtime.kernels import Int32, Int64
 # Columns of Tree.nodes: the pattern is node 0, the others are negations.
 FIRST, COUNT, STEPS, CHILDREN_START, CHILDREN_STOP, READY, CONFLICTS = range(7)
 LOWER_START, LOWER_STOP, UPPER_START, UPPER_STOP, LOWER_EDGE, UPPER_EDGE = range(7, 13)
-NEEDS_ARROW, EARLIEST, RING_BASE, RING_MASK, READS_START, READS_STOP, OWN_WINDOW, NODE_FIELDS = range(13, 21)
+NEEDS_ARROW, EARLIEST, RING_BASE, RING_MASK, READS_START, READS_STOP, OWN_WINDOW, STAYS, NODE_FIELDS = range(13, 22)
 # Values of LOWER_EDGE and UPPER_EDGE: the steps in LOWER_START:LOWER_STOP of Tree.numbers, or an edge of the window.
 BY_STEPS, BY_WINDOW, BY_MATCH, BY_OWN_WINDOW, BY_OWN_END = range(5)  # OWN: of the definition whose steps are listed
 # Columns of Tree.steps.

@@ -47,6 +47,7 @@ def events_at(events: Events, places: Int32) -> Events:
         window_position=every,
         ticks=events.ticks[places],
         in_input_order=True,
+        by_class={},
     )
 
 

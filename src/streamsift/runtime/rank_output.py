@@ -107,7 +107,7 @@ class Leaderboard:
             rows = self.events.rows_at(best.places[variable_rows(alternative)][:, which])
             values = objective_values(query.ranking, match_columns(alternative, self.events, rows))
             found = pa.Table.from_batches(
-                result_batches(alternative, match_schema(query), self.events, known_columns(alternative, ROWS), rows)
+                result_batches(alternative, match_schema(query), self.events, known_columns(alternative), rows)
             )
             columns = [*values, *(column.combine_chunks() for column in found.columns)]
             parts.append([cast_to(c, f.type) for c, f in zip(columns, schema, strict=True)])

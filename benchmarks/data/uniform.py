@@ -1,0 +1,21 @@
+"""A number of events and classes in, events with nothing special about them out: one for each time, all at random."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+REAL = 0  # a column of numbers from 0 to 1, where others have so many whole ones from 0 on
+
+
+def uniform_events(events: int, classes: int, *, start: int = 0, seed: int = 1, **columns: int) -> pa.Table:
+    """Time from `start` on, class, then further columns, each by the number of its values or REAL."""
+    random = np.random.default_rng(seed)
+    names = pa.array([chr(ord("A") + number) for number in range(classes)])
+    found: dict[str, np.ndarray | pa.Array] = {
+        "t": np.arange(start, start + events),
+        "kind": names.take(pa.array(random.integers(0, classes, events))),
+    }
+    for name, values in columns.items():
+        found[name] = random.random(events) if values == REAL else random.integers(0, values, events)
+    return pa.table(found)
