@@ -1,6 +1,6 @@
 """How detection on Spark scales: against transport alone and SQL, with keys, without, with skew, and as events grow.
 
-`python -m benchmarks.scale [transport|sql|cores|skew|keys|growth] [events]`; all of them without a name.
+`python -m benchmarks.scale [transport|sql|cores|skew|keys|growth|wide] [events]`; all of them without a name.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 import streamsift as ss
 from benchmarks.report import Measurement
-from benchmarks.scale_events import session, write_events
+from benchmarks.scale_events import digest, session, write_events
 
 EVENTS, KEYS, ROUNDS = 10_000_000, 10_000, 3
+WIDE_EVENTS = 1_000_000
 SQL_EVENTS = 1_000_000  # of the self-joins, which take too long for more
 SELECTIVE = "PATTERN SEQ(A a, B b, C c) WHERE [key] AND c.price > 1.1 * a.price WITHIN 1 s RETURN a.ts AS a, c.ts AS c"
 PAIRWISE = "PATTERN SEQ(A a, B b, C c) WHERE b.price > 40 * a.price AND c.price < a.price WITHIN 1 ms RETURN a.ts AS a"
@@ -63,7 +65,7 @@ def against_transport(folder: Path, events: int) -> list[Measurement]:
     spark = session()
     df = spark.read.parquet(str(write_events(folder / "uniform", events, KEYS)))
     frames = {"auto": found(SELECTIVE, df), "keys": found(SELECTIVE, df, spread="keys"), "transport": transport(df)}
-    assert frames["keys"].count() == frames["auto"].count(), "not the same matches"
+    assert digest(frames["keys"]) == digest(frames["auto"]), "not the same matches"
     return [told("keyed, selective", events, seconds(frames))]
 
 
@@ -73,8 +75,7 @@ def against_sql(folder: Path, events: int) -> list[Measurement]:
     df = spark.read.parquet(str(write_events(folder / "few", events, KEYS // 10)))
     df.createOrReplaceTempView("events")
     frames = {"keys": found(SELECTIVE, df, spread="keys"), "Spark SQL self-joins": spark.sql(SELF_JOINS)}
-    one, other = (sorted(map(str, frame.toArrow().to_pylist())) for frame in frames.values())
-    assert one == other, "not the same matches"
+    assert len({digest(frame) for frame in frames.values()}) == 1, "not the same matches"
     return [told("keyed, selective", events, seconds(frames, rounds=2))]
 
 
@@ -84,7 +85,7 @@ def on_cores(folder: Path, events: int) -> list[Measurement]:
     for cores in (2, 1):
         spark = session(cores)
         frame = found(PAIRWISE, spark.read.parquet(path))
-        matches.add(frame.count())
+        matches.add(digest(frame))
         taken |= seconds({f"{cores} cores": frame}, rounds=2)
     assert len(matches) == 1, "not the same matches"
     return [told("keyless, pairwise", events, taken)]
@@ -96,7 +97,7 @@ def with_skew(folder: Path, events: int) -> list[Measurement]:
     skewed = spark.read.parquet(str(write_events(folder / "zipf", events, KEYS, zipf=1.5)))
     frames = {"Zipf(1.5)": found(SKEWED, skewed), "uniform": found(SKEWED, uniform)}
     frames["Zipf(1.5), by keys only"] = found(SKEWED, skewed, spread="keys")
-    assert frames["Zipf(1.5)"].count() == frames["Zipf(1.5), by keys only"].count(), "not the same matches"
+    assert digest(frames["Zipf(1.5)"]) == digest(frames["Zipf(1.5), by keys only"]), "not the same matches"
     return [told("skewed keys", events, seconds(frames))]
 
 
@@ -122,6 +123,27 @@ def as_events_grow(folder: Path, events: int) -> list[Measurement]:
     return [Measurement("growth", 3 * events, taken)]
 
 
+def with_wide_rows(folder: Path, events: int) -> list[Measurement]:
+    """Whole events of 24 columns, carried; against two columns of them, and these with the events joined back."""
+    spark = session()
+    events = min(events, WIDE_EVENTS)
+    narrow = spark.read.parquet(str(write_events(folder / "narrow", events, KEYS)))
+    more = {f"more_{n}": F.concat(F.lit("m"), F.hex(F.xxhash64("ts", F.lit(n)))) for n in range(20)}
+    narrow.withColumns(more).write.parquet(str(folder / "wide"))
+    wide = spark.read.parquet(str(folder / "wide"))
+    # Here times are unique: the joins below find each event once.
+    of_times = found(SELECTIVE, wide)
+    first, last = wide.alias("first"), wide.alias("last")
+    joined = of_times.join(first, F.col("a") == F.col("first.ts")).join(last, F.col("c") == F.col("last.ts"))
+    frames = {
+        "whole events": found(SELECTIVE.replace("RETURN a.ts AS a, c.ts AS c", "RETURN a, c"), wide),
+        "two columns": of_times,
+        "two columns and joins": joined,
+    }
+    assert len({frame.count() for frame in frames.values()}) == 1, "not the same matches"
+    return [told("24 columns", events, seconds(frames, rounds=2))]
+
+
 PARTS: dict[str, Callable[[Path, int], list[Measurement]]] = {
     "transport": against_transport,
     "sql": against_sql,
@@ -129,6 +151,7 @@ PARTS: dict[str, Callable[[Path, int], list[Measurement]]] = {
     "skew": with_skew,
     "keys": with_many_keys,
     "growth": as_events_grow,
+    "wide": with_wide_rows,
 }
 
 

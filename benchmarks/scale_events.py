@@ -1,4 +1,4 @@
-"""A number of events, keys and a shape of their frequencies in, a Parquet file of them and a Spark session out."""
+"""Numbers of events and keys in, a Parquet file of them and a Spark session out; a result in, its digest out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 ROWS_AT_A_TIME = 1 << 20
 EVENTS_PER_SECOND = 100_000
@@ -39,6 +40,18 @@ def write_events(path: Path, events: int, keys: int, zipf: float = 0.0, seed: in
     if writer is not None:
         writer.close()
     return path
+
+
+def digest(frame: DataFrame) -> tuple[int, int]:
+    """The number of rows and the sum of their hashes: of equal results the same, in whatever order they come.
+
+    Sums of doubles may be added up in another order: nine digits of them are looked at.
+    """
+    real = {name for name, kind in frame.dtypes if kind == "double"}
+    shown = [F.format_string("%.8e", F.col(name)) if name in real else F.col(name) for name in frame.columns]
+    hashed = F.xxhash64(*shown).cast("decimal(38,0)")
+    rows, total = frame.agg(F.count(F.lit(1)), F.coalesce(F.sum(hashed), F.lit(0))).toArrow().to_pylist()[0].values()
+    return rows, int(total)
 
 
 def session(cores: int = 2, **more: str) -> SparkSession:

@@ -15,6 +15,7 @@ from streamsift.language import Script, print_script
 from streamsift.physical import Plan
 from streamsift.runtime import output_schema
 from streamsift.spark.circle import way_of
+from streamsift.spark.tables import tables
 from streamsift.spark.task import Task
 from supported import may_be_refused
 from test_generated import SCHEMA, Rows, assert_same
@@ -57,11 +58,12 @@ def check_tasks(
     copies: Copies,
     partition_of: list[int],
 ) -> None:
-    """That tasks find together what the oracle says; an event's `copies`: its home, and the places it goes to."""
+    """That tasks find together what the oracle says; an event's `copies`: its home, and the stops that it goes to."""
     table = pa.Table.from_pylist(rows, SCHEMA).select(task.plan.query.schema.names)
     found: Rows = []
     for part in _partitions(table, copies, partition_of):
-        found += pa.Table.from_batches(task.results(part), output_schema(task.plan.query)).to_pylist()
+        for some in tables(part.to_batches(max_chunksize=2), len(table.schema), ()):
+            found += pa.Table.from_batches(task.results(some), output_schema(task.plan.query)).to_pylist()
     event("matches" if found else "no match")
     assert_same(script, rows, BINDING, found)
 
@@ -70,10 +72,10 @@ def _partitions(table: pa.Table, copies: Copies, partition_of: list[int]) -> Ite
     """What the JVM does, in Python: events and their copies, with where they go beside them."""
     placed = []
     for row in table.to_pylist():
-        home, places = copies(row)
-        for at in places:
-            way = way_of(home, places.start, at)
-            placed.append((partition_of[at % len(partition_of)], {**row, "way": way}))
-    schema = pa.schema([*table.schema, ("way", pa.int64())])
+        home, stops = copies(row)
+        for stop in stops:
+            dealt = {**row, "stop": stop, "way": way_of(home, stops.start, stop)}
+            placed.append((partition_of[stop % len(partition_of)], dealt))
+    schema = pa.schema([*table.schema, ("stop", pa.int64()), ("way", pa.int64())])
     for number in set(partition_of):
         yield pa.Table.from_pylist([row for partition, row in placed if partition == number], schema)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import naive
 import streamsift as ss
-from streamsift.runtime import match_rows, prepare
+from streamsift.runtime import execute, match_rows, output, prepare
 
 SCHEMA = pa.schema(
     {
@@ -162,6 +162,16 @@ def test_chunks_are_resumed_anywhere() -> None:
             assert all(chunk.shape[1] <= 2 * size for chunk in chunks)
         assert whole == sorted(whole)
         assert len(whole) > 10
+
+
+def test_wide_events_come_in_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pa.table({"t": range(400), "kind": ["A", "B"] * 200, "text": ["x" * 100] * 400})
+    plan = ss.query("PATTERN SEQ(A a, B b) WITHIN 20").plan(table.schema, "t", "kind", None)
+    (whole,) = execute(plan, table)
+    monkeypatch.setattr(output, "BATCH_BYTES", 4_096)
+    batches = list(execute(plan, table))
+    assert max(batch.nbytes for batch in batches) < 5_000
+    assert pa.Table.from_batches(batches).to_pylist() == whole.to_pylist()
 
 
 def test_an_unsorted_stream_of_many_chunks_is_put_in_order() -> None:

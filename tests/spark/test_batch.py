@@ -231,7 +231,7 @@ def test_case_sensitivity_follows_the_session(spark: SparkSession) -> None:
 
 def test_explain_says_where_it_runs(spark: SparkSession) -> None:
     df = events(spark, [])
-    assert "shuffled by id" in PAIR.explain(df, time="t", type="kind")
+    assert "slices of time of each id" in PAIR.explain(df, time="t", type="kind")
     assert "slices of time" in ss.query("PATTERN SEQ(A a, B b) WITHIN 5").explain(df, time="t", type="kind")
 
 

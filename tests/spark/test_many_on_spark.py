@@ -65,7 +65,7 @@ def check(spark: SparkSession, numbers: set[int], share: Any) -> None:
 
 
 def test_all_together(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cutting, "SLICE_WINDOWS", 1)
+    monkeypatch.setattr(cutting, "SLICE_REACHES", 1)
     check(spark, set(range(len(QUERIES))), "always")
 
 

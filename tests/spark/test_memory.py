@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -24,15 +26,15 @@ def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_tasks_that_fit_are_one_table() -> None:
     found = memory.gathered(batches(), [1])
-    assert found is not None
     assert found.num_rows == 100
-    assert memory.gathered([], [1]) is None
 
 
 def test_what_does_not_fit_is_told_before_it_has_all_come(little_memory: None) -> None:
-    with pytest.raises(BadInputError, match=r"One task has \d0 events, \d0 of them of the key 'busy', 1, and 0.0 GB"):
+    with pytest.raises(
+        BadInputError, match=r"One task has \d0 events at once, \d0 of them of the key 'busy', 1, and 0.0 GB"
+    ):
         memory.gathered(batches(), [1, 2])
-    with pytest.raises(BadInputError, match=r"One task has \d0 events, and 0.0 GB of memory are left") as told:
+    with pytest.raises(BadInputError, match=r"One task has \d0 events at once, and 0.0 GB of memory are left") as told:
         memory.gathered(batches(), [])
     assert "WITHIN, or a column that all events of a match share" in str(told.value)
 
@@ -44,10 +46,55 @@ def test_want_of_memory_in_the_engine_is_told() -> None:
 
     results = memory.told_if_too_large(fails(), pa.Table.from_batches(batches()), [1])
     assert next(results).num_rows == 10
-    with pytest.raises(BadInputError, match="100 events, 70 of them of the key 'busy', and there is no more memory"):
+    with pytest.raises(
+        BadInputError, match="100 events at once, 70 of them of the key 'busy', and there is no more memory"
+    ):
         next(results)
 
 
 def test_the_system_is_asked() -> None:
     free = memory.free_bytes()
     assert free is None or free > 0
+
+
+LIMITED = """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+import numpy as np
+import pyarrow as pa
+import streamsift as ss
+from streamsift.spark.memory import told_if_too_large
+from streamsift.spark.spreading import Spreading
+from streamsift.spark.tables import tables
+from streamsift.spark.task import Task
+
+def batches(count):
+    for n in range(count):
+        time = np.arange(n << 16, (n + 1) << 16)
+        key = np.where(time % 4, 7, time)  # three in four are of the key 7
+        kind = pa.array(["A", "B"]).take(pa.array(time % 2))
+        yield pa.record_batch([pa.array(time), kind, pa.array(key), pa.array(key)], ["t", "kind", "key", "stop"])
+
+plan = ss.query("PATTERN SEQ(A a, B b) WHERE [key] AND a.t = b.t - 1 RETURN a.t").plan(
+    pa.schema({"t": pa.int64(), "kind": pa.string(), "key": pa.int64()}), "t", "kind", None)
+task = Task(plan, Spreading(("key",)), "fail")
+found = 0
+for table in tables(batches(int(sys.argv[1])), 3, [2]):
+    for batch in told_if_too_large(task.results(table), table, [2]):
+        found += batch.num_rows
+print(found)
+"""
+
+
+def limited(count: int) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", f"import sys\n{LIMITED}", str(count)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+
+
+def test_a_key_that_does_not_fit_into_two_gigabytes_is_told() -> None:
+    enough = limited(64)  # 4 million events, 3 million of them of one key
+    assert enough.stdout.strip() == str((64 << 16) // 4), enough.stderr
+    large = limited(600)
+    assert large.returncode == 1, large
+    assert "BadInputError: One task has " in large.stderr, large.stderr
+    assert "of them of the key 7, and " in large.stderr, large.stderr

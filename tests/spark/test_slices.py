@@ -20,8 +20,9 @@ from strategies import queries, streams
 from streamsift.language import Script
 from streamsift.physical import DetectPlan
 from streamsift.spark import slices as cutting
+from streamsift.spark import tables as task_tables
 from streamsift.spark.slices import Slices, slices
-from streamsift.spark.spreading import Cut, Spreading
+from streamsift.spark.spreading import Spreading
 from streamsift.spark.task import Task
 from supported import may_be_refused
 from test_generated import DETECTION, Rows
@@ -32,7 +33,7 @@ FLAT = ss.query("PATTERN SEQ(A a, B b) WITHIN 5")
 
 @pytest.fixture(autouse=True)
 def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cutting, "SLICE_WINDOWS", 1)
+    monkeypatch.setattr(cutting, "SLICE_REACHES", 1)
 
 
 @pytest.fixture
@@ -48,21 +49,22 @@ def cut_spark(spark: SparkSession) -> Iterator[SparkSession]:
     script=st.one_of(queries(max_depth=4, **DETECTION), queries(**{**DETECTION, "kleene": True})),
     rows=streams(max_size=8),
     partition_of=st.lists(st.integers(0, 2), min_size=1, max_size=4),
+    most_rows=st.sampled_from([1, 3, 100]),
 )
-def test_however_tasks_are_put_together(script: Script, rows: Rows, partition_of: list[int]) -> None:
+def test_however_tasks_are_put_together(
+    monkeypatch: pytest.MonkeyPatch, script: Script, rows: Rows, partition_of: list[int], most_rows: int
+) -> None:
     plan = planned(script, rows)
     how = slices(plan)
     assume(isinstance(plan, DetectPlan) and isinstance(how, Slices))
     assert isinstance(how, Slices)
-    tasks = len(partition_of)
 
     def copies(row: dict[str, Any]) -> tuple[int, range]:
-        low = (row["t"] - how.after) // how.length
-        count = min(tasks, int((row["t"] + how.before) // how.length - low) + 1)
-        start = int(low % tasks)
-        return int(row["t"] // how.length % tasks), range(start, start + count)
+        low, high = (row["t"] - how.after) // how.length, (row["t"] + how.before) // how.length
+        return int(row["t"] // how.length), range(int(low), int(high) + 1)
 
-    check_tasks(script, rows, Task(plan, Spreading((), Cut.ALL, how), tasks, "fail"), copies, partition_of)
+    monkeypatch.setattr(task_tables, "MOST_ROWS", most_rows)
+    check_tasks(script, rows, Task(plan, Spreading((), how), "fail"), copies, partition_of)
 
 
 @settings(max_examples=300 if LARGE else 15, suppress_health_check=list(HealthCheck))
@@ -123,9 +125,9 @@ def test_bad_rows_are_all_told(cut_spark: SparkSession) -> None:
 def test_explain_says_how_time_is_cut(spark: SparkSession) -> None:
     df = spark.createDataFrame([], "t TIMESTAMP, kind STRING, id INT")
     timed = ss.query("PATTERN SEQ(A a, B b) WITHIN 5 s")
-    assert "slices of time, 5 s each" in timed.explain(df, time="t", type="kind")
+    assert "slices of time, 5 s each, which go round the tasks" in timed.explain(df, time="t", type="kind")
     both_ends = ss.query("PATTERN SEQ(!C, A a, B b) WITHIN 5 s").explain(df, time="t", type="kind")
-    assert "start in its slices; about 2 copies for each event" in both_ends
+    assert "start in its slices; about 1 copies for each event" in both_ends
     for query, reason in (
         ("SEQ(A a, B b)", "without WITHIN"),
         ("SEQ(A a, B b) WITHIN 5 EVENTS", "counts all rows"),

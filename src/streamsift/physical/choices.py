@@ -71,9 +71,9 @@ class Schedule(StrEnum):
 class Spread(StrEnum):
     """How the work of one query is cut into Spark tasks."""
 
-    AUTO = "auto"  # by keys, hot ones cut by time; without a key as makes fewer copies: slices, or a key of some
+    AUTO = "auto"  # by slices of time, of each key if there is one; by a key of some variables if it makes fewer copies
     KEYS = "keys"  # by keys only, one of some variables if need be: one task where there are none
-    SLICES = "slices"  # by slices of time, those of each key: for few keys, or some with most of the events
+    SLICES = "slices"  # by slices of time, of each key if there is one
 
 
 @dataclass(frozen=True, slots=True)

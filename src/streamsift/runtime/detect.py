@@ -26,7 +26,7 @@ from streamsift.runtime.group_output import group_batches
 from streamsift.runtime.kernels import Bool, Int32, entries_from
 from streamsift.runtime.kleene import GroupSearch
 from streamsift.runtime.nested import NestedSearch
-from streamsift.runtime.output import first_and_last, known_columns, match_schema, result_batches
+from streamsift.runtime.output import first_and_last, known_columns, match_schema, most_matches, result_batches
 from streamsift.runtime.search import CURSOR_FIELDS, DONE, extend
 from streamsift.runtime.stages import Stage, passing
 from streamsift.runtime.watch import watch
@@ -37,7 +37,7 @@ DEFAULTS = Choices()
 
 def detect(plan: DetectPlan, events: Events) -> Iterator[pa.RecordBatch]:
     """The matches as result rows, in batches."""
-    schema = match_schema(plan.query)
+    schema, most = match_schema(plan.query), most_matches(plan.query, events)
     for number, alternative in enumerate(plan.alternatives):
         if (watched := watch()) is not None:
             watched.begin(number, len(plan.alternatives))
@@ -53,7 +53,8 @@ def detect(plan: DetectPlan, events: Events) -> Iterator[pa.RecordBatch]:
         for rows in _told(match_rows(alternative, events, plan.choices), events):
             if events.own is not None:
                 rows = rows[:, events.own[_owning(alternative, events, rows, owner)]]
-            yield from result_batches(alternative, schema, events, known, rows)
+            for begin in range(0, rows.shape[1], most):
+                yield from result_batches(alternative, schema, events, known, rows[:, begin : begin + most])
 
 
 def _told(chunks: Iterator[Int32], events: Events) -> Iterator[Int32]:

@@ -17,6 +17,7 @@ from streamsift.runtime.events import TEXT_TIME, Events
 from streamsift.runtime.kernels import Int32
 
 Attribute = tuple[int, str]  # a variable and a column of its event
+BATCH_BYTES = 1 << 26  # of whole events, about
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,13 @@ def known_columns(plan: Alternative) -> Known:
                         equals[this.variable, this.name] = equals.get(first, first)
     fields = list(event_type(plan.query.schema))
     return Known(fields, [(each.name, each.type) for each in fields], texts, equals)
+
+
+def most_matches(query: BoundQuery, events: Events) -> int:
+    """How many matches make a batch of BATCH_BYTES, as wide as these events are."""
+    table, whole = events.columns.table, sum(isinstance(item, WholeEvent) for item in query.output)
+    each = whole * table.nbytes / max(1, table.num_rows)
+    return max(1, int(BATCH_BYTES / each)) if each else np.iinfo(np.int32).max
 
 
 def result_batches(

@@ -1,6 +1,6 @@
 """A batch DataFrame of events in, a lazy DataFrame of matches out: one shuffle, one Python call per partition.
 
-Contract: all rows of a key are in one partition (Spark's hash partitioning); every row that cannot be used (null time)
+Contract: all rows of a stop (`spark/circle.py`) are in one partition; every row that cannot be used (null time)
 is in ONE partition, whatever its key, so that one worker can count and show them all (tests/spark/test_batch.py).
 """
 
@@ -18,27 +18,26 @@ from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark 
 from streamsift.logical import bound as b
 from streamsift.physical import Plan, RankPlan
 from streamsift.runtime import BadRows
-from streamsift.spark.circle import WAY, Arc, dealt
+from streamsift.spark.circle import STOP, WAY, Arc, dealt
 from streamsift.spark.class_codes import CODE, class_code, class_names
 from streamsift.spark.filters import can_be_bound, can_matter, column, is_bad
-from streamsift.spark.hot_keys import HOT, with_hot_keys
-from streamsift.spark.memory import gathered, told_if_too_large
+from streamsift.spark.memory import told_if_too_large
 from streamsift.spark.ranking import merged, needs_merge
 from streamsift.spark.schemas import result_schema
 from streamsift.spark.slices import slices_around
-from streamsift.spark.spreading import Cut, Spreading, describe_spreading, shuffle_keys, spreading
+from streamsift.spark.spreading import Spreading, describe_spreading, shuffle_keys, spreading
+from streamsift.spark.tables import MOST_ROWS, tables
 from streamsift.spark.task import Task
 
+_KEY = "$streamsift_key"
 BAD = "$streamsift_bad"  # a column beside the events until the shuffle is done
 
 
 def run_batch(df: DataFrame, plan: Plan, *, bad_rows: str, observation: Observation | None) -> DataFrame:
     """The matches of a plan in a DataFrame, as a DataFrame."""
     how = spreading(plan, tasks_of(df))
-    ties = isinstance(plan, RankPlan) and needs_merge(plan, how.keys, is_cut=how.is_dealt)
+    ties = isinstance(plan, RankPlan) and needs_merge(plan, how.keys, is_cut=how.is_copied)
     events = _useful(_observed(df, plan, observation), plan)
-    if how.cut is Cut.HOT:
-        events = with_hot_keys(events, _useful(df, plan), _normal_keys(how.keys, plan.query), tasks_of(df))
     names = class_names(plan)
     if names:
         events = events.withColumn(CODE, class_code(plan.query, names))
@@ -47,23 +46,24 @@ def run_batch(df: DataFrame, plan: Plan, *, bad_rows: str, observation: Observat
     numbered = shuffled.toDF(*(f"c{i}" for i in range(len(shuffled.columns))))
     # With an observation the caller is told of dropped rows by it; else a worker warns.
     report: Callable[[BadRows], None] | None = None if observation is None else _say_nothing
-    task = Task(plan, how, tasks_of(df), bad_rows, report, ties, names)
-
+    task = Task(plan, how, bad_rows, report, ties, names)
     places = [plan.query.schema.names.index(key) for key in how.keys]
+    stop = len(plan.query.schema)
 
     def find(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        arrived = gathered(batches, places)
-        return iter(()) if arrived is None else told_if_too_large(task.results(arrived), arrived, places)
+        for arrived in tables(batches, stop, places):
+            yield from told_if_too_large(task.results(arrived), arrived, places)
 
     found = numbered.mapInArrow(find, result_schema(df.schema, plan.query, ties=ties))
     return merged(found, plan, result_schema(df.schema, plan.query)) if isinstance(plan, RankPlan) and ties else found
 
 
 def _carried(plan: Plan, how: Spreading, *, is_coded: bool) -> Iterator[SparkColumn]:
-    """The columns that cross to Python: those of the query, with classes as numbers, and the way of events."""
+    """The columns that cross to Python: those of the query, with classes as numbers, and where events are."""
     for name in plan.query.schema.names:
         yield F.col(CODE) if is_coded and name == plan.query.binding.type else column(name)
-    if how.is_dealt:
+    yield F.col(STOP)
+    if how.is_copied:
         yield F.col(WAY)
 
 
@@ -106,38 +106,28 @@ def _is_needed(key: str, plan: Plan) -> bool:
 
 
 def _spread(events: DataFrame, plan: Plan, how: Spreading, tasks: int) -> DataFrame:
-    if not how.is_dealt:
-        return shuffled_by(events, how.keys, plan.query)
-    return dealt(events, arc_of(plan, how, tasks), tasks, ~F.col(BAD))
+    """The key's number is a column of its own: it is needed more than once."""
+    numbered = events.withColumn(_KEY, key_number(plan, how))
+    return dealt(numbered, arc_of(plan, how, tasks, F.col(_KEY)), tasks, ~F.col(BAD))
 
 
-def arc_of(plan: Plan, how: Spreading, tasks: int) -> Arc:
-    """The tasks of an event: that of its key, or all; those of the slices around it, counted on from its key's."""
-    query = plan.query
-    key = F.pmod(F.xxhash64(*_normal_keys(how.keys, query)), F.lit(1 << 31)) if how.keys else F.lit(0)
+def key_number(plan: Plan, how: Spreading) -> SparkColumn:
+    keys = [normal_key(key, plan.query) for key in how.keys]
+    return F.pmod(F.xxhash64(*keys), F.lit(1 << 31)) if keys else F.lit(0).cast("bigint")
+
+
+def arc_of(plan: Plan, how: Spreading, tasks: int, key: SparkColumn) -> Arc:
+    """The stops of an event: that of its key, or all tasks; those of the slices around it, from its key's on."""
     if how.partial is not None:
         steps = [(s, a.query) for a, copied in zip(plan.alternatives, how.partial.copied, strict=True) for s in copied]
-        is_copied = can_be_bound(steps)
-        return Arc(key, key, F.lit(tasks) if is_copied is None else F.when(is_copied, tasks).otherwise(1))
+        is_copied, task = can_be_bound(steps), F.pmod(key, F.lit(tasks))
+        if is_copied is None:
+            return Arc(F.lit(0), task, F.lit(tasks - 1))
+        return Arc(F.when(is_copied, 0).otherwise(task), task, F.when(is_copied, tasks - 1).otherwise(task))
     if how.slices is None:
-        return Arc(key, key, F.lit(1))
-    low, own, high = slices_around(query, how.slices)
-    if how.cut is Cut.HOT:
-        low, own, high = (F.when(F.col(HOT), number).otherwise(0) for number in (low, own, high))
-    return Arc(low + key, own + key, high - low + 1)
-
-
-def shuffled_by(events: DataFrame, keys: tuple[str, ...], query: b.BoundQuery) -> DataFrame:
-    """All rows of a key in one partition; without keys, all rows."""
-    return (
-        events.repartition(*(F.when(~F.col(BAD), normal_key(key, query)) for key in keys))
-        if keys
-        else events.repartition(1)
-    )
-
-
-def _normal_keys(keys: tuple[str, ...], query: b.BoundQuery) -> list[SparkColumn]:
-    return [normal_key(key, query) for key in keys]
+        return Arc(key, key)
+    low, own, high = slices_around(plan.query, how.slices, key if how.keys else None)
+    return Arc(low + key, own + key, high + key)
 
 
 def normal_key(key: str, query: b.BoundQuery) -> SparkColumn:
@@ -150,7 +140,7 @@ def placement(df: DataFrame, plan: Plan) -> list[str]:
     """How the work is spread over Spark tasks, for explain."""
     how = spreading(plan, tasks_of(df))
     lines = list(describe_spreading(how, plan, tasks_of(df)))
-    if isinstance(plan, RankPlan) and needs_merge(plan, how.keys, is_cut=how.is_dealt):
+    if isinstance(plan, RankPlan) and needs_merge(plan, how.keys, is_cut=how.is_copied):
         lines.append("each task ranks its own matches; the best of all tasks are merged in the JVM")
     if plan.query.binding.time_kind is b.TimeKind.TEXT:
         lines.append(
@@ -159,7 +149,7 @@ def placement(df: DataFrame, plan: Plan) -> list[str]:
     matters = "every row is kept"
     if can_matter(plan) is not None:
         matters = "only rows of the pattern's classes that pass their local predicates"
-    return [*lines, f"before the shuffle: {matters}", _describe_carried(plan)]
+    return [*lines, f"before the shuffle: {matters}", _describe_carried(plan), _describe_tables(how)]
 
 
 def _describe_carried(plan: Plan) -> str:
@@ -168,3 +158,11 @@ def _describe_carried(plan: Plan) -> str:
     if not any(isinstance(item, b.WholeEvent) for item in plan.query.output):
         return f"{crosses}; no other is read"
     return f"{crosses}; whole events are carried, as rows have no identity to join them back by after a second reading"
+
+
+def _describe_tables(how: Spreading) -> str:
+    """What a task has in memory at once, for explain."""
+    whole = "slices of time" if how.slices is not None else "keys"
+    if how.partial is not None or not (how.keys or how.slices):
+        return "in a task: all of its events at once"
+    return f"in a task: whole {whole}, about {MOST_ROWS:,} events at once; those of a larger task wait on disk"

@@ -1,11 +1,12 @@
-"""Events in, the same events dealt to tasks out: each once in every task that it matters to, at home in one of them.
+"""Events in, the same events dealt to tasks out: each once at every stop that it matters to, at home at one of them.
 
-Tasks stand on a circle, and an event goes to those on an arc of it: to one by its key; to two where a slice of time
-that needs it borders on its own; to all where every task needs it. Its home is one of them. Where Spark puts several
-small tasks into one partition, they are one task there, and what came more than once is kept once.
+Stops are numbered: by a hash of a key, by slices of time, by both, by tasks. An event goes to a row of them: to that of
+its key; to two where a slice that needs it borders on its own; to all where every task needs it. Tasks stand on a
+circle, and stops go round it. What is at several stops may meet again: Spark puts small tasks into one partition, and a
+table has the events of many stops (`spark/tables.py`). There the first copy of an event is kept.
 
-Contract: a partition has each of its events once, and an event is at home in one partition, however tasks are put
-together (tests/spark/test_slices.py, test_partial_keys.py).
+Contract: a stop is in one table; a table has each of its events once, and an event is at home in one table, however
+stops are put together (tests/spark/test_slices.py, test_partial_keys.py).
 """
 
 from __future__ import annotations
@@ -21,66 +22,76 @@ from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark 
 from streamsift.runtime.kernels import Bool, Int64
 from streamsift.spark.packing import bucket_numbers
 
-WAY = "$streamsift_way"  # a column beside the events: where this copy is, where its arc starts, the event's home
-_START, _AT = "$streamsift_start", "$streamsift_at"
-_BITS = 21  # of each of the three numbers
-MOST_TASKS = 1 << (_BITS - 1)  # where a copy is may be once round the circle, on from the start of its arc
+STOP = "$streamsift_stop"  # a column beside the events: where this copy is; null for rows that cannot be used
+WAY = "$streamsift_way"  # one more where events may be copied: from the first stop to this one, and from there to home
+_START, _HOME, _LAST = "$streamsift_start", "$streamsift_home", "$streamsift_last"
+_BITS = 31  # of each of the two distances
 
 
 @dataclass(frozen=True, slots=True)
 class Arc:
-    """Where an event goes: `count` tasks from `start` on, and its home. Numbers of tasks may be any integers."""
+    """Where an event goes: the stops from `start` to `last`, one of them its home; None: to `start` alone."""
 
     start: SparkColumn
     home: SparkColumn
-    count: SparkColumn
+    last: SparkColumn | None = None
 
 
 def dealt(events: DataFrame, arc: Arc, tasks: int, good: SparkColumn) -> DataFrame:
-    """The events in partitions, with WAY beside them; those that are not good all go to one partition."""
-    assert tasks <= MOST_TASKS
-
-    def on_circle(number: SparkColumn) -> SparkColumn:
-        return F.pmod(number, F.lit(tasks)).cast("int")
-
-    last = F.col(_START) + F.least(arc.count, F.lit(tasks)).cast("int") - 1
-    stops = F.when(good, F.sequence(F.col(_START), last)).otherwise(F.array(F.lit(None).cast("int")))
-    copied = (
-        events.withColumn(_START, F.when(good, on_circle(arc.start)))
-        .withColumn(WAY, F.when(good, on_circle(arc.home).cast("bigint")))
-        .withColumn(_AT, F.explode(stops))
-        .withColumn(WAY, (F.col(WAY) * F.lit(1 << _BITS) + F.col(_START)) * F.lit(1 << _BITS) + F.col(_AT))
-    )
+    """The events in partitions, with STOP, and if they may be copied WAY, beside them."""
+    if arc.last is None:
+        at_stops = events.withColumn(STOP, F.when(good, arc.start.cast("bigint")))
+    else:
+        # Not `explode`: Spark would make the stops once more in a filter, to leave out rows that have none.
+        ends = {_START: arc.start, _HOME: arc.home, _LAST: arc.last}
+        at_stops = (
+            events.withColumns({name: F.when(good, number.cast("bigint")) for name, number in ends.items()})
+            .withColumn(STOP, F.explode_outer(F.when(good, F.sequence(_START, _LAST))))
+            .withColumn(WAY, (F.col(_HOME) - F.col(_START)) * F.lit(1 << _BITS) + (F.col(STOP) - F.col(_START)))
+        )
     # Spark hashes what it partitions by: these numbers are hashed to one partition each.
     names = F.array(*(F.lit(name) for name in bucket_numbers(tasks)))
-    return copied.repartition(F.element_at(names, on_circle(F.col(_AT)) + 1)).drop(_START, _AT)
+    task = F.pmod(F.col(STOP), F.lit(tasks)).cast("int") + 1
+    return at_stops.repartition(F.element_at(names, task)).drop(_START, _HOME, _LAST)
 
 
-def way_of(home: Int64, start: Int64, at: Int64) -> Int64:
+def way_of(home: Int64, start: Int64, stop: Int64) -> Int64:
     """The column WAY, as the JVM makes it."""
-    return (home << 2 * _BITS) + (start << _BITS) + at
+    return (home - start << _BITS) + (stop - start)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The events of a partition, which of them are at home there, and whose tasks' they are."""
+    """The events of a table, each once, which of them are at home there, and its stops, in ascending order."""
 
     events: pa.Table
     own: Bool  # [rows]
-    tasks: Bool  # [tasks]
+    stops: Int64
 
 
-def part_of(table: pa.Table, tasks: int) -> Part:
-    """The part in a table, whose last column is WAY; it is null where events are not good."""
-    ways = table.column(table.num_columns - 1).combine_chunks()
-    is_good = ways.is_valid().to_numpy(zero_copy_only=False)
-    way = ways.fill_null(0).to_numpy(zero_copy_only=False)
-    home, start, at = way >> 2 * _BITS, way >> _BITS & ((1 << _BITS) - 1), way & ((1 << _BITS) - 1)
-    present = np.zeros(tasks, np.bool_)
-    present[at[is_good] % tasks] = True
-    # Of the tasks on the way to where this copy is, has the partition one? Then it has the event already.
-    passed = np.concatenate([[0], np.cumsum(np.tile(present, 2))])
-    is_first = passed[at] == passed[start]
-    own = present[home] & is_good
-    events = table.select(range(table.num_columns - 1))
-    return Part(events, own, present) if is_first.all() else Part(events.filter(is_first), own[is_first], present)
+def part_of(table: pa.Table) -> Part:
+    """The part in a table, whose last columns are STOP and WAY."""
+    arrived, ways = (table.column(table.num_columns - nth).combine_chunks() for nth in (2, 1))
+    stop, way = (each.fill_null(0).to_numpy(zero_copy_only=False) for each in (arrived, ways))
+    events = table.select(range(table.num_columns - 2))
+    stops = np.unique(arrived.drop_null().to_numpy(zero_copy_only=False))
+    own = np.ones(stop.size, np.bool_)
+    # How far its stop is from the first one of an event, and home from there. Most go to one stop only: both are 0.
+    passed, home = way & ((1 << _BITS) - 1), way >> _BITS
+    away = np.flatnonzero(passed != home)
+    own[away] = is_in(stop[away] - passed[away] + home[away], stops)
+    # Is the table at a stop that comes before this one? Then it has the event already.
+    later = np.flatnonzero(passed)
+    again = later[stops[np.searchsorted(stops, stop[later] - passed[later])] < stop[later]]
+    if not again.size:
+        return Part(events, own, stops)
+    kept = np.ones(stop.size, np.bool_)
+    kept[again] = False
+    return Part(events.filter(pa.array(kept)), own[kept], stops)
+
+
+def is_in(numbers: Int64, ascending: Int64) -> Bool:
+    """Which of these numbers are among those."""
+    near = np.searchsorted(ascending, numbers)
+    found: Bool = ascending[np.minimum(near, ascending.size - 1)] == numbers
+    return found

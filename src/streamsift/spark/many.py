@@ -22,14 +22,14 @@ from streamsift.physical import AggregatePlan, RankPlan
 from streamsift.physical.sharing import SharingPlan, share
 from streamsift.runtime import execute_many
 from streamsift.runtime.execute_many import Report
-from streamsift.spark.batch import BAD, arc_of, can_matter_with_keys, tasks_of
-from streamsift.spark.circle import Arc, dealt, part_of
+from streamsift.spark.batch import BAD, arc_of, can_matter_with_keys, key_number, tasks_of
+from streamsift.spark.circle import Arc, Part, dealt, part_of
 from streamsift.spark.filters import column, is_bad
 from streamsift.spark.many_placements import Placement, describe_placements, placements
-from streamsift.spark.memory import gathered
 from streamsift.spark.packing import message_of, unpack
 from streamsift.spark.ranking import merged, needs_merge
 from streamsift.spark.schemas import result_schema
+from streamsift.spark.tables import tables
 from streamsift.spark.task import Task
 
 MESSAGES = "query string, message binary"
@@ -62,22 +62,20 @@ def run_batch_many(df: DataFrame, plan: SharingPlan, *, bad_rows: str) -> Shared
     found = placements(plan.plans, tasks)
     fields = {field.name: field for one in plan.plans.values() for field in one.query.schema}
     schema = pa.schema(fields.values())
-    runs = [_Run(share(each.plans, plan.how), each, schema, tasks, bad_rows) for each in found]
+    runs = [_Run(share(each.plans, plan.how), each, schema, bad_rows) for each in found]
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        table = gathered(batches, ())
-        if table is None:
-            return
-        number = table.column(len(schema))
-        events = table.remove_column(len(schema))
-        for place, each in enumerate(runs):
-            for name, batch in each.results(events.filter(pc.equal(number, place))):
-                message = message_of(pa.Table.from_batches([batch]))
-                columns = [pa.array([name]), pa.array([message], pa.binary())]
-                yield pa.RecordBatch.from_arrays(columns, ["query", "message"])
+        for table in tables(batches, len(schema) + 1, ()):
+            number = table.column(len(schema))
+            events = table.remove_column(len(schema))
+            for place, each in enumerate(runs):
+                for name, batch in each.results(events.filter(pc.equal(number, place))):
+                    message = message_of(pa.Table.from_batches([batch]))
+                    columns = [pa.array([name]), pa.array([message], pa.binary())]
+                    yield pa.RecordBatch.from_arrays(columns, ["query", "message"])
 
     shuffled = _shuffled(df, found, schema, tasks)
-    messages = shuffled.toDF(*(f"c{i}" for i in range(len(schema) + 2))).mapInArrow(run, MESSAGES).persist()
+    messages = shuffled.toDF(*(f"c{i}" for i in range(len(schema) + 3))).mapInArrow(run, MESSAGES).persist()
     results: dict[str, DataFrame] = {}
     for each in runs:
         for name, one in each.plan.plans.items():
@@ -96,27 +94,32 @@ def _shuffled(df: DataFrame, found: Sequence[Placement], schema: pa.Schema, task
     events = df.select(*(column(name) for name in schema.names)).withColumn(BAD, is_bad(first.query))
     wanted = [_matters(each) for each in found]
     numbers = F.array_compact(F.array(*(F.when(condition, number) for number, condition in enumerate(wanted))))
-    events = events.withColumn(_PLACEMENT, F.explode(F.when(F.col(BAD), F.array(F.lit(0))).otherwise(numbers)))
+    # Not `explode`: Spark would evaluate all conditions once more in a filter, to leave out rows that have none.
+    events = events.withColumn(_PLACEMENT, F.explode_outer(F.when(F.col(BAD), F.array(F.lit(0))).otherwise(numbers)))
+    events = events.where(F.col(_PLACEMENT).isNotNull())
     arcs = [_arc(each, number, tasks) for number, each in enumerate(found)]
 
     def chosen(columns: Sequence[SparkColumn]) -> SparkColumn:
         start = F.when(F.col(_PLACEMENT) == 0, columns[0])
         return reduce(lambda so_far, n: so_far.when(F.col(_PLACEMENT) == n, columns[n]), range(1, len(columns)), start)
 
-    arc = Arc(*(chosen([getattr(each, part) for each in arcs]) for part in ("start", "home", "count")))
+    arc = Arc(*(chosen([getattr(each, part) for each in arcs]) for part in ("start", "home", "last")))
     return dealt(events, arc, tasks, ~F.col(BAD)).drop(BAD)
 
 
 def _matters(placement: Placement) -> SparkColumn:
+    """Many queries ask for the same events: each condition once, by its text."""
     conditions = [can_matter_with_keys(plan) for plan in placement.plans.values()]
-    return reduce(or_, [F.lit(True) if condition is None else condition for condition in conditions])
+    return reduce(or_, {str(each): F.lit(True) if each is None else each for each in conditions}.values())
 
 
 def _arc(placement: Placement, number: int, tasks: int) -> Arc:
     """What one task must have goes to a task that no other placement's is, while there are enough."""
-    if not placement.how.keys and not placement.how.is_dealt:
-        return Arc(F.lit(number), F.lit(number), F.lit(1))
-    return arc_of(next(iter(placement.plans.values())), placement.how, tasks)
+    if not placement.how.keys and not placement.how.is_copied:
+        return Arc(F.lit(number), F.lit(number), F.lit(number))
+    first = next(iter(placement.plans.values()))
+    arc = arc_of(first, placement.how, tasks, key_number(first, placement.how))
+    return replace(arc, last=arc.start) if arc.last is None else arc
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,22 +129,27 @@ class _Run:
     plan: SharingPlan
     placement: Placement
     schema: pa.Schema
-    tasks: int
     bad_rows: str
+
+    @property
+    def time(self) -> str:
+        return next(iter(self.plan.plans.values())).query.binding.time
 
     def has_ties(self, name: str) -> bool:
         one, how = self.plan.plans[name], self.placement.ways[name]
-        return isinstance(one, RankPlan) and needs_merge(one, how.keys, is_cut=how.is_dealt)
+        return isinstance(one, RankPlan) and needs_merge(one, how.keys, is_cut=how.is_copied)
 
     def results(self, arrived: pa.Table) -> Iterator[tuple[str, pa.RecordBatch]]:
         if not arrived.num_rows:
             return
-        part = part_of(arrived, self.tasks)
-        part = replace(part, events=part.events.rename_columns(self.schema.names).cast(self.schema))
+        part = part_of(arrived)
+        part = _in_order(
+            replace(part, events=part.events.rename_columns(self.schema.names).cast(self.schema)), self.time
+        )
 
         def task(name: str, report: Report | None) -> Task:
             one = self.plan.plans[name]
-            return Task(one, self.placement.ways[name], self.tasks, self.bad_rows, report, self.has_ties(name))
+            return Task(one, self.placement.ways[name], self.bad_rows, report, self.has_ties(name))
 
         def run_one(name: str, report: Report) -> Iterator[pa.RecordBatch]:
             names = self.plan.plans[name].query.schema.names
@@ -150,6 +158,12 @@ class _Run:
         for name, batch in execute_many(self.plan, part.events, bad_rows=self.bad_rows, run_one=run_one):
             is_total = isinstance(self.plan.plans[name], AggregatePlan)
             yield name, task(name, None).owned(batch, part) if is_total else batch
+
+
+def _in_order(part: Part, time: str) -> Part:
+    """By time, once for all queries: each of them would have to."""
+    order = pc.sort_indices(part.events, sort_keys=[(time, "ascending")])
+    return replace(part, events=part.events.take(order), own=part.own[order.to_numpy()])
 
 
 def many_batch_placement(df: DataFrame, plan: SharingPlan) -> list[str]:

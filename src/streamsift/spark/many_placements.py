@@ -10,7 +10,7 @@ from functools import reduce
 
 from streamsift.physical import Plan, RankPlan
 from streamsift.spark.slices import Slices
-from streamsift.spark.spreading import Cut, Spreading, spreading
+from streamsift.spark.spreading import Spreading, spreading
 
 MOST_LENGTHENED = 4  # times that slices may become longer so that queries have them in common
 
@@ -27,15 +27,15 @@ class Placement:
 def placements(plans: Mapping[str, Plan], tasks: int) -> list[Placement]:
     """By keys, where a query with more keys than another goes by that one's; by slices of time; the rest in one task.
 
-    Hot keys are not cut: then a key's totals and ranks are where its matches are.
+    Keys are not cut by time: then a key's totals and ranks are where its matches are.
     """
-    alone = {name: _without_hot(spreading(plan, tasks)) for name, plan in plans.items()}
+    alone = {name: _not_cut(spreading(plan, tasks)) for name, plan in plans.items()}
     found: dict[Spreading | str, list[str]] = {}
-    keys: list[tuple[str, ...]] = sorted({how.keys for how in alone.values() if not how.is_dealt}, key=len)
+    keys: list[tuple[str, ...]] = sorted({how.keys for how in alone.values() if not how.is_copied}, key=len)
     for name, how in alone.items():
-        if how.cut is Cut.ALL and not how.keys:
+        if how.slices is not None:
             found.setdefault("slices", []).append(name)
-        elif how.is_dealt or not how.keys:
+        elif how.is_copied or not how.keys:
             found.setdefault(replace(how, why_not=()), []).append(name)
         else:
             fewest = next(key for key in keys if key and set(key) <= set(how.keys))
@@ -43,8 +43,8 @@ def placements(plans: Mapping[str, Plan], tasks: int) -> list[Placement]:
     return [placement for way, names in found.items() for placement in _placed(way, names, plans, alone)]
 
 
-def _without_hot(how: Spreading) -> Spreading:
-    return Spreading(how.keys) if how.cut is Cut.HOT else how
+def _not_cut(how: Spreading) -> Spreading:
+    return Spreading(how.keys) if how.keys and how.slices is not None else how
 
 
 def _placed(
@@ -61,8 +61,8 @@ def _placed(
             yield Placement(alone[name], {name: plans[name]}, {name: alone[name]})
         return
     each = {name: int(common.length / steps[name]) if name in steps else 1 for name in names}
-    ways = {name: Spreading((), Cut.ALL, replace(common, ticks_each=each[name])) for name in names}
-    yield Placement(Spreading((), Cut.ALL, common), {name: plans[name] for name in names}, ways)
+    ways = {name: Spreading((), replace(common, ticks_each=each[name])) for name in names}
+    yield Placement(Spreading((), common), {name: plans[name] for name in names}, ways)
 
 
 def _has_ticks(plan: Plan) -> bool:
@@ -92,7 +92,7 @@ def describe_placements(found: list[Placement], tasks: int) -> Iterator[str]:
     yield f"Spark: {sum(len(p.plans) for p in found)} queries, one scan and one shuffle over {tasks} tasks"
     for placement in found:
         how = placement.how
-        by = f"by {', '.join(how.keys)}" if how.keys else "by slices of time" if how.is_dealt else "in one task"
+        by = f"by {', '.join(how.keys)}" if how.keys else "by slices of time" if how.is_copied else "in one task"
         yield f"{by}: {', '.join(placement.plans)}"
     if len(found) > 1:
         yield f"an event goes {len(found)} ways, where some query of the way can use it"

@@ -1,4 +1,4 @@
-"""Record batches of a task in, one table out; or an error that says what is too large, before the system kills it.
+"""Record batches in, one table out; or an error that says what is too large, before the system kills its task.
 
 The engine needs a few times what the events take. How much a worker may have is what the system says: the limit that
 `spark.executor.pyspark.memory` sets, a container's limit, or the machine's free memory.
@@ -23,8 +23,8 @@ _CONTAINER = Path("/sys/fs/cgroup")
 _MEMINFO = Path("/proc/meminfo")
 
 
-def gathered(batches: Iterable[pa.RecordBatch], keys: Sequence[int]) -> pa.Table | None:
-    """All rows of a task, or None if there are none; `keys` are the columns that its rows are together by."""
+def gathered(batches: Iterable[pa.RecordBatch], keys: Sequence[int]) -> pa.Table:
+    """The batches, of which there is one, as a table; `keys` are the columns that its rows are together by."""
     arrived: list[pa.RecordBatch] = []
     taken = rows = checked = 0
     for batch in batches:
@@ -36,7 +36,7 @@ def gathered(batches: Iterable[pa.RecordBatch], keys: Sequence[int]) -> pa.Table
             # Columns are made contiguous, which holds each twice for a while.
             if free is not None and taken + rows * WORKING_BYTES > free:
                 raise too_large(pa.Table.from_batches(arrived), keys, f"{free / 1e9:.1f} GB of memory are left")
-    return pa.Table.from_batches(arrived) if arrived else None
+    return pa.Table.from_batches(arrived)
 
 
 def told_if_too_large(
@@ -54,16 +54,16 @@ def too_large(events: pa.Table, keys: Sequence[int], why: str) -> BadInputError:
     hint = "give it more partitions (spark.sql.shuffle.partitions), or workers more memory."
     if not keys:
         hint = "WITHIN, or a column that all events of a match share, would spread them over tasks."
-        return BadInputError(f"One task has {events.num_rows:,} events, and {why}.\nHint: {hint}")
+        return BadInputError(f"One task has {events.num_rows:,} events at once, and {why}.\nHint: {hint}")
     named = pa.table({f"k{number}": events.column(number) for number in keys})
     counted = named.group_by(named.column_names).aggregate([([], "count_all")])
     most = counted.take(pc.select_k_unstable(counted, 1, [("count_all", "descending")])).to_pylist()[0]
     count = most.pop("count_all")
     key = ", ".join(repr(value) for value in most.values())
     if 2 * count > events.num_rows:
-        hint = 'a shorter WITHIN, or spread="slices", would divide this key\'s events.'
+        hint = 'WITHIN, or a shorter one, would divide this key\'s events by time; with spread="keys" they are not.'
     return BadInputError(
-        f"One task has {events.num_rows:,} events, {count:,} of them of the key {key}, and {why}.\nHint: {hint}"
+        f"One task has {events.num_rows:,} events at once, {count:,} of them of the key {key}, and {why}.\nHint: {hint}"
     )
 
 

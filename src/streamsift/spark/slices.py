@@ -1,6 +1,6 @@
 """A plan in, how its time is cut into slices out; times in, the slices that need them out.
 
-A slice is a few windows long and owns what belongs to its time: the matches that start in it, the totals and ticks that
+A slice is some windows long and owns what belongs to its time: the matches that start in it, the totals and ticks that
 fall into it. For that it needs its events and some from before and after it, which `Slices` says. So an event goes to
 its own slice and to those around it that need it, known from its time alone: no statistics, no second pass.
 
@@ -29,10 +29,11 @@ from streamsift.runtime import output_schema
 from streamsift.runtime.kernels import Int64
 from streamsift.spark.filters import column, counted_keys
 
-SLICE_WINDOWS = 8  # of one window: copies are at most one row in eight; shorter slices would be spread more evenly
+SLICE_REACHES = 16  # as long as what it needs beside its own: one row in 16 is copied, and slices are many
 MICROSECONDS = 1_000_000
 _DAY_SECONDS = 86_400
 _SHORTEST, _LARGEST = 4, 1 << 61  # so that numbers of slices, and sums with them, stay inside 64 bits
+_FRACTIONS = 1 << 10  # of a slice with decimals, at one of which those of a key begin
 _ROUNDING = 2.0**-50  # of a double, relative, with room to spare
 
 
@@ -82,7 +83,7 @@ def _of_matches(plan: DetectPlan) -> Slices:
     width = max(_units(plan.query, window.length) for window in windows if window is not None)
     alternatives = plan.alternatives
     looks_back = any(a.groups is not None or _has_edge(Edge.WINDOW_START, a.negations) for a in alternatives)
-    return Slices(_whole(SLICE_WINDOWS * width), width if looks_back else Fraction(0), width)
+    return _reaching(width if looks_back else Fraction(0), width)
 
 
 def _of_totals(plan: AggregatePlan) -> Slices | str:
@@ -100,7 +101,7 @@ def _of_totals(plan: AggregatePlan) -> Slices | str:
         return "totals are cut by time where times are integers, dates or timestamps"
     width = _units(query, query.window.length)
     looks_ahead = any(_has_edge(Edge.WINDOW_END, a.negations) for a in plan.alternatives)
-    return Slices(_whole(SLICE_WINDOWS * width), width, width if looks_ahead else Fraction(0))
+    return _reaching(width, width if looks_ahead else Fraction(0))
 
 
 def _of_ranks(plan: RankPlan) -> Slices | str:
@@ -115,11 +116,15 @@ def _of_ranks(plan: RankPlan) -> Slices | str:
     looks_beyond = any(alternative.negations or alternative.groups for alternative in plan.alternatives)
     beyond = sum(own, width) if looks_beyond else Fraction(0)
     if query.update is None:
-        return Slices(_whole(SLICE_WINDOWS * width), beyond, width + beyond)
+        return _reaching(beyond, width + beyond)
     step = _units(query, query.update.length)
     whole = step.denominator if _is_exact(query) else 1
-    each = max(1, math.ceil(SLICE_WINDOWS * width / (step * whole))) * whole
+    each = max(1, math.ceil(SLICE_REACHES * (width + 2 * beyond) / (step * whole))) * whole
     return Slices(each * step, width + beyond, beyond, each)
+
+
+def _reaching(before: Fraction, after: Fraction) -> Slices:
+    return Slices(_whole(SLICE_REACHES * (before + after)), before, after)
 
 
 def _has_edge(edge: Edge, negations: Iterable[Negation]) -> bool:
@@ -156,10 +161,16 @@ def describe_length(how: Slices, query: b.BoundQuery) -> str:
 # --- in the JVM ------------------------------------------------------------------------------------------------------
 
 
-def slices_around(query: b.BoundQuery, how: Slices) -> tuple[SparkColumn, SparkColumn, SparkColumn]:
-    """The first slice that needs an event, its own, and the last."""
+def slices_around(
+    query: b.BoundQuery, how: Slices, key: SparkColumn | None
+) -> tuple[SparkColumn, SparkColumn, SparkColumn]:
+    """The first slice that needs an event, its own, and the last.
+
+    The slices of a key begin where its hash says. So those of different keys begin at different times, and a stream
+    that is shorter than a slice has copies of few of its events, never of all.
+    """
     time, kind = column(query.binding.time), query.schema.field(query.binding.time).type
-    return _near(_place(time, kind), how) if _is_exact(query) else _around(time, how)
+    return _near(_place(time, kind), how, key) if _is_exact(query) else _around(time, how, key)
 
 
 def _place(time: SparkColumn, kind: pa.DataType) -> SparkColumn:
@@ -175,25 +186,30 @@ def _place(time: SparkColumn, kind: pa.DataType) -> SparkColumn:
     return seconds * MICROSECONDS + (F.extract(F.lit("SECOND"), time) * MICROSECONDS).cast("bigint")
 
 
-def _near(place: SparkColumn, how: Slices) -> tuple[SparkColumn, SparkColumn, SparkColumn]:
+def _near(place: SparkColumn, how: Slices, key: SparkColumn | None) -> tuple[SparkColumn, SparkColumn, SparkColumn]:
     """By integers. Nothing here can overflow."""
     length, before, after = int(how.length), math.floor(how.before), math.floor(how.after)
     within = F.pmod(place, F.lit(length))
     below_zero = F.when(place % length < 0, 1).otherwise(0)  # `div` goes towards zero
     own = F.call_function("div", place, F.lit(length)) - below_zero
+    if key is not None:
+        moved = within + F.pmod(key, F.lit(length))
+        within = F.pmod(moved, F.lit(length))
+        own = own + F.when(moved >= length, 1).otherwise(0)
     back = F.call_function("div", F.lit(after) - within, F.lit(length)) + 1
     low = own - F.when(within <= after, back).otherwise(0) if after else own
     high = own + F.call_function("div", within + before, F.lit(length)) if before else own
     return low, own, high
 
 
-def _around(time: SparkColumn, how: Slices) -> tuple[SparkColumn, SparkColumn, SparkColumn]:
+def _around(time: SparkColumn, how: Slices, key: SparkColumn | None) -> tuple[SparkColumn, SparkColumn, SparkColumn]:
     """By doubles, for times with decimals: what lies near enough for an error of rounding is needed too."""
     place, length = time.cast("double"), float(how.length)
     slack = F.least(F.abs(place), F.lit(1e300)) * _ROUNDING + length * 1e-9
+    moved = F.lit(0.0) if key is None else F.pmod(key, F.lit(_FRACTIONS)) / _FRACTIONS
 
     def slice_of(at: SparkColumn) -> SparkColumn:
-        return F.floor(F.greatest(F.lit(-float(_LARGEST)), F.least(F.lit(float(_LARGEST)), at / length)))
+        return F.floor(F.greatest(F.lit(-float(_LARGEST)), F.least(F.lit(float(_LARGEST)), at / length + moved)))
 
     low = slice_of(place - float(how.after) - slack)
     return low, slice_of(place), slice_of(place + float(how.before) + slack)

@@ -1,14 +1,13 @@
 """A plan and a number of tasks in, how its events meet in tasks out, with the reasons that explain prints.
 
 Contract: the task that owns a match, or a row of totals or ranks, has every event that it depends on; one task owns it
-(tests/spark/test_slices.py, test_total_slices.py, test_rank_slices.py, test_partial_keys.py, test_hot_keys.py).
+(tests/spark/test_slices.py, test_total_slices.py, test_rank_slices.py, test_partial_keys.py, test_skew.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
 
 from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
@@ -16,18 +15,9 @@ from streamsift.physical import AggregatePlan, DetectPlan, Plan
 from streamsift.physical.choices import Spread
 from streamsift.physical.partial_keys import PartialKey, partial_key
 from streamsift.spark.filters import counted_keys
-from streamsift.spark.hot_keys import SAMPLED, SHARE_OF_A_TASK
-from streamsift.spark.slices import SLICE_WINDOWS, Slices, describe_length, slices
+from streamsift.spark.slices import Slices, describe_length, slices
 
 MOST_COPIES = 1  # of an event, on average, that may be made for a key of some variables
-
-
-class Cut(Enum):
-    """Which events are cut by time."""
-
-    NONE = "none"  # those of a key are in one task
-    HOT = "hot"  # those of keys that have far more events than others
-    ALL = "all"  # all, those of a key apart from those of others
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,28 +25,25 @@ class Spreading:
     """How events meet in tasks: those of a key, those of a slice of time, or all; `why_not` of what was not chosen."""
 
     keys: tuple[str, ...]
-    cut: Cut = Cut.NONE
-    slices: Slices | None = None
+    slices: Slices | None = None  # of time, those of each key
     partial: PartialKey | None = None  # the key is one of some variables only: events of the others go to every task
     why_not: tuple[str, ...] = ()
 
     @property
-    def is_dealt(self) -> bool:
-        """Whether an event may go to several tasks; else Spark's own partitioning by the keys does."""
-        return self.cut is not Cut.NONE or self.partial is not None
+    def is_copied(self) -> bool:
+        """Whether an event may go to several stops."""
+        return self.slices is not None or self.partial is not None
 
 
 def spreading(plan: Plan, tasks: int) -> Spreading:
     """How to spread a plan's work."""
     keys, how = shuffle_keys(plan), slices(plan)
     asked = (plan if isinstance(plan, DetectPlan) else plan.detection).choices.spread
-    if asked is Spread.SLICES and isinstance(how, Slices) and (isinstance(plan, DetectPlan) or not keys):
-        return Spreading(keys, Cut.ALL, how)
-    if keys and asked is Spread.AUTO and isinstance(plan, DetectPlan) and isinstance(how, Slices) and tasks > 1:
-        return Spreading(keys, Cut.HOT, how)
+    if keys and isinstance(plan, DetectPlan) and isinstance(how, Slices) and asked is not Spread.KEYS:
+        return Spreading(keys, how)
     if keys:
-        return Spreading(keys, why_not=(_why_never_hot(plan, how, asked),))
-    partial = _partial_key(plan, tasks)
+        return Spreading(keys, why_not=(_why_not_cut(plan, how, asked),))
+    partial = "" if asked is Spread.SLICES and isinstance(how, Slices) else _partial_key(plan, tasks)
     if asked is Spread.KEYS:
         how = 'spread="keys" asks for no slices of time'
     if isinstance(partial, PartialKey) and (isinstance(how, str) or _copies(partial, tasks) <= how.copies):
@@ -65,11 +52,11 @@ def spreading(plan: Plan, tasks: int) -> Spreading:
     if isinstance(partial, PartialKey):
         partial = f"by {partial.column} it would be {_copies(partial, tasks):.2g}"
     if isinstance(how, Slices):
-        return Spreading((), Cut.ALL, how, why_not=(partial,) if partial else ())
+        return Spreading((), how, why_not=(partial,) if partial else ())
     return Spreading((), why_not=tuple(filter(None, dict.fromkeys([why_one_task(plan), how, partial]))))
 
 
-def _why_never_hot(plan: Plan, how: Slices | str, asked: Spread) -> str:
+def _why_not_cut(plan: Plan, how: Slices | str, asked: Spread) -> str:
     """Why a key with most of the events would not be cut by time."""
     if isinstance(plan, AggregatePlan):
         return "totals of a group are made where all of it is"
@@ -105,12 +92,8 @@ def _copied(partial: PartialKey, plan: Plan) -> str:
 def describe_spreading(how: Spreading, plan: Plan, tasks: int) -> Iterator[str]:
     """How the work is spread over Spark tasks, for explain."""
     keys = ", ".join(how.keys)
-    if how.slices is not None and how.cut is Cut.HOT:
-        yield f"Spark: shuffled by {keys}, one Python call per partition"
-        counted = f"one row in {SAMPLED} is counted first, which reads the input once more"
-        yield f"a key with more than {SHARE_OF_A_TASK:g} of a task's share is cut into slices of time: {counted}"
-    elif how.slices is not None:
-        each = f"{describe_length(how.slices, plan.query)} each, about {SLICE_WINDOWS} windows"
+    if how.slices is not None:
+        each = f"{describe_length(how.slices, plan.query)} each"
         yield f"Spark: cut into slices of time{f' of each {keys}' if keys else ''}, {each}, which go round the tasks"
         more = "".join(f"; {reason}" for reason in how.why_not)
         yield f"{_owned(plan)}; about {float(how.slices.copies):.2g} copies for each event{more}"

@@ -1,4 +1,4 @@
-"""The events of one partition in, the result rows that its tasks own out."""
+"""The events of one table in, the result rows that its stops own out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from streamsift.physical import AggregatePlan, Plan
 from streamsift.runtime import BadRows, execute
 from streamsift.runtime.shares import Share
-from streamsift.spark.circle import Part, part_of
+from streamsift.spark.circle import Part, is_in, part_of
 from streamsift.spark.class_codes import with_class_names
 from streamsift.spark.slices import slice_numbers
 from streamsift.spark.spreading import Spreading
@@ -23,15 +23,16 @@ class Task:
 
     plan: Plan
     how: Spreading
-    tasks: int
     bad_rows: str
     report: Callable[[BadRows], None] | None = None
     ties: bool = False
     class_names: tuple[str, ...] = ()  # where the type's column has their numbers
 
     def results(self, arrived: pa.Table) -> Iterator[pa.RecordBatch]:
-        """Of the events as they are shuffled: the query's columns, then, if they are dealt, on which way."""
-        return self.of_part(part_of(arrived, self.tasks)) if self.how.is_dealt else self._run(arrived)
+        """Of the events as they are shuffled: the query's columns, then at which stop, and if copied on which way."""
+        if self.how.is_copied:
+            return self.of_part(part_of(arrived))
+        return self._run(arrived.select(range(arrived.num_columns - 1)))
 
     def of_part(self, part: Part) -> Iterator[pa.RecordBatch]:
         how, is_total = self.how, isinstance(self.plan, AggregatePlan)
@@ -42,15 +43,15 @@ class Task:
         if is_total:
             return (self.owned(batch, part) for batch in self._run(part.events))
         if self.plan.query.update is not None:
-            return self._run(part.events, wanted=Share(part.tasks, how.slices.ticks_each).owned)
+            return self._run(part.events, wanted=Share(part.stops, how.slices.ticks_each).owned)
         return self._run(part.events, own=part.own)
 
     def owned(self, totals: pa.RecordBatch, part: Part) -> pa.RecordBatch:
-        """The totals whose times lie in the slices of the part's tasks."""
+        """The totals whose times lie in the part's slices."""
         if self.how.slices is None:
             return totals
         slices = slice_numbers(totals.column("time"), self.plan.query, self.how.slices)
-        return totals.filter(pa.array(part.tasks[slices % self.tasks]))
+        return totals.filter(pa.array(is_in(slices, part.stops)))
 
     def _run(self, table: pa.Table, **owned: Any) -> Iterator[pa.RecordBatch]:
         schema = self.plan.query.schema

@@ -1,4 +1,4 @@
-"""Keys with most of the events are cut by time, and nothing else changes."""
+"""Keys are cut by time, so that one with most of the events has several tasks, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import streamsift as ss
 from spark_check import check_on_spark
 from strategies import queries, streams
 from streamsift.language import Script
-from streamsift.spark import hot_keys
 from streamsift.spark import slices as cutting
 from supported import may_be_refused
 from test_generated import DETECTION, Rows
@@ -22,24 +21,22 @@ LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
 
 
 @pytest.fixture
-def any_key_may_be_hot(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("SAMPLED", 1), ("FEWEST", 1), ("SHARE_OF_A_TASK", 1.2)):
-        monkeypatch.setattr(hot_keys, name, value)
-    monkeypatch.setattr(cutting, "SLICE_WINDOWS", 1)
+def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cutting, "SLICE_REACHES", 1)
 
 
 @settings(max_examples=200 if LARGE else 15, suppress_health_check=list(HealthCheck))
 @given(script=queries(**{**DETECTION, "kleene": True}), rows=streams(max_size=7))
-def test_generated_queries(spark: SparkSession, any_key_may_be_hot: None, script: Script, rows: Rows) -> None:
+def test_generated_queries(spark: SparkSession, short_slices: None, script: Script, rows: Rows) -> None:
     assume(not may_be_refused(script))
     check_on_spark(spark, script, rows)
 
 
-def test_a_hot_key_has_several_tasks(spark: SparkSession, any_key_may_be_hot: None) -> None:
+def test_a_hot_key_has_several_tasks(spark: SparkSession, short_slices: None) -> None:
     rows = [(t, "AB"[t % 2], 1 if t % 8 else t) for t in range(400)]
     df = spark.createDataFrame(rows, "t INT, kind STRING, id INT").repartition(3)
     query = ss.query("PATTERN SEQ(A a, B b) WHERE [id] WITHIN 5 RETURN a.t AS a, b.t AS b, a.id AS id")
-    assert "of a task's share is cut into slices of time" in query.explain(df, time="t", type="kind")
+    assert "Spark: cut into slices of time of each id" in query.explain(df, time="t", type="kind")
     spark.conf.set("spark.sql.adaptive.coalescePartitions.enabled", "false")
     found = query.run(df, time="t", type="kind").withColumn("task", F.spark_partition_id()).toArrow()
     spark.conf.unset("spark.sql.adaptive.coalescePartitions.enabled")
