@@ -149,9 +149,13 @@ def test_errors(folder: Path, arguments: list[str], message: str) -> None:
     assert out == ""
 
 
-def test_a_full_device_is_an_error_and_a_closed_pipe_is_silent(folder: Path) -> None:
+@pytest.mark.parametrize("buffering", ["", "1"])
+def test_a_full_device_is_an_error_and_a_closed_pipe_is_silent(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, buffering: str
+) -> None:
     command = [sys.executable, "-m", "streamsift.cli", "run", "q.txt", "-i", "e.csv", "--time", "ts", "--type", "kind"]
     command += ["--engine", "local", "--format", "json"]
+    monkeypatch.setenv("PYTHONUNBUFFERED", buffering)
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "SetupError: [Errno 28] No space left on device\n")

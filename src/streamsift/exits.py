@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import traceback
@@ -22,6 +23,7 @@ class Exit(IntEnum):
     """What a command says to the shell. The numbers are an interface."""
 
     NO_MATCH = 1  # with --fail-on-empty
+    UNREAD = 1  # whoever reads the output has gone, as `head` does: no news
     BAD_QUERY = 2  # or bad options, a missing file, a missing package: what the caller wrote has to change
     BAD_DATA = 3  # the data cannot be read, or not as bound
     BUG = 70  # ours: EX_SOFTWARE of sysexits.h
@@ -32,12 +34,17 @@ def run_command(command: Callable[[], Any], stderr: Console) -> int:
     """The exit code of a command; whatever it raises is told on stderr."""
     try:
         code = command()
+        sys.stdout.flush()  # what cannot be written is to be told here, not when Python ends
         if code == Exit.STOPPED:  # typer turns a KeyboardInterrupt into this code
             stderr.print("stopped")
         return code or 0
     except StreamsiftError as error:
         return _tell(stderr, type(error).__name__, error)
+    except BrokenPipeError:
+        _forget_output()
+        return Exit.UNREAD
     except OSError as error:
+        _forget_output()
         return _tell(stderr, "SetupError", error)  # no space on the device, no permission
     except Exception as error:
         # Click's usage errors and errors from Spark workers are for the user too; anything else is a bug: show it all.
@@ -50,6 +57,14 @@ def run_command(command: Callable[[], Any], stderr: Console) -> int:
         traceback.print_exc()
         stderr.print("This is a bug in Streamsift, not in your query. Please report it with the lines above.")
         return Exit.BUG
+
+
+def _forget_output() -> None:
+    """What is left of it, if it cannot be written: Python would try once more at its end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _tell_usage(stderr: Console, message: str, context: Any) -> int:
