@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 import streamsift as ss
 from streamsift.spark import slices as cutting
+from streamsift.spark.batch import asked_of_rows
 from streamsift.spark.many_placements import placements
 
 LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
@@ -51,6 +52,24 @@ def table() -> pa.Table:
             "n": [i * 5 % 7 for i in range(count)],
         }
     )
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("SEQ(A a, B b) WHERE a.n > 1", "SEQ(A x, B y) WHERE x.n > 1 WITHIN 3", True),
+        ("SEQ(A a, B b)", "SEQ(B b, A a) AGG COUNT", True),
+        ("SEQ(A a, B b) WHERE a.n > 1", "SEQ(A a, B b) WHERE a.n > 1.0", False),
+        ("SEQ(A a, B b)", "SEQ(`A, B` a, `A, B` b)", False),
+        ("SEQ(A a, B b)", "SEQ(A a, B b) WHERE [id]", False),
+        ("SEQ(A a, B b)", "SEQ(A a, B b) WITHIN 3 EVENTS", False),
+    ],
+)
+def test_rows_are_filtered_once_for_queries_that_ask_the_same(
+    spark: SparkSession, one: str, other: str, same: bool
+) -> None:
+    first, second = (asked_of_rows(ss.query(text).plan(table().schema, **BINDING)) for text in (one, other))
+    assert (first == second) == same
 
 
 def check(spark: SparkSession, numbers: set[int], share: Any) -> None:

@@ -6,7 +6,7 @@ is in ONE partition, whatever its key, so that one worker can count and show the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from functools import reduce
 from operator import and_
 
@@ -92,17 +92,26 @@ def _useful(df: DataFrame, plan: Plan) -> DataFrame:
 
 def can_matter_with_keys(plan: Plan) -> SparkColumn | None:
     """Rows that some step could bind and that have the keys which a match needs; None when no row can be left out."""
-    conditions = [column(key).isNotNull() for key in shuffle_keys(plan) if _is_needed(key, plan)]
+    conditions = [column(key).isNotNull() for key in _needed_keys(plan)]
     matters = can_matter(plan)
     if matters is not None:
         conditions.append(matters)
     return reduce(and_, conditions) if conditions else None
 
 
-def _is_needed(key: str, plan: Plan) -> bool:
-    """Whether a row without this key can be in no match: it must equal another there, or be in a partition or group."""
-    in_all = key in (*plan.query.partition_by, *plan.query.group_by)
-    return in_all or all(alternative.least_events > 1 for alternative in plan.alternatives)
+def asked_of_rows(plan: Plan) -> Hashable:
+    """Equal for plans on the same events for which the same rows can matter."""
+    asked = frozenset(
+        (a.query.variables[step.variable].event_class, step.local) for a in plan.alternatives for step in a.all_steps()
+    )
+    return _needed_keys(plan), can_matter(plan) is None or asked
+
+
+def _needed_keys(plan: Plan) -> tuple[str, ...]:
+    """The keys without which a row can be in no match: it must equal another there, or be in a partition or group."""
+    in_all = (*plan.query.partition_by, *plan.query.group_by)
+    are_several = all(alternative.least_events > 1 for alternative in plan.alternatives)
+    return tuple(key for key in shuffle_keys(plan) if are_several or key in in_all)
 
 
 def _spread(events: DataFrame, plan: Plan, how: Spreading, tasks: int) -> DataFrame:

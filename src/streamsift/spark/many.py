@@ -22,7 +22,7 @@ from streamsift.physical import AggregatePlan, RankPlan
 from streamsift.physical.sharing import SharingPlan, share
 from streamsift.runtime import execute_many
 from streamsift.runtime.execute_many import Report
-from streamsift.spark.batch import BAD, arc_of, can_matter_with_keys, key_number, tasks_of
+from streamsift.spark.batch import BAD, arc_of, asked_of_rows, can_matter_with_keys, key_number, tasks_of
 from streamsift.spark.circle import Arc, Part, dealt, part_of
 from streamsift.spark.filters import column, is_bad
 from streamsift.spark.many_placements import Placement, describe_placements, placements
@@ -108,9 +108,9 @@ def _shuffled(df: DataFrame, found: Sequence[Placement], schema: pa.Schema, task
 
 
 def _matters(placement: Placement) -> SparkColumn:
-    """Many queries ask for the same events: each condition once, by its text."""
-    conditions = [can_matter_with_keys(plan) for plan in placement.plans.values()]
-    return reduce(or_, {str(each): F.lit(True) if each is None else each for each in conditions}.values())
+    """Many queries ask for the same events: each condition once."""
+    conditions = {asked_of_rows(plan): can_matter_with_keys(plan) for plan in placement.plans.values()}
+    return reduce(or_, (F.lit(True) if each is None else each for each in conditions.values()))
 
 
 def _arc(placement: Placement, number: int, tasks: int) -> Arc:
