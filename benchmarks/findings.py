@@ -37,9 +37,12 @@ class Finding:
         return [each for each in measured if each.workload.startswith(self.workloads)]
 
 
-def findings(paper: str, benchmark: str, *found: tuple[str, str, str, Rule]) -> Iterator[Finding]:
-    """Of one paper and benchmark: figure, what it finds, the beginning of the workloads' names, rule."""
-    return (Finding(f"{paper}, {figure}", finds, benchmark, start, rule) for figure, finds, start, rule in found)
+def findings(
+    paper: str, benchmark: str, *found: tuple[str, str, Rule] | tuple[str, str, Rule, str]
+) -> Iterator[Finding]:
+    """Of one paper and benchmark: figure, what it finds, rule, and how the workloads' names begin if not so."""
+    for figure, finds, rule, *start in found:
+        yield Finding(f"{paper}, {figure}", finds, benchmark, start[0] if start else figure, rule)
 
 
 def ratio(case: Measured, slower: str, faster: str) -> float:
