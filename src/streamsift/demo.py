@@ -181,7 +181,7 @@ def _stop(
         )
     )
     console.print(_plan_part(asked.explain(events, **binding)), highlight=False, markup=False, style="dim")
-    result = asked.run(events, **binding)
+    result = asked.run(events, **binding).persist()  # counted, then shown: found once
     with progress(console, "compiling the plan on a sample", task_counter(spark)):
         asked.run(events.limit(SAMPLE_ROWS), **binding).count()
     started = time.perf_counter()
@@ -189,6 +189,7 @@ def _stop(
         total = result.count()
         seconds = time.perf_counter() - started
         head = best_first(asked, result).limit(5).toArrow()
+    result.unpersist()
     console.print(result_table(head, caption=how_many(head.num_rows, total, *nouns(asked))))
     return tour.title, rows, total, seconds
 

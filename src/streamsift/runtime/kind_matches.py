@@ -16,7 +16,7 @@ from streamsift.runtime.path_kinds import Kinds
 
 
 @njit(cache=True, nogil=True)
-def first_above(values: Int32, members: Int32, start: int, stop: int, bound: int) -> int:
+def member_above(values: Int32, members: Int32, start: int, stop: int, bound: int) -> int:
     """The first of the members [start, stop) whose value is above a bound; values rise."""
     while start < stop:
         middle = (start + stop) >> 1
@@ -32,7 +32,7 @@ def earliest(rank: Int32, members: Int32, spans: Int64, found: Int64) -> bool:
     """Fills found [L] with the earliest members of the spans [L, 2] that follow each other, if any do."""
     last = -1
     for step in range(found.size):
-        found[step] = first_above(rank, members, spans[step, 0], spans[step, 1], last)
+        found[step] = member_above(rank, members, spans[step, 0], spans[step, 1], last)
         if found[step] == spans[step, 1]:
             return False
         last = rank[members[found[step]]]
@@ -55,7 +55,7 @@ def next_match(graph: Graph, members: Int32, spans: Int64, at: Int64, tried: Int
                 if other < step:
                     start, stop = same(graph.ties[level], members, start, stop, at[other])
                 elif other == step:
-                    start = first_above(graph.ties[level], members, start, stop, graph.ties[level, members[at[other]]])
+                    start = member_above(graph.ties[level], members, start, stop, graph.ties[level, members[at[other]]])
                 tried[other, 0], tried[other, 1] = start, stop
             if earliest(graph.rank, members, tried, found):
                 at[:] = found
@@ -67,7 +67,7 @@ def next_match(graph: Graph, members: Int32, spans: Int64, at: Int64, tried: Int
 def same(values: Int32, members: Int32, start: int, stop: int, at: int) -> tuple[int, int]:
     """The members of [start, stop) that have the value of the one at `at`."""
     value = values[members[at]]
-    return first_above(values, members, start, stop, value - 1), first_above(values, members, start, stop, value)
+    return member_above(values, members, start, stop, value - 1), member_above(values, members, start, stop, value)
 
 
 @njit(cache=True, nogil=True)
@@ -79,8 +79,8 @@ def set_spans(graph: Graph, kinds: Kinds, path: Int32, is_fixed: bool, low: int,
             begin, end = graph.place[path[0]], graph.place[path[0]] + 1
         kind = kinds.kind[path[step]]
         start, stop = kinds.starts[kind], kinds.starts[kind + 1]
-        spans[step, 0] = first_above(graph.place, kinds.members, start, stop, begin - 1)
-        spans[step, 1] = first_above(graph.place, kinds.members, start, stop, end - 1)
+        spans[step, 0] = member_above(graph.place, kinds.members, start, stop, begin - 1)
+        spans[step, 1] = member_above(graph.place, kinds.members, start, stop, end - 1)
 
 
 @njit(cache=True, nogil=True)
