@@ -39,6 +39,7 @@ _TOGETHER: tuple[tuple[str, frozenset[str], str], ...] = (
     ("PREDICATE_MARK", frozenset(), ""),
     ("EQ", frozenset("NE LT LE GT GE IN BETWEEN IS LIKE NOT".split()), "a comparison"),
     ("SLASH", frozenset("PERCENT CARET STAR PLUS MINUS".split()), "an arithmetic operator"),
+    ("STAR", frozenset({"PLUS", "LSQB"}), "`+`, `*` or `[n]`"),
     ("PLUS", frozenset({"MINUS"}), "an arithmetic operator"),
     ("RETURN", CLAUSE_WORDS, "a clause (WHERE, WITHIN, RETURN, …)"),
 )
@@ -234,6 +235,8 @@ def _by_token(token: Token, text: str, span: Span, expected: frozenset[str]) -> 
             return "objectives are joined by AND."
         case "COMMA" | "DOT" if expected == {"RSQB"}:
             return "`[attr]` names one column that all variables share; for two write [x] AND [y]."
+        case "EQ" if "BAR" in expected:
+            return "a definition begins with SEQ: SEQ name = pattern."
         case "NUMBER" if "BANG" in expected:
             return "a class name that starts with a digit goes in backticks."
         case "STRING" if "BANG" in expected:
