@@ -190,8 +190,8 @@ TOPICS: dict[str, list[Case]] = {
         ),
     ],
     "definitions": [
-        "S7 = SEQ(A a, B b) PATTERN S7",
-        "SEQ S = A; B S & A 7 B",
+        at("S7 = SEQ(A a, B b) PATTERN S7"),
+        at("SEQ S1 = A; B PATTERN S1 < 3"),
         at("SEQ S1 = A; B PATTERN C; D"),
         at("SEQ S1 = A; B PATTERN S1; S1"),
         at("SEQ S1 = A SEQ S1 = B PATTERN S1"),
