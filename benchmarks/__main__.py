@@ -7,11 +7,10 @@ import sys
 from pathlib import Path
 
 from benchmarks.harness.clock import Clock
-from benchmarks.harness.experiment import Settings
+from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.record import RESULTS, ROOT
 
 COMMANDS = ("list", "run", "compare", "check", "report")
-DEFAULTS = Settings()
 
 
 def main(words: list[str]) -> int:
@@ -43,7 +42,11 @@ def _parser() -> argparse.ArgumentParser:
     running.add_argument("--cores", type=int, default=DEFAULTS.cores, help="that all contenders may use")
     running.add_argument("--seed", type=int, default=DEFAULTS.seed)
     running.add_argument("--clock", type=Clock, choices=list(Clock), default=DEFAULTS.clock)
-    running.add_argument("--only", default=DEFAULTS.only, help="workloads with this in their name")
+    running.add_argument(
+        "--only",
+        default=DEFAULTS.only,
+        help="of rivals, growth, applications: workloads so named",
+    )
     running.add_argument("--results", type=Path, default=RESULTS, help="the folder for records")
     comparing = commands.add_parser("compare", help="ratios of two folders of records, with noise bands")
     comparing.add_argument("before", type=Path)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,17 +15,19 @@ import pyarrow.parquet
 from pyspark.sql import DataFrame, SparkSession
 
 import streamsift as ss
+from benchmarks.harness.experiment import DEFAULTS, Settings
+from benchmarks.harness.turns import medians, sampled, spark_cpu_s
 from benchmarks.report import Measurement
 
 EVENTS = 10_000_000
 KEYS = 10_000
 QUERY = "PATTERN SEQ(A, B, C) GROUP BY key AGG COUNT WITHIN 1 s"
-ROUNDS = 2
+SEED = 5
 
 
-def write_events(path: Path, events: int) -> None:
+def write_events(path: Path, events: int, seed: int) -> None:
     """Events in order of time, ten thousand in a millisecond's thousandth, with a class and a key at random."""
-    random = np.random.default_rng(5)
+    random = np.random.default_rng(seed)
     classes = pa.array(["A", "B", "C"])
     table = pa.table(
         {
@@ -33,7 +36,7 @@ def write_events(path: Path, events: int) -> None:
             "key": random.integers(0, KEYS, events),
         }
     )
-    pa.parquet.write_table(table, path, row_group_size=events // 16)
+    pa.parquet.write_table(table, path, row_group_size=max(1, events // 16))
 
 
 def count_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -49,13 +52,12 @@ def transport_unsorted(df: DataFrame) -> DataFrame:
     return df.repartition("key").mapInArrow(count_rows, "rows long")
 
 
-def seconds(df: DataFrame) -> float:
-    start = time.perf_counter()
+def write(df: DataFrame) -> None:
     df.write.format("noop").mode("overwrite").save()
-    return time.perf_counter() - start
 
 
-def main(events: int = EVENTS) -> list[Measurement]:
+def main(settings: Settings = DEFAULTS) -> list[Measurement]:
+    events = settings.scaled(EVENTS)
     spark = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
@@ -66,22 +68,20 @@ def main(events: int = EVENTS) -> list[Measurement]:
     )
     with TemporaryDirectory() as folder:
         path = Path(folder) / "events.parquet"
-        write_events(path, events)
+        write_events(path, events, settings.seeded(SEED))
         df = spark.read.parquet(str(path))
         counted = ss.query(QUERY).run(df, time="ts", type="kind")
         total = transport(df).toArrow()["rows"].to_numpy().sum()
         assert total == events, "rows were lost"
         frames = {"count": counted, "transport": transport(df), "transport, unsorted": transport_unsorted(df)}
-        taken = dict.fromkeys(frames, np.inf)
-        for _ in range(ROUNDS):
-            for name, frame in frames.items():
-                taken[name] = min(taken[name], seconds(frame))
+        samples = sampled({name: partial(write, each) for name, each in frames.items()}, settings, cpu=spark_cpu_s)
+    spark.stop()
+    taken = medians(samples)
     print(f"  {events:,} events, {KEYS:,} keys: {taken['count']:.1f} s")
     for name in ("transport", "transport, unsorted"):
         print(f"    {name} {taken[name]:.1f} s: {taken['count'] / taken[name]:.2f}x")
-    spark.stop()
-    return [Measurement("Spark end to end", events, {name: float(value) for name, value in taken.items()}, 1.0)]
+    return [Measurement("Spark end to end", events, samples)]
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else EVENTS)
+    main(replace(DEFAULTS, scale=int(sys.argv[1]) / EVENTS) if len(sys.argv) > 1 else DEFAULTS)

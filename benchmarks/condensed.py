@@ -3,19 +3,22 @@
 The experiments of "Accelerating Sequence Event Detection through Condensed Composition", section V: Query 2 by its
 number of classes and its window, Query 3 by its window. Its stock data is not public; quotes are generated with the
 property that matters, that most prices do not move from one quote to the next. Times are those of row indices: to
-attach the events takes the same time in all three ways, and is not part of them.
+attach the events takes the same time in all three ways, and is not part of them. With the scale the walks get longer;
+the quotes are a day of the market, whatever the scale.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 import streamsift as ss
 from benchmarks.data.prices import quotes, walks
+from benchmarks.harness.experiment import DEFAULTS, Settings
+from benchmarks.harness.turns import medians, sampled
 from benchmarks.intermediate import peak_mb, rows_built, searched, told
 from benchmarks.report import Measurement
 from streamsift.physical.choices import Choices, Condense
@@ -28,7 +31,6 @@ CLASS_WINDOW = 8
 CLASSES, WINDOWS = (2, 3, 4, 5, 6), (5, 10, 20, 40)
 STOCK = 210
 QUOTE_WINDOWS_S = (15, 30, 60, 90, 180)
-ROUNDS, MOST_ROUNDS, LEAST_S = 4, 40, 0.6
 WAYS = (Condense.AUTO, Condense.ON, Condense.OFF)
 
 
@@ -54,64 +56,57 @@ def rows_of(plan: DetectPlan, events: Events, condense: Condense) -> np.ndarray:
     return rows[:, np.lexsort(rows[::-1])]
 
 
-def seconds(plan: DetectPlan, events: Events, condense: Condense) -> float:
-    """The time of one core, whatever else the machine does."""
-    start = time.process_time()
+def search(plan: DetectPlan, events: Events, condense: Condense) -> None:
     for _ in match_rows(plan.alternatives[0], events, Choices(condense=condense)):
         pass
-    return time.process_time() - start
 
 
-def compare(workload: str, text: str, table: pa.Table) -> Measurement:
+def compare(workload: str, text: str, table: pa.Table, settings: Settings) -> Measurement:
     plan = ss.query(text).plan(table.schema, "t", None, None)
     assert isinstance(plan, DetectPlan)
     events = prepare(plan.query, table)
     expected = rows_of(plan, events, Condense.OFF)
     for way in WAYS:
         assert np.array_equal(rows_of(plan, events, way), expected), f"condense={way} finds other matches"
-    best = dict.fromkeys(WAYS, np.inf)
-    begin = time.process_time()
-    for number in range(MOST_ROUNDS):
-        if number >= ROUNDS and time.process_time() - begin > LEAST_S:
-            break
-        for way in (*WAYS[number % 3 :], *WAYS[: number % 3]):  # none has an advantage from what ran before it
-            best[way] = min(best[way], seconds(plan, events, way))
-    report(workload, expected.shape[1], best, plan, events)
-    return Measurement(workload, expected.shape[1], {f"condense={way}": taken for way, taken in best.items()})
+    samples = sampled({f"condense={way}": partial(search, plan, events, way) for way in WAYS}, settings, warm=True)
+    report(workload, expected.shape[1], list(medians(samples).values()), plan, events)
+    return Measurement(workload, expected.shape[1], samples)
 
 
-def report(workload: str, matches: int, best: dict[Condense, float], plan: DetectPlan, events: Events) -> None:
-    auto, on, off = (best[way] for way in WAYS)
+def report(workload: str, matches: int, taken: list[float], plan: DetectPlan, events: Events) -> None:
+    auto, on, off = taken
     searches = {way: searched(plan.alternatives[0], events, Choices(condense=way)) for way in WAYS}
     condensed = float(np.mean([chosen.condensed for chosen in searches[Condense.AUTO].log]))
     print(
         f"  {workload:24} {matches:>11,} matches;  auto {auto * 1000:7.1f} ms ({condensed:.0%} condensed),"
         f" {auto / min(on, off):.2f} of the better;  off / on {off / on:.2f}"
     )
-    for way, search in searches.items():
-        memory = peak_mb(lambda way=way: seconds(plan, events, way))
-        print(f"      {way:6} {memory:5.0f} MB at most;  built {told(rows_built(search))}")
+    for way, searching in searches.items():
+        memory = peak_mb(partial(search, plan, events, way))
+        print(f"      {way:6} {memory:5.0f} MB at most;  built {told(rows_built(searching))}")
 
 
-def queries_2(classes: Sequence[int] = CLASSES, windows: Sequence[int] = WINDOWS) -> list[Measurement]:
+def queries_2(settings: Settings) -> Iterator[Measurement]:
+    times = settings.scaled(WALK_TIMES)
     print("Query 2, by the number of classes")
-    found = [compare(f"classes: {count}", query_2(count, CLASS_WINDOW), walks(count, WALK_TIMES)) for count in classes]
+    for count in CLASSES:
+        table = walks(count, times, settings.seed)
+        yield compare(f"classes: {count}", query_2(count, CLASS_WINDOW), table, settings)
     print("Query 2, four classes, by the window")
-    table = walks(4, WALK_TIMES)
-    few = walks(4, WALK_TIMES // 10)
-    return found + [
-        compare(f"window {window}", query_2(4, window), table if window <= 10 else few) for window in windows
-    ]
+    table, few = walks(4, times, settings.seed), walks(4, max(1, times // 10), settings.seed)
+    for window in WINDOWS:
+        yield compare(f"window {window}", query_2(4, window), table if window <= 10 else few, settings)
 
 
-def queries_3(windows_s: Sequence[int] = QUOTE_WINDOWS_S) -> list[Measurement]:
+def queries_3(settings: Settings) -> Iterator[Measurement]:
     print("Query 3, by the window")
-    table = quotes()
-    return [compare(f"Query 3, {window} s", query_3(window), table) for window in windows_s]
+    table = quotes(settings.seed)
+    for window in QUOTE_WINDOWS_S:
+        yield compare(f"Query 3, {window} s", query_3(window), table, settings)
 
 
-def main() -> list[Measurement]:
-    return [*queries_2(), *queries_3()]
+def main(settings: Settings = DEFAULTS) -> list[Measurement]:
+    return [*queries_2(settings), *queries_3(settings)]
 
 
 if __name__ == "__main__":

@@ -6,12 +6,14 @@ the same y, so it is best begun at its end. Statistics are measured in each slic
 
 from __future__ import annotations
 
-import time
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 import streamsift as ss
+from benchmarks.harness.experiment import DEFAULTS, Settings
+from benchmarks.harness.turns import medians, sampled
 from benchmarks.intermediate import peak_mb, rows_built, searched, told
 from benchmarks.report import Measurement
 from streamsift.physical.choices import Choices, PlanShape
@@ -21,12 +23,12 @@ from streamsift.runtime.adaptive import AdaptiveSearch
 from streamsift.runtime.detect import match_rows
 from streamsift.runtime.events import Events, prepare
 
-EVENTS, VALUES, WINDOW, ROUNDS = 600_000, 1_000, 80, 4
+EVENTS, VALUES, WINDOW, SEED = 600_000, 1_000, 80, 5
 QUERY = f"PATTERN SEQ(A a, B b, C c, D d) WHERE a.x = b.x AND c.y = d.y WITHIN {WINDOW}"
 SHAPES = (PlanShape.AUTO, PlanShape.LEFT, PlanShape.RIGHT, PlanShape.BUSHY, PlanShape.INNER)
 
 
-def make_events(events: int = EVENTS, seed: int = 5) -> pa.Table:
+def make_events(events: int, seed: int) -> pa.Table:
     """One event for each time; x is one of many values in the first half and always 0 in the second, y the reverse."""
     random = np.random.default_rng(seed)
     names = pa.array(list("ABCD"))
@@ -48,12 +50,9 @@ def found_rows(plan: Alternative, events: Events, shape: PlanShape) -> np.ndarra
     return rows[:, np.lexsort(rows[::-1])]
 
 
-def seconds(plan: Alternative, events: Events, shape: PlanShape) -> float:
-    """The time of one core, whatever else the machine does."""
-    start = time.process_time()
+def search(plan: Alternative, events: Events, shape: PlanShape) -> None:
     for _ in match_rows(plan, events, Choices(plan=shape)):
         pass
-    return time.process_time() - start
 
 
 def changes(search: AdaptiveSearch) -> list[str]:
@@ -66,30 +65,26 @@ def changes(search: AdaptiveSearch) -> list[str]:
     return told_trees
 
 
-def main() -> list[Measurement]:
-    table = make_events()
+def main(settings: Settings = DEFAULTS) -> list[Measurement]:
+    table = make_events(settings.scaled(EVENTS), settings.seeded(SEED))
     plan = ss.query(QUERY).plan(table.schema, "t", "kind", None)
     assert isinstance(plan, DetectPlan)
     alternative, events = plan.alternatives[0], prepare(plan.query, table)
     expected = found_rows(alternative, events, PlanShape.AUTO)
     for shape in SHAPES[1:]:
         assert np.array_equal(found_rows(alternative, events, shape), expected), f"plan={shape} finds other matches"
-    best = dict.fromkeys(SHAPES, np.inf)
-    for number in range(ROUNDS):
-        for shape in (*SHAPES[number % 5 :], *SHAPES[: number % 5]):  # none has an advantage from what ran before it
-            best[shape] = min(best[shape], seconds(alternative, events, shape))
+    runs = {f"plan={shape}": partial(search, alternative, events, shape) for shape in SHAPES}
+    samples = sampled(runs, settings, warm=True)
     searches = {shape: searched(alternative, events, Choices(plan=shape)) for shape in SHAPES}
-    auto, *others = best.values()
-    print(f"  {EVENTS:,} events, {expected.shape[1]:,} matches; auto {auto * 1000:.1f} ms")
+    auto, *others = medians(samples).values()
+    print(f"  {table.num_rows:,} events, {expected.shape[1]:,} matches; auto {auto * 1000:.1f} ms")
     print(f"  auto changed its tree: {', then '.join(changes(searches[PlanShape.AUTO]))}")
     print(f"  the best tree that stays takes {min(others) / auto:.2f} times as long")
-    for shape, taken in best.items():
-        memory = peak_mb(lambda shape=shape: seconds(alternative, events, shape))
-        rows = told(rows_built(searches[shape]))
+    for shape, taken in zip(SHAPES, [auto, *others], strict=True):
+        memory, rows = peak_mb(runs[f"plan={shape}"]), told(rows_built(searches[shape]))
         print(f"      {shape:6} {taken / auto:5.2f}x  {memory:5.0f} MB at most;  built {rows}")
     headline = f"{min(others) / auto:.2f}x the best tree that stays"
-    runs = {f"plan={shape}": taken for shape, taken in best.items()}
-    return [Measurement("best tree changes half-way", expected.shape[1], runs, headline=headline)]
+    return [Measurement("best tree changes half-way", expected.shape[1], samples, headline=headline)]
 
 
 if __name__ == "__main__":

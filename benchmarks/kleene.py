@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import duckdb
 import numpy as np
@@ -12,6 +11,8 @@ import pyarrow as pa
 
 import streamsift as ss
 from benchmarks.data.uniform import REAL, uniform_events
+from benchmarks.harness.experiment import DEFAULTS, Settings
+from benchmarks.harness.turns import medians, sampled
 from benchmarks.intermediate import peak_mb, searched
 from benchmarks.report import Measurement
 from streamsift.physical.plan import DetectPlan
@@ -20,7 +21,6 @@ from streamsift.runtime.events import prepare
 EVENTS = 1_000_000
 CLASSES = 8
 WINDOW = 20
-ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +81,6 @@ def flat(result: pa.Table) -> list[np.ndarray]:
     return [*(row[order] for row in rows), sizes[order], times.to_numpy()[by_match]]
 
 
-def seconds(run: Callable[[], pa.Table]) -> float:
-    start = time.perf_counter()
-    run()
-    return time.perf_counter() - start
-
-
 def anchors(workload: Workload, table: pa.Table) -> int:
     """How many matches of single events there are before groups are made: the rows of the node below them."""
     plan = ss.query(workload.pattern).plan(table.schema, "t", "kind", None)
@@ -99,28 +93,30 @@ def elements(found: pa.Table) -> int:
     return len(found.column("b").combine_chunks().flatten())
 
 
-def main() -> list[Measurement]:
-    table, measurements = uniform_events(EVENTS, CLASSES, x=REAL), []
+def compare(
+    workload: Workload, table: pa.Table, connection: duckdb.DuckDBPyConnection, settings: Settings
+) -> Measurement:
+    runs = {"streamsift": partial(ours, workload, table), "DuckDB, one thread": partial(rival, workload, connection)}
+    found, expected = (run() for run in runs.values())
+    assert all(np.array_equal(*pair) for pair in zip(flat(found), flat(expected), strict=True)), workload.name
+    samples = sampled(runs, settings, warm=True)
+    taken, theirs = medians(samples).values()
+    memory = peak_mb(runs["streamsift"])
+    print(f"{workload.name} ({table.num_rows:,} events, {found.num_rows:,} matches, equal results)")
+    print(f"  {taken * 1000:8.0f} ms   1.0x  streamsift, {memory:.0f} MB at most")
+    print(f"{'':20}built {anchors(workload, table):,} rows of single events, {elements(found):,} elements of groups")
+    print(f"  {theirs * 1000:8.0f} ms  {theirs / taken:4.1f}x  DuckDB, one thread")
+    return Measurement(workload.name, found.num_rows, samples)
+
+
+def main(settings: Settings = DEFAULTS) -> list[Measurement]:
+    table = uniform_events(settings.scaled(EVENTS), CLASSES, seed=settings.seed, x=REAL)
     connection = duckdb.connect()
     connection.execute("SET threads = 1")
     connection.register("events", table)
     for name in "abc":
         connection.execute(f"CREATE TABLE {name} AS SELECT t, x FROM events WHERE kind = '{name.upper()}'")
-    for workload in WORKLOADS:
-        found, expected = ours(workload, table), rival(workload, connection)
-        assert all(np.array_equal(*pair) for pair in zip(flat(found), flat(expected), strict=True)), workload.name
-        best = min(seconds(lambda w=workload: ours(w, table)) for _ in range(ROUNDS))
-        theirs = min(seconds(lambda w=workload: rival(w, connection)) for _ in range(ROUNDS))
-        memory = peak_mb(lambda w=workload: ours(w, table))
-        print(f"{workload.name} ({EVENTS:,} events, {found.num_rows:,} matches, equal results)")
-        print(f"  {best * 1000:8.0f} ms   1.0x  streamsift, {memory:.0f} MB at most")
-        print(
-            f"{'':20}built {anchors(workload, table):,} rows of single events, {elements(found):,} elements of groups"
-        )
-        print(f"  {theirs * 1000:8.0f} ms  {theirs / best:4.1f}x  DuckDB, one thread")
-        seconds_of = {"streamsift": best, "DuckDB, one thread": theirs}
-        measurements.append(Measurement(workload.name, found.num_rows, seconds_of))
-    return measurements
+    return [compare(workload, table, connection, settings) for workload in WORKLOADS]
 
 
 if __name__ == "__main__":

@@ -2,12 +2,13 @@
 
 The experiments of "Processing Nested Complex Sequence Pattern Queries over Event Streams", sections 4.2 to 4.4 and 5.1,
 its queries q1 to q10, on generated trades: 100 a second, of twenty stocks, a third of them at the time of another.
+With the scale only the stream gets longer.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import duckdb
 import numpy as np
@@ -15,6 +16,8 @@ import pyarrow as pa
 
 import streamsift as ss
 from benchmarks import nested_spark
+from benchmarks.harness.experiment import DEFAULTS, Settings
+from benchmarks.harness.turns import Samples, medians, sampled
 from benchmarks.nested_sql import Bucket, bucketed, sequence_of
 from benchmarks.report import Measurement
 from streamsift.physical.shapes import Join, Leaf, Tree
@@ -53,13 +56,13 @@ Q10_TREES = {
     "inner cached": Join(OUTER, Join(Join(Leaf(1), Leaf(2)), Leaf(3))),
     "inner again each time": Join(Join(Join(OUTER, Leaf(1)), Leaf(2)), Leaf(3)),
 }
-ROUNDS, MOST_ROUNDS, LEAST_S = 3, 40, 0.5
 
 
-def make_trades(events: int, seed: int = 1) -> pa.Table:
+def make_trades(events: int, settings: Settings) -> pa.Table:
     """The first trades of the same stream, so that rates are equal whatever their number; each has a number."""
-    trades = ticks(MANY_EVENTS, seed).slice(0, events)
-    return trades.append_column("trade", pa.array(np.arange(events)))
+    wanted = settings.scaled(events)
+    trades = ticks(max(MANY_EVENTS, wanted), settings.seed).slice(0, wanted)
+    return trades.append_column("trade", pa.array(np.arange(wanted)))
 
 
 def query_text(name: str, window_ms: int = WINDOW_MS, numbers_only: bool = False) -> str:
@@ -70,19 +73,6 @@ def query_text(name: str, window_ms: int = WINDOW_MS, numbers_only: bool = False
 
 def find(text: str, trades: pa.Table, cache: str) -> pa.Table:
     return ss.query(text).run_local(trades, time="ts", type="symbol", cache=cache)
-
-
-def best_seconds(runs: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """The best time of each, taken in turns: what disturbs the machine disturbs all of them. Short runs get more."""
-    best = dict.fromkeys(runs, np.inf)
-    begin, rounds = time.perf_counter(), 0
-    while rounds < ROUNDS or (rounds < MOST_ROUNDS and time.perf_counter() - begin < LEAST_S):
-        for name, run in runs.items():
-            start = time.perf_counter()
-            run()
-            best[name] = min(best[name], time.perf_counter() - start)
-        rounds += 1
-    return best
 
 
 def sorted_rows(result: pa.Table) -> pa.Table:
@@ -103,32 +93,32 @@ def check_against_sql(trades: pa.Table) -> None:
     print(f"  q1 to q10 find what DuckDB finds by self-joins with NOT EXISTS in {trades.num_rows:,} events")
 
 
-def compare_caches(name: str, window_ms: int, trades: pa.Table, numbers_only: bool) -> tuple[int, dict[str, float]]:
-    """How many matches there are, and the best seconds with each setting of the cache; results are equal."""
-    numbers = query_text(name, window_ms, numbers_only=True)
+def compare_caches(name: str, trades: pa.Table, settings: Settings) -> tuple[int, dict[str, Samples]]:
+    """How many matches there are, and the times with each setting of the cache; results are equal."""
+    numbers = query_text(name, numbers_only=True)
     expected = sorted_rows(find(numbers, trades, "off"))
     for cache in ("auto", "on"):
         assert sorted_rows(find(numbers, trades, cache)).equals(expected), f"{name}: other matches with cache={cache}"
-    text = query_text(name, window_ms, numbers_only)
-    runs = {cache: (lambda cache=cache: find(text, trades, cache)) for cache in ("auto", "on", "off")}
-    return expected.num_rows, best_seconds(runs)
+    runs = {cache: partial(find, query_text(name), trades, cache) for cache in ("auto", "on", "off")}
+    return expected.num_rows, sampled(runs, settings)
 
 
-def experiments(trades: pa.Table) -> Iterator[Measurement]:
+def experiments(trades: pa.Table, settings: Settings) -> Iterator[Measurement]:
     for title, names in EXPERIMENTS.items():
         print(f"  {title}, {trades.num_rows:,} events, window {WINDOW_MS} ms")
-        seconds, total = {}, 0
+        samples, total = dict[str, Samples](), 0
         for name in names:
-            rows, taken = compare_caches(name, WINDOW_MS, trades, numbers_only=False)
-            seconds[name], seconds[f"{name}, no cache"] = taken["auto"], taken["off"]
+            rows, taken = compare_caches(name, trades, settings)
+            samples[name], samples[f"{name}, no cache"] = taken["auto"], taken["off"]
             total += rows
-            ratio, uncached = taken["auto"] / seconds[names[0]], taken["off"] / taken["auto"]
+            seconds = medians(samples)
+            ratio, uncached = seconds[name] / seconds[names[0]], seconds[f"{name}, no cache"] / seconds[name]
             print(
-                f"    {name:4} {taken['auto'] * 1000:8.1f} ms  {ratio:5.2f}x {names[0]}  {rows:9,} matches"
+                f"    {name:4} {seconds[name] * 1000:8.1f} ms  {ratio:5.2f}x {names[0]}  {rows:9,} matches"
                 f"  without cache {uncached:5.2f}x"
             )
-        headline = f"{names[-1]} takes {seconds[names[-1]] / seconds[names[0]]:.2f}x as long as {names[0]}"
-        yield Measurement(f"{title}, {trades.num_rows:,} events", total, seconds, headline=headline)
+        headline = f"{names[-1]} takes {ratio:.2f}x as long as {names[0]}"
+        yield Measurement(f"{title}, {trades.num_rows:,} events", total, samples, headline=headline)
 
 
 def outer_first(trades: pa.Table, window_ms: int, tree: Tree) -> Callable[[], np.ndarray]:
@@ -148,18 +138,19 @@ def outer_first(trades: pa.Table, window_ms: int, tree: Tree) -> Callable[[], np
     return run
 
 
-def caching(trades: pa.Table) -> Iterator[Measurement]:
+def caching(trades: pa.Table, settings: Settings) -> Iterator[Measurement]:
     """Section 5.1. The paper's two contenders share our kernels; `auto` is what a user of Streamsift gets."""
     print(f"  q10 with and without caching of the inner sub-query, {trades.num_rows:,} events")
     for window_ms in CACHE_WINDOWS_MS:
         text = query_text("q10", window_ms, numbers_only=True)
         expected = sorted_rows(find(text, trades, "auto"))
-        runs: dict[str, Callable[[], object]] = {"auto": lambda text=text: find(text, trades, "auto")}
+        runs: dict[str, Callable[[], object]] = {"auto": partial(find, text, trades, "auto")}
         for name, tree in Q10_TREES.items():
             runs[name] = run = outer_first(trades, window_ms, tree)
             columns = dict(zip(expected.column_names, run(), strict=True))
             assert sorted_rows(pa.table(columns)).equals(expected), f"q10, {name}: other matches"
-        taken = best_seconds(runs)
+        samples = sampled(runs, settings, warm=True)
+        taken = medians(samples)
         ratio = taken["inner again each time"] / taken["inner cached"]
         print(
             f"    window {window_ms:5} ms  {taken['inner cached'] * 1000:8.1f} ms  {expected.num_rows:10,} matches"
@@ -167,37 +158,38 @@ def caching(trades: pa.Table) -> Iterator[Measurement]:
         )
         headline = f"without cache {ratio:.2f}x as long"
         yield Measurement(
-            f"q10, window {window_ms} ms, {trades.num_rows:,} events", expected.num_rows, taken, headline=headline
+            f"q10, window {window_ms} ms, {trades.num_rows:,} events", expected.num_rows, samples, headline=headline
         )
 
 
-def growth() -> Iterator[Measurement]:
+def growth(settings: Settings) -> Iterator[Measurement]:
     print(f"  growth at a fixed rate, window {WINDOW_MS} ms")
     for name in ("q3", "q6", "q9"):
-        seconds, work = {}, {}
+        runs, work, text = dict[str, Callable[[], object]](), list[int](), query_text(name)
         for events in GROWTH:
-            trades = make_trades(events)
-            text = query_text(name)
-            work[events] = events + find(text, trades, "auto").num_rows
-            seconds[events] = best_seconds({name: lambda text=text, trades=trades: find(text, trades, "auto")})[name]
-        per_row = {events: seconds[events] / work[events] for events in GROWTH}
-        ratio = per_row[GROWTH[-1]] / per_row[GROWTH[0]]
-        for events in GROWTH:
+            trades = make_trades(events, settings)
+            runs[f"{trades.num_rows:,} events"] = partial(find, text, trades, "auto")
+            work.append(trades.num_rows + find(text, trades, "auto").num_rows)
+        samples = sampled(runs, settings, warm=True)
+        taken = medians(samples)
+        per_row = [seconds / rows for seconds, rows in zip(taken.values(), work, strict=True)]
+        for (events_told, seconds), each in zip(taken.items(), per_row, strict=True):
             print(
-                f"    {name} {events:8,} events {seconds[events] * 1000:8.1f} ms  {per_row[events] * 1e9:6.0f} ns for"
-                f" each event or match  {per_row[events] / per_row[GROWTH[0]]:5.2f}x"
+                f"    {name} {events_told:>14} {seconds * 1000:8.1f} ms  {each * 1e9:6.0f} ns for each event or match"
+                f"  {each / per_row[0]:5.2f}x"
             )
-        headline = f"{ratio:.2f}x the time for each event or match"
-        named = {f"{events:,} events": taken for events, taken in seconds.items()}
-        yield Measurement(f"{name}, growth", work[GROWTH[-1]] - GROWTH[-1], named, headline=headline)
+        headline = f"{per_row[-1] / per_row[0]:.2f}x the time for each event or match"
+        yield Measurement(f"{name}, growth", work[-1] - trades.num_rows, samples, headline=headline)
 
 
-def main() -> list[Measurement]:
-    few, many = make_trades(FEW_EVENTS), make_trades(MANY_EVENTS)
+def main(settings: Settings = DEFAULTS) -> list[Measurement]:
+    few, many = make_trades(FEW_EVENTS, settings), make_trades(MANY_EVENTS, settings)
     check_against_sql(few)
-    found = [*experiments(few), *experiments(many), *caching(few), *caching(many), *growth()]
+    found = [each for trades in (few, many) for each in experiments(trades, settings)]
+    found += [each for trades in (few, many) for each in caching(trades, settings)]
+    found += growth(settings)
     texts = [(name, window_ms, query_text(name, window_ms, numbers_only=True)) for name, window_ms in ON_SPARK]
-    return [*found, *nested_spark.compare(many, texts)]
+    return [*found, *nested_spark.compare(many, texts, settings)]
 
 
 if __name__ == "__main__":

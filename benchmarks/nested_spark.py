@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,6 +18,8 @@ import pyarrow.parquet
 from pyspark.sql import DataFrame, SparkSession
 
 import streamsift as ss
+from benchmarks.harness.experiment import Settings
+from benchmarks.harness.turns import medians, sampled, spark_cpu_s
 from benchmarks.nested_sql import Bucket, bucketed, plain, sequence_of
 from benchmarks.report import Measurement
 
@@ -30,11 +32,9 @@ SETTINGS = {
 }
 LIMIT_S = 120.0
 PLAIN_LIMIT_S = 60.0
-ROUNDS = 3
-SQL_ROUNDS_S = 20.0  # SQL that takes longer than this is not run again
 
 
-def compare(trades: pa.Table, queries: list[tuple[str, int, str]]) -> Iterator[Measurement]:
+def compare(trades: pa.Table, queries: list[tuple[str, int, str]], settings: Settings) -> Iterator[Measurement]:
     """For each (name, window, text of a query that returns the numbers of its trades)."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]").appName("benchmarks")
@@ -48,12 +48,14 @@ def compare(trades: pa.Table, queries: list[tuple[str, int, str]]) -> Iterator[M
             events = spark.read.parquet(str(path))
             events.createOrReplaceTempView("trades")
             for number, (name, window_ms, text) in enumerate(queries):
-                yield _compare(events, name, window_ms, text, with_plain=number == 0)
+                yield _compare(events, name, window_ms, text, settings, with_plain=number == 0)
         finally:
             spark.stop()
 
 
-def _compare(events: DataFrame, name: str, window_ms: int, text: str, with_plain: bool) -> Measurement:
+def _compare(
+    events: DataFrame, name: str, window_ms: int, text: str, settings: Settings, with_plain: bool
+) -> Measurement:
     spark = events.sparkSession
     ours = ss.query(text).run(events, time="ts", type="symbol")
     sequence = sequence_of(text)
@@ -61,22 +63,21 @@ def _compare(events: DataFrame, name: str, window_ms: int, text: str, with_plain
     if with_plain:
         rivals["Spark SQL, plain"] = (spark.sql(plain(sequence, window_ms)), PLAIN_LIMIT_S)
     expected = _sorted(ours)
-    seconds = {"streamsift": min(_seconds(ours) for _ in range(ROUNDS))}
-    stopped = {}
+    runs, stopped = {"streamsift": partial(_write, ours)}, {}
     for rival, (result, limit_s) in rivals.items():
-        taken = _limited(result, limit_s)
-        if taken is None:
+        if not _ends_within(result, limit_s):
             stopped[rival] = limit_s
             continue
         assert _sorted(result).equals(expected), f"{rival} finds other matches of {name}"
-        again = [_seconds(result) for _ in range(ROUNDS - 1)] if taken < SQL_ROUNDS_S else []
-        seconds[rival] = min([taken, *again])
-    measurement = Measurement(f"{name} on Spark, window {window_ms} ms", expected.num_rows, seconds, stopped=stopped)
+        runs[rival] = partial(_write, result)
+    samples = sampled(runs, settings, warm=True, cpu=spark_cpu_s)
+    measurement = Measurement(f"{name} on Spark, window {window_ms} ms", expected.num_rows, samples, stopped=stopped)
     print(f"  {measurement.workload} ({expected.num_rows:,} matches, equal results): {measurement.told}")
-    for contender, best in seconds.items():
-        print(f"    {best * 1000:8.0f} ms  {best / seconds['streamsift']:5.1f}x  {contender}")
+    taken = medians(samples)
+    for contender, seconds in taken.items():
+        print(f"    {seconds * 1000:8.0f} ms  {seconds / taken['streamsift']:5.1f}x  {contender}")
     for contender, limit_s in stopped.items():
-        print(f"    stopped after {limit_s:.0f} s: more than {limit_s / seconds['streamsift']:.1f}x  {contender}")
+        print(f"    stopped after {limit_s:.0f} s: more than {limit_s / taken['streamsift']:.1f}x  {contender}")
     return measurement
 
 
@@ -84,14 +85,12 @@ def _sorted(result: DataFrame) -> pa.Table:
     return result.toArrow().sort_by([(name, "ascending") for name in result.columns])
 
 
-def _seconds(result: DataFrame) -> float:
-    start = time.perf_counter()
+def _write(result: DataFrame) -> None:
     result.write.format("noop").mode("overwrite").save()
-    return time.perf_counter() - start
 
 
-def _limited(result: DataFrame, limit_s: float) -> float | None:
-    """The time of one run; None if it was stopped at the limit."""
+def _ends_within(result: DataFrame, limit_s: float) -> bool:
+    """Runs once, and is stopped at the limit."""
     stopped = threading.Event()
 
     def stop() -> None:
@@ -101,10 +100,11 @@ def _limited(result: DataFrame, limit_s: float) -> float | None:
     timer = threading.Timer(limit_s, stop)
     timer.start()
     try:
-        return _seconds(result)
+        _write(result)
     except Exception:
         if not stopped.is_set():
             raise
-        return None
+        return False
     finally:
         timer.cancel()
+    return True

@@ -1,4 +1,4 @@
-"""The benchmarks by name: those of the harness, and modules that time and print by themselves."""
+"""The benchmarks by name: experiments of workloads, and modules that make, check and print theirs by themselves."""
 
 from __future__ import annotations
 
@@ -25,6 +25,10 @@ QUICK = (
 )
 QUICK += ("aggregation", "ranking", "window_moves", "stream_engine")
 RIVALS = ("DuckDB", "Spark SQL", "Flink")  # how the names of other engines begin
+OWN_SIZES = (
+    "scale",
+    "scale_many",
+)  # they take no settings, and a sample of each contender
 SLOW = ("drift", "merging", "schedules", "streaming", "aggregation_spark", "scale", "scale_many")
 
 
@@ -43,7 +47,7 @@ def benchmark(name: str) -> Benchmark:
     experiment = getattr(module, "EXPERIMENT", None)
     if isinstance(experiment, Experiment):
         return Benchmark(name, experiment.about, lambda settings: _run(experiment, settings))
-    return Benchmark(name, (module.__doc__ or "").splitlines()[0], lambda _: _own(module))
+    return Benchmark(name, (module.__doc__ or "").splitlines()[0], lambda settings: _own(module, settings))
 
 
 def _run(experiment: Experiment, settings: Settings) -> list[Measured]:
@@ -57,17 +61,17 @@ def _run(experiment: Experiment, settings: Settings) -> list[Measured]:
     return found
 
 
-def _own(module: ModuleType) -> list[Measured]:
-    """Some only print."""
+def _own(module: ModuleType, settings: Settings) -> list[Measured]:
     unpin()
-    return [_measured(each) for each in module.main() or ()]
+    of_own_size = module.__name__.removeprefix("benchmarks.") in OWN_SIZES
+    return [_measured(each) for each in (module.main() if of_own_size else module.main(settings))]
 
 
 def _measured(measurement: Measurement) -> Measured:
-    """Such a module keeps the best time of each contender; most compare ours with ours."""
+    """Most of these modules compare ours with ours."""
     times = tuple(
-        Times(name, Side.RIVAL if name.startswith(RIVALS) else Side.OURS, (seconds,))
-        for name, seconds in measurement.seconds.items()
+        Times(name, Side.RIVAL if name.startswith(RIVALS) else Side.OURS, seconds)
+        for name, seconds in measurement.samples.items()
     )
     skipped = tuple(Skipped(name, f"stopped after {after_s:.0f} s") for name, after_s in measurement.stopped.items())
     found = Measured(measurement.workload, measurement.rows, measurement.rows, times, skipped)

@@ -11,6 +11,7 @@ from benchmarks.harness.answers import Answer
 from benchmarks.harness.clock import Clock, Taken, taken_by
 
 Result = TypeVar("Result")
+DEFAULT_SEED = 1
 
 
 class Side(StrEnum):
@@ -56,15 +57,22 @@ class Settings:
     """How large, how often, on how many cores."""
 
     scale: float = 1.0  # times the number of events
-    repetitions: int = 3
+    repetitions: int = 3  # at least: short runs get more
     budget_s: float = 30.0  # for the repetitions of one contender; one at least
     cores: int = 1
-    seed: int = 1
+    seed: int = DEFAULT_SEED
     clock: Clock = Clock.WALL
     only: str = ""  # workloads with this in their name
 
     def scaled(self, events: int) -> int:
         return max(1, round(events * self.scale))
+
+    def seeded(self, own: int) -> int:
+        """For a generator that has another seed than 1 of its own: the default leaves it as it is."""
+        return own + self.seed - DEFAULT_SEED
+
+
+DEFAULTS = Settings()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ import statistics
 from dataclasses import asdict, dataclass, field
 
 from benchmarks.harness.answers import Answer
-from benchmarks.harness.clock import Taken
-from benchmarks.harness.experiment import Contender, Settings, Side, Skipped, Workload
+from benchmarks.harness.experiment import Settings, Side, Skipped, Workload
+from benchmarks.harness.turns import by_clock, in_turns
 
 ALLOWED = sorted(os.sched_getaffinity(0))  # before anything is pinned
 
@@ -75,12 +75,12 @@ def measure(workload: Workload, settings: Settings) -> Measured:
         if answer != expected:
             raise WrongAnswer(f"{workload.name}: {contender.name} has {answer}, {expected} is expected")
     assert expected is not None, f"{workload.name} has no contender"
-    taken_of = _in_turns(workload.contenders, settings)
+    taken_of = in_turns({each.name: each.run for each in workload.contenders}, settings)
     times = tuple(
         Times(
             each.name,
             each.side,
-            tuple(taken.by(settings.clock) for taken in taken_of[each.name]),
+            by_clock(taken_of[each.name], settings),
             tuple(taken.cpu_s for taken in taken_of[each.name]),
         )
         for each in workload.contenders
@@ -94,16 +94,6 @@ def measure(workload: Workload, settings: Settings) -> Measured:
         workload.query,
         parameters=workload.parameters,
     )
-
-
-def _in_turns(contenders: tuple[Contender, ...], settings: Settings) -> dict[str, list[Taken]]:
-    """What disturbs the machine for a while disturbs all of them. Who has spent its budget runs no more."""
-    found: dict[str, list[Taken]] = {each.name: [] for each in contenders}
-    for _ in range(settings.repetitions):
-        for contender in contenders:
-            if sum(taken.wall_s for taken in found[contender.name]) < settings.budget_s:
-                found[contender.name].append(contender.run())
-    return found
 
 
 def told(measured: Measured) -> str:

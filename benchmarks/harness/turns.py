@@ -1,0 +1,66 @@
+"""Named runs in, all times of each out, taken in turns: the one place where a benchmark's clock runs."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from benchmarks.harness.clock import Taken, taken_by, tree_cpu_s
+from benchmarks.harness.experiment import Settings
+
+FILL_S = 0.5  # runs that are short together go on until they have taken this
+MOST_ROUNDS = 40
+
+Samples = tuple[float, ...]  # seconds by the clock of the settings, as they were taken
+
+
+def in_turns(runs: Mapping[str, Callable[[], Taken]], settings: Settings) -> dict[str, list[Taken]]:
+    """What disturbs the machine for a while disturbs all of them. Who has spent its budget runs no more.
+
+    Another one begins in each round, so that none has an advantage from what ran before it.
+    """
+    names = list(runs)
+    found: dict[str, list[Taken]] = {name: [] for name in names}
+    number = 0
+    while number < settings.repetitions or (number < MOST_ROUNDS and sum(map(_spent_s, found.values())) < FILL_S):
+        first = number % len(names)
+        for name in (*names[first:], *names[:first]):
+            if _spent_s(found[name]) < settings.budget_s:
+                found[name].append(runs[name]())
+        number += 1
+    return found
+
+
+def _spent_s(taken: list[Taken]) -> float:
+    return sum(each.wall_s for each in taken)
+
+
+def sampled(
+    runs: Mapping[str, Callable[[], object]],
+    settings: Settings,
+    *,
+    warm: bool = False,
+    cpu: Callable[[], float] = time.process_time,
+) -> dict[str, Samples]:
+    """The times of functions that are timed from call to return; `warm` if all have run before, to be checked."""
+    if not warm:
+        for run in runs.values():
+            run()
+    taken = in_turns({name: partial(taken_by, run, cpu) for name, run in runs.items()}, settings)
+    return {name: by_clock(each, settings) for name, each in taken.items()}
+
+
+def by_clock(taken: Sequence[Taken], settings: Settings) -> Samples:
+    return tuple(each.by(settings.clock) for each in taken)
+
+
+def medians(samples: Mapping[str, Samples]) -> dict[str, float]:
+    return {name: statistics.median(each) for name, each in samples.items()}
+
+
+def spark_cpu_s() -> float:
+    """Of this process, its JVM and their workers."""
+    return tree_cpu_s(os.getpid())
