@@ -3,15 +3,16 @@
 Figures 4.4 to 4.6, 4.9 and 4.10 of the CPR thesis, on readings like those of the Intel lab (or `--data FILE`), with the
 patterns of its table 4.3. The thesis merges by the average; of sequences in sequence that is one weighted sum here, and
 nothing is joined at all, so cells merge by MIN, or lie side by side. Best scores are compared before a ratio is told.
+With the scale only the stream gets longer.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,8 @@ import pyarrow as pa
 
 import streamsift as ss
 from benchmarks.data.sensors import busiest, from_file, generated
+from benchmarks.harness.experiment import DEFAULTS, Settings
+from benchmarks.harness.turns import medians, sampled
 from benchmarks.report import Measurement
 from streamsift.physical.choices import Schedule
 from streamsift.physical.plan import MergePlan, RankPlan
@@ -38,7 +41,6 @@ SEQUENCES = {
     "S11": ("EJ", "EK", "EL", "EM"),
 }
 BINDING = {"time": "t", "type": "kind"}
-ROUNDS = 2
 EVENTS = 2_000
 RAREST = "EM"  # of the classes that all cells need
 
@@ -86,15 +88,13 @@ class Run:
         self.events: Events = with_own_windows(plan.query, prepare(plan.query, table))
         self.ticks: Ticks = ticks_of(plan.query, self.events)
 
-    def merged(self, schedule: Schedule, *, dynamic: bool) -> tuple[Paths, RankMerge, float]:
-        """The candidates, the merge that found them, and the seconds it took."""
-        begin = time.thread_time()
+    def merged(self, schedule: Schedule, *, dynamic: bool) -> tuple[Paths, RankMerge]:
+        """The candidates, and the merge that found them."""
         plan = replace(self.branch, schedule=schedule, keeps=dynamic)
         merge = RankMerge(plan, self.events, self.ticks, self.cell.limit)
         found = merge.best()
-        seconds = time.thread_time() - begin
         assert found is not None
-        return found, merge, seconds
+        return found, merge
 
     def best(self, found: Paths) -> list[tuple[int, float]]:
         """The best scores of each window, to compare."""
@@ -108,45 +108,40 @@ class Run:
         return list(zip(tick[rank < self.cell.limit].tolist(), score[rank < self.cell.limit].tolist(), strict=True))
 
 
-def schedules(name: str, cell: Cell, table: pa.Table) -> Iterator[Measurement]:
+def schedules(name: str, cell: Cell, table: pa.Table, settings: Settings) -> Iterator[Measurement]:
     """Figures 4.4 to 4.6: each window from scratch, as the thesis measures schedules; times, and what was read."""
     run = Run(cell, table)
-    expected, accesses, seconds = None, {}, {}
+    expected, accesses, runs = None, {}, {}
     for schedule in (Schedule.ROUND_ROBIN, Schedule.GRADIENT, Schedule.STATISTICS, Schedule.WABS):
-        for _ in range(ROUNDS):
-            found, merge, taken = run.merged(schedule, dynamic=False)
-            seconds[schedule.value] = min(taken, seconds.get(schedule.value, np.inf))
-        accesses[schedule.value] = merge.accesses.sorted
+        runs[schedule.value] = partial(run.merged, schedule, dynamic=False)
+        found, merge = runs[schedule.value]()
+        accesses[schedule.value] = float(merge.accesses.sorted)
         expected = expected or run.best(found)
         assert run.best(found) == expected, f"{schedule.value} differs on {name}"
-    base, base_seconds = max(1, accesses["round-robin"]), seconds["round-robin"]
+    samples = sampled(runs, settings, warm=True)
+    seconds = medians(samples)
+    base, base_seconds = max(1.0, accesses["round-robin"]), seconds["round-robin"]
     told = (f"{each} {count / base:.2f} ({seconds[each] / base_seconds:.2f})" for each, count in accesses.items())
-    print(f"  {name}: {base:,} accesses by round robin; accesses (time): {', '.join(told)}", flush=True)
-    ours = accesses["wabs"] / base
-    yield Measurement(name, table.num_rows, seconds, headline=f"WABS reads {ours:.2f} of round robin")
-    counts = {each: float(count) for each, count in accesses.items()}
-    yield Measurement(f"accesses of {name}", table.num_rows, counts, unit="accesses")
+    print(f"  {name}: {base:,.0f} accesses by round robin; accesses (time): {', '.join(told)}", flush=True)
+    headline = f"WABS reads {accesses['wabs'] / base:.2f} of round robin"
+    yield Measurement(name, table.num_rows, samples, headline=headline)
+    yield Measurement(f"accesses of {name}", table.num_rows, accesses, unit="accesses")
 
 
-def moves(name: str, cell: Cell, table: pa.Table) -> Measurement:
+def moves(name: str, cell: Cell, table: pa.Table, settings: Settings) -> Measurement:
     """Figures 4.9 and 4.10: joins kept when the window moves, and not."""
     run = Run(cell, table)
-    seconds: dict[bool, float] = {}
-    results: dict[bool, list[tuple[int, float]]] = {}
-    for dynamic in (True, False):
-        for _ in range(ROUNDS):
-            found, merge, taken = run.merged(Schedule.WABS, dynamic=dynamic)
-            seconds[dynamic] = min(taken, seconds.get(dynamic, np.inf))
-        results[dynamic] = run.best(found)
-        if dynamic:
-            share, again = merge.accesses.known / max(1, merge.accesses.sorted), merge.accesses.again
-    assert results[True] == results[False], f"dTMM differs on {name}"
-    ratio = f"nTMM {seconds[False] / seconds[True]:.2f}x"
-    told = f"{ratio}; {share:.0%} of what was read was known, {again} windows anew"
-    print(f"  {name}: dTMM {seconds[True] * 1e3:.0f} ms, {told}", flush=True)
-    by_name = {"dTMM": seconds[True], "nTMM": seconds[False]}
+    runs = {way: partial(run.merged, Schedule.WABS, dynamic=way == "dTMM") for way in ("dTMM", "nTMM")}
+    (kept, merge), (anew, _) = (each() for each in runs.values())
+    assert run.best(kept) == run.best(anew), f"dTMM differs on {name}"
+    samples = sampled(runs, settings, warm=True)
+    dynamic, static = medians(samples).values()
+    ratio = f"nTMM {static / dynamic:.2f}x"
+    known = merge.accesses.known / max(1, merge.accesses.sorted)
+    told = f"{ratio}; {known:.0%} of what was read was known, {merge.accesses.again} windows anew"
+    print(f"  {name}: dTMM {dynamic * 1e3:.0f} ms, {told}", flush=True)
     chosen = "dTMM" if run.branch.keeps else "nTMM"
-    return Measurement(name, table.num_rows, by_name, headline=f"{ratio}; the engine takes {chosen}")
+    return Measurement(name, table.num_rows, samples, headline=f"{ratio}; the engine takes {chosen}")
 
 
 def schedule_cells() -> Iterator[tuple[str, Cell]]:
@@ -180,12 +175,13 @@ def move_cells() -> Iterator[tuple[str, Cell]]:
         yield f"figure 4.10: {pattern}", replace(default, pattern=pattern, is_nonlinear=True)
 
 
-def main(data: Path | None = None, locations: Path | None = None) -> list[Measurement]:
-    table = generated(EVENTS) if data is None else busiest(from_file(data, locations), EVENTS, RAREST)
+def main(settings: Settings = DEFAULTS, data: Path | None = None, locations: Path | None = None) -> list[Measurement]:
+    events = settings.scaled(EVENTS)
+    table = generated(events, settings.seed) if data is None else busiest(from_file(data, locations), events, RAREST)
     print("schedules, relative to round robin (figures 4.4 to 4.6):")
-    found = [each for name, cell in schedule_cells() for each in schedules(name, cell, table)]
+    found = [each for name, cell in schedule_cells() for each in schedules(name, cell, table, settings)]
     print("dTMM against nTMM (figures 4.9 and 4.10):")
-    return [*found, *(moves(name, cell, table) for name, cell in move_cells())]
+    return [*found, *(moves(name, cell, table, settings) for name, cell in move_cells())]
 
 
 if __name__ == "__main__":
@@ -193,4 +189,4 @@ if __name__ == "__main__":
     arguments.add_argument("--data", type=Path, help="a Parquet file of readings, with moteid and temperature")
     arguments.add_argument("--locations", type=Path, help="lines of mote, x, y")
     given = arguments.parse_args()
-    main(given.data, given.locations)
+    main(DEFAULTS, given.data, given.locations)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,7 +18,8 @@ from pyspark.sql import DataFrame
 import streamsift as ss
 from benchmarks.data.keyed import keyed_events, window_ms
 from benchmarks.engines.spark_joins import session
-from benchmarks.harness.clock import Clock, taken_by
+from benchmarks.harness.experiment import DEFAULTS, Settings
+from benchmarks.harness.turns import Samples, medians, sampled, spark_cpu_s
 from benchmarks.report import Measurement
 from streamsift.physical.plan import AggregatePlan, DetectPlan, Plan, RankPlan
 from streamsift.runtime import Events, match_rows, prepare
@@ -25,9 +28,8 @@ from streamsift.runtime.detect import detect
 from streamsift.runtime.ranking import rank
 from streamsift.runtime.relevant import relevant
 
-EVENTS, SPARK_EVENTS = 1_000_000, 1_000_000
+EVENTS = 1_000_000
 KEYS, CLASSES, EVENTS_PER_KEY = 100, 3, 12
-ROUNDS, SPARK_ROUNDS = 5, 3
 COPIED_BYTES = 1 << 28
 CORES = 1
 STEPS = "SEQ(A a, B b, C c)"
@@ -40,22 +42,21 @@ QUERIES = {
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """Seconds of each stage, in order; together they are the whole run."""
+    """All times of each stage, in order; together they are the whole run."""
 
-    seconds: dict[str, float]
+    samples: dict[str, Samples]
     bound_s: float  # what no run could be faster than
     bound: str
 
     @property
     def told(self) -> str:
-        whole = sum(self.seconds.values())
+        whole = sum(medians(self.samples).values())
         return f"{whole / self.bound_s:.1f} times {self.bound}"
 
 
-def median_s(run: Callable[[], object], clock: Clock = Clock.CPU, rounds: int = ROUNDS) -> float:
-    """Once to warm up, then the median. In this process one thread does all: its own time tells most."""
-    run()
-    return statistics.median(taken_by(run).by(clock) for _ in range(rounds))
+def more(whole: Samples, part: Samples) -> Samples:
+    """What the whole takes more than its part, by the rounds in which both ran."""
+    return tuple(max(0.0, one - other) for one, other in zip(whole, part, strict=False))
 
 
 def kernels(plan: Plan, events: Events) -> int:
@@ -70,30 +71,34 @@ def kernels(plan: Plan, events: Events) -> int:
     raise AssertionError(plan)
 
 
-def in_process(text: str, table: pa.Table) -> Stages:
+def in_process(text: str, table: pa.Table, settings: Settings) -> Stages:
     plan = ss.query(text).plan(table.schema, "t", "kind", None)
     events = relevant(plan, prepare(plan.query, table))
-    seconds = {
-        "text to plan": median_s(lambda: ss.query(text).plan(table.schema, "t", "kind", None)),
-        "events in order": median_s(lambda: relevant(plan, prepare(plan.query, table))),
-        "kernels": median_s(lambda: kernels(plan, events)),
+    runs = {
+        "text to plan": lambda: ss.query(text).plan(table.schema, "t", "kind", None),
+        "events in order": lambda: relevant(plan, prepare(plan.query, table)),
+        "kernels": lambda: kernels(plan, events),
     }
-    result = ss.query(text).run_local(table, time="t", type="kind")
+    structs = "events of matches as structs"
     if isinstance(plan, DetectPlan):
-        whole = median_s(lambda: sum(batch.num_rows for batch in detect(plan, events)))
-        seconds["events of matches as structs"] = max(0.0, whole - seconds["kernels"])
-    bound_s = (table.nbytes + result.nbytes) / copied_bytes_per_s()
-    return Stages(seconds, bound_s, "copying its input and its output")
+        runs[structs] = lambda: sum(batch.num_rows for batch in detect(plan, events))
+    samples = sampled(runs, settings)
+    if structs in samples:
+        samples[structs] = more(samples[structs], samples["kernels"])
+    result = ss.query(text).run_local(table, time="t", type="kind")
+    bound_s = (table.nbytes + result.nbytes) / copied_bytes_per_s(settings)
+    return Stages(samples, bound_s, "copying its input and its output")
 
 
-def copied_bytes_per_s() -> float:
+def copied_bytes_per_s(settings: Settings) -> float:
     """How fast one core copies memory."""
     source = np.ones(COPIED_BYTES, np.uint8)
     target = np.empty_like(source)
-    return COPIED_BYTES / median_s(lambda: np.copyto(target, source))
+    (taken,) = sampled({"copy": lambda: np.copyto(target, source)}, settings).values()
+    return COPIED_BYTES / statistics.median(taken)
 
 
-def on_spark(text: str, events: DataFrame) -> Stages:
+def on_spark(text: str, events: DataFrame, settings: Settings) -> Stages:
     """By difference: each run does what the one before it does, and one thing more."""
     arrow = events.mapInArrow(lambda batches: batches, events.schema)
     shuffled = events.repartition("key").mapInArrow(lambda batches: batches, events.schema)
@@ -103,10 +108,10 @@ def on_spark(text: str, events: DataFrame) -> Stages:
         "shuffle": shuffled,
         "engine": ss.query(text).run(events, time="t", type="kind"),
     }
-    until = {name: median_s(lambda run=run: noop(run), Clock.WALL, SPARK_ROUNDS) for name, run in runs.items()}
-    before = [0.0, *until.values()]
-    seconds = {name: max(0.0, taken - start) for (name, taken), start in zip(until.items(), before, strict=False)}
-    return Stages(seconds, until["shuffle"], "a shuffle that hands its rows to Python and back")
+    until = sampled({name: partial(noop, run) for name, run in runs.items()}, settings, cpu=spark_cpu_s)
+    samples = {"read Parquet": until["read Parquet"]}
+    samples |= {name: more(until[name], until[before]) for before, name in pairwise(until)}
+    return Stages(samples, medians(until)["shuffle"], "a shuffle that hands its rows to Python and back")
 
 
 def noop(result: DataFrame) -> None:
@@ -115,30 +120,32 @@ def noop(result: DataFrame) -> None:
 
 def measured(name: str, events: int, stages: Stages) -> Measurement:
     print(f"  {name} ({events:,} events): {stages.told}")
-    for stage, taken in stages.seconds.items():
+    for stage, taken in medians(stages.samples).items():
         print(f"    {taken * 1e9 / events:8.1f} ns for an event  {stage}")
-    return Measurement(name, events, stages.seconds, headline=stages.told)
+    return Measurement(name, events, stages.samples, headline=stages.told)
 
 
-def both() -> Iterator[Measurement]:
+def both(settings: Settings) -> Iterator[Measurement]:
     window = window_ms(KEYS, EVENTS_PER_KEY)
-    table = keyed_events(EVENTS, CLASSES, KEYS)
+    table = keyed_events(settings.scaled(EVENTS), CLASSES, KEYS, settings.seed)
     for name, text in QUERIES.items():
-        yield measured(f"{name}, in this process", EVENTS, in_process(text.format(window=window), table))
+        stages = in_process(text.format(window=window), table, settings)
+        yield measured(f"{name}, in this process", table.num_rows, stages)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "events.parquet"
-        pyarrow.parquet.write_table(keyed_events(SPARK_EVENTS, CLASSES, KEYS), path)
+        pyarrow.parquet.write_table(table, path)
         spark = session(CORES)
         try:
             events = spark.read.parquet(str(path))
             for name, text in QUERIES.items():
-                yield measured(f"{name}, on Spark", SPARK_EVENTS, on_spark(text.format(window=window), events))
+                stages = on_spark(text.format(window=window), events, settings)
+                yield measured(f"{name}, on Spark", table.num_rows, stages)
         finally:
             spark.stop()
 
 
-def main() -> list[Measurement]:
-    return list(both())
+def main(settings: Settings = DEFAULTS) -> list[Measurement]:
+    return list(both(settings))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 The experiments of "Processing Nested Complex Sequence Pattern Queries over Event Streams", sections 4.2 to 4.4 and 5.1,
 its queries q1 to q10, on generated trades: 100 a second, of twenty stocks, a third of them at the time of another.
-With the scale only the stream gets longer.
+With the scale only the stream gets longer; for q10, whose matches fill the memory, it has a million trades at most.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def main(settings: Settings = DEFAULTS) -> list[Measurement]:
     few, many = make_trades(FEW_EVENTS, settings), make_trades(MANY_EVENTS, settings)
     check_against_sql(few)
     found = [each for trades in (few, many) for each in experiments(trades, settings)]
-    found += [each for trades in (few, many) for each in caching(trades, settings)]
+    found += [each for trades in (few, many.slice(0, MANY_EVENTS)) for each in caching(trades, settings)]
     found += growth(settings)
     texts = [(name, window_ms, query_text(name, window_ms, numbers_only=True)) for name, window_ms in ON_SPARK]
     return [*found, *nested_spark.compare(many, texts, settings)]

@@ -2,15 +2,15 @@
 
 Figures 4.1 to 4.3 of the thesis, on readings like those of the Intel lab (54 motes, classes of temperature changes with
 the thesis's frequencies), scaled up; `window_moves` goes on to windows of a million events. All contenders get the same
-weighted candidates in memory; sums are compared before a ratio is printed.
+weighted candidates in memory; sums are compared before a ratio is printed. With the scale only the stream gets longer.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,8 @@ import pyarrow as pa
 
 import streamsift as ss
 from benchmarks.data.sensors import busiest, from_file, generated
+from benchmarks.harness.experiment import DEFAULTS, Settings
+from benchmarks.harness.turns import medians, sampled
 from benchmarks.report import Measurement
 from streamsift.runtime.path_graph import build_graph, cut_windows
 from streamsift.runtime.path_queue import best_paths
@@ -28,7 +30,6 @@ from streamsift.runtime.pq_array import k_best_by_window
 LENGTHS = {2: ("EG", "EH"), 3: ("EG", "EH", "EJ"), 4: ("EG", "EH", "EJ", "EI")}
 FREQUENCIES = {"1x": ("EG", "EH", "EN"), "10x": ("EG", "EH", "EO"), "89x": ("EG", "EH", "EJ")}
 RAREST = "EG"  # of the classes that nearly all cells need
-SLOW = 20.0  # seconds after which a contender takes no part in larger workloads
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +53,10 @@ class Strata:
     events: int
 
 
-def readings(events: int, table: pa.Table | None = None) -> pa.Table:
+def readings(events: int, settings: Settings, table: pa.Table | None = None) -> pa.Table:
     """Generated readings, or as many of a file's; the score of an event is its mote's distance from (0, 0)."""
-    return generated(events) if table is None else busiest(table, events, RAREST)
+    wanted = settings.scaled(events)
+    return generated(wanted, settings.seed) if table is None else busiest(table, wanted, RAREST)
 
 
 def strata(table: pa.Table, work: Workload) -> Strata:
@@ -116,24 +118,19 @@ CONTENDERS: dict[str, Callable[[Strata, int], np.ndarray]] = {
 
 
 def measure(
-    name: str, work: Workload, contenders: list[str], rounds: int = 9, given: pa.Table | None = None
+    name: str, work: Workload, contenders: list[str], settings: Settings, given: pa.Table | None = None
 ) -> Measurement:
-    table = readings(work.events, given)
+    table = readings(work.events, settings, given)
     data = strata(table, replace(work, events=table.num_rows))
-    seconds: dict[str, float] = {}
     expected = lazy(data, work.limit)
-    for contender in contenders:
-        for _ in range(rounds):
-            begin = time.thread_time()  # all are single-threaded: other work on the machine does not count
-            found = CONTENDERS[contender](data, work.limit)
-            seconds[contender] = min(seconds.get(contender, np.inf), time.thread_time() - begin)
-            if seconds[contender] > SLOW / rounds:
-                break
-        assert np.allclose(found, expected, rtol=1e-12), f"{contender} differs on {name}"
-    ours = seconds["best paths"]
-    ratios = ", ".join(f"{other} {taken / ours:.1f}x" for other, taken in seconds.items() if other != "best paths")
-    print(f"  {name}: best paths {ours * 1e3:.1f} ms{', ' * bool(ratios)}{ratios}")
-    return Measurement(name, work.events, seconds, 1.0)
+    runs = {contender: partial(CONTENDERS[contender], data, work.limit) for contender in contenders}
+    for contender, run in runs.items():
+        assert np.allclose(run(), expected, rtol=1e-12), f"{contender} differs on {name}"
+    samples = sampled(runs, settings, warm=True)
+    ours, *others = medians(samples).items()
+    ratios = ", ".join(f"{other} {taken / ours[1]:.1f}x" for other, taken in others)
+    print(f"  {name}: {ours[0]} {ours[1] * 1e3:.1f} ms{', ' * bool(ratios)}{ratios}")
+    return Measurement(name, table.num_rows, samples)
 
 
 def cells() -> Iterator[tuple[str, Workload]]:
@@ -152,40 +149,36 @@ def cells() -> Iterator[tuple[str, Workload]]:
         yield f"figure 4.3e: frequency {frequency}", replace(default, pattern=pattern)
 
 
-def figures(given: pa.Table | None = None) -> list[Measurement]:
+def figures(settings: Settings, given: pa.Table | None = None) -> list[Measurement]:
     """Figures 4.1 to 4.3, then windows that are larger than the thesis's."""
     everyone = list(CONTENDERS)
-    for contender in CONTENDERS.values():  # compiled before any clock runs
-        contender(strata(readings(200), Workload(200, 50, 20, 2)), 2)
-    found = [measure(name, work, everyone, given=given) for name, work in cells()]
+    found = [measure(name, work, everyone, settings, given) for name, work in cells()]
     for window, step, limit in ((500, 100, 10), (500, 500, 100), (2_000, 500, 10), (5_000, 1_000, 100)):
         work = Workload(20_000, window, step, limit)
-        found.append(measure(f"window {window:,}, step {step:,}, k {limit}", work, everyone[:3], 3, given))
+        name = f"window {window:,}, step {step:,}, k {limit}"
+        found.append(measure(name, work, everyone[:3], settings, given))
     return found
 
 
-def enumeration() -> Measurement:
+def enumeration(settings: Settings) -> Measurement:
     """The whole engine against finding and scoring all matches: window 5,000 events, k = 100."""
     work = Workload(10_000, 5_000, 5_000, 100)
-    table = readings(work.events)
+    table = readings(work.events, settings)
     names = ", ".join(f"{name} v{n}" for n, name in enumerate(work.pattern))
     score = " + ".join(f"v{n}.distance" for n in range(len(work.pattern)))
     query = ss.query(f"SEQ({names}) PREF MAX[{score}] WITHIN {work.window} UPDATE {work.step} RETURN {work.limit}")
-    seconds: dict[str, float] = {}
-    results = {}
-    for strategy, rounds in (("auto", 4), ("enumerate", 1)):
-        for _ in range(rounds):
-            begin = time.perf_counter()
-            results[strategy] = query.run_local(table, time="t", type="kind", rank=strategy)
-            seconds[strategy] = min(seconds.get(strategy, np.inf), time.perf_counter() - begin)
-    assert results["auto"].equals(results["enumerate"]), "the strategies differ"
-    ratio = seconds["enumerate"] / seconds["auto"]
-    print(f"  window 5,000, k 100, whole engine: {seconds['auto'] * 1e3:.0f} ms, enumerate all {ratio:.0f}x")
-    return Measurement("window 5,000, k 100, whole engine", work.events, seconds, 1.0)
+    runs = {each: partial(query.run_local, table, time="t", type="kind", rank=each) for each in ("auto", "enumerate")}
+    best, all_of_them = (run() for run in runs.values())
+    assert best.equals(all_of_them), "the strategies differ"
+    samples = sampled(runs, settings, warm=True)
+    ours, enumerated = medians(samples).values()
+    name = "window 5,000, k 100, whole engine"
+    print(f"  {name}: {ours * 1e3:.0f} ms, enumerate all {enumerated / ours:.0f}x")
+    return Measurement(name, table.num_rows, samples)
 
 
-def main(given: pa.Table | None = None) -> list[Measurement]:
-    return [*figures(given), enumeration()]
+def main(settings: Settings = DEFAULTS, given: pa.Table | None = None) -> list[Measurement]:
+    return [*figures(settings, given), enumeration(settings)]
 
 
 if __name__ == "__main__":
@@ -193,4 +186,4 @@ if __name__ == "__main__":
     arguments.add_argument("--data", type=Path, help="a Parquet file of readings, with moteid and temperature")
     arguments.add_argument("--degrees", type=float, help="the width of a class; 20 in the thesis")
     chosen = arguments.parse_args()
-    main(None if chosen.data is None else from_file(chosen.data, degrees=chosen.degrees))
+    main(DEFAULTS, None if chosen.data is None else from_file(chosen.data, degrees=chosen.degrees))
