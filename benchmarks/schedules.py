@@ -2,19 +2,24 @@
 
 Figures 4.7 and 4.8 of the CPR thesis: queues of 10,000 scored entries, each entry with one partner in every other
 queue, of which a share (rjs) can be joined; TA, since partners can be looked up. Every schedule must find the same
-scores. A cell's cost is its sorted and random accesses, each times what it costs in its queue.
+scores. A cell's cost is its sorted and random accesses, each times what it costs in its queue: a sample for each of
+several generated sets of queues. With the scale queues get longer.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
+import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 
 import numpy as np
 
+from benchmarks.harness.clock import Taken, taken_by
+from benchmarks.harness.experiment import DEFAULTS, Settings
+from benchmarks.harness.turns import Samples, by_clock, in_turns, medians
 from benchmarks.report import Measurement
 from streamsift.runtime.merge_bounds import Queues, Rules
 from streamsift.runtime.merge_queues import link_from
@@ -45,32 +50,32 @@ class Cell:
         return f"{shape}, costs [{costs}, {looked_up}]"
 
 
-def scores(kind: str, random: np.random.Generator) -> np.ndarray:
+def scores(kind: str, entries: int, random: np.random.Generator) -> np.ndarray:
     match kind:
         case "uniform":
-            found = random.random(ENTRIES)
+            found = random.random(entries)
         case "normal":
-            found = np.clip(random.normal(0.5, 0.15, ENTRIES), 0, 1)
+            found = np.clip(random.normal(0.5, 0.15, entries), 0, 1)
         case _:  # Zipf: the i-th best scores 1 / i
-            found = 1 / random.permutation(np.arange(1, ENTRIES + 1))
+            found = 1 / random.permutation(np.arange(1, entries + 1))
     return found
 
 
-def queues(cell: Cell, seed: int) -> Queues:
+def queues(cell: Cell, entries: int, seed: int) -> Queues:
     """Entry `id` of a queue joins entry `id` of the others, if the id is one of those that join."""
     random = np.random.default_rng(seed)
-    joins = random.random(ENTRIES) < cell.selectivity
-    shape = cell.queues, ENTRIES
+    joins = random.random(entries) < cell.selectivity
+    shape = cell.queues, entries
     score, key = np.empty(shape), np.empty(shape, np.int32)
     rows = np.full((*shape, cell.queues), -1, np.int32)
     for part in range(cell.queues):
-        own = scores(cell.scores, random)
+        own = scores(cell.scores, entries, random)
         order = np.argsort(-own)
         score[part] = own[order]
         rows[part, :, part] = order
-        key[part] = np.where(joins[order], order, order + ENTRIES * (part + 1))
-    keys = ENTRIES * (cell.queues + 1)
-    links = (np.full((cell.queues, 2, count), -1, np.int32) for count in (ENTRIES, keys, keys))
+        key[part] = np.where(joins[order], order, order + entries * (part + 1))
+    keys = entries * (cell.queues + 1)
+    links = (np.full((cell.queues, 2, count), -1, np.int32) for count in (entries, keys, keys))
     counts = (np.zeros(cell.queues, np.int64) for _ in range(2))
     found = Queues(
         score,
@@ -79,7 +84,7 @@ def queues(cell: Cell, seed: int) -> Queues:
         np.zeros(shape, np.bool_),
         *links,
         np.full((cell.queues, keys), -1, np.int32),
-        np.full(cell.queues, ENTRIES),
+        np.full(cell.queues, entries),
         *counts,
         np.ones(cell.queues, np.bool_),
     )
@@ -109,35 +114,56 @@ def rules(cell: Cell, schedule: str) -> Rules:
     )
 
 
-def run(cell: Cell, schedule: str, seed: int) -> tuple[np.ndarray, float, float]:
-    """The best scores, what the accesses cost, and the seconds it took."""
-    data = queues(cell, seed)
-    found = Found(np.empty((1024, cell.queues), np.int32), np.empty(1024), np.empty(cell.limit), np.zeros(2, np.int64))
-    begin = time.thread_time()
-    found, status = merge(data, rules(cell, schedule), new_steering(cell.queues), 1 << 40, found)
-    seconds = time.thread_time() - begin
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The best scores, what the accesses cost, and the time it took; to make the queues is not part of it."""
+
+    best: np.ndarray
+    cost: float
+    taken: Taken
+
+
+def run(cell: Cell, schedule: str, entries: int, seed: int) -> Merged:
+    data = queues(cell, entries, seed)
+    room = Found(np.empty((1024, cell.queues), np.int32), np.empty(1024), np.empty(cell.limit), np.zeros(2, np.int64))
+    ended = []
+    taken = taken_by(lambda: ended.append(merge(data, rules(cell, schedule), new_steering(cell.queues), 1 << 40, room)))
+    ((found, status),) = ended
     assert status == DONE
     cost = (data.read * np.array(cell.sorted_costs)).sum() + (data.fetches * np.array(cell.random_costs)).sum()
-    return found.best[: found.counts[1]], float(cost), seconds
+    return Merged(found.best[: found.counts[1]], float(cost), taken)
 
 
-def measure(name: str, cell: Cell, seeds: range) -> dict[str, float]:
-    """The cost of each schedule, relative to round robin; the mean over the generated queues."""
-    costs: dict[str, float] = dict.fromkeys(SCHEDULES, 0.0)
-    seconds: dict[str, float] = dict.fromkeys(SCHEDULES, 0.0)
-    for seed in seeds:
-        expected, *_ = run(cell, "round-robin", seed)
-        for schedule in SCHEDULES:
-            best, cost, taken = run(cell, schedule, seed)
-            assert np.array_equal(best, expected), f"{schedule} differs on {name}"
-            costs[schedule] += cost
-            seconds[schedule] += taken
-    ratios = {schedule: cost / costs["round-robin"] for schedule, cost in costs.items()}
-    told = ", ".join(
-        f"{schedule} {ratio:.2f} ({seconds[schedule] / len(seeds) * 1e3:.1f} ms)" for schedule, ratio in ratios.items()
-    )
-    print(f"  {name}: {told}", flush=True)
-    return ratios
+def costs(name: str, cell: Cell, settings: Settings) -> dict[str, Samples]:
+    """Of each schedule, relative to round robin on the same queues; the same best scores first."""
+    entries, ratios = settings.scaled(ENTRIES), dict[str, list[float]]()
+    for seed in seeds(settings):
+        merged = {schedule: run(cell, schedule, entries, seed) for schedule in SCHEDULES}
+        base = merged["round-robin"]
+        for schedule, each in merged.items():
+            assert np.array_equal(each.best, base.best), f"{schedule} differs on {name}"
+            ratios.setdefault(schedule, []).append(each.cost / base.cost)
+    return {schedule: tuple(each) for schedule, each in ratios.items()}
+
+
+def seeds(settings: Settings) -> range:
+    first = settings.seeded(FIRST_SEED)
+    return range(first, first + max(SEEDS_EACH, settings.repetitions))
+
+
+def compare(name: str, cell: Cell, settings: Settings) -> Iterator[Measurement]:
+    """What the accesses of each schedule cost, then its time on the first of the queues."""
+    relative = costs(name, cell, settings)
+    entries, seed = settings.scaled(ENTRIES), seeds(settings)[0]
+    runs = {schedule: partial(run, cell, schedule, entries, seed) for schedule in SCHEDULES}
+    taken = in_turns({schedule: lambda run=each: run().taken for schedule, each in runs.items()}, settings)
+    times = {schedule: by_clock(each, settings) for schedule, each in taken.items()}
+    seconds = medians(times)
+    told = (f"{each} {ratio:.2f} ({seconds[each] * 1e3:.1f} ms)" for each, ratio in medians(relative).items())
+    print(f"  {name}: {', '.join(told)}", flush=True)
+    headline = f"WABS costs {statistics.median(relative['wabs']):.2f} of round robin"
+    yield Measurement(name, entries, relative, headline=headline, unit="of what round robin costs")
+    yield Measurement(f"time of {name}", entries, times)
 
 
 def figures() -> Iterator[tuple[str, Cell]]:
@@ -176,28 +202,22 @@ def _named(cell: Cell) -> Iterator[tuple[str, Cell]]:
     yield cell.name, cell
 
 
-def main(first_seed: int = FIRST_SEED) -> list[Measurement]:
-    """Costs in accesses where others have seconds."""
-    seeds = range(first_seed, first_seed + SEEDS_EACH)
-    print(f"the cost of each schedule, relative to round robin, seeds {seeds[0]} to {seeds[-1]}:")
-    found = [(name, cell, measure(name, cell, seeds)) for name, cell in (*figures(), *others())]
-    name, _, most = max(found, key=lambda each: each[2]["wabs"])
-    steep = [ratios["wabs"] for _, cell, ratios in found if max(cell.sorted_costs) == 10]
-    print(f"  WABS at most {most['wabs']:.2f} of round robin ({name})")
-    print(f"  in the median cell under 10:1 round robin costs {1 / float(np.median(steep)):.2f} times as much")
-    return [
-        Measurement(
-            name,
-            ENTRIES,
-            ratios,
-            headline=f"WABS costs {ratios['wabs']:.2f} of round robin",
-            unit="of what round robin costs",
-        )
-        for name, _, ratios in found
-    ]
+def main(settings: Settings = DEFAULTS) -> list[Measurement]:
+    generated = seeds(settings)
+    print(f"the cost of each schedule, relative to round robin, seeds {generated[0]} to {generated[-1]}:")
+    found, wabs, steep = list[Measurement](), dict[str, float](), list[float]()
+    for name, cell in (*figures(), *others()):
+        cost, time = compare(name, cell, settings)
+        found += [cost, time]
+        wabs[name] = cost.medians["wabs"]
+        steep += [wabs[name]] * (max(cell.sorted_costs) == 10)
+    most = max(wabs, key=wabs.__getitem__)
+    print(f"  WABS at most {wabs[most]:.2f} of round robin ({most})")
+    print(f"  in the median cell under 10:1 round robin costs {1 / statistics.median(steep):.2f} times as much")
+    return found
 
 
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--seed", type=int, default=FIRST_SEED, help="the first of five")
-    main(arguments.parse_args().seed)
+    main(replace(DEFAULTS, seed=DEFAULTS.seed + arguments.parse_args().seed - FIRST_SEED))

@@ -3,19 +3,21 @@
 The experiments of "Optimizing Expressibility and Performance of Kleene Operators on Binary Tree-based Directed Graph in
 Complex Event Processing", figures 7 to 11: order of joins, population, selectivity, window, position of the group.
 Its music ratings are not at hand: events are generated with the populations of its table 1. Most of its records are of
-other classes, which no query names; they are left out.
+other classes, which no query names; they are left out. With the scale only the stream gets longer.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 import streamsift as ss
 from benchmarks.data.ratings import POPULATION, ratings
+from benchmarks.harness.experiment import DEFAULTS, Settings
+from benchmarks.harness.turns import sampled
 from benchmarks.intermediate import peak_mb, rows_built, searched, told
 from benchmarks.report import Measurement
 from streamsift.physical.choices import Choices, PlanShape
@@ -26,7 +28,6 @@ from streamsift.runtime.events import Events, prepare
 SKEWED = {"A": 9000, "B": 3000, "C": 1000, "D": 300}
 RECORDS, FEW_RECORDS = 10_000_000, 500_000
 SHAPES = (PlanShape.AUTO, PlanShape.LEFT, PlanShape.RIGHT, PlanShape.BUSHY, PlanShape.INNER)
-ROUNDS, MOST_ROUNDS, LEAST_S = 4, 40, 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,62 +70,54 @@ def cells() -> Iterator[Cell]:
 
 def found_rows(plan: Alternative, events: Events, shape: PlanShape) -> np.ndarray:
     """Numbers [.., matches] that tell each match: its events; size, ends and sum of each group; in one order."""
-    parts = []
+    parts: list[np.ndarray] = []
     if plan.groups is None:
         parts = [rows.astype(np.int64) for rows in match_rows(plan, events, Choices(plan=shape))]
     else:
         for found in group_matches(plan, events, Choices(plan=shape)):
             sums = np.concatenate([[0], np.cumsum(found.places, dtype=np.int64)])
             parts.append(np.vstack([found.events(), found.sizes, sums[found.stop] - sums[found.first]]))
-    rows = np.concatenate(parts, axis=1)
+    rows = np.concatenate(parts, axis=1) if parts else np.empty((1, 0), np.int64)
     return rows[:, np.lexsort(rows[::-1])]
 
 
-def seconds(plan: Alternative, events: Events, shape: PlanShape) -> float:
-    """The time of one core, whatever else the machine does."""
-    start = time.process_time()
-    search = match_rows if plan.groups is None else group_matches
-    for _ in search(plan, events, Choices(plan=shape)):  # type: ignore[operator]
+def search(plan: Alternative, events: Events, shape: PlanShape) -> None:
+    found = match_rows if plan.groups is None else group_matches
+    for _ in found(plan, events, Choices(plan=shape)):  # type: ignore[operator]
         pass
-    return time.process_time() - start
 
 
-def compare(cell: Cell) -> Iterator[Measurement]:
+def compare(cell: Cell, settings: Settings) -> Iterator[Measurement]:
     """The time of each shape, and its memory."""
-    table = ratings(SKEWED if cell.skewed else POPULATION, cell.records)
+    table = ratings(SKEWED if cell.skewed else POPULATION, settings.scaled(cell.records), settings.seed)
     plan = ss.query(cell.text).plan(table.schema, "t", "kind", None)
     assert isinstance(plan, DetectPlan)
     alternative, events = plan.alternatives[0], prepare(plan.query, table)
     expected = found_rows(alternative, events, PlanShape.AUTO)
-    best = dict.fromkeys(SHAPES, np.inf)
     for shape in SHAPES[1:]:
         assert np.array_equal(found_rows(alternative, events, shape), expected), f"plan={shape} finds other matches"
-    begin = time.process_time()
-    for number in range(MOST_ROUNDS):
-        if number >= ROUNDS and time.process_time() - begin > LEAST_S:
-            break
-        for shape in (*SHAPES[number % 5 :], *SHAPES[: number % 5]):  # none has an advantage from what ran before it
-            best[shape] = min(best[shape], seconds(alternative, events, shape))
-    report(cell, expected.shape[1], best)
-    yield Measurement(cell.name, expected.shape[1], {f"plan={shape}": taken for shape, taken in best.items()})
-    memory_mb = {shape: peak_mb(lambda shape=shape: seconds(alternative, events, shape)) for shape in SHAPES}
-    for shape, most in memory_mb.items():
+    runs = {f"plan={shape}": partial(search, alternative, events, shape) for shape in SHAPES}
+    times = Measurement(cell.name, expected.shape[1], sampled(runs, settings, warm=True))
+    report(times)
+    yield times
+    memory_mb = {name: peak_mb(run) for name, run in runs.items()}
+    for shape, most in zip(SHAPES, memory_mb.values(), strict=True):
         rows = rows_built(searched(alternative, events, Choices(plan=shape)))
         print(f"      {shape:6} {most:5.0f} MB at most;  built {told(rows)}")
-    by_plan = {f"plan={shape}": most for shape, most in memory_mb.items()}
-    yield Measurement(f"memory of {cell.name}", expected.shape[1], by_plan, unit="MB")
+    yield Measurement(f"memory of {cell.name}", expected.shape[1], memory_mb, unit="MB")
 
 
-def report(cell: Cell, matches: int, best: dict[PlanShape, float]) -> None:
-    auto, *others = best.values()
-    ratios = "  ".join(f"{shape} {taken / auto:.2f}" for shape, taken in best.items() if shape is not PlanShape.AUTO)
+def report(times: Measurement) -> None:
+    (_, auto), *others = times.medians.items()
+    ratios = "  ".join(f"{shape.removeprefix('plan=')} {taken / auto:.2f}" for shape, taken in others)
     print(
-        f"  {cell.name}: {matches:,} matches, auto {auto * 1000:.1f} ms, {auto / min(others):.2f} of the best; {ratios}"
+        f"  {times.workload}: {times.rows:,} matches, auto {auto * 1000:.1f} ms, {1 / times.ratio:.2f} of the best; "
+        f"{ratios}"
     )
 
 
-def main() -> list[Measurement]:
-    found = [measurement for cell in cells() for measurement in compare(cell)]
+def main(settings: Settings = DEFAULTS) -> list[Measurement]:
+    found = [measurement for cell in cells() for measurement in compare(cell, settings)]
     times = [each for each in found if each.unit == "seconds"]
     worst = min(times, key=lambda each: each.ratio)
     print(f"  auto takes at most {1 / worst.ratio:.2f} of the best shape's time, in {len(times)} cells")

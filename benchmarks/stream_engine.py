@@ -1,15 +1,23 @@
-"""The engine of a stream on one core: what 10,000 new events cost, with a window of 20,000 events and of 2,000,000."""
+"""The engine of a stream on one core: what 10,000 new events cost, with a window of 20,000 events and of 2,000,000.
+
+Each batch of new events is a sample, of both windows in turns; with the scale there are more batches.
+"""
 
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import count
 
 import pyarrow as pa
 
 import streamsift as ss
 from benchmarks.data.uniform import REAL, uniform_events
+from benchmarks.harness.clock import Taken, taken_by
+from benchmarks.harness.experiment import DEFAULTS, Settings
+from benchmarks.harness.turns import by_clock, in_turns, medians
 from benchmarks.report import Measurement
 from streamsift.runtime import Engine, engine_for
 
@@ -28,8 +36,8 @@ QUERIES = {
 EVENTS_OF_A_KEY = 2  # in a window, whatever its length: as many matches come of each
 
 
-def make_events(start: int, count: int, window: int) -> pa.Table:
-    return uniform_events(count, 3, start=start, seed=start, id=window // EVENTS_OF_A_KEY, x=REAL)
+def make_events(start: int, events: int, window: int, settings: Settings = DEFAULTS) -> pa.Table:
+    return uniform_events(events, 3, start=start, seed=settings.seeded(start), id=window // EVENTS_OF_A_KEY, x=REAL)
 
 
 def engine_of(text: str, window: int) -> Engine:
@@ -37,20 +45,21 @@ def engine_of(text: str, window: int) -> Engine:
     return engine_for(ss.query(text.format(window=window)).plan(schema, "t", "kind", None))
 
 
-def batches(engine: Engine, window: int, count: int) -> Iterator[tuple[float, int]]:
-    """Seconds of one core and rows of each batch, once the window is full."""
+def batches(engine: Engine, window: int, settings: Settings) -> Iterator[Taken]:
+    """The time of each batch, once the window is full."""
     for start in range(0, window, FILL):
         part = min(FILL, window - start)
-        engine.push(make_events(start, part, window))
+        engine.push(make_events(start, part, window, settings))
         engine.advance(start + part - 1)
         engine.changes()
-    for start in range(window, window + count * NEW, NEW):
-        events = make_events(start, NEW, window)
-        began = time.process_time()
-        engine.push(events)
-        rows = engine.advance(start + NEW - 1)
-        engine.changes()
-        yield time.process_time() - began, rows.num_rows
+    for start in count(window, NEW):
+        yield taken_by(partial(_take, engine, make_events(start, NEW, window, settings), start + NEW - 1))
+
+
+def _take(engine: Engine, events: pa.Table, until: int) -> None:
+    engine.push(events)
+    engine.advance(until)
+    engine.changes()
 
 
 def check(text: str) -> None:
@@ -65,28 +74,28 @@ def check(text: str) -> None:
     assert found == expected, f"{found:,} rows on a stream, {expected:,} in a batch"
 
 
-def main() -> list[Measurement]:
-    measured = []
-    for name, text in QUERIES.items():
-        check(text)
-        seconds, rows = {}, {}
-        for window in (SMALL, LARGE):
-            found = list(batches(engine_of(text, window), window, BATCHES))
-            times = [each for each, _ in found]
-            seconds[window], rows[window] = statistics.median(times), sum(count for _, count in found)
-            begin, end = (statistics.median(part) for part in (times[: BATCHES // 4], times[-BATCHES // 4 :]))
-            print(
-                f"{name}, window of {window:,}: {1000 * seconds[window]:.1f} ms for {NEW:,} events, the last quarter "
-                f"{end / begin:.2f}x the first, {rows[window]:,} rows",
-                flush=True,
-            )
-        ratio = seconds[LARGE] / seconds[SMALL]
+def compare(name: str, text: str, settings: Settings) -> Measurement:
+    check(text)
+    streams = {window: batches(engine_of(text, window), window, settings) for window in (SMALL, LARGE)}
+    many = replace(settings, repetitions=max(settings.repetitions, settings.scaled(BATCHES)))
+    taken = in_turns({f"window of {window:,}": partial(next, each) for window, each in streams.items()}, many)
+    samples = {each: by_clock(times, settings) for each, times in taken.items()}
+    for each, times in samples.items():
+        quarter = max(1, len(times) // 4)
+        begin, end = statistics.median(times[:quarter]), statistics.median(times[-quarter:])
         print(
-            f"{name}: a window of {LARGE // SMALL}x the events costs {ratio:.2f}x (target: below {TARGET})", flush=True
+            f"{name}, {each}: {1000 * statistics.median(times):.1f} ms for {NEW:,} events, the last quarter "
+            f"{end / begin:.2f}x the first",
+            flush=True,
         )
-        contenders = {f"window of {window:,}": each for window, each in seconds.items()}
-        measured.append(Measurement(f"stream: {name}", NEW, contenders, headline=f"{ratio:.2f}x"))
-    return measured
+    small, large = medians(samples).values()
+    ratio = large / small
+    print(f"{name}: a window of {LARGE // SMALL}x the events costs {ratio:.2f}x (target: below {TARGET})", flush=True)
+    return Measurement(f"stream: {name}", NEW, samples, headline=f"{ratio:.2f}x")
+
+
+def main(settings: Settings = DEFAULTS) -> list[Measurement]:
+    return [compare(name, text, settings) for name, text in QUERIES.items()]
 
 
 if __name__ == "__main__":

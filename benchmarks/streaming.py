@@ -1,6 +1,9 @@
 """Streams on Spark: the trigger time against a processor that only counts rows, and against the size of the window.
 
 python -m benchmarks.streaming [rows-per-trigger] [windows]
+
+Every trigger but the first ones is a sample; its time is the one that Spark tells, by the wall clock. With the scale
+triggers get more rows, and there are more of them under a window.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +26,8 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 import streamsift as ss
 from benchmarks.data.uniform import REAL, uniform_events
+from benchmarks.harness.experiment import DEFAULTS, Settings
+from benchmarks.harness.turns import Samples, medians
 from benchmarks.report import Measurement
 from streamsift.spark.streaming import use_rocksdb
 
@@ -35,20 +41,20 @@ AGGREGATION = "PATTERN SEQ(A a, B b, C c) WHERE [id] GROUP BY id AGG COUNT, SUM(
 WINDOWED = "PATTERN SEQ(A a, B b) WHERE [id] AND a.code = b.code WITHIN {window}"
 
 
-def make_events(start: int, count: int) -> pa.Table:
-    return uniform_events(count, 6, start=start, seed=start, id=KEYS, x=REAL, code=1_000)
+def make_events(start: int, count: int, settings: Settings) -> pa.Table:
+    return uniform_events(count, 6, start=start, seed=settings.seeded(start), id=KEYS, x=REAL, code=1_000)
 
 
 class Source:
     """A directory of files, one for each trigger."""
 
-    def __init__(self, spark: SparkSession, sizes: list[int]) -> None:
+    def __init__(self, spark: SparkSession, sizes: list[int], settings: Settings) -> None:
         self.spark, self.path = spark, Path(tempfile.mkdtemp(prefix="streamsift-bench-"))
         (self.path / "in").mkdir()
         start = 0
         for number, size in enumerate(sizes):
             file = self.path / "in" / f"{number:05}.parquet"
-            pa.parquet.write_table(make_events(start, size), file, row_group_size=max(1, size // 4))
+            pa.parquet.write_table(make_events(start, size, settings), file, row_group_size=max(1, size // 4))
             os.utime(file, (number + 10**9, number + 10**9))  # Spark takes the oldest file first
             start += size
 
@@ -59,13 +65,14 @@ class Source:
     def batch(self) -> DataFrame:
         return self.spark.read.parquet(str(self.path / "in"))
 
-    def run(self, result: DataFrame, name: str) -> tuple[list[int], int]:
+    def run(self, result: DataFrame, name: str) -> tuple[Samples, int]:
         """The trigger times of micro-batches with data, and how many rows came out."""
         out, checkpoint = str(self.path / name), str(self.path / f"{name}.checkpoint")
         writer = result.writeStream.format("parquet").option("path", out).option("checkpointLocation", checkpoint)
         stream = writer.trigger(availableNow=True).start()
         stream.awaitTermination()
-        times = [p["durationMs"]["triggerExecution"] for p in stream.recentProgress if p["numInputRows"]]
+        progress = [each for each in stream.recentProgress if each["numInputRows"]]
+        times = tuple(each["durationMs"]["triggerExecution"] / 1000 for each in progress)
         return times, self.spark.read.schema(result.schema).parquet(out).count()
 
     def remove(self) -> None:
@@ -113,7 +120,7 @@ def session() -> SparkSession:
         "spark.sql.shuffle.partitions": str(PARTITIONS),
         "spark.log.level": "ERROR",
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.streaming.numRecentProgressUpdates": "1000",
+        "spark.sql.streaming.numRecentProgressUpdates": "100000",
     }
     builder = SparkSession.builder.master("local[2]").appName("streamsift benchmark")
     for key, value in settings.items():
@@ -123,26 +130,27 @@ def session() -> SparkSession:
     return spark
 
 
-def throughput(spark: SparkSession, rows: int) -> list[Measurement]:
+def throughput(spark: SparkSession, settings: Settings) -> list[Measurement]:
     """Detection and aggregation against counting rows."""
-    source = Source(spark, [rows] * TRIGGERS)
-    counting: dict[str, float] = {}
+    rows, triggers = settings.scaled(ROWS), max(TRIGGERS, SKIPPED + settings.repetitions)
+    source = Source(spark, [rows] * triggers, settings)
+    counting: dict[str, Samples] = {}
     for name in ("frames", "rows"):
         times, _ = source.run(counted(source.stream(), frames=name == "frames"), name)
-        counting[name] = statistics.median(times[SKIPPED:])
-        print(f"  counting {rows:,} rows as {name}: {counting[name]:,.0f} ms a trigger", flush=True)
-    floor = min(counting.values())
+        counting[name] = times[SKIPPED:]
+        print(f"  counting {rows:,} rows as {name}: {statistics.median(times[SKIPPED:]):.3f} s a trigger", flush=True)
+    floor = min(counting.values(), key=statistics.median)
     found = []
     for name, text in (("detection", DETECTION), ("aggregation", AGGREGATION)):
         query = ss.query(text)
         times, appended = source.run(query.run(source.stream(), **BINDING), name)
-        last = int(make_events(rows * (TRIGGERS - 1), rows)["t"].to_numpy().max())
+        last = int(make_events(rows * (triggers - 1), rows, settings)["t"].to_numpy().max())
         _check(source, query, name, appended, last)
-        median = statistics.median(times[SKIPPED:])
-        told = f"{median / floor:.2f} × the trigger time of counting rows (≤ {TARGET})"
-        print(f"  {name}: {median:,.0f} ms a trigger, {told}; {appended:,} rows", flush=True)
-        seconds = {"streamsift": median / 1000, "counting rows": floor / 1000}
-        found.append(Measurement(name, rows, seconds, headline=told))
+        samples = {"streamsift": times[SKIPPED:], "counting rows": floor}
+        ours, counted_s = medians(samples).values()
+        told = f"{ours / counted_s:.2f} × the trigger time of counting rows (≤ {TARGET})"
+        print(f"  {name}: {ours:.3f} s a trigger, {told}; {appended:,} rows", flush=True)
+        found.append(Measurement(name, rows, samples, headline=told))
     source.remove()
     return found
 
@@ -155,39 +163,39 @@ def _check(source: Source, query: ss.Query, name: str, appended: int, last: int)
     assert appended == decided, f"{name}: {appended} rows on the stream, {decided} in the batch"
 
 
-def windows(spark: SparkSession) -> list[Measurement]:
+def windows(spark: SparkSession, settings: Settings) -> list[Measurement]:
     """The same micro-batches under a window a hundred times as long."""
-    medians = {}
+    samples: dict[str, Samples] = {}
+    steps = max(2 * (SKIPPED + settings.repetitions), settings.scaled(STEPS))
     for window in (SMALL, LARGE):
         filling = [200_000] * (window // 200_000) or [window]
-        source = Source(spark, [*filling, *[STEP] * STEPS])
+        source = Source(spark, [*filling, *[STEP] * steps], settings)
         times, appended = source.run(ss.query(WINDOWED.format(window=window)).run(source.stream(), **BINDING), "out")
         times = times[len(filling) :]
-        first, second = statistics.median(times[SKIPPED : STEPS // 2]), statistics.median(times[STEPS // 2 :])
-        medians[window] = statistics.median(times[SKIPPED:])
+        first, second = statistics.median(times[SKIPPED : steps // 2]), statistics.median(times[steps // 2 :])
+        samples[f"{window:,} events"] = times[SKIPPED:]
         print(
-            f"  window of {window:,} events: {medians[window]:,.0f} ms a trigger of {STEP:,} rows; "
+            f"  window of {window:,} events: {statistics.median(times[SKIPPED:]):.3f} s a trigger of {STEP:,} rows; "
             f"second half {second / first:.2f} × the first; {appended:,} rows",
             flush=True,
         )
         source.remove()
-    told = f"{medians[LARGE] / medians[SMALL]:.2f} × the trigger time of the small window (≤ {WINDOW_TARGET})"
+    small, large = medians(samples).values()
+    told = f"{large / small:.2f} × the trigger time of the small window (≤ {WINDOW_TARGET})"
     print(f"  {told}", flush=True)
-    return [Measurement("windows", STEP, {f"{w:,} events": ms / 1000 for w, ms in medians.items()}, headline=told)]
+    return [Measurement("windows", STEP, samples, headline=told)]
 
 
-def main() -> list[Measurement]:
+def main(settings: Settings = DEFAULTS, parts: str = "throughput windows") -> list[Measurement]:
     spark = session()
     try:
-        return [*throughput(spark, ROWS), *windows(spark)]
+        found = throughput(spark, settings) if "throughput" in parts else []
+        return [*found, *(windows(spark, settings) if "windows" in parts else [])]
     finally:
         spark.stop()
 
 
 if __name__ == "__main__":
-    started = session()
-    if "windows" not in sys.argv:
-        throughput(started, int(sys.argv[1]) if len(sys.argv) > 1 else ROWS)
-    if "windows" in sys.argv or len(sys.argv) == 1:
-        windows(started)
-    started.stop()
+    rows_given = [int(word) for word in sys.argv[1:] if word.isdigit()]
+    chosen = replace(DEFAULTS, scale=rows_given[0] / ROWS) if rows_given else DEFAULTS
+    main(chosen, "windows" if "windows" in sys.argv else "throughput" if rows_given else "throughput windows")

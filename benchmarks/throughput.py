@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+import statistics
 
 import numpy as np
 import pyarrow as pa
 
 import streamsift as ss
 from benchmarks.data.uniform import REAL, uniform_events
+from benchmarks.harness.experiment import DEFAULTS, Settings
+from benchmarks.harness.turns import Samples, medians, sampled
 from benchmarks.report import Measurement
 from streamsift.physical.plan import DetectPlan
 from streamsift.runtime.candidates import candidates
@@ -23,7 +24,6 @@ COLUMNS = {"key": 1_000, "value": REAL}
 QUERY = "SEQ(A a, B b, C c) WITHIN {window}"
 FEW, MANY = 3, 30  # windows: about one match for 10 events, about 16 for each
 TARGETS = {"events": 10e6, "indices": 20e6, "structs": 5e6}
-ROUNDS = 5
 
 
 def planned(table: pa.Table, window: int) -> tuple[DetectPlan, Events]:
@@ -51,59 +51,56 @@ def count_structs(plan: DetectPlan, events: Events) -> int:
     return sum(batch.num_rows for batch in detect(plan, events))
 
 
-def best(*runs: Callable[[], int]) -> list[float]:
-    """The best time of each, in turns, as the time of one core, whatever else the machine does."""
-    taken = [np.inf] * len(runs)
-    for _ in range(ROUNDS):
-        for number, run in enumerate(runs):
-            start = time.process_time()
-            run()
-            taken[number] = min(taken[number], time.process_time() - start)
-    return taken
-
-
-def told(name: str, count: int, unit: str, taken: float, target: float) -> Measurement:
+def told(name: str, count: int, unit: str, samples: Samples, target: float) -> Measurement:
+    taken = statistics.median(samples)
     rate = count / taken
     headline = f"{rate / 1e6:.1f} M {unit}/s on one core, {rate / target:.1f} of the target"
     print(f"  {name:48} {taken * 1000:8.1f} ms  {headline}")
-    return Measurement(name, count, {"streamsift": taken}, headline=headline)
+    return Measurement(name, count, {"streamsift": samples}, headline=headline)
 
 
-def events_a_second() -> list[Measurement]:
-    table = uniform_events(EVENTS, len(CLASSES), **COLUMNS)
+def events_a_second(settings: Settings) -> list[Measurement]:
+    table = uniform_events(settings.scaled(EVENTS), len(CLASSES), seed=settings.seed, **COLUMNS)
     plan, events = planned(table, FEW)
     found = count_rows(plan, events)
     assert found == expected_matches(table, FEW), "other matches"
-    print(f"{EVENTS:,} events, {found:,} matches, as row indices")
-    whole, read, search, picked = best(
-        lambda: count_rows(plan, prepare(plan.query, table)),
-        lambda: prepare(plan.query, table).rank.size,
-        lambda: count_rows(plan, events),
-        lambda: len(candidates(plan.alternatives[0], events)),
-    )
-    print(f"  to read the events in order takes {read / whole:.0%}, to pick candidates {picked / whole:.0%}")
+    print(f"{table.num_rows:,} events, {found:,} matches, as row indices")
+    runs = {
+        "whole": lambda: count_rows(plan, prepare(plan.query, table)),
+        "read": lambda: prepare(plan.query, table).rank.size,
+        "search": lambda: count_rows(plan, events),
+        "pick": lambda: len(candidates(plan.alternatives[0], events)),
+    }
+    samples = sampled(runs, settings)
+    taken = medians(samples)
+    read, picked = taken["read"] / taken["whole"], taken["pick"] / taken["whole"]
+    print(f"  to read the events in order takes {read:.0%}, to pick candidates {picked:.0%}")
+    rows, target = table.num_rows, TARGETS["events"]
     return [
-        told("events, from a table to row indices", EVENTS, "events", whole, TARGETS["events"]),
-        told("events, once they are in order", EVENTS, "events", search, TARGETS["events"]),
+        told("events, from a table to row indices", rows, "events", samples["whole"], target),
+        told("events, once they are in order", rows, "events", samples["search"], target),
     ]
 
 
-def matches_a_second() -> list[Measurement]:
-    table = uniform_events(MATCHING_EVENTS, len(CLASSES), **COLUMNS)
+def matches_a_second(settings: Settings) -> list[Measurement]:
+    table = uniform_events(settings.scaled(MATCHING_EVENTS), len(CLASSES), seed=settings.seed, **COLUMNS)
     plan, events = planned(table, MANY)
     found = count_rows(plan, events)
     assert found == count_structs(plan, events) == expected_matches(table, MANY), "other matches"
-    print(f"{MATCHING_EVENTS:,} events, {found:,} matches")
-    indices, structs = best(lambda: count_rows(plan, events), lambda: count_structs(plan, events))
-    print(f"  {1 - indices / structs:.0%} of the time of structs is spent after the search, to gather their columns")
+    print(f"{table.num_rows:,} events, {found:,} matches")
+    runs = {"indices": lambda: count_rows(plan, events), "structs": lambda: count_structs(plan, events)}
+    samples = sampled(runs, settings, warm=True)
+    taken = medians(samples)
+    after = 1 - taken["indices"] / taken["structs"]
+    print(f"  {after:.0%} of the time of structs is spent after the search, to gather their columns")
     return [
-        told("matches, as row indices", found, "matches", indices, TARGETS["indices"]),
-        told("matches, as structs of four columns each", found, "matches", structs, TARGETS["structs"]),
+        told("matches, as row indices", found, "matches", samples["indices"], TARGETS["indices"]),
+        told("matches, as structs of four columns each", found, "matches", samples["structs"], TARGETS["structs"]),
     ]
 
 
-def main() -> list[Measurement]:
-    return [*events_a_second(), *matches_a_second()]
+def main(settings: Settings = DEFAULTS) -> list[Measurement]:
+    return [*events_a_second(settings), *matches_a_second(settings)]
 
 
 if __name__ == "__main__":

@@ -3,12 +3,14 @@
 The whole engine on generated readings, without a key and with one of 2,000 keys that all events of a match share. The
 score is a sum of levels, real numbers that seldom tie; or of values that tie very often, exactly or but for rounding:
 whole numbers, tenths (of 0 to 99.9, and of 0 to 0.9), the distances of 54 motes, and rises that telescope. A score
-that is no sum, SQRT(a.level^2 + b.level^2), goes by a rank join, which is compared with finding all matches.
+that is no sum, SQRT(a.level^2 + b.level^2), goes by a rank join, which is compared with finding all matches. With the
+scale only the stream gets longer.
 """
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -17,16 +19,17 @@ import pyarrow as pa
 
 import streamsift as ss
 from benchmarks.data.sensors import generated
+from benchmarks.harness.experiment import DEFAULTS, Settings
+from benchmarks.harness.turns import Samples, medians, sampled
 from benchmarks.report import Measurement
 
 EVENTS = 2_000_000
+WINDOWS, STEP = (1_000, 10_000, 100_000, 1_000_000), 1_000
 ROOTS = 400_000  # of them for the score that is no sum
 KEYS = 2_000
 CHECKED = 20_000  # events on which results are compared
 TIED = 1_500  # where very many matches tie: all of them are found to compare
-ROUNDS = 3
-SLOW = 5.0  # seconds after which one round is enough
-
+SEED = 3
 
 TIES = {
     "whole numbers": "a.whole + b.whole + c.whole",
@@ -38,13 +41,14 @@ TIES = {
 }
 
 
-def readings() -> pa.Table:
-    random, table = np.random.default_rng(3), generated(EVENTS)
-    table = table.append_column("id", pa.array(random.integers(0, KEYS, EVENTS)))
-    table = table.append_column("level", pa.array(random.random(EVENTS)))
-    table = table.append_column("whole", pa.array(random.integers(0, 100, EVENTS)))
-    table = table.append_column("tenths", pa.array(random.integers(0, 1_000, EVENTS) / 10))
-    return table.append_column("few", pa.array(random.integers(0, 10, EVENTS) / 10))
+def readings(settings: Settings) -> pa.Table:
+    events = settings.scaled(EVENTS)
+    random, table = np.random.default_rng(settings.seeded(SEED)), generated(events, settings.seed)
+    table = table.append_column("id", pa.array(random.integers(0, KEYS, events)))
+    table = table.append_column("level", pa.array(random.random(events)))
+    table = table.append_column("whole", pa.array(random.integers(0, 100, events)))
+    table = table.append_column("tenths", pa.array(random.integers(0, 1_000, events) / 10))
+    return table.append_column("few", pa.array(random.integers(0, 10, events) / 10))
 
 
 def query(window: int, step: int, *, keyed: bool, score: str = "a.level + b.level + c.level") -> ss.Query:
@@ -60,64 +64,67 @@ def root_query(window: int, step: int) -> ss.Query:
     )
 
 
-def milliseconds(table: pa.Table, wanted: ss.Query, step: int, by: str, other: str, checked: int = CHECKED) -> float:
-    """Of one move, after the results were compared with those of another algorithm."""
-    found, again = (_ranked(wanted, table.slice(0, checked), each) for each in (by, other))
+def checked(table: pa.Table, wanted: ss.Query, by: str, other: str, checked_rows: int) -> None:
+    """Another algorithm has the same results."""
+    found, again = (_ranked(wanted, table.slice(0, checked_rows), each) for each in (by, other))
     assert found.equals(again), f"{wanted.text}: the algorithms differ"
-    seconds = np.inf
-    for _ in range(ROUNDS):
-        begin = time.thread_time()
-        _ranked(wanted, table, by)
-        seconds = min(seconds, time.thread_time() - begin)
-        if seconds > SLOW:
-            break
-    return seconds / (table.num_rows // step) * 1e3
 
 
 def _ranked(wanted: ss.Query, table: pa.Table, by: Any) -> pa.Table:
     return wanted.run_local(table, time="t", type="kind", rank=by)
 
 
-def main() -> list[Measurement]:
-    table, found = readings(), []
+def moved(
+    table: pa.Table,
+    queries: dict[tuple[int, int], ss.Query],  # by window and step
+    settings: Settings,
+    by: str = "auto",
+    other: str = "k-ssp",
+    checked_rows: int = CHECKED,
+) -> dict[tuple[int, int], Samples]:
+    """The seconds of one move of each window by its step, once results are compared."""
+    for wanted in queries.values():
+        checked(table, wanted, by, other, checked_rows)
+    runs = {str(sizes): partial(_ranked, wanted, table, by) for sizes, wanted in queries.items()}
+    samples = sampled(runs, settings, warm=True)
+    moves = {sizes: max(1, table.num_rows // sizes[1]) for sizes in queries}
+    return {sizes: tuple(taken / moves[sizes] for taken in samples[str(sizes)]) for sizes in queries}
+
+
+def _by_window(name: str, table: pa.Table, queries: dict[int, ss.Query], settings: Settings, **how: Any) -> Measurement:
+    samples = moved(table, {(window, STEP): each for window, each in queries.items()}, settings, **how)
+    times = {f"{window:,} events": taken for (window, _), taken in samples.items()}
+    return _told(f"one move of {STEP:,} events, {name}", table.num_rows, times)
+
+
+def both_axes(table: pa.Table, settings: Settings) -> Iterator[Measurement]:
     for keyed in (False, True):
         name = "2,000 keys" if keyed else "no key"
-        by_window = {
-            window: milliseconds(table, query(window, 1_000, keyed=keyed), 1_000, "auto", "k-ssp")
-            for window in (1_000, 10_000, 100_000, 1_000_000)
-        }
-        found.append(_told(name, table.num_rows, by_window))
-        by_step = {
-            step: milliseconds(table, query(100_000, step, keyed=keyed), step, "auto", "k-ssp")
-            for step in (100, 1_000, 10_000)
-        }
-        told = ", ".join(f"{step:,}: {taken:.3f} ms" for step, taken in by_step.items())
-        print(f"  {name}, a window of 100,000 moved by {told}", flush=True)
+        yield _by_window(name, table, {window: query(window, STEP, keyed=keyed) for window in WINDOWS}, settings)
+        by_step = {(100_000, step): query(100_000, step, keyed=keyed) for step in (100, 1_000, 10_000)}
+        times = {f"a step of {step:,}": taken for (_, step), taken in moved(table, by_step, settings).items()}
+        yield _told(f"one move of a window of 100,000 events, {name}", table.num_rows, times)
+
+
+def main(settings: Settings = DEFAULTS) -> list[Measurement]:
+    table = readings(settings)
+    found = list(both_axes(table, settings))
     for (name, score), keyed in product(TIES.items(), (False, True)):
-        by_window = {
-            window: milliseconds(
-                table, query(window, 1_000, keyed=keyed, score=score), 1_000, "auto", "enumerate", TIED
-            )
-            for window in (1_000, 10_000, 100_000, 1_000_000)
-        }
-        found.append(_told(f"{name}, {'2,000 keys' if keyed else 'no key'}", table.num_rows, by_window))
-    some = table.slice(0, ROOTS)
-    by_window = {
-        window: milliseconds(some, root_query(window, 1_000), 1_000, "join", "enumerate")
-        for window in (1_000, 10_000, 100_000)
-    }
-    found.append(_told("no sum", some.num_rows, by_window))
+        queries = {window: query(window, STEP, keyed=keyed, score=score) for window in WINDOWS}
+        named = f"{name}, {'2,000 keys' if keyed else 'no key'}"
+        found.append(_by_window(named, table, queries, settings, other="enumerate", checked_rows=TIED))
+    some = table.slice(0, settings.scaled(ROOTS))
+    queries = {window: root_query(window, STEP) for window in WINDOWS[:-1]}
+    found.append(_by_window("no sum", some, queries, settings, by="join", other="enumerate"))
     return found
 
 
-def _told(name: str, rows: int, by_window: dict[int, float]) -> Measurement:
-    (first, base), *_ = by_window.items()
-    told = ", ".join(f"{window:,}: {taken:.3f} ms ({taken / base:.2f})" for window, taken in by_window.items())
-    print(f"  {name}, moves by 1,000 of windows of {told}", flush=True)
-    largest = max(by_window)
-    headline = f"{largest:,} events cost {by_window[largest] / base:.2f} times as much as {first:,}"
-    seconds = {f"{window:,} events": taken / 1e3 for window, taken in by_window.items()}
-    return Measurement(f"one move of 1,000 events, {name}", rows, seconds, headline=headline)
+def _told(name: str, rows: int, times: dict[str, Samples]) -> Measurement:
+    taken = medians(times)
+    (first, base), *_, (last, most) = taken.items()
+    told = ", ".join(f"{each}: {seconds * 1e3:.3f} ms ({seconds / base:.2f})" for each, seconds in taken.items())
+    print(f"  {name}: {told}", flush=True)
+    return Measurement(name, rows, times, headline=f"{last} cost {most / base:.2f} times as much as {first}")
 
 
 if __name__ == "__main__":

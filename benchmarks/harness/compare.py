@@ -10,6 +10,8 @@ from benchmarks.harness.experiment import Side
 from benchmarks.harness.measure import Times
 from benchmarks.harness.record import load_all
 
+NOTHING = 1e-9  # memory, and what one run takes more than another, may be none at all
+
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
@@ -45,9 +47,9 @@ def ratios(before: Path, after: Path, ours_only: bool = False) -> Iterator[Ratio
 
 
 def _ratio(experiment: str, workload: str, first: Times, second: Times) -> Ratio:
-    least = min(second.seconds) / max(first.seconds)
-    most = max(second.seconds) / min(first.seconds)
-    return Ratio(experiment, workload, second.name, least, second.median / first.median, most)
+    least = min(second.seconds) / max(*first.seconds, NOTHING)
+    most = max(second.seconds) / max(min(first.seconds), NOTHING)
+    return Ratio(experiment, workload, second.name, least, second.median / max(first.median, NOTHING), most)
 
 
 def told(found: list[Ratio]) -> str:
