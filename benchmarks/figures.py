@@ -1,18 +1,18 @@
-"""Records in, pictures out: bars against the rivals, growth with its exponents, stages of a run stacked."""
+"""Records in, pictures out: bars against the rivals, growth with its exponents, stages, the papers' figures."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from benchmarks import canvas
+from benchmarks.canvas import COLOURS, OTHERS, OURS, panels
 from benchmarks.harness.experiment import Side
 from benchmarks.harness.measure import Measured
-
-OURS, OTHERS = "#1b7f5c", "#999999"
-COLOURS = ("#1b7f5c", "#7fb069", "#e6aa68", "#ca3c25", "#1d1a31")
+from benchmarks.paper_figures import paper_pictures
 
 
 def growth_curves(measured: list[Measured]) -> dict[str, list[tuple[float, float]]]:
@@ -32,36 +32,18 @@ def exponent(points: list[tuple[float, float]]) -> float:
 
 def draw(records: dict[str, list[Measured]], folder: Path) -> Iterator[Path]:
     """Only what was measured; nothing where matplotlib is missing."""
-    try:
-        import matplotlib as mpl
-    except ImportError:
-        print("No pictures: matplotlib is not installed.")
+    if not canvas.is_there():
         return
-    mpl.use("Agg")
-    mpl.rcParams["svg.fonttype"] = "none"  # letters, not their outlines
-    mpl.rcParams["svg.hashsalt"] = "streamsift"  # the same numbers give the same file
-    folder.mkdir(parents=True, exist_ok=True)
     drawings = {"rivals": _rivals, "growth": _growth, "micro": _stages}
     for name, drawing in drawings.items():
         if records.get(name):
-            path = folder / f"{name}.svg"
-            figure = drawing(records[name])
-            figure.savefig(path, metadata={"Date": None})
-            yield path
+            yield canvas.save(drawing(records[name]), folder / f"{name}.svg")
+    for name, figure in paper_pictures(records):
+        yield canvas.save(figure, folder / f"{name}.svg")
 
 
-def _panels(count: int, columns: int, height: float):  # type: ignore[no-untyped-def]
-    from matplotlib import pyplot as plt
-
-    rows = math.ceil(count / columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(5 * columns, height * rows), squeeze=False, layout="tight")
-    for axis in axes.flat[count:]:
-        axis.set_visible(False)
-    return figure, axes.flat
-
-
-def _rivals(measured: list[Measured]):  # type: ignore[no-untyped-def]
-    figure, axes = _panels(len(measured), 2, 3.4)
+def _rivals(measured: list[Measured]) -> Any:
+    figure, axes = panels(len(measured), 2, 3.4)
     for axis, each in zip(axes, measured, strict=False):
         times = sorted(each.times, key=lambda times: -times.median)
         colours = [OURS if times.side is Side.OURS else OTHERS for times in times]
@@ -73,9 +55,9 @@ def _rivals(measured: list[Measured]):  # type: ignore[no-untyped-def]
     return figure
 
 
-def _growth(measured: list[Measured]):  # type: ignore[no-untyped-def]
+def _growth(measured: list[Measured]) -> Any:
     curves = growth_curves(measured)
-    figure, axes = _panels(len(curves), 3, 3.0)
+    figure, axes = panels(len(curves), 3, 3.0)
     for axis, (name, points) in zip(axes, curves.items(), strict=False):
         values, seconds = zip(*points, strict=True)
         axis.loglog(values, seconds, "o-", color=OURS)
@@ -85,8 +67,8 @@ def _growth(measured: list[Measured]):  # type: ignore[no-untyped-def]
     return figure
 
 
-def _stages(measured: list[Measured]):  # type: ignore[no-untyped-def]
-    figure, axes = _panels(1, 1, 4.0)
+def _stages(measured: list[Measured]) -> Any:
+    figure, axes = panels(1, 1, 4.0)
     figure.set_size_inches(10, 0.7 * len(measured) + 2)
     axis = axes[0]
     stages = list(dict.fromkeys(times.name for each in measured for times in each.times))

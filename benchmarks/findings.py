@@ -27,14 +27,20 @@ Rule = Callable[[Cases], Verdict]
 class Finding:
     """A figure, what it finds in words of ours, its workloads by the beginning of their names, the rule for a run."""
 
-    where: str
+    paper: str
+    figure: str
     finds: str
     benchmark: str
     workloads: str
     rule: Rule
+    queries_are_contenders: bool = False  # then they stand along the axis of a picture, a picture for each workload
 
     def cases(self, measured: Cases) -> Cases:
         return [each for each in measured if each.workload.startswith(self.workloads)]
+
+    def name_of(self, case: Measured) -> str:
+        """What sets a case apart from the others."""
+        return case.workload.removeprefix(self.workloads).strip(" ,:") or case.workload
 
 
 def findings(
@@ -42,7 +48,7 @@ def findings(
 ) -> Iterator[Finding]:
     """Of one paper and benchmark: figure, what it finds, rule, and how the workloads' names begin if not so."""
     for figure, finds, rule, *start in found:
-        yield Finding(f"{paper}, {figure}", finds, benchmark, start[0] if start else figure, rule)
+        yield Finding(paper, figure, finds, benchmark, start[0] if start else figure, rule)
 
 
 def ratio(case: Measured, slower: str, faster: str) -> float:
@@ -51,6 +57,10 @@ def ratio(case: Measured, slower: str, faster: str) -> float:
     slow = min(taken for name, taken in medians.items() if name.startswith(slower))
     fast = min(taken for name, taken in medians.items() if name.startswith(faster))
     return slow / max(fast, 1e-9)
+
+
+def _has(case: Measured, name: str) -> bool:
+    return any(times.name.startswith(name) for times in case.times)
 
 
 # --- rules ---------------------------------------------------------------------------------------------------------
@@ -79,12 +89,14 @@ def _from_first_to_last(of: str, agrees: Callable[[float], bool]) -> Rule:
 
 
 def gains(least: float, slower: str, faster: str) -> Rule:
-    """In every case."""
+    """In every case in which both take part."""
 
     def judge(cases: Cases) -> Verdict:
-        ratios = [ratio(case, slower, faster) for case in cases]
+        both = [case for case in cases if _has(case, slower) and _has(case, faster)]
+        ratios = [ratio(case, slower, faster) for case in both]
         span = f"{min(ratios):,.2f}×" + f" to {max(ratios):,.2f}×" * (len(ratios) > 1)
-        return Verdict(min(ratios) >= least, f"{slower} takes {span} of what {faster} takes")
+        where = f", in the {len(both)} of {len(cases)} cases that it ends in" * (len(both) < len(cases))
+        return Verdict(min(ratios) >= least, f"{slower} takes {span} of what {faster} takes{where}")
 
     return judge
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from benchmarks.findings import (
     exactly_three_is_least,
     findings,
@@ -22,12 +24,14 @@ AGGREGATION = "*Online Aggregation of Stream Sequence Patterns*"
 NESTED = "*Processing Nested Complex Sequence Pattern Queries*"
 CONDENSED = "*Sequence Event Detection through Condensed Composition*"
 KLEENE = "*Kleene Operators on Binary Tree-based Directed Graph*"
+PICTURES = {AGGREGATION: "aggregation", NESTED: "nested", CONDENSED: "condensed", KLEENE: "kleene", CPR: "cpr"}
 
 ALONE, SHARED = "one by one", "run_many"
 BUILT, COUNTED = "detect", "two-stack"
 D_YEN, K_DSSP = "D-Yen", "k-DSSP"
 ROUND_ROBIN, WABS = "round-robin", "wabs"
 STATIC, DYNAMIC = "nTMM", "dTMM"
+SUB_QUERIES, THEIR_LENGTH, NESTING = "number of sub-queries", "length of the sub-query", "nesting level"
 OFF, ON = "condense=off", "condense=on"
 WABS_GAINS_MORE = gains_more(ROUND_ROBIN, WABS)
 KEEPING_GAINS_MORE = gains_more(STATIC, DYNAMIC)
@@ -50,17 +54,19 @@ FINDINGS = (
         ("figure 16c", "chop-connect gains more the longer the common part", SHARING_GAINS_MORE),
         ("figure 16d", "chop-connect gains more with more queries", SHARING_GAINS_MORE),
     ),
+    *(
+        replace(each, queries_are_contenders=True)
+        for each in findings(
+            NESTED,
+            "nested",
+            ("figure 6a", "more negated sub-queries take longer", later_take_longer("q1", "q3"), SUB_QUERIES),
+            ("figure 6b", "longer negated sub-queries take longer", later_take_longer("q4", "q6"), THEIR_LENGTH),
+            ("figure 6c", "deeper nesting takes longer", later_take_longer("q7", "q9"), NESTING),
+        )
+    ),
     *findings(
         NESTED,
         "nested",
-        ("figure 6a", "more negated sub-queries take longer", later_take_longer("q1", "q3"), "number of sub-queries"),
-        (
-            "figure 6b",
-            "longer negated sub-queries take longer",
-            later_take_longer("q4", "q6"),
-            "length of the sub-query",
-        ),
-        ("figure 6c", "deeper nesting takes longer", later_take_longer("q7", "q9"), "nesting level"),
         ("figure 8", "caching the inner sub-query pays", gains(1, "inner again", "inner cached"), "q10"),
     ),
     *findings(

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import draw, exponent, growth_curves
-from benchmarks.findings import Finding
 from benchmarks.harness.experiment import Side
 from benchmarks.harness.measure import Measured, Times
 from benchmarks.harness.record import ROOT, load_all
-from benchmarks.papers import FINDINGS
+from benchmarks.report_papers import papers
 
 PAGE = ROOT / "PERFORMANCE.md"
 FIGURES = ROOT / "docs" / "images" / "performance"
@@ -31,7 +30,7 @@ def write(results: Path) -> Iterator[Path]:
         if measured.get(name):
             parts += section(measured[name])
             parts += [f"![{name}]({pictures[name]})", ""] if name in pictures else []
-    parts += _papers(measured)
+    parts += papers(measured, pictures)
     PAGE.write_text("\n".join(parts).rstrip() + "\n", encoding="utf-8")
     yield PAGE
     if measured.get("rivals"):
@@ -45,8 +44,9 @@ def _opening() -> str:
     return """# Performance
 
 This page is written by `make bench-report` from the records of `make bench`. Where contenders are compared, they gave
-the same rows before a time was taken; rivals by the number of their rows and a hash of all values. Times of `rivals`
-and `growth` are medians, and ± is half the distance of the slowest from the fastest run; the others keep the best.
+the same rows before a time was taken; rivals by the number of their rows and a hash of all values. All run in turns,
+several times each once they are warm. Times are medians, and ± is half the distance of the slowest from the fastest
+run; of ten runs or more a tenth at either end is left out of it.
 [How to measure it yourself](docs/performance.md).
 """
 
@@ -153,41 +153,11 @@ def _stages(measured: list[Measured]) -> Iterator[str]:
     yield "| strategy | stages | whole, against a bound |"
     yield "| --- | --- | --- |"
     for each in measured:
-        stages = ", ".join(f"{times.name} {times.median * 1e9 / each.events:,.0f}" for times in each.times)
+        stages = ", ".join(
+            f"{times.name} {times.median * 1e9 / each.events:,.0f} ±{times.spread / 2:.0%}" for times in each.times
+        )
         yield f"| {each.workload} | {stages} | {each.headline} |"
     yield ""
-
-
-def _papers(measured: dict[str, list[Measured]]) -> Iterator[str]:
-    """What a paper finds in words of ours, beside what the run gives."""
-    found = [(finding, cases) for finding in FINDINGS if (cases := finding.cases(measured.get(finding.benchmark, [])))]
-    if not found:
-        return
-    yield "## The papers' experiments\n"
-    yield "Whether a run agrees is computed from it, by the rule beside the finding in `benchmarks/papers.py`.\n"
-    yield "| paper, figure | it finds | this run | in a sentence | measured here |"
-    yield "| --- | --- | --- | --- | --- |"
-    for finding, cases in found:
-        verdict = finding.rule(cases)
-        agrees = "agrees" if verdict.agrees else "**differs**"
-        measured_here = _here(finding, cases)
-        yield f"| {finding.where} | {finding.finds} | {agrees} | {verdict.sentence} | {measured_here} |"
-    yield ""
-
-
-def _here(finding: Finding, cases: list[Measured]) -> str:
-    told = []
-    for each in cases:
-        name = each.workload.removeprefix(finding.workloads).strip(" ,:") or each.workload
-        first, *others = each.times
-        base = max(first.median, 1e-9)  # of memory and of stages by difference there may be none
-        listed = "; ".join(f"{times.name} {times.median / base:.2f}×" for times in others)
-        told.append(f"{name}: {first.name} {_amount(first, each.unit)}{'; ' if listed else ''}{listed}")
-    return "<br>".join(told)
-
-
-def _amount(times: Times, unit: str) -> str:
-    return f"{times.median * 1000:.3g} ms" if unit == "seconds" else f"{times.median:.3g} {unit}"
 
 
 def _speed(measured: list[Measured]) -> Iterator[str]:

@@ -47,8 +47,8 @@ def ratios(before: Path, after: Path, ours_only: bool = False) -> Iterator[Ratio
 
 
 def _ratio(experiment: str, workload: str, first: Times, second: Times) -> Ratio:
-    least = min(second.seconds) / max(*first.seconds, NOTHING)
-    most = max(second.seconds) / max(min(first.seconds), NOTHING)
+    (first_low, first_high), (low, high) = first.band, second.band
+    least, most = low / max(first_high, NOTHING), high / max(first_low, NOTHING)
     return Ratio(experiment, workload, second.name, least, second.median / max(first.median, NOTHING), most)
 
 

@@ -31,9 +31,18 @@ class Times:
         return statistics.median(self.seconds)
 
     @property
+    def band(self) -> tuple[float, float]:
+        """The fastest and the slowest run; of ten runs or more without a tenth at either end, so that many short runs
+        are not judged by the one that was disturbed."""
+        left_out = len(self.seconds) // 10
+        kept = sorted(self.seconds)[left_out : len(self.seconds) - left_out]
+        return kept[0], kept[-1]
+
+    @property
     def spread(self) -> float:
-        """How far the slowest and the fastest run lie apart, as a share of the median."""
-        return (max(self.seconds) - min(self.seconds)) / self.median if self.median else 0.0
+        """How wide the band is, as a share of the median."""
+        fastest, slowest = self.band
+        return (slowest - fastest) / self.median if self.median else 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,53 @@
+"""Records in, the sections on the papers out: what a figure finds in words of ours, beside what the run gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from benchmarks.findings import Cases, Finding
+from benchmarks.harness.measure import Measured, Times
+from benchmarks.papers import FINDINGS, PICTURES
+
+
+def papers(measured: Mapping[str, list[Measured]], pictures: Mapping[str, Path]) -> Iterator[str]:
+    """A section for each paper that something was measured of."""
+    found = [(finding, cases) for finding in FINDINGS if (cases := finding.cases(measured.get(finding.benchmark, [])))]
+    if not found:
+        return
+    yield "## The papers' experiments\n"
+    yield "Whether a run agrees is computed from it, by the rule beside the finding in `benchmarks/papers.py`. Pictures"
+    yield "have a line or bars for each contender; what is shaded, or a thin line on a bar, is the spread.\n"
+    for paper, picture in PICTURES.items():
+        of_paper = [(finding, cases) for finding, cases in found if finding.paper == paper]
+        if of_paper:
+            yield f"### {paper}\n"
+            yield from [f"![{picture}]({pictures[picture]})", ""] if picture in pictures else []
+            yield from _table(of_paper)
+
+
+def _table(found: list[tuple[Finding, Cases]]) -> Iterator[str]:
+    yield "| figure | it finds | this run | in a sentence | measured here |"
+    yield "| --- | --- | --- | --- | --- |"
+    for finding, cases in found:
+        verdict = finding.rule(cases)
+        agrees = "agrees" if verdict.agrees else "**differs**"
+        measured_here = "<br>".join(_here(finding, case) for case in cases)
+        yield f"| {finding.figure} | {finding.finds} | {agrees} | {verdict.sentence} | {measured_here} |"
+    yield ""
+
+
+def _here(finding: Finding, case: Measured) -> str:
+    first, *others = case.times
+    base = max(first.median, 1e-9)  # of memory and of stages by difference there may be none
+    listed = "".join(f"; {times.name} {times.median / base:.2f}×{_spread(times)}" for times in others)
+    return f"{finding.name_of(case)}: {first.name} {_amount(first, case.unit)}{_spread(first)}{listed}"
+
+
+def _amount(times: Times, unit: str) -> str:
+    return f"{times.median * 1000:.3g} ms" if unit == "seconds" else f"{times.median:.3g} {unit}"
+
+
+def _spread(times: Times) -> str:
+    """A single sample has none."""
+    return f" ±{times.spread / 2:.0%}" if len(times.seconds) > 1 else ""
