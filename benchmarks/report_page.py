@@ -11,7 +11,7 @@ from benchmarks.figures import draw, exponent, growth_curves
 from benchmarks.harness.experiment import Side
 from benchmarks.harness.measure import Measured, Times
 from benchmarks.harness.record import ROOT, load_all
-from benchmarks.report_papers import papers
+from benchmarks.report_papers import others, papers
 
 PAGE = ROOT / "PERFORMANCE.md"
 FIGURES = ROOT / "docs" / "images" / "performance"
@@ -26,11 +26,14 @@ def write(results: Path) -> Iterator[Path]:
     pictures = {path.stem: path.relative_to(ROOT) for path in draw(measured, FIGURES)}
     parts = [_opening(), *_runs(records)]
     several = [(name, _on_several) for name in measured if name.startswith("rivals on")]
-    for name, section in (("rivals", _rivals), *several, ("growth", _growth), ("micro", _stages)):
+    shown = dict([("rivals", _rivals), *several, ("growth", _growth), ("micro", _stages)])
+    for name, section in shown.items():
         if measured.get(name):
             parts += section(measured[name])
             parts += [f"![{name}]({pictures[name]})", ""] if name in pictures else []
     parts += papers(measured, pictures)
+    rest = list(others({name: found for name, found in measured.items() if name not in shown}))
+    parts += ["## The other experiments\n", *rest] if rest else []
     PAGE.write_text("\n".join(parts).rstrip() + "\n", encoding="utf-8")
     yield PAGE
     if measured.get("rivals"):
@@ -139,11 +142,13 @@ def _cell(rival: Times | None, ours: Times) -> str:
 def _growth(measured: list[Measured]) -> Iterator[str]:
     yield "## Growth\n"
     yield "The exponent is the slope of a line through the logarithms: 1 grows in step, 0 not at all.\n"
-    yield "| strategy, axis | from → to | seconds | exponent |"
+    yield "| strategy, axis | from → to | seconds, ± at most | exponent |"
     yield "| --- | --- | --- | --- |"
     for name, points in growth_curves(measured).items():
         (first, first_s), (last, last_s) = points[0], points[-1]
-        yield f"| {name} | {first:,.0f} → {last:,.0f} | {first_s:.3g} → {last_s:.3g} | {exponent(points):.2f} |"
+        most = max(each.times[0].spread for each in measured if each.workload.startswith(f"{name} = ")) / 2
+        seconds = f"{first_s:.3g} → {last_s:.3g} ±{most:.0%}"
+        yield f"| {name} | {first:,.0f} → {last:,.0f} | {seconds} | {exponent(points):.2f} |"
     yield ""
 
 

@@ -1,4 +1,4 @@
-"""Records in, the sections on the papers out: what a figure finds in words of ours, beside what the run gives."""
+"""Records in, the sections on the papers out, a finding beside what the run gives; and on all other workloads."""
 
 from __future__ import annotations
 
@@ -26,6 +26,19 @@ def papers(measured: Mapping[str, list[Measured]], pictures: Mapping[str, Path])
             yield from _table(of_paper)
 
 
+def others(measured: Mapping[str, list[Measured]]) -> Iterator[str]:
+    """A table for each benchmark of the workloads that are no paper's."""
+    for name, workloads in measured.items():
+        known = [finding for finding in FINDINGS if finding.benchmark == name]
+        left = [case for case in workloads if not any(finding.cases([case]) for finding in known)]
+        if left:
+            yield f"### {name}\n"
+            yield "| workload | measured here | in a few words |"
+            yield "| --- | --- | --- |"
+            yield from (f"| {case.workload} | {_times(case)} | {case.headline} |" for case in left)
+            yield ""
+
+
 def _table(found: list[tuple[Finding, Cases]]) -> Iterator[str]:
     yield "| figure | it finds | this run | in a sentence | measured here |"
     yield "| --- | --- | --- | --- | --- |"
@@ -38,14 +51,21 @@ def _table(found: list[tuple[Finding, Cases]]) -> Iterator[str]:
 
 
 def _here(finding: Finding, case: Measured) -> str:
-    first, *others = case.times
+    return f"{finding.name_of(case)}: {_times(case)}"
+
+
+def _times(case: Measured) -> str:
+    first, *rest = case.times
     base = max(first.median, 1e-9)  # of memory and of stages by difference there may be none
-    listed = "".join(f"; {times.name} {times.median / base:.2f}×{_spread(times)}" for times in others)
-    return f"{finding.name_of(case)}: {first.name} {_amount(first, case.unit)}{_spread(first)}{listed}"
+    listed = [f"; {times.name} {times.median / base:.2f}×{_spread(times)}" for times in rest]
+    listed += [f"; {each.name} {each.reason}" for each in case.skipped]
+    return f"{first.name} {_amount(first, case.unit)}{_spread(first)}{''.join(listed)}"
 
 
 def _amount(times: Times, unit: str) -> str:
-    return f"{times.median * 1000:.3g} ms" if unit == "seconds" else f"{times.median:.3g} {unit}"
+    if unit != "seconds":
+        return f"{times.median:.3g} {unit}"
+    return f"{times.median:.3g} s" if times.median >= 1 else f"{times.median * 1000:.3g} ms"
 
 
 def _spread(times: Times) -> str:

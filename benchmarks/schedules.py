@@ -151,19 +151,20 @@ def seeds(settings: Settings) -> range:
     return range(first, first + max(SEEDS_EACH, settings.repetitions))
 
 
-def compare(name: str, cell: Cell, settings: Settings) -> Iterator[Measurement]:
-    """What the accesses of each schedule cost, then its time on the first of the queues."""
-    relative = costs(name, cell, settings)
+def times(cell: Cell, settings: Settings) -> dict[str, Samples]:
+    """Of each schedule, on the first of the queues."""
     entries, seed = settings.scaled(ENTRIES), seeds(settings)[0]
     runs = {schedule: partial(run, cell, schedule, entries, seed) for schedule in SCHEDULES}
     taken = in_turns({schedule: lambda run=each: run().taken for schedule, each in runs.items()}, settings)
-    times = {schedule: by_clock(each, settings) for schedule, each in taken.items()}
-    seconds = medians(times)
-    told = (f"{each} {ratio:.2f} ({seconds[each] * 1e3:.1f} ms)" for each, ratio in medians(relative).items())
-    print(f"  {name}: {', '.join(told)}", flush=True)
-    headline = f"WABS costs {statistics.median(relative['wabs']):.2f} of round robin"
-    yield Measurement(name, entries, relative, headline=headline, unit="of what round robin costs")
-    yield Measurement(f"time of {name}", entries, times)
+    return {schedule: by_clock(each, settings) for schedule, each in taken.items()}
+
+
+def compare(name: str, cell: Cell, settings: Settings) -> Measurement:
+    relative = costs(name, cell, settings)
+    told = medians(relative)
+    print(f"  {name}: {', '.join(f'{schedule} {ratio:.2f}' for schedule, ratio in told.items())}", flush=True)
+    headline = f"WABS costs {told['wabs']:.2f} of round robin"
+    return Measurement(name, settings.scaled(ENTRIES), relative, headline=headline, unit="of what round robin costs")
 
 
 def figures() -> Iterator[tuple[str, Cell]]:
@@ -205,15 +206,18 @@ def _named(cell: Cell) -> Iterator[tuple[str, Cell]]:
 def main(settings: Settings = DEFAULTS) -> list[Measurement]:
     generated = seeds(settings)
     print(f"the cost of each schedule, relative to round robin, seeds {generated[0]} to {generated[-1]}:")
-    found, wabs, steep = list[Measurement](), dict[str, float](), list[float]()
-    for name, cell in (*figures(), *others()):
-        cost, time = compare(name, cell, settings)
-        found += [cost, time]
-        wabs[name] = cost.medians["wabs"]
-        steep += [wabs[name]] * (max(cell.sorted_costs) == 10)
+    cells = dict([*figures(), *others()])
+    found = [compare(name, cell, settings) for name, cell in cells.items()]
+    wabs = {each.workload: each.medians["wabs"] for each in found}
     most = max(wabs, key=wabs.__getitem__)
+    steep = statistics.median(wabs[name] for name, cell in cells.items() if max(cell.sorted_costs) == 10)
     print(f"  WABS at most {wabs[most]:.2f} of round robin ({most})")
-    print(f"  in the median cell under 10:1 round robin costs {1 / statistics.median(steep):.2f} times as much")
+    print(f"  in the median cell under 10:1 round robin costs {1 / steep:.2f} times as much")
+    print("the time of each schedule, in the thesis's cells:")
+    for name, cell in figures():
+        found.append(Measurement(f"time of {name}", settings.scaled(ENTRIES), times(cell, settings)))
+        told = (f"{schedule} {taken * 1e3:.2f} ms" for schedule, taken in found[-1].medians.items())
+        print(f"  {name}: {', '.join(told)}", flush=True)
     return found
 
 
