@@ -1,4 +1,4 @@
-"""Totals without GROUP BY on Spark, cut into slices of time: what the oracle says, wherever the slices begin."""
+"""Totals on Spark, cut into slices of time, of each group too: what the oracle says, wherever the slices begin."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def totals(draw: st.DrawFn) -> str:
     window = draw(st.sampled_from(["0", "1", "2", "3", "2.5", "3 EXCLUSIVE"]))
     update = draw(st.sampled_from(["", "", " UPDATE 1", " UPDATE 2", " UPDATE 5"]))
     pattern, aggregates = draw(st.sampled_from(PATTERNS)), draw(st.sampled_from(AGGREGATES))
-    return f"PATTERN {pattern}{condition}{partition} AGG {aggregates} WITHIN {window}{update}"
+    group = draw(st.sampled_from(["", "", " GROUP BY id", " GROUP BY id, n"]))
+    return f"PATTERN {pattern}{condition}{partition}{group} AGG {aggregates} WITHIN {window}{update}"
 
 
 @st.composite

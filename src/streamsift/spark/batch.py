@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 
 from streamsift.logical import bound as b
-from streamsift.physical import Plan, RankPlan
+from streamsift.physical import AggregatePlan, Plan, RankPlan
 from streamsift.runtime import BadRows
 from streamsift.spark.circle import STOP, WAY, Arc, dealt
 from streamsift.spark.class_codes import CODE, class_code, class_names
@@ -135,7 +135,9 @@ def arc_of(plan: Plan, how: Spreading, tasks: int, key: SparkColumn) -> Arc:
         return Arc(F.when(is_copied, 0).otherwise(task), task, F.when(is_copied, tasks - 1).otherwise(task))
     if how.slices is None:
         return Arc(key, key)
-    low, own, high = slices_around(plan.query, how.slices, key if how.keys else None)
+    # The slices of totals begin at the same time for all keys: in Python, too, they are known from the time alone.
+    moved_by = key if how.keys and not isinstance(plan, AggregatePlan) else None
+    low, own, high = slices_around(plan.query, how.slices, moved_by)
     return Arc(low + key, own + key, high + key)
 
 

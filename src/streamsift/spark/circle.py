@@ -26,6 +26,7 @@ STOP = "$streamsift_stop"  # a column beside the events: where this copy is; nul
 WAY = "$streamsift_way"  # one more where events may be copied: from the first stop to this one, and from there to home
 _START, _HOME, _LAST = "$streamsift_start", "$streamsift_home", "$streamsift_last"
 _BITS = 31  # of each of the two distances
+NOWHERE = np.iinfo(np.int64).min  # the home of a row that cannot be used
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,11 @@ class Part:
 
     events: pa.Table
     own: Bool  # [rows]
+    home: Int64  # [rows], a stop here or elsewhere
     stops: Int64
+
+    def take(self, rows: Int64) -> Part:
+        return Part(self.events.take(pa.array(rows)), self.own[rows], self.home[rows], self.stops)
 
 
 def part_of(table: pa.Table) -> Part:
@@ -79,15 +84,19 @@ def part_of(table: pa.Table) -> Part:
     # How far its stop is from the first one of an event, and home from there. Most go to one stop only: both are 0.
     passed, home = way & ((1 << _BITS) - 1), way >> _BITS
     away = np.flatnonzero(passed != home)
-    own[away] = is_in(stop[away] - passed[away] + home[away], stops)
+    at_home = stop.copy()
+    at_home[away] += home[away] - passed[away]
+    own[away] = is_in(at_home[away], stops)
+    if arrived.null_count:
+        at_home[arrived.is_null().to_numpy(zero_copy_only=False)] = NOWHERE
     # Is the table at a stop that comes before this one? Then it has the event already.
     later = np.flatnonzero(passed)
     again = later[stops[np.searchsorted(stops, stop[later] - passed[later])] < stop[later]]
     if not again.size:
-        return Part(events, own, stops)
+        return Part(events, own, at_home, stops)
     kept = np.ones(stop.size, np.bool_)
     kept[again] = False
-    return Part(events.filter(pa.array(kept)), own[kept], stops)
+    return Part(events.filter(pa.array(kept)), own[kept], at_home[kept], stops)
 
 
 def is_in(numbers: Int64, ascending: Int64) -> Bool:

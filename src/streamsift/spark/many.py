@@ -31,6 +31,7 @@ from streamsift.spark.ranking import merged, needs_merge
 from streamsift.spark.schemas import result_schema
 from streamsift.spark.tables import tables
 from streamsift.spark.task import Task
+from streamsift.spark.total_owners import picks_own
 
 MESSAGES = "query string, message binary"
 TASKS_FOR_A_READER = 8  # whose messages it reads
@@ -156,14 +157,16 @@ class _Run:
             return task(name, report).of_part(replace(part, events=part.events.select(names)))
 
         for name, batch in execute_many(self.plan, part.events, bad_rows=self.bad_rows, run_one=run_one):
-            is_total = isinstance(self.plan.plans[name], AggregatePlan)
-            yield name, task(name, None).owned(batch, part) if is_total else batch
+            one, cut = self.plan.plans[name], self.placement.ways[name].slices
+            if isinstance(one, AggregatePlan) and cut is not None:
+                batch = picks_own(one.query, cut, part)(batch)
+            yield name, batch
 
 
 def _in_order(part: Part, time: str) -> Part:
     """By time, once for all queries: each of them would have to."""
     order = pc.sort_indices(part.events, sort_keys=[(time, "ascending")])
-    return replace(part, events=part.events.take(order), own=part.own[order.to_numpy()])
+    return part.take(order.to_numpy())
 
 
 def many_batch_placement(df: DataFrame, plan: SharingPlan) -> list[str]:

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
-from streamsift.physical import AggregatePlan, DetectPlan, Plan
+from streamsift.physical import AggregatePlan, DetectPlan, Plan, RankPlan
 from streamsift.physical.choices import Spread
 from streamsift.physical.partial_keys import PartialKey, partial_key
 from streamsift.spark.filters import counted_keys
+from streamsift.spark.ranking import needs_merge
 from streamsift.spark.slices import Slices, describe_length, slices
 
 MOST_COPIES = 1  # of an event, on average, that may be made for a key of some variables
@@ -39,7 +40,7 @@ def spreading(plan: Plan, tasks: int) -> Spreading:
     """How to spread a plan's work."""
     keys, how = shuffle_keys(plan), slices(plan)
     asked = (plan if isinstance(plan, DetectPlan) else plan.detection).choices.spread
-    if keys and isinstance(plan, DetectPlan) and isinstance(how, Slices) and asked is not Spread.KEYS:
+    if keys and isinstance(how, Slices) and asked is not Spread.KEYS and _cut_keys(plan, keys):
         return Spreading(keys, how)
     if keys:
         return Spreading(keys, why_not=(_why_not_cut(plan, how, asked),))
@@ -56,11 +57,14 @@ def spreading(plan: Plan, tasks: int) -> Spreading:
     return Spreading((), why_not=tuple(filter(None, dict.fromkeys([why_one_task(plan), how, partial]))))
 
 
+def _cut_keys(plan: Plan, keys: tuple[str, ...]) -> bool:
+    """Whether keys are cut by time too: not where their best, which need not be merged now, would have to be."""
+    return not isinstance(plan, RankPlan) or (plan.query.update is None and needs_merge(plan, keys))
+
+
 def _why_not_cut(plan: Plan, how: Slices | str, asked: Spread) -> str:
     """Why a key with most of the events would not be cut by time."""
-    if isinstance(plan, AggregatePlan):
-        return "totals of a group are made where all of it is"
-    if not isinstance(plan, DetectPlan):
+    if isinstance(plan, RankPlan) and not _cut_keys(plan, shuffle_keys(plan)):
         return "the best of a key are found where all of it is"
     return how if isinstance(how, str) else f'spread="{asked.value}" asks for no slices of time'
 

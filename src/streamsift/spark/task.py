@@ -11,10 +11,10 @@ import pyarrow as pa
 from streamsift.physical import AggregatePlan, Plan
 from streamsift.runtime import BadRows, execute
 from streamsift.runtime.shares import Share
-from streamsift.spark.circle import Part, is_in, part_of
+from streamsift.spark.circle import Part, part_of
 from streamsift.spark.class_codes import with_class_names
-from streamsift.spark.slices import slice_numbers
 from streamsift.spark.spreading import Spreading
+from streamsift.spark.total_owners import picks_own
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,23 +35,16 @@ class Task:
         return self._run(arrived.select(range(arrived.num_columns - 1)))
 
     def of_part(self, part: Part) -> Iterator[pa.RecordBatch]:
-        how, is_total = self.how, isinstance(self.plan, AggregatePlan)
+        how = self.how
         if how.partial is not None:
             return self._run(part.events, own=part.own, owners=how.partial.owners)
         if how.slices is None:
             return self._run(part.events)
-        if is_total:
-            return (self.owned(batch, part) for batch in self._run(part.events))
+        if isinstance(self.plan, AggregatePlan):
+            return map(picks_own(self.plan.query, how.slices, part), self._run(part.events))
         if self.plan.query.update is not None:
             return self._run(part.events, wanted=Share(part.stops, how.slices.ticks_each).owned)
         return self._run(part.events, own=part.own)
-
-    def owned(self, totals: pa.RecordBatch, part: Part) -> pa.RecordBatch:
-        """The totals whose times lie in the part's slices."""
-        if self.how.slices is None:
-            return totals
-        slices = slice_numbers(totals.column("time"), self.plan.query, self.how.slices)
-        return totals.filter(pa.array(is_in(slices, part.stops)))
 
     def _run(self, table: pa.Table, **owned: Any) -> Iterator[pa.RecordBatch]:
         schema = self.plan.query.schema
