@@ -64,10 +64,10 @@ def _run(experiment: Experiment, settings: Settings) -> list[Measured]:
 def _own(module: ModuleType, settings: Settings) -> list[Measured]:
     unpin()
     of_own_size = module.__name__.removeprefix("benchmarks.") in OWN_SIZES
-    return [_measured(each) for each in (module.main() if of_own_size else module.main(settings))]
+    return [as_measured(each) for each in (module.main() if of_own_size else module.main(settings))]
 
 
-def _measured(measurement: Measurement) -> Measured:
+def as_measured(measurement: Measurement) -> Measured:
     """Most of these modules compare ours with ours."""
     times = tuple(
         Times(name, Side.RIVAL if name.startswith(RIVALS) else Side.OURS, seconds)

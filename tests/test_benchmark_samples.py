@@ -17,7 +17,7 @@ from benchmarks.harness.experiment import DEFAULTS, Experiment, Settings, Side
 from benchmarks.harness.measure import Measured, Times
 from benchmarks.harness.turns import FILL_S, MOST_ROUNDS, in_turns, medians, sampled
 from benchmarks.paper_figures import panels_of
-from benchmarks.registry import OWN_SIZES, QUICK, SLOW, _measured
+from benchmarks.registry import OWN_SIZES, QUICK, SLOW, as_measured
 from benchmarks.report import Measurement
 from benchmarks.report_papers import others, papers
 
@@ -77,7 +77,7 @@ def test_a_measurement_keeps_all_samples_and_a_number_is_one() -> None:
     assert found.medians == {"ours": 2.0, "DuckDB": 4.0}
     assert found.ratio == 2.0
     assert found.told == "2.0x the fastest rival"
-    measured = _measured(found)
+    measured = as_measured(found)
     assert [(times.side, times.seconds) for times in measured.times] == [
         (Side.OURS, (1.0, 2.0, 9.0)),
         (Side.RIVAL, (4.0,)),

@@ -75,6 +75,8 @@ def test_a_record_is_read_back_as_it_was(tmp_path: Path) -> None:
         ((1.0, 1.1, 1.2), (1.5, 1.6, 1.7), "slower"),
         ((1.0, 1.1, 1.2), (1.15, 1.3, 1.4), "within the noise"),
         ((1.0, 1.1, 1.2), (0.7, 0.8, 0.9), "faster"),
+        ((1.0, 1.1, 1.2), (9.0,), "a single sample"),
+        ((0.0, 0.0, 0.0), (0.0, 0.0, 1.0), "within the noise"),
     ],
 )
 def test_bands_that_overlap_are_noise(

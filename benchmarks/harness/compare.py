@@ -23,9 +23,12 @@ class Ratio:
     least: float
     middle: float
     most: float
+    samples: int  # of the run that has fewer
 
     @property
     def verdict(self) -> str:
+        if self.samples == 1:
+            return "a single sample"
         if self.least > 1:
             return "slower"
         return "faster" if self.most < 1 else "within the noise"
@@ -49,7 +52,8 @@ def ratios(before: Path, after: Path, ours_only: bool = False) -> Iterator[Ratio
 def _ratio(experiment: str, workload: str, first: Times, second: Times) -> Ratio:
     (first_low, first_high), (low, high) = first.band, second.band
     least, most = low / max(first_high, NOTHING), high / max(first_low, NOTHING)
-    return Ratio(experiment, workload, second.name, least, second.median / max(first.median, NOTHING), most)
+    samples = min(len(first.seconds), len(second.seconds))
+    return Ratio(experiment, workload, second.name, least, second.median / max(first.median, NOTHING), most, samples)
 
 
 def told(found: list[Ratio]) -> str:
@@ -60,4 +64,6 @@ def told(found: list[Ratio]) -> str:
     ]
     slower = sum(each.verdict == "slower" for each in found)
     faster = sum(each.verdict == "faster" for each in found)
-    return "\n".join([*lines, f"{len(found)} compared: {slower} slower, {faster} faster, the others within the noise"])
+    alone = sum(each.samples == 1 for each in found)
+    counts = f"{len(found)} compared: {slower} slower, {faster} faster, {alone} with a single sample"
+    return "\n".join([*lines, f"{counts}, the others within the noise"])
