@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import streamsift as ss
+from benchmarks.harness.measure import pin
 from benchmarks.report import Measurement
 from benchmarks.scale_events import digest, session, write_events
 
@@ -61,11 +63,17 @@ def told(workload: str, events: int, taken: dict[str, float]) -> Measurement:
     return Measurement(workload, events, taken)
 
 
+def checked(query: str, df: DataFrame) -> DataFrame:
+    """The result, once it is what tasks of whole keys find."""
+    frame = found(query, df)
+    assert digest(frame) == digest(found(query, df, spread="keys")), "not the same matches"
+    return frame
+
+
 def against_transport(folder: Path, events: int) -> list[Measurement]:
     spark = session()
     df = spark.read.parquet(str(write_events(folder / "uniform", events, KEYS)))
-    frames = {"auto": found(SELECTIVE, df), "keys": found(SELECTIVE, df, spread="keys"), "transport": transport(df)}
-    assert digest(frames["keys"]) == digest(frames["auto"]), "not the same matches"
+    frames = {"auto": checked(SELECTIVE, df), "keys": found(SELECTIVE, df, spread="keys"), "transport": transport(df)}
     return [told("keyed, selective", events, seconds(frames))]
 
 
@@ -80,24 +88,33 @@ def against_sql(folder: Path, events: int) -> list[Measurement]:
 
 
 def on_cores(folder: Path, events: int) -> list[Measurement]:
-    path = str(write_events(folder / "keyless", events, KEYS))
+    """Spark with one core and with two, each in a process that has no more: a JVM takes all that it sees."""
+    path = write_events(folder / "keyless", events, KEYS)
     taken, matches = {}, set()
     for cores in (2, 1):
-        spark = session(cores)
-        frame = found(PAIRWISE, spark.read.parquet(path))
-        matches.add(digest(frame))
-        taken |= seconds({f"{cores} cores": frame}, rounds=2)
+        command = [sys.executable, "-m", "benchmarks.scale", "pinned", str(path), str(cores)]
+        shown = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[-1]
+        took, *rows = shown.split()
+        taken[f"{cores} cores"] = float(took)
+        matches.add(tuple(rows))
     assert len(matches) == 1, "not the same matches"
     return [told("keyless, pairwise", events, taken)]
+
+
+def pinned(path: str, cores: int) -> None:
+    """The seconds of the keyless query, and the digest of its matches."""
+    pin(cores)
+    frame = found(PAIRWISE, session(cores).read.parquet(path))
+    rows = digest(frame)
+    print(*seconds({"": frame}).values(), *rows)
 
 
 def with_skew(folder: Path, events: int) -> list[Measurement]:
     spark = session()
     uniform = spark.read.parquet(str(write_events(folder / "even", events, KEYS)))
     skewed = spark.read.parquet(str(write_events(folder / "zipf", events, KEYS, zipf=1.5)))
-    frames = {"Zipf(1.5)": found(SKEWED, skewed), "uniform": found(SKEWED, uniform)}
+    frames = {"Zipf(1.5)": checked(SKEWED, skewed), "uniform": checked(SKEWED, uniform)}
     frames["Zipf(1.5), by keys only"] = found(SKEWED, skewed, spread="keys")
-    assert digest(frames["Zipf(1.5)"]) == digest(frames["Zipf(1.5), by keys only"]), "not the same matches"
     return [told("skewed keys", events, seconds(frames))]
 
 
@@ -106,7 +123,7 @@ def with_many_keys(folder: Path, events: int) -> list[Measurement]:
     frames = {}
     for keys in (1_000_000, 1_000):
         df = spark.read.parquet(str(write_events(folder / f"keys_{keys}", events, keys)))
-        frames[f"{keys:,} keys"] = found(SKEWED, df)
+        frames[f"{keys:,} keys"] = checked(SKEWED, df)
     return [told("number of keys", events, seconds(frames))]
 
 
@@ -115,7 +132,7 @@ def as_events_grow(folder: Path, events: int) -> list[Measurement]:
     taken, each = {}, {}
     for count in (3 * events, events, 3 * events // 10, events // 10):
         df = spark.read.parquet(str(write_events(folder / f"grown_{count}", count, KEYS)))
-        taken |= seconds({f"{count:,}": found(SELECTIVE, df)}, rounds=2)
+        taken |= seconds({f"{count:,}": checked(SELECTIVE, df)}, rounds=2)
         each[count] = taken[f"{count:,}"] / count * 1e6
     print(
         "  growth: " + ", ".join(f"{count:,} events {value:.2f} µs each" for count, value in each.items()), flush=True
@@ -140,7 +157,9 @@ def with_wide_rows(folder: Path, events: int) -> list[Measurement]:
         "two columns": of_times,
         "two columns and joins": joined,
     }
-    assert len({frame.count() for frame in frames.values()}) == 1, "not the same matches"
+    of_whole = frames["whole events"].select(F.col("a.ts").alias("a"), F.col("c.ts").alias("c"))
+    of_joins = joined.select("a", "c")
+    assert len({digest(frame) for frame in (of_whole, of_times, of_joins)}) == 1, "not the same matches"
     return [told("24 columns", events, seconds(frames, rounds=2))]
 
 
@@ -167,5 +186,7 @@ def main(wanted: str = "", events: int = EVENTS) -> list[Measurement]:
     return measured
 
 
-if __name__ == "__main__":
+if __name__ == "__main__" and sys.argv[1:2] == ["pinned"]:
+    pinned(sys.argv[2], int(sys.argv[3]))
+elif __name__ == "__main__":
     main(*sys.argv[1:2], *map(int, sys.argv[2:3]))
