@@ -25,10 +25,6 @@ QUICK = (
 )
 QUICK += ("aggregation", "ranking", "window_moves", "stream_engine")
 RIVALS = ("DuckDB", "Spark SQL", "Flink")  # how the names of other engines begin
-OWN_SIZES = (
-    "scale",
-    "scale_many",
-)  # they take no settings, and a sample of each contender
 SLOW = ("drift", "merging", "schedules", "streaming", "aggregation_spark", "scale", "scale_many")
 
 
@@ -63,8 +59,7 @@ def _run(experiment: Experiment, settings: Settings) -> list[Measured]:
 
 def _own(module: ModuleType, settings: Settings) -> list[Measured]:
     unpin()
-    of_own_size = module.__name__.removeprefix("benchmarks.") in OWN_SIZES
-    return [as_measured(each) for each in (module.main() if of_own_size else module.main(settings))]
+    return [as_measured(each) for each in module.main(settings)]
 
 
 def as_measured(measurement: Measurement) -> Measured:

@@ -1,7 +1,7 @@
 """100 queries of all kinds over one DataFrame: in one shuffle, against one after the other.
 
 `python -m benchmarks.scale_many [events] [queries] [alone]`: of so many of them the time alone is measured and what all
-would take is told from it; unless said, all.
+would take is told from it; unless said, all. So many runs need no repetitions; a scale only makes inputs smaller.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from pyspark.sql import DataFrame
 
 import streamsift as ss
+from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.report import Measurement
 from benchmarks.scale_events import digest, session, write_events
 
@@ -35,8 +36,9 @@ def queries(count: int) -> dict[str, str]:
     }
 
 
-def main(events: int = EVENTS, count: int = QUERIES, alone: int = 0) -> list[Measurement]:
+def main(settings: Settings = DEFAULTS, count: int = QUERIES, alone: int = 0) -> list[Measurement]:
     spark = session()
+    events = min(EVENTS, settings.scaled(EVENTS))
     asked = queries(count)
     # Of each kind as many.
     sample = dict(list(asked.items())[: alone or count])
@@ -73,4 +75,5 @@ def alone_of(df: DataFrame, asked: dict[str, str]) -> dict[str, tuple[int, int]]
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:4]))
+    wanted, *numbers = map(int, sys.argv[1:4] or [EVENTS])
+    main(Settings(scale=wanted / EVENTS), *numbers)
