@@ -7,6 +7,7 @@ no query ever waits for a compiler; the compiled code is cached on disk. Only th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 from numba import njit
@@ -19,6 +20,7 @@ Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 Ticks = Int64 | Float64  # times: one kernel each for whole and for real numbers
 Bool = NDArray[np.bool_]
+Places = TypeVar("Places", Int32, Int64)
 
 UNKNOWN = np.iinfo(np.int64).min  # the code of null and NaN: no comparison with it holds
 LARGEST = np.iinfo(np.int64).max
@@ -30,6 +32,14 @@ def entries_from(places: Int32, bounds: Sequence[int] | Int32 | Int64) -> Int64:
     Bounds are made 32 bits wide, or NumPy would make all places 64 bits wide for each search.
     """
     return np.searchsorted(places, np.asarray(bounds, np.int32))
+
+
+def distinct(values: Places) -> Places:
+    """Each value once, in ascending order. NumPy's own hashes them: where most differ, ten times as long."""
+    ascending = np.sort(values)
+    is_first = np.ones(ascending.size, np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=is_first[1:])
+    return ascending[is_first]
 
 
 @njit(cache=True, nogil=True)

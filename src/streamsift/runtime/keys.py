@@ -9,7 +9,7 @@ import numpy as np
 
 from streamsift.physical.groups import Key
 from streamsift.runtime.elements import Elements
-from streamsift.runtime.kernels import Bool, Int32, Int64
+from streamsift.runtime.kernels import Bool, Int32, Int64, distinct
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def by_key(found: Collected, key: Key, codes: Int64, may_be_empty: Sequence[bool
             pair = np.repeat(np.arange(columns), stop - start) * width + codes[places]
             by_pair = np.argsort(pair, kind="stable")
             pairs[order, member], sorted_places[order, member] = pair[by_pair], places[by_pair]
-    values = np.unique(np.concatenate([*pairs.values(), np.empty(0, np.int64)]))
+    values = distinct(np.concatenate([*pairs.values(), np.empty(0, np.int64)]))
     empty = np.arange(columns) if all(may_be_empty[member] for member in members) else np.empty(0, np.int64)
     parents = np.concatenate([values // width, empty])
     is_empty = np.arange(parents.size) >= values.size

@@ -22,7 +22,7 @@ from streamsift.runtime.clock import NEVER
 from streamsift.runtime.codes import codes, group_codes
 from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import UNKNOWN, Bool, Int32, Int64
+from streamsift.runtime.kernels import UNKNOWN, Bool, Int32, Int64, distinct
 from streamsift.runtime.measures import NOTHING, Totals
 from streamsift.runtime.operations import Layout, Operations
 from streamsift.runtime.paths import BEFORE, Loads
@@ -74,12 +74,12 @@ def _ranges(
     width = 1
     if unequal:
         both = codes(evaluated(unequal[0]), ordered=True)
-        distinct, ranks = np.unique(np.concatenate(both), return_inverse=True)
+        every, ranks = np.unique(np.concatenate(both), return_inverse=True)
         known = np.concatenate(both) != UNKNOWN
         values = np.split(np.where(known, ranks, -1), [earlier.size])
-        width = distinct.size + 1
+        width = every.size + 1
     known = [(group >= 0) & (value >= 0) for group, value in zip(groups, values, strict=True)]
-    order = np.unique((groups[0] * width + values[0])[known[0]])
+    order = distinct((groups[0] * width + values[0])[known[0]])
     at = np.where(known[0], np.searchsorted(order, groups[0] * width + values[0]), -1)
     begin, value, end = groups[1] * width, groups[1] * width + values[1], (groups[1] + 1) * width
     bounds = {

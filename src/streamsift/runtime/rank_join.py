@@ -21,7 +21,7 @@ from streamsift.physical.plan import JoinPlan
 from streamsift.runtime.columns import Columns, take
 from streamsift.runtime.detect import match_rows
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Bool, Float64, Int32
+from streamsift.runtime.kernels import Bool, Float64, Int32, distinct
 from streamsift.runtime.rank_queues import Queues
 from streamsift.runtime.scores import match_columns, objective_values, scores
 
@@ -157,7 +157,7 @@ class RankJoin:
         alternative = self.plan.alternative
         query = alternative.query
         assert query.ranking is not None
-        places = np.unique(np.concatenate(taken))
+        places = distinct(np.concatenate(taken))
         some = events_at(self.events, places)
         (kept, score), floor = self._no_matches(), self.floor
         for rows in match_rows(alternative, some, LOOK_AHEAD):

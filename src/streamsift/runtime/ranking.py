@@ -18,7 +18,7 @@ from streamsift.runtime.candidates import candidates
 from streamsift.runtime.codes import group_codes
 from streamsift.runtime.detect import match_rows
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Bool, Int32, Int64
+from streamsift.runtime.kernels import Bool, Int32, Int64, distinct
 from streamsift.runtime.path_ranking import path_candidates
 from streamsift.runtime.path_strata import ticks_with_events
 from streamsift.runtime.rank_groups import GroupRanking
@@ -125,7 +125,7 @@ class Ranking:
         """Whether windows hold so few matches that finding all costs less than looking for the best one by one."""
         if self.ticks is None or self.plan.detection.choices.rank is not RankBy.AUTO:
             return False
-        ticks = np.unique(np.concatenate([self.ticks.first, self.ticks.last]))
+        ticks = distinct(np.concatenate([self.ticks.first, self.ticks.last]))
         low = np.searchsorted(self.ticks.last, ticks, side="left")
         high = np.searchsorted(self.ticks.first, ticks, side="right")
         matches = np.ones(ticks.size)

@@ -22,7 +22,7 @@ from streamsift.runtime.counting import KeyTotals
 from streamsift.runtime.decide_rows import Rows
 from streamsift.runtime.event_store import EventStore
 from streamsift.runtime.events import in_units
-from streamsift.runtime.kernels import Int64
+from streamsift.runtime.kernels import Int64, distinct
 from streamsift.runtime.keyed_vectors import KeyedVectors
 from streamsift.runtime.passing import Passing, Tick, unit_of
 from streamsift.runtime.quotients import floor_quotients
@@ -140,7 +140,7 @@ class WindowTotals(Rows):
         groups = groups_of(query, events, clock)
         measures, _ = steady_measures(self._of_events, events)
         check_shape(measures, self._shape)
-        present = np.unique(groups.of_place[groups.of_place >= 0])
+        present = distinct(groups.of_place[groups.of_place >= 0])
         numbers = np.full(groups.first_place.size, -1, np.int64)
         numbers[present] = self._groups.numbers(key_rows(events, groups.first_place[present], query.group_by))
         return New(events, clock, groups.of_place, numbers, measures)

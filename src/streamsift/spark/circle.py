@@ -19,7 +19,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 
-from streamsift.runtime.kernels import Bool, Int64
+from streamsift.runtime.kernels import Bool, Int64, distinct
 from streamsift.spark.packing import bucket_numbers
 
 STOP = "$streamsift_stop"  # a column beside the events: where this copy is; null for rows that cannot be used
@@ -79,7 +79,7 @@ def part_of(table: pa.Table) -> Part:
     arrived, ways = (table.column(table.num_columns - nth).combine_chunks() for nth in (2, 1))
     stop, way = (each.fill_null(0).to_numpy(zero_copy_only=False) for each in (arrived, ways))
     events = table.select(range(table.num_columns - 2))
-    stops = np.unique(arrived.drop_null().to_numpy(zero_copy_only=False))
+    stops = distinct(arrived.drop_null().to_numpy(zero_copy_only=False))
     own = np.ones(stop.size, np.bool_)
     # How far its stop is from the first one of an event, and home from there. Most go to one stop only: both are 0.
     passed, home = way & ((1 << _BITS) - 1), way >> _BITS
