@@ -17,7 +17,7 @@ from benchmarks.harness.experiment import DEFAULTS, Experiment, Settings, Side
 from benchmarks.harness.measure import Measured, Times
 from benchmarks.harness.turns import FILL_S, MOST_ROUNDS, in_turns, medians, sampled
 from benchmarks.paper_figures import panels_of
-from benchmarks.registry import OWN_SIZES, QUICK, SLOW, as_measured
+from benchmarks.registry import QUICK, SLOW, as_measured
 from benchmarks.report import Measurement
 from benchmarks.report_papers import others, papers
 
@@ -97,7 +97,7 @@ def test_the_default_seed_is_every_generators_own() -> None:
     assert replace(DEFAULTS, scale=0.001).scaled(100) == 1
 
 
-@pytest.mark.parametrize("name", [name for name in (*QUICK, *SLOW) if name not in OWN_SIZES])
+@pytest.mark.parametrize("name", [*QUICK, *SLOW])
 def test_every_benchmark_takes_settings(name: str) -> None:
     module = import_module(f"benchmarks.{name}")
     if not isinstance(getattr(module, "EXPERIMENT", None), Experiment):
