@@ -36,7 +36,7 @@ CASES = (
     Case("SEQ(A, !D, B), 24 events", Kind.NEGATION, 12, 24, 5 * EVENTS),
     Case("SEQ(A, B+, C), 24 events", Kind.GROUP, 12, 24, 2 * EVENTS),
     Case("A and the next B, 24 events", Kind.NEXT, 12, 24, 5 * EVENTS),
-    Case("count of SEQ(A, B, C, D), 24 events", Kind.COUNT, 12, 24, 2 * EVENTS),
+    Case("count of SEQ(A, B, C, D), 24 events", Kind.COUNT, 12, 24, 5 * EVENTS),
     Case("count of SEQ(A, B, C, D), 96 events", Kind.COUNT, 12, 96, EVENTS // 4),
 )
 

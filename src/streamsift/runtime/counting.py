@@ -68,7 +68,13 @@ def _cheaper(branch: Branch, layout: Layout, measures: Measures) -> Strategy:
 
 def _is_simple(strategy: Strategy, layout: Layout) -> bool:
     """Whether the kernels for COUNT alone can count this; marking starts they need a bound for the counts."""
-    return strategy is not Strategy.SEM or most_in_window(layout.operations, layout.levels) < LARGEST_COUNT
+    if strategy is not Strategy.SEM:
+        return True
+    # A product is largest where all levels have as many: often that of all operations of a key is small enough.
+    most_of_a_key = float(np.diff(layout.operations.offsets).max(initial=0))
+    if (most_of_a_key / layout.levels) ** layout.levels < LARGEST_COUNT:
+        return True
+    return most_in_window(layout.operations, layout.levels) < LARGEST_COUNT
 
 
 def _accumulated(branch: Branch, layout: Layout, with_leaving: bool, room: int, measures: Measures) -> Records:

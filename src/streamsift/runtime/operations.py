@@ -116,16 +116,19 @@ def stamps_and_seals(
 ) -> tuple[Int64, Int64]:
     """Operations.stamp and Operations.seal. Of the operations of one time those that end matches come first."""
     stamp, seal = np.empty(places.size, np.int64), np.empty(places.size, np.int64)
-    ends = False
-    is_first = True
+    ends, is_first = False, True  # of its time
+    following = rank[places[0]] if places.size else 0
     for i in range(places.size):
+        place, now = places[i], following
         if is_first:
             ends = level[i] == levels
-        is_first = (
-            i + 1 == places.size or key[i + 1] != key[i] or rank[places[i + 1]] != rank[places[i]]
-        )  # of the next time
-        stamp[i] = own[places[i]] if level[i] == levels else shown[places[i]]
-        seal[i] = shown[places[i]] if ends and is_first else NO_SEAL
+        is_first = i + 1 == places.size
+        if not is_first:
+            following = rank[places[i + 1]]
+            is_first = following != now or key[i + 1] != key[i]
+        last_shown = shown[place]
+        stamp[i] = own[place] if level[i] == levels else last_shown
+        seal[i] = last_shown if ends and is_first else NO_SEAL
     return stamp, seal
 
 
