@@ -29,10 +29,10 @@ class Case:
 
 
 CASES = (
-    Case("SEQ(A, B, C), 24 events of a key in a window", Kind.SEQUENCE, 12, 24, 2 * EVENTS),
-    Case("SEQ(A, B, C), 48 events of a key in a window", Kind.SEQUENCE, 12, 48),
-    Case("SEQ(A, B, C), 96 events of a key in a window", Kind.SEQUENCE, 12, 96, EVENTS // 2),
-    Case("SEQ(A, B, C), 24 events, no other classes", Kind.SEQUENCE, 3, 24, EVENTS // 4),
+    Case("SEQ(A, B, C), 24 events of a key in a window", Kind.SEQUENCE, 12, 24, 5 * EVENTS),
+    Case("SEQ(A, B, C), 48 events of a key in a window", Kind.SEQUENCE, 12, 48, 2 * EVENTS),
+    Case("SEQ(A, B, C), 96 events of a key in a window", Kind.SEQUENCE, 12, 96),
+    Case("SEQ(A, B, C), 24 events, no other classes", Kind.SEQUENCE, 3, 24, EVENTS // 2),
     Case("SEQ(A, !D, B), 24 events", Kind.NEGATION, 12, 24, 5 * EVENTS),
     Case("SEQ(A, B+, C), 24 events", Kind.GROUP, 12, 24, 2 * EVENTS),
     Case("A and the next B, 24 events", Kind.NEXT, 12, 24, 5 * EVENTS),
