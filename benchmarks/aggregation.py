@@ -160,11 +160,11 @@ def shared_queries(settings: Settings) -> Iterator[Measurement]:
     print("figure 16: three queries, by the length of their common prefix (window 100 ms)")
     for length in range(2, 7):
         texts = [pattern([*SYMBOLS[:length], SYMBOLS[length + tail]], 100) for tail in range(3)]
-        yield share(f"figure 16b: common prefix of {length}", texts, table, settings)
+        yield share(f"figure 16b: common prefix of {length}", texts, table, settings, "always")
     print("figure 16: queries with a common prefix of 3")
     for count in range(2, 7):
         texts = [pattern([*SYMBOLS[:3], SYMBOLS[3 + tail]], 100) for tail in range(count)]
-        yield share(f"figure 16a: {count} queries", texts, table, settings)
+        yield share(f"figure 16a: {count} queries", texts, table, settings, "always")
     print("a workload of 100 queries with common prefixes of length 3")
     tails = [[one, other] for one, other in product(SYMBOLS[4:], SYMBOLS[4:]) if one != other][:50]
     texts = [pattern([*prefix, *tail], 200) for prefix in (SYMBOLS[:3], SYMBOLS[1:4]) for tail in tails]
