@@ -73,8 +73,8 @@ def test_a_shared_tree_with_large_windows() -> None:
     queries = {
         tail: f"PATTERN SEQ(A a, B b, {tail}) GROUP BY id AGG COUNT WITHIN 4000" for tail in ("C c", "D d", "!C c, E e")
     }
-    assert "tree 1: 3 queries" in ss.explain_many(queries, table, **BINDING)
-    results = ss.run_many(queries, table, **BINDING)
+    assert "tree 1: 3 queries" in ss.explain_many(queries, table, **BINDING, share="always")
+    results = ss.run_many(queries, table, **BINDING, share="always")
     for name, text in queries.items():
         assert results[name].equals(ss.query(text).run_local(table, **BINDING))
 
