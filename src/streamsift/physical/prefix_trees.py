@@ -144,8 +144,8 @@ def _touched(depths: range) -> float:
 SIDE_BY_SIDE = 8.0
 
 
-# Walking a tree instead of the levels of one pattern: counts without a window and in one, and other aggregates. Measured
-# on two to nine queries; in a window that holds few starts, two take longer together, and three as long.
+# Walking a tree instead of the levels of one pattern: counts without a window and in one, other aggregates. Measured on
+# two to nine queries; in a window that holds few starts, two take longer together, and three as long.
 WALKING = 3.0
 WALKING_IN_WINDOWS = 4.1
 WALKING_WITH_SUMS = 4.5
