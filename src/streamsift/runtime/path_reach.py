@@ -13,6 +13,23 @@ from streamsift.runtime.kernels import Bool, Int32, Int64
 
 
 @njit(cache=True, nogil=True)
+def windows_of_places(low: Int32, high: Int32, places: int) -> tuple[Int32, Int32]:
+    """For each place the first window that ends behind it, and the last that begins at it or before; -1: none does."""
+    first, last = np.empty(places, np.int32), np.empty(places, np.int32)
+    window = 0
+    for place in range(places):
+        while window < high.size and high[window] <= place:
+            window += 1
+        first[place] = window
+    window = low.size - 1
+    for place in range(places - 1, -1, -1):
+        while window >= 0 and low[window] > place:
+            window -= 1
+        last[place] = window
+    return first, last
+
+
+@njit(cache=True, nogil=True)
 def in_reach(offsets: Int64, place: Int32, rank: Int32, low: Int32, high: Int32) -> Bool:
     """Which of the entries [n] have, in a window [low, high) with them, entries of all steps on the way there and on.
 
@@ -21,10 +38,11 @@ def in_reach(offsets: Int64, place: Int32, rank: Int32, low: Int32, high: Int32)
     in different windows only: too many may be kept, never too few.
     """
     steps, groups, n = offsets.shape[0], offsets.shape[1] - 1, place.size
+    first_window, last_window = windows_of_places(low, high, place.max() + 1 if n else 0)
     begins, ends, found = np.full(n, -1, np.int32), np.empty(n, np.int32), np.zeros(n, np.bool_)
     for step in range(steps):
         for group in range(groups):
-            before, last, window = offsets[max(step - 1, 0), group], -1, 0
+            before, last = offsets[max(step - 1, 0), group], -1
             for entry in range(offsets[step, group], offsets[step, group + 1]):
                 if step == 0:
                     last = place[entry]
@@ -32,13 +50,12 @@ def in_reach(offsets: Int64, place: Int32, rank: Int32, low: Int32, high: Int32)
                     while before < offsets[step - 1, group + 1] and rank[before] < rank[entry]:
                         last = max(last, begins[before])
                         before += 1
-                while window < high.size and high[window] <= place[entry]:
-                    window += 1
+                window = first_window[place[entry]]
                 if window < high.size and low[window] <= last:
                     begins[entry], found[entry] = last, True
     for step in range(steps - 1, -1, -1):
         for group in range(groups):
-            behind, first, window = offsets[min(step + 1, steps - 1), group + 1] - 1, 1 << 31, low.size - 1
+            behind, first = offsets[min(step + 1, steps - 1), group + 1] - 1, 1 << 31
             for entry in range(offsets[step, group + 1] - 1, offsets[step, group] - 1, -1):
                 if step == steps - 1:
                     first = place[entry]
@@ -47,8 +64,7 @@ def in_reach(offsets: Int64, place: Int32, rank: Int32, low: Int32, high: Int32)
                         if found[behind]:
                             first = min(first, ends[behind])
                         behind -= 1
-                while window >= 0 and low[window] > place[entry]:
-                    window -= 1
+                window = last_window[place[entry]]
                 found[entry] = found[entry] and window >= 0 and first < high[window]
                 if found[entry]:
                     ends[entry] = first
