@@ -66,6 +66,15 @@ def test_a_stop_that_does_not_fit_is_told_by_its_key(monkeypatch: pytest.MonkeyP
         list(tables(rows_at(stops).to_batches(max_chunksize=5), 2, [1]))
 
 
+def test_a_worker_without_memory_for_its_events_says_so() -> None:
+    def arriving() -> Iterator[pa.RecordBatch]:
+        yield from rows_at([1, 2, 3]).to_batches()
+        raise MemoryError
+
+    with pytest.raises(BadInputError, match="no memory left after 3 events"):
+        list(tables(arriving(), 2, ()))
+
+
 def test_files_are_where_spark_has_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(task_tables, "MOST_ROWS", 10)
     monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path / "missing"))

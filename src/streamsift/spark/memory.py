@@ -67,6 +67,12 @@ def too_large(events: pa.Table, keys: Sequence[int], why: str) -> BadInputError:
     )
 
 
+def no_memory(rows: int) -> BadInputError:
+    """What is wrong where a worker cannot even take its events in, which wait on disk."""
+    hint = "give it more: spark.executor.pyspark.memory, or fewer workers (spark.executor.cores) in the same memory."
+    return BadInputError(f"A Python worker has no memory left after {rows:,} events of its task.\nHint: {hint}")
+
+
 def free_bytes() -> int | None:
     """What this process may still take; None where the system does not tell."""
     left = [of_process, of_container, of_machine]

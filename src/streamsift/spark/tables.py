@@ -17,7 +17,7 @@ from typing import IO
 import numpy as np
 import pyarrow as pa
 
-from streamsift.spark.memory import gathered
+from streamsift.spark.memory import gathered, no_memory
 
 MOST_ROWS, MOST_BYTES = 1 << 20, 1 << 28  # of a table, unless a single stop has more
 PILES_BITS = 6
@@ -27,8 +27,23 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)  # whose products have their bits mixed, th
 _TEMPORARY = "SPARK_LOCAL_DIRS"  # where Spark's own files are, on a cluster
 
 
-def tables(batches: Iterable[pa.RecordBatch], stop: int, keys: Sequence[int], depth: int = 0) -> Iterator[pa.Table]:
+def tables(batches: Iterable[pa.RecordBatch], stop: int, keys: Sequence[int]) -> Iterator[pa.Table]:
     """All rows of a task. `stop` is the column of stops, `keys` are those that an error should show."""
+    rows = 0
+
+    def counted() -> Iterator[pa.RecordBatch]:
+        nonlocal rows
+        for batch in batches:
+            rows += batch.num_rows
+            yield batch
+
+    try:
+        yield from _tables(counted(), stop, keys, 0)
+    except (MemoryError, pa.ArrowMemoryError) as error:
+        raise no_memory(rows) from error
+
+
+def _tables(batches: Iterable[pa.RecordBatch], stop: int, keys: Sequence[int], depth: int) -> Iterator[pa.Table]:
     arriving = iter(batches)
     first = next(_gatherings(arriving, MOST_ROWS, MOST_BYTES), None)
     following = None if first is None else next(arriving, None)
@@ -113,7 +128,7 @@ def _unpiled(piles: _Piles, file: IO[bytes], stop: int, keys: Sequence[int], dep
     together = _Pile()
     for pile in piles.piles:
         if pile.is_too_large and pile.lowest < pile.highest and depth + 1 < _DEEPEST:
-            yield from tables(piles.batches(pile, file), stop, keys, depth + 1)
+            yield from _tables(piles.batches(pile, file), stop, keys, depth + 1)
         elif pile.is_too_large:
             yield gathered(piles.batches(pile, file), keys)
         elif together.with_pile(pile).is_too_large:
