@@ -57,8 +57,8 @@ layers: $(STAMP) ## Which package may import which (import-linter)
 bench: setup ## Benchmarks in minutes: ratios, after checking that results are equal
 	$(BIN)/python -m benchmarks run
 
-bench-full: setup ## All benchmarks, ten times the events, seven repetitions: hours
-	$(BIN)/python -m benchmarks run --full --scale 10
+bench-full: setup ## All benchmarks, three times the events, seven repetitions: hours
+	$(BIN)/python -m benchmarks run --full --scale 3
 
 # Two folders of records, as benchmarks/results is one.
 A ?= benchmarks/results.before
