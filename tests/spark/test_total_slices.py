@@ -28,6 +28,7 @@ PATTERNS = [
     "AND(A a, B b)",
     "OR(SEQ(A a, B b), C e)",
     "SEQ(A a, B b, ANY f)",
+    "OR(A a, B b)",
 ]
 AGGREGATES = ["COUNT", "COUNT, SUM(a.n), AVG(a.x)", "MIN(a.x), MAX(b.s) AS s", "AVG(a.n)", "SUM(a.x)"]
 
@@ -39,7 +40,7 @@ def totals(draw: st.DrawFn) -> str:
     window = draw(st.sampled_from(["0", "1", "2", "3", "2.5", "3 EXCLUSIVE"]))
     update = draw(st.sampled_from(["", "", " UPDATE 1", " UPDATE 2", " UPDATE 5"]))
     pattern, aggregates = draw(st.sampled_from(PATTERNS)), draw(st.sampled_from(AGGREGATES))
-    group = draw(st.sampled_from(["", "", " GROUP BY id", " GROUP BY id, n"]))
+    group = draw(st.sampled_from(["", "", " GROUP BY id", " GROUP BY id, n", " GROUP BY kind", " GROUP BY s, kind"]))
     return f"PATTERN {pattern}{condition}{partition}{group} AGG {aggregates} WITHIN {window}{update}"
 
 
@@ -71,6 +72,43 @@ def test_totals(spark: SparkSession, text: str, rows: list[Event]) -> None:
     actual = query.run(df, **BINDING).toArrow().to_pylist()
     event("rows" if actual else "no rows")
     assert_equal(naive.run(text, rows, **BINDING, columns=list(COLUMNS)), actual)
+
+
+@pytest.mark.parametrize("update", ["", " UPDATE 15"])
+@pytest.mark.parametrize("group", ["kind", "id, kind", "s"])
+@pytest.mark.parametrize("pattern", ["A a", "OR(A a, B b)", "SEQ(ANY a, ANY b)"])
+def test_groups_of_the_type(spark: SparkSession, pattern: str, group: str, update: str) -> None:
+    """Classes may cross to Python as numbers; a group is one of their names."""
+    rows = [
+        {**dict.fromkeys(COLUMNS), "t": 3 * i, "kind": "ABCA"[i % 4], "id": i % 3, "s": "xyz"[i % 3], "seq": i}
+        for i in range(40)
+    ]
+    text = f"PATTERN {pattern} GROUP BY {group} AGG COUNT WITHIN 40{update}"
+    df = spark.createDataFrame(pa.Table.from_pylist(rows, SCHEMA)).repartition(2)
+    assert "slices of time" in ss.query(text).explain(df, **BINDING)
+    found = ss.query(text).run(df, **BINDING).toArrow().to_pylist()
+    assert found
+    assert_equal(naive.run(text, rows, **BINDING, columns=list(COLUMNS)), found)
+
+
+def test_groups_of_many_queries(spark: SparkSession) -> None:
+    """Their events have the columns of all of them."""
+    rows = [
+        {**dict.fromkeys(COLUMNS), "t": 3 * i, "kind": "ABCA"[i % 4], "id": i % 3, "n": i % 2, "x": i / 4, "seq": i}
+        for i in range(40)
+    ]
+    texts = {
+        "sum": "PATTERN SEQ(A a, B b) WHERE a.x < b.x AGG SUM(a.x) WITHIN 20",
+        "by n": "PATTERN SEQ(A a, B b) GROUP BY n AGG COUNT WITHIN 20",
+        "by id": "PATTERN SEQ(A a, B b) GROUP BY id AGG COUNT WITHIN 20",
+        "by kind": "PATTERN OR(A a, B b) GROUP BY kind, id AGG COUNT WITHIN 20 UPDATE 10",
+    }
+    df = spark.createDataFrame(pa.Table.from_pylist(rows, SCHEMA)).repartition(2)
+    with ss.run_many(texts, df, **BINDING, spread="slices") as found:
+        for name, text in texts.items():
+            actual = found[name].toArrow().to_pylist()
+            assert actual
+            assert_equal(naive.run(text, rows, **BINDING, columns=list(COLUMNS)), actual)
 
 
 START = datetime(1969, 12, 31, 23, 59, 50, 500_001)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 from typing import Self
 
@@ -31,7 +31,7 @@ from streamsift.spark.ranking import merged, needs_merge
 from streamsift.spark.schemas import result_schema
 from streamsift.spark.tables import tables
 from streamsift.spark.task import Task
-from streamsift.spark.total_owners import picks_own
+from streamsift.spark.total_owners import Picked, picks_own
 
 MESSAGES = "query string, message binary"
 TASKS_FOR_A_READER = 8  # whose messages it reads
@@ -156,11 +156,15 @@ class _Run:
             names = self.plan.plans[name].query.schema.names
             return task(name, report).of_part(replace(part, events=part.events.select(names)))
 
-        for name, batch in execute_many(self.plan, part.events, bad_rows=self.bad_rows, run_one=run_one):
+        @cache
+        def picked(name: str) -> Picked:
             one, cut = self.plan.plans[name], self.placement.ways[name].slices
-            if isinstance(one, AggregatePlan) and cut is not None:
-                batch = picks_own(one.query, cut, part)(batch)
-            yield name, batch
+            if cut is None or not isinstance(one, AggregatePlan):
+                return lambda batch: batch
+            return picks_own(one.query, cut, part)
+
+        for name, batch in execute_many(self.plan, part.events, bad_rows=self.bad_rows, run_one=run_one):
+            yield name, picked(name)(batch)
 
 
 def _in_order(part: Part, time: str) -> Part:

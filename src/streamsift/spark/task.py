@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -31,10 +31,13 @@ class Task:
     def results(self, arrived: pa.Table) -> Iterator[pa.RecordBatch]:
         """Of the events as they are shuffled: the query's columns, then at which stop, and if copied on which way."""
         if self.how.is_copied:
-            return self.of_part(part_of(arrived))
-        return self._run(arrived.select(range(arrived.num_columns - 1)))
+            part = part_of(arrived)
+            yield from self.of_part(replace(part, events=self._events(part.events)))
+        else:
+            yield from self._run(self._events(arrived.select(range(arrived.num_columns - 1))))
 
     def of_part(self, part: Part) -> Iterator[pa.RecordBatch]:
+        """Of events that have the query's names and types."""
         how = self.how
         if how.partial is not None:
             return self._run(part.events, own=part.own, owners=how.partial.owners)
@@ -46,11 +49,13 @@ class Task:
             return self._run(part.events, wanted=Share(part.stops, how.slices.ticks_each).owned)
         return self._run(part.events, own=part.own)
 
-    def _run(self, table: pa.Table, **owned: Any) -> Iterator[pa.RecordBatch]:
-        schema = self.plan.query.schema
-        # Columns come by position. The session's time zone is in the arriving type; the same instants are meant.
-        events = table.rename_columns(schema.names)
+    def _events(self, arrived: pa.Table) -> pa.Table:
+        """Columns come by position. The session's time zone is in the arriving type; the same instants are meant."""
+        query = self.plan.query
+        events = arrived.rename_columns(query.schema.names)
         if self.class_names:
-            events = with_class_names(events, self.plan.query, self.class_names)
-        events = events.cast(schema)
+            events = with_class_names(events, query, self.class_names)
+        return events.cast(query.schema)
+
+    def _run(self, events: pa.Table, **owned: Any) -> Iterator[pa.RecordBatch]:
         return execute(self.plan, events, bad_rows=self.bad_rows, report=self.report, ties=self.ties, **owned)

@@ -41,16 +41,10 @@ def _groups(query: BoundQuery, how: Slices, part: Part) -> tuple[list[pa.Array],
     if not query.group_by:
         return [], np.zeros(1, np.int64)
     good = np.flatnonzero(part.home != NOWHERE)
-    columns = [_column(query, part, name).take(pa.array(good)) for name in query.group_by]
+    columns = [part.events.column(name).combine_chunks().take(pa.array(good)) for name in query.group_by]
     (codes,), _ = group_codes([[column] for column in columns])
     code, some = np.unique(codes, return_index=True)  # an event of each
     some = some[code >= 0]  # what equals nothing is in no group
-    times = _column(query, part, query.binding.time).take(pa.array(good[some]))
+    times = part.events.column(query.binding.time).combine_chunks().take(pa.array(good[some]))
     numbers = part.home[good[some]] - slice_numbers(times, query, how)
     return [column.take(pa.array(some)) for column in columns], numbers
-
-
-def _column(query: BoundQuery, part: Part, name: str) -> pa.Array:
-    """Of the part's events, which come by position and in the session's time zone."""
-    field = query.schema.field(name)
-    return part.events.column(query.schema.get_field_index(name)).combine_chunks().cast(field.type)
