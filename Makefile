@@ -54,11 +54,14 @@ types: $(STAMP) ## Types (mypy, strict on src)
 layers: $(STAMP) ## Which package may import which (import-linter)
 	$(BIN)/lint-imports --no-cache
 
-bench: setup ## Benchmarks in minutes: ratios, after checking that results are equal
+bench: setup ## Benchmarks in minutes: ratios, after checking that results are equal, and PERFORMANCE.md from them
 	$(BIN)/python -m benchmarks run
+	$(BIN)/python -m benchmarks report
 
 bench-full: setup ## All benchmarks, three times the events, seven repetitions: hours
 	$(BIN)/python -m benchmarks run --full --scale 3
+	$(BIN)/python -m benchmarks run rivals --cores 2 --repetitions 7
+	$(BIN)/python -m benchmarks report
 
 # Two folders of records, as benchmarks/results is one.
 A ?= benchmarks/results.before

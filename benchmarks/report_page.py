@@ -46,7 +46,7 @@ def write(results: Path) -> Iterator[Path]:
 def _opening() -> str:
     return """# Performance
 
-This page is written by `make bench-report` from the records of `make bench`. Where contenders are compared, they gave
+This page is written from the records of `make bench` or `make bench-full`. Where contenders are compared, they gave
 the same rows before a time was taken; rivals by the number of their rows and a hash of all values. All run in turns,
 several times each once they are warm. Times are medians, and ± is half the distance of the slowest from the fastest
 run; of ten runs or more a tenth at either end is left out of it.
@@ -56,16 +56,17 @@ run; of ten runs or more a tenth at either end is left out of it.
 
 def _runs(records: dict[str, tuple[dict[str, Any], list[Measured]]]) -> list[str]:
     lines = [
-        "| benchmark | run at | commit | cores | clock | load of the machine |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| benchmark | run at | commit | scale | repetitions | cores | clock | load of the machine |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     machines, versions = dict[str, None](), dict[str, None]()
     for name, (content, _) in records.items():
         run, settings = content["run"], content["settings"]
         commit = run["commit"] + (" and changes" if run["changed_files"] else "")
-        load = f"{run['machine']['load']:.1f}"
-        lines.append(f"| {name} | {run['at']} | {commit} | {settings['cores']} | {settings['clock']} | {load} |")
         machine = run["machine"]
+        how = (f"{settings['scale']:g}", settings["repetitions"], settings["cores"], settings["clock"])
+        cells = (name, run["at"], commit, *how, f"{machine['load']:.1f}")
+        lines.append(f"| {' | '.join(map(str, cells))} |")
         machines[
             f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB, {machine['system']}"
         ] = None

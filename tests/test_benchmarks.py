@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from benchmarks import __main__ as runner
 from benchmarks import report_page
 from benchmarks.data.keyed import keyed_events, window_ms
 from benchmarks.engines import duckdb_joins, ours, python_nfa
@@ -143,6 +145,36 @@ def test_three_quantifiers_are_compared_at_each_position() -> None:
     verdict = exactly_three_is_least("plan=right")(cases(*right))
     assert not verdict.agrees
     assert verdict.sentence == "[3] takes 0.50×, 1.33× of the better of + and *, by position"
+
+
+def test_several_benchmarks_run_in_processes_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the same settings; one that fails stops no other, and is told."""
+    started: list[list[str]] = []
+
+    def run(command: list[str], *, check: bool) -> subprocess.CompletedProcess[str]:
+        started.append(command[3:])
+        return subprocess.CompletedProcess(command, 1 if "growth" in command else 0)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    asked = [
+        "--scale=0.5",
+        "--repetitions=2",
+        "--cores=2",
+        "--seed=3",
+        "--clock=cpu",
+        "--only=",
+        f"--results={tmp_path}",
+    ]
+    assert runner.main(["run", "growth", "micro", *asked]) == 1
+    assert started == [["run", *asked, "growth"], ["run", *asked, "micro"]]
+    assert "failed: growth" in capsys.readouterr().err
+
+
+def test_a_benchmark_that_is_not_there_is_told_before_any_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert runner.main(["run", "micro", "grwth"]) == 2
+    assert "no benchmark `grwth`" in capsys.readouterr().err
 
 
 def test_every_finding_is_of_a_benchmark_that_is_run() -> None:
