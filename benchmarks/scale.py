@@ -1,6 +1,6 @@
 """How detection on Spark scales: against transport alone and SQL, with keys, without, with skew, and as events grow.
 
-`python -m benchmarks.scale [transport|sql|cores|skew|keys|growth|wide] [events]`; all of them without a name. Inputs
+`python -m benchmarks.scale [cores|transport|sql|skew|keys|growth|wide] [events]`; all of them without a name. Inputs
 are as large as a small machine takes in minutes: a scale factor makes them smaller, never larger.
 """
 
@@ -49,9 +49,9 @@ def found(query: str, df: DataFrame, **options: str) -> DataFrame:
     return ss.query(query).run(df, time="ts", type="kind", **options)  # type: ignore[arg-type]
 
 
-def samples(frames: Mapping[str, DataFrame], settings: Settings) -> dict[str, Samples]:
+def samples(frames: Mapping[str, DataFrame], settings: Settings, *, warm: bool = False) -> dict[str, Samples]:
     runs = {name: partial(_written_nowhere, frame) for name, frame in frames.items()}
-    return sampled(runs, settings, cpu=spark_cpu_s)
+    return sampled(runs, settings, warm=warm, cpu=spark_cpu_s)
 
 
 def _written_nowhere(frame: DataFrame) -> None:
@@ -86,7 +86,7 @@ def against_sql(folder: Path, events: int, settings: Settings) -> list[Measureme
     df.createOrReplaceTempView("events")
     frames = {"keys": found(SELECTIVE, df, spread="keys"), "Spark SQL self-joins": spark.sql(SELF_JOINS)}
     assert len({digest(frame) for frame in frames.values()}) == 1, "not the same matches"
-    return [told("keyed, selective", events, samples(frames, settings))]
+    return [told("keyed, selective", events, samples(frames, settings, warm=True))]
 
 
 def on_cores(folder: Path, events: int, settings: Settings) -> list[Measurement]:
@@ -168,9 +168,9 @@ def with_wide_rows(folder: Path, events: int, settings: Settings) -> list[Measur
 
 
 PARTS: dict[str, Callable[[Path, int, Settings], list[Measurement]]] = {
+    "cores": on_cores,  # before this process has a JVM, whose cleaning up would take one of them
     "transport": against_transport,
     "sql": against_sql,
-    "cores": on_cores,
     "skew": with_skew,
     "keys": with_many_keys,
     "growth": as_events_grow,
