@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -35,7 +36,10 @@ def others(measured: Mapping[str, list[Measured]]) -> Iterator[str]:
             yield f"### {name}\n"
             yield "| workload | measured here | in a few words |"
             yield "| --- | --- | --- |"
-            yield from (f"| {case.workload} | {_times(case)} | {case.headline} |" for case in left)
+            times_named = Counter(case.workload for case in left)
+            for case in left:
+                rows = f"; {case.events:,} rows" if times_named[case.workload] > 1 else ""
+                yield f"| {case.workload}{rows} | {_times(case)} | {case.headline} |"
             yield ""
 
 
