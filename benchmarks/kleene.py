@@ -33,7 +33,8 @@ class Workload:
 
 
 # By equal buckets of time, each event in its own and in the next one: by ranges alone DuckDB's plan may not end.
-PAIRS = f"""WITH starts AS (SELECT t, x, t // {WINDOW} AS bucket FROM a UNION ALL SELECT t, x, t // {WINDOW} + 1 FROM a),
+PAIRS = f"""WITH starts AS (SELECT t, x, t // {WINDOW} AS bucket FROM a
+  UNION ALL SELECT t, x, t // {WINDOW} + 1 FROM a),
 pairs AS (SELECT a.t AS a, a.x AS x, c.t AS c FROM starts a JOIN c ON c.t // {WINDOW} = a.bucket AND c.t > a.t
   AND c.t <= a.t + {WINDOW}),
 spans AS (SELECT *, a // {WINDOW} AS bucket FROM pairs
