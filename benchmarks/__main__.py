@@ -12,6 +12,7 @@ from pathlib import Path
 from benchmarks.harness.clock import Clock
 from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.record import RESULTS, ROOT
+from streamsift.errors import nearest
 
 COMMANDS = ("list", "run", "compare", "check", "report")
 
@@ -40,9 +41,9 @@ def _parser() -> argparse.ArgumentParser:
     running = commands.add_parser("run", help="check that answers are equal, print ratios, leave a JSON record each")
     running.add_argument("names", nargs="*", help="which; the quick ones if none is named")
     running.add_argument("--full", action="store_true", help="the slow ones too, with more repetitions")
-    running.add_argument("--scale", type=float, default=DEFAULTS.scale, help="times the number of events")
-    running.add_argument("--repetitions", type=int, help="of each contender, once it is warm")
-    running.add_argument("--cores", type=int, default=DEFAULTS.cores, help="that all contenders may use")
+    running.add_argument("--scale", type=_positive, default=DEFAULTS.scale, help="times the number of events")
+    running.add_argument("--repetitions", type=_count, help="of each contender, once it is warm")
+    running.add_argument("--cores", type=_count, default=DEFAULTS.cores, help="that all contenders may use")
     running.add_argument("--seed", type=int, default=DEFAULTS.seed)
     running.add_argument("--clock", type=Clock, choices=list(Clock), default=DEFAULTS.clock)
     running.add_argument(
@@ -59,6 +60,20 @@ def _parser() -> argparse.ArgumentParser:
     reporting = commands.add_parser("report", help="write PERFORMANCE.md and the README's table from records")
     reporting.add_argument("--results", type=Path, default=RESULTS)
     return parser
+
+
+def _positive(word: str) -> float:
+    number = float(word)
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{word} is not above 0")
+    return number
+
+
+def _count(word: str) -> int:
+    number = int(word)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{word} is less than 1")
+    return number
 
 
 def list_all() -> int:
@@ -85,13 +100,18 @@ def run(arguments: argparse.Namespace) -> int:
     names = arguments.names or [*QUICK, *(SLOW if arguments.full else ())]
     for name in names:
         if name not in (*QUICK, *SLOW):
-            print(f"no benchmark `{name}`; there are {', '.join((*QUICK, *SLOW))}", file=sys.stderr)
+            hint = nearest(name, (*QUICK, *SLOW)) or f"there are {', '.join((*QUICK, *SLOW))}."
+            print(f"no benchmark `{name}`\nHint: {hint}", file=sys.stderr)
             return 2
     if len(names) > 1:
         return run_each(names, settings, arguments.results)
     chosen = benchmark(names[0])
     print(f"\n{names[0]}: {chosen.about}", flush=True)
-    print(f"left in {save(names[0], chosen.about, settings, chosen.run(settings), arguments.results)}", flush=True)
+    measured = chosen.run(settings)
+    if not measured:
+        print(f"no workload of {names[0]} has `{settings.only}` in its name: nothing was measured", file=sys.stderr)
+        return 2
+    print(f"left in {save(names[0], chosen.about, settings, measured, arguments.results)}", flush=True)
     return 0
 
 
@@ -133,6 +153,9 @@ def check(record_them: bool) -> int:
 def report(results: Path) -> int:
     from benchmarks.report_page import write
 
+    if not any(results.glob("*.json")):
+        print(f"no records in {results}: `make bench` leaves them, and writes the report", file=sys.stderr)
+        return 1
     for path in write(results):
         print(f"written: {path.relative_to(ROOT)}")
     return 0

@@ -25,8 +25,7 @@ QUICK = (
 )
 QUICK += ("aggregation", "ranking", "window_moves", "stream_engine")
 RIVALS = ("DuckDB", "Spark SQL", "Flink")  # how the names of other engines begin
-SLOW = ("drift", "merging", "schedules", "streaming", "aggregation_spark", "scale")
-SLOW += ("scale_many", "scale_memory")
+SLOW = ("drift", "merging", "schedules", "streaming", "aggregation_spark", "scale", "scale_many", "scale_memory")
 
 
 @dataclass(frozen=True, slots=True)

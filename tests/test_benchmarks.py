@@ -174,7 +174,28 @@ def test_several_benchmarks_run_in_processes_of_their_own(
 
 def test_a_benchmark_that_is_not_there_is_told_before_any_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert runner.main(["run", "micro", "grwth"]) == 2
-    assert "no benchmark `grwth`" in capsys.readouterr().err
+    assert capsys.readouterr().err == "no benchmark `grwth`\nHint: did you mean `growth`?\n"
+    assert runner.main(["run", "soak"]) == 2
+    assert "there are rivals, growth" in capsys.readouterr().err
+
+
+def test_no_report_is_written_from_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = report_page.PAGE.read_text(encoding="utf-8")
+    assert runner.main(["report", "--results", str(tmp_path)]) == 1
+    assert "no records" in capsys.readouterr().err
+    assert report_page.PAGE.read_text(encoding="utf-8") == before
+
+
+def test_a_run_of_no_workload_leaves_no_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert runner.main(["run", "growth", "--only=nothing", "--scale=0.01", f"--results={tmp_path}"]) == 2
+    assert "nothing was measured" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("option", ["--scale=0", "--scale=-1", "--scale=nan", "--repetitions=0", "--cores=0"])
+def test_settings_that_make_no_sense_are_refused(option: str) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        runner.main(["run", "growth", option])
 
 
 def test_every_finding_is_of_a_benchmark_that_is_run() -> None:

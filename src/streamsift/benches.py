@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from streamsift.errors import SetupError, nearest
+from streamsift.errors import SetupError
 
 RUNNER = Path("benchmarks", "__main__.py")
 
@@ -23,13 +23,4 @@ def bench_command(names: list[str]) -> tuple[Path, list[str]]:
             "the benchmarks are not in the installed package, but in the source tree\n"
             "Hint: run `streamsift bench`, or `make bench`, in a clone of the project."
         )
-    known = [path.stem for path in (root / "benchmarks").glob("[a-z]*.py") if _is_benchmark(path)]
-    for name in names:
-        if name not in known:
-            raise SetupError(f"no benchmark `{name}`\nHint: {nearest(name, known)}")
-    return root, [sys.executable, "-m", "benchmarks", *names]
-
-
-def _is_benchmark(path: Path) -> bool:
-    text = path.read_text(encoding="utf-8")
-    return "\ndef main(" in text or "\nEXPERIMENT =" in text
+    return root, [sys.executable, "-m", "benchmarks", "run", *names]
