@@ -137,7 +137,6 @@ def test_every_help_has_an_example(name: str, capsys: Capture) -> None:
         (["run", "A; B", *LOCAL, "--input", "ee.csv"], "did you mean `e.csv`?"),
         (["run", "e.cvs", *LOCAL], "did you mean `e.csv`?"),
         (["check", "A; B WHERE A.idd = 3", "--input", "e.csv", "--time", "ts"], "did you mean `id`?"),
-        (["bench", "throughputs"], "did you mean `throughput`?"),
         (["run", "A; B", *LOCAL, "--plot", "out.gif"], "ends in .svg, .png or .html"),
     ],
 )
@@ -182,6 +181,13 @@ def test_benchmarks_are_found_in_the_source_tree_or_told_of(monkeypatch: pytest.
     monkeypatch.setattr("streamsift.benches.__file__", str(Path.cwd() / "benches.py"))
     with pytest.raises(SetupError, match="in a clone of the project"):
         bench_command([])
+
+
+def test_a_misspelt_benchmark(capfd: Capture) -> None:
+    """The runner tells, which is a process of its own."""
+    code, _, error = command(["bench", "throughputs"], capfd)
+    assert code == 2
+    assert "did you mean `throughput`?" in error
 
 
 def test_pace() -> None:
