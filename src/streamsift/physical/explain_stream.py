@@ -15,7 +15,7 @@ from streamsift.physical.streaming import (
     counts_rows,
     is_awaited,
     keeps_no_events,
-    looks_back,
+    state_windows,
     why_recounted,
 )
 
@@ -100,10 +100,11 @@ def _state(plan: Plan) -> str:
 
 
 def _reach(plan: Plan) -> str:
+    """Return how far back state reaches, with the reason for each window."""
     query = plan.query
     assert query.window is not None
-    of_rows, waits, back = not isinstance(plan, DetectPlan), is_awaited(plan), any(map(looks_back, plan.alternatives))
-    windows = (of_rows or not waits) + waits + (back and (of_rows or waits))
+    reasons = state_windows(plan)
+    count = ("one window", "two windows", "three windows")[len(reasons) - 1]
     own = ", ".join(f"{d.window.text} ({d.name})" for d in own_windows(query.pattern) if d.window is not None)
-    reach = f"{('one window', 'two windows', 'three windows')[windows - 1]} of {query.window.text}"
-    return f"{reach} and the windows of definitions, {own}" if own else reach
+    reach = f"{count} of {query.window.text}" + (f" and the windows of definitions, {own}" if own else "")
+    return f"{reach} (one {', one '.join(reason.value for reason in reasons)})"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 
 import pyarrow as pa
 
@@ -62,8 +63,17 @@ def _may_still_grow(alternative: Alternative) -> bool:
 
 
 def looks_back(alternative: Alternative) -> bool:
-    """Whether a negation reaches to a window before the end of the match."""
-    return any(limit.edge is Edge.WINDOW_START for limit, _ in _limits(alternative))
+    """Return True if events before a match, back to a window before its end, affect whether it is one.
+
+    A leading negation forbids them; an element of a leading `+` or `*` group makes the match part of a larger one.
+    """
+    return any(limit.edge is Edge.WINDOW_START for limit, _ in _limits(alternative)) or _has_leading_group(alternative)
+
+
+def _has_leading_group(alternative: Alternative) -> bool:
+    """Return True if an earlier event may join a `+` or `*` group: no single event comes before it."""
+    groups = alternative.groups
+    return groups is not None and any(not after for order in groups.orders for after in order.after)
 
 
 def _limits(alternative: Alternative) -> Iterator[tuple[Limit, bool]]:
@@ -87,6 +97,32 @@ def _of_groups(groups: Groups, *, is_outermost: bool) -> Iterator[tuple[Limit, b
             yield negation.lower, is_outermost
             yield negation.upper, is_outermost
             yield from _of_groups(negation.groups, is_outermost=False)
+
+
+# --- state -----------------------------------------------------------------------------------------------------------
+
+
+class StateWindow(Enum):
+    """Why state must cover one more window before the watermark. The value is how explain spells it."""
+
+    WAITING = "until a match is final"  # the window that begins with its first event has to pass
+    MATCH = "for the events of a match"  # it ends with an event that has not arrived yet
+    ROW = "for the matches of a row"  # those that lie in the window before its time
+    BEFORE = "for events before a match that rule it out or make it part of a larger one"  # they reach to end − w
+
+
+def state_windows(plan: Plan) -> tuple[StateWindow, ...]:
+    """Return one reason for each window, one behind the other, whose events a later result may still read."""
+    waits = is_awaited(plan)
+    found = [StateWindow.WAITING] if waits else []
+    if not isinstance(plan, DetectPlan):
+        found.append(StateWindow.ROW)
+    elif not waits:
+        found.append(StateWindow.MATCH)
+    # Until its last event arrives, a match has a window behind it that covers what lies before the match, too.
+    if StateWindow.MATCH not in found and any(map(looks_back, plan.alternatives)):
+        found.append(StateWindow.BEFORE)
+    return tuple(found)
 
 
 # --- windows ---------------------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ class Matches:
 
     def __init__(self, plan: DetectPlan) -> None:
         self.plan, self.schema = plan, match_schema(plan.query)
-        self.retention: Retention = retention_of(plan, of_rows=False)
+        self.retention: Retention = retention_of(plan)
         window = plan.query.window
         assert window is not None
         self._width = width_of(plan.query, window) if window.kind is WindowKind.TIME else 0

@@ -37,7 +37,7 @@ class Rows:
 
     def __init__(self, plan: AggregatePlan | RankPlan) -> None:
         self.plan, self.schema = plan, output_schema(plan.query)
-        self.retention: Retention = retention_of(plan, of_rows=True)
+        self.retention: Retention = retention_of(plan)
         self._ticks_by_time = plan.query.update is not None and not ticks_count_rows(plan.query)
         self._waits = is_awaited(plan)
         self.keys = group_keys(plan)

@@ -9,7 +9,7 @@ import numpy as np
 
 from streamsift.logical.bound import BoundQuery, Window, WindowKind
 from streamsift.physical.plan import Plan
-from streamsift.physical.streaming import awaited, looks_back, windows
+from streamsift.physical.streaming import StateWindow, state_windows, windows
 from streamsift.runtime.codes import group_codes
 from streamsift.runtime.columns import contiguous
 from streamsift.runtime.event_store import EventStore
@@ -58,26 +58,21 @@ class Retention:
         return float(tick) + total + 4e-12 * (abs(float(tick)) + total)
 
 
-def retention_of(plan: Plan, *, of_rows: bool) -> Retention:
-    """`of_rows`: of rows that look a window back from their own time, as totals and ranks do; else of matches."""
+def retention_of(plan: Plan) -> Retention:
+    """Return how far later results of a plan look back."""
     query = plan.query
-    waits = [awaited(alternative) for alternative in plan.alternatives]
-    is_late = any(wait.window or wait.definitions or wait.inside for wait in waits)
-    back = any(map(looks_back, plan.alternatives))
     if query.window is None:
         return Retention((), 0, (), (), is_endless=True)
-    found = list(windows(query))
+    reasons, found = state_windows(plan), list(windows(query))
     statement, own = found[0], found[1:]
     if statement[0].kind is WindowKind.COUNT:
-        times = (1 if of_rows else 0) + is_late + back + 2 * bool(own)
         length = sum(int(window.length) for window, _ in found)
-        return Retention((), min(max(times, 1) * length, NO_LIMIT), statement[1], ())
+        return Retention((), min((len(reasons) + 2 * bool(own)) * length, NO_LIMIT), statement[1], ())
     width = width_of(query, statement[0])
     inner = tuple(width_of(query, window) for window, _ in own)
-    delay = (width, *inner) if is_late else ()
-    # A match reaches back from its end, or on from its start, by a window; a negation at its lower edge by one more.
-    lookback = (width,) * ((of_rows or not is_late) + (back and (of_rows or is_late))) + inner
-    return Retention((*delay, *lookback), 0, (), delay)
+    waits = StateWindow.WAITING in reasons
+    delay = (width, *inner) if waits else ()
+    return Retention((*delay, *(width,) * (len(reasons) - waits), *inner), 0, (), delay)
 
 
 def width_of(query: BoundQuery, window: Window) -> Tick:

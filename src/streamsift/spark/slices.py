@@ -11,7 +11,6 @@ event goes to may be too many, never too few (tests/spark/test_slices.py, test_t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -24,7 +23,8 @@ from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
 from streamsift.physical import AggregatePlan, DetectPlan, Plan, RankPlan
 from streamsift.physical.definitions import own_windows
-from streamsift.physical.plan import Edge, JoinPlan, MergePlan, Negation
+from streamsift.physical.plan import JoinPlan, MergePlan
+from streamsift.physical.streaming import is_awaited, looks_back
 from streamsift.runtime import output_schema
 from streamsift.runtime.kernels import Int64
 from streamsift.spark.filters import column, counted_keys
@@ -78,16 +78,20 @@ def slices(plan: Plan) -> Slices | str:
 
 
 def _of_matches(plan: DetectPlan) -> Slices:
-    """Matches belong to the slice that they start in; where what lies before them has a say, it looks back too."""
-    windows = (plan.query.window, *(definition.window for definition in own_windows(plan.query.pattern)))
-    width = max(_units(plan.query, window.length) for window in windows if window is not None)
-    alternatives = plan.alternatives
-    looks_back = any(a.groups is not None or _has_edge(Edge.WINDOW_START, a.negations) for a in alternatives)
-    return _reaching(width if looks_back else Fraction(0), width)
+    """Matches belong to the slice that they start in; what lies before them is read if it affects them."""
+    query = plan.query
+    assert query.window is not None
+    # The window of a definition may begin anywhere in that of the statement, and another one inside it.
+    reach = _units(query, query.window.length) + sum(_units(query, length) for length in _own_lengths(query))
+    return _reaching(reach if any(map(looks_back, plan.alternatives)) else Fraction(0), reach)
+
+
+def _own_lengths(query: b.BoundQuery) -> list[Fraction]:
+    return [definition.window.length for definition in own_windows(query.pattern) if definition.window is not None]
 
 
 def _of_totals(plan: AggregatePlan) -> Slices | str:
-    """A row belongs to the slice of its time; a negation at the end of the window needs what follows."""
+    """A row belongs to the slice of its time; what lies before or after its matches is read if it affects them."""
     query = plan.query
     assert query.window is not None
     if query.emit is Emit.CHANGES:
@@ -100,8 +104,8 @@ def _of_totals(plan: AggregatePlan) -> Slices | str:
     if not _is_exact(query) or not (pa.types.is_integer(kind) or pa.types.is_temporal(kind)):
         return "totals are cut by time where times are integers, dates or timestamps"
     width = _units(query, query.window.length)
-    looks_ahead = any(_has_edge(Edge.WINDOW_END, a.negations) for a in plan.alternatives)
-    return _reaching(width, width if looks_ahead else Fraction(0))
+    before = width * (1 + any(map(looks_back, plan.alternatives)))
+    return _reaching(before, width if is_awaited(plan) else Fraction(0))
 
 
 def _of_ranks(plan: RankPlan) -> Slices | str:
@@ -112,7 +116,7 @@ def _of_ranks(plan: RankPlan) -> Slices | str:
         return "without UPDATE the parts of the score are ranked over the whole stream"
     width = _units(query, query.window.length)
     # What can be looked at beside a match: where negations end, and larger groups that it would be part of.
-    own = (_units(query, d.window.length) for d in own_windows(query.pattern) if d.window is not None)
+    own = (_units(query, length) for length in _own_lengths(query))
     looks_beyond = any(alternative.negations or alternative.groups for alternative in plan.alternatives)
     beyond = sum(own, width) if looks_beyond else Fraction(0)
     if query.update is None:
@@ -125,10 +129,6 @@ def _of_ranks(plan: RankPlan) -> Slices | str:
 
 def _reaching(before: Fraction, after: Fraction) -> Slices:
     return Slices(_whole(SLICE_REACHES * (before + after)), before, after)
-
-
-def _has_edge(edge: Edge, negations: Iterable[Negation]) -> bool:
-    return any(edge in (n.lower.edge, n.upper.edge) or _has_edge(edge, n.negations) for n in negations)
 
 
 # --- units -----------------------------------------------------------------------------------------------------------
