@@ -6,6 +6,7 @@ from the same few values, so that predicates often hold and queries often have m
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -55,6 +56,24 @@ def streams(draw: st.DrawFn, max_size: int = 14, latest: int = 9) -> list[Event]
 
 
 @st.composite
+def sparse_streams(draw: st.DrawFn, max_size: int = 16) -> list[Event]:
+    """Rows over several windows of time, of several keys: state is evicted, and time slices and buckets fill.
+
+    Drawn from a seed, as rows drawn one by one would leave Hypothesis few examples a second.
+    """
+    chance, size = random.Random(draw(st.integers(0, 2**32))), draw(st.integers(1, max_size))
+    gaps = draw(st.sampled_from([[0, 1, 1, 2, 3], [1, 2, 3, 4], [0, 0, 1, 6], [2, 5, 9]]))
+    kinds = draw(st.sampled_from([KINDS[:2], KINDS[:3], ("A", "A", "B", "C", "D", None)]))
+    time, rows = draw(st.sampled_from([0, 0, -30, 1000])), list[Event]()
+    for place in range(size):
+        time += chance.choice(gaps)
+        values = {column: chance.choice(_VALUES[column]) for column in ("x", "n", "s")}
+        identity = chance.choice([1, 2, 3, 4, 5, 6, 7, 1, 2, 3, None, BEYOND_DOUBLES, BEYOND_DOUBLES + 1])
+        rows.append({"t": time, "kind": chance.choice(kinds), "id": identity, **values, "seq": place})
+    return rows
+
+
+@st.composite
 def bindings(draw: st.DrawFn) -> dict[str, str]:
     """The keyword arguments that bind the columns of a stream; without `type` every class is every row."""
     type_column = draw(st.sampled_from([{"type": "kind"}, {"type": "kind"}, {}]))
@@ -86,6 +105,7 @@ class Features:
     definitions: bool = True
     windows: bool = True
     negations: int = 25  # percent of the components
+    groups: int = 30  # percent of the variables
 
 
 FLAT = Features(
@@ -124,6 +144,30 @@ def neighbour_aggregations(draw: st.DrawFn) -> s.Script:
         return script
     where = pieces[0] if len(pieces) == 1 else s.AllOf(tuple(pieces))
     return replace(script, statement=replace(script.statement, where=where))
+
+
+def any_queries() -> st.SearchStrategy[s.Script]:
+    """Return queries of every kind: detection, totals and rankings of all operators, groups and negations."""
+    return st.one_of(
+        flat_queries(),
+        negating_queries(),
+        queries(aggregates=False, ranking=False),
+        queries(aggregates=False, ranking=False, kleene_pairs=True, definitions=False),
+        group_queries(),
+        queries(aggregates=False, ranking=False, max_variables=3, negations=40, kleene_pairs=True),
+        aggregations(),
+        neighbour_aggregations(),
+        queries(detection=False, aggregates=False),
+        queries(max_depth=2, detection=False, aggregates=False, kleene=False, negation=False, linear=True),
+    )
+
+
+@st.composite
+def group_queries(draw: st.DrawFn, forms: Sequence[str] = ("detect", "detect", "aggregate", "rank")) -> s.Script:
+    """Short patterns of Kleene groups: leading, in the middle, trailing, negated, in branches of OR."""
+    form = draw(st.sampled_from(forms))
+    features = Features(max_variables=3, max_depth=2, groups=70, kleene_pairs=draw(st.booleans()), definitions=False)
+    return _Writer(draw, features).script(form)
 
 
 @st.composite
@@ -283,7 +327,7 @@ class _Writer:
         self.left -= 1
         class_name = self.one(self.palette)
         quantifier = None
-        if self.features.kleene and self.chance(30):
+        if self.features.kleene and self.chance(self.features.groups):
             repeat = self.one([s.Repeat.ONE_OR_MORE, s.Repeat.ONE_OR_MORE, s.Repeat.ANY_NUMBER, s.Repeat.EXACTLY])
             quantifier = s.Quantifier(repeat, self.draw(st.integers(1, 3)) if repeat is s.Repeat.EXACTLY else None)
         return _Node(None, slot=_Slot(class_name, quantifier, around))
