@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -57,35 +58,60 @@ class Cut:
 
     events: pa.Table
     moment: int | float | None
+    late: pa.Table  # copies of earlier events, at or before the time that has passed: they must change nothing
     saves: bool
 
 
 def cuts(table: pa.Table, binding: Binding, seed: int) -> Iterator[Cut]:
-    """Events out of order, in parts of a few times each. Rows of one time come in the order of the table."""
+    """Yield events out of order, in parts of a few times each; time may pass between any two, and after the last.
+
+    Rows of one time come in the order of the table. Half of the streams come in order, one time after the other.
+    """
     chance = random.Random(seed)
     ticks = ticks_of(table.column(binding.time).combine_chunks(), binding)
-    times = np.unique(ticks).tolist()
-    arrival = sorted(times, key=lambda time: times.index(time) + chance.choice([0, 0, 1.5, 3.5]))
-    while arrival:
-        count = chance.randint(1, 3)
+    times = np.unique(ticks).tolist() or np.zeros(1, ticks.dtype).tolist()
+    jitter, most, advances = chance.choice([([0], 1, 0.95), ([0, 0, 1.5, 3.5], 3, 0.6)])
+    arrival = sorted(times, key=lambda time: times.index(time) + chance.choice(jitter))
+    passed, arrived = None, np.zeros(ticks.size, np.bool_)
+    for _ in range(len(arrival) + chance.randint(0, 4)):
+        count = chance.randint(1, most)
         pushed, arrival = arrival[:count], arrival[count:]
-        moments = _moments(ticks, min(arrival, default=None))
-        moment = chance.choice(moments) if moments and chance.random() < 0.6 else None
-        yield Cut(table.filter(pa.array(np.isin(ticks, pushed))), moment, chance.random() < 0.4)
+        moment = _moment(times, passed, min(arrival, default=None), chance) if chance.random() < advances else None
+        passed = passed if moment is None else moment
+        arrives = np.isin(ticks, pushed)
+        arrived |= arrives
+        is_late = arrived & (ticks <= passed) if passed is not None and chance.random() < 0.1 else arrived & False
+        yield Cut(table.filter(pa.array(arrives)), moment, table.filter(pa.array(is_late)), saves=chance.random() < 0.4)
+
+
+def _moment(times: list[Any], passed: Any, first_to_come: Any, chance: random.Random) -> Any:
+    """Return how far time passes now: to, before or after an event, or anywhere else, but not to one still to come."""
+    low = times[0] - 3 if passed is None else passed
+    high = times[-1] + 12 if first_to_come is None else first_to_come
+    if isinstance(low, float):
+        near = [moment for time in times for moment in (time, math.nextafter(time, -math.inf), time + 0.5)]
+        anywhere = chance.uniform(max(low, -1e300), min(high, 1e300))
+    else:
+        near = [moment for time in times for moment in (time, time - 1, time + 2)]
+        anywhere = chance.randint(low, max(low, high - 1))
+    possible = [moment for moment in {*near, anywhere} if low < moment < high]
+    return chance.choice(sorted(possible)) if possible else None
 
 
 def streamed(plan: Plan, table: pa.Table, seed: int) -> list[dict[str, Any]]:
     """The rows of all advances and the finish."""
-    engine, saved, found = engine_for(plan), Saved(), []
+    engine, saved, found, late = engine_for(plan), Saved(), [], 0
     for cut in cuts(table, plan.query.binding, seed):
         engine.push(cut.events)
         if cut.moment is not None:
             found += engine.advance(cut.moment).to_pylist()
+        engine.push(cut.late)
+        late += cut.late.num_rows
         if cut.saves:
             saved.write(engine)
             engine = saved.load(plan)
     found += engine.finish().to_pylist()
-    assert engine.late == 0
+    assert engine.late == late
     return found
 
 
@@ -98,18 +124,13 @@ def streamed_many(plans: dict[str, Plan], table: pa.Table, seed: int) -> dict[st
         if cut.moment is not None:
             for name, rows in engine.advance(cut.moment).items():
                 found[name] += rows.to_pylist()
+        engine.push(cut.late)
         if cut.saves:
             saved.write(engine)
             engine = load_engine_for_many(plan, saved.head, saved.chunks.items())
     for name, rows in engine.finish().items():
         found[name] += rows.to_pylist()
     return found
-
-
-def _moments(ticks: np.ndarray, first_to_come: Any) -> list[Any]:
-    """Up to where time may pass: around the events, but not to one that is still to come."""
-    some = {moment for tick in ticks.tolist() for moment in (tick, tick - 1, tick + 2)}
-    return sorted(moment for moment in some if first_to_come is None or moment < first_to_come)
 
 
 def counted(rows: list[dict[str, Any]]) -> Counter[Any]:

@@ -17,6 +17,8 @@ QUERIES = {
     "sequence": "PATTERN SEQ(A a, B b, C c) WHERE [id] WITHIN 10",
     "keyless": "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 10",
     "trailing_negation": "PATTERN SEQ(!D d, A a, B b, !C c) WHERE [id] WITHIN 10",
+    "leading_group": "PATTERN SEQ(C+ c, A a, !B b) WITHIN 10",
+    "leading_group_totals": "PATTERN SEQ(C+ c, A a) AGG COUNT WITHIN 10",
     "alternatives": "PATTERN (A a; B+ b) | (C c & D d) WITHIN 10",
     "definition": "SEQ S = (A a; !C c) WITHIN 10 PATTERN S; B b WITHIN 5",
     "rows": "PATTERN SEQ(A a, B b) PARTITION BY id WITHIN 10 EVENTS",

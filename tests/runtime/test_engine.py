@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import streamsift as ss
@@ -65,6 +66,61 @@ def test_a_trailing_group_is_decided_by_the_end_of_its_window() -> None:
     engine.push(part(0, 1))
     assert engine.advance(6).num_rows == 0
     assert engine.advance(7).num_rows == 1
+
+
+# --- what was dropped -------------------------------------------------------------------------------------------------
+
+LEADING_GROUPS = [
+    "PATTERN C+ c WITHIN 4",
+    "PATTERN C+ c WITHIN 4 EXCLUSIVE",
+    "PATTERN C+ c WITHIN 2 EVENTS",
+    "PATTERN C+ c WITHIN 4 EMIT EACH",
+    "PATTERN SEQ(C+ c, A a, !B b) WITHIN 5",
+    "PATTERN SEQ(C* c, A a, !B b) WITHIN 5",
+    "PATTERN SEQ(C+ c, A a, !B b) WITHIN 5 EMIT EACH",
+    "PATTERN AND(C+ c, A a) WITHIN 5",
+    "PATTERN SEQ(C+ c, A+ a) WITHIN 5",
+    "PATTERN SEQ(A* v1, C+ v2) WITHIN 5",
+    "PATTERN OR(SEQ(A a, B b), C+ v) PARTITION BY kind WITHIN 2 EVENTS",
+    "PATTERN OR(SEQ(A a, B b), C+ v) PARTITION BY kind WITHIN 2 EVENTS EMIT EACH",
+    "PATTERN SEQ(C+ c, A a) AGG COUNT WITHIN 5",
+    "PATTERN SEQ(C+ c, A a) AGG COUNT WITHIN 5 UPDATE 1",
+    "PATTERN SEQ(C+ c, A a) AGG COUNT, SUM(c.t) WITHIN 5 UPDATE 3",
+    "PATTERN C+ c AGG COUNT, MIN(c.t) WITHIN 4",
+    "PATTERN SEQ(C+ c, A a) PREF MAX[COUNT(c)] WITHIN 5 UPDATE 1 RETURN 5",
+    "PATTERN C+ c PREF MIN[COUNT(c)] WITHIN 4 UPDATE 2 RETURN 5",
+    "PATTERN SEQ(!B b, C+ c, A a, !B d) WITHIN 5",
+]
+SPACED = [
+    [(26, "C"), (29, "C")],
+    [(6, "C"), (9, "C"), (10, "A"), (13, "A")],
+    [(1, "C"), (3, "A"), (4, "C"), (7, "C"), (9, "A"), (9, "C"), (12, "A"), (13, "B"), (20, "C"), (24, "A")],
+]
+
+
+@pytest.mark.parametrize("text", LEADING_GROUPS)
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_an_evicted_element_still_makes_its_group_larger(text: str, step: int) -> None:
+    """Time passes between any two events, so the first elements of groups are dropped before the last are decided."""
+    for events in SPACED:
+        table = pa.table({"t": [t for t, _ in events], "kind": [kind for _, kind in events]})
+        engine = engine_for(plan_of(text, table.schema, BINDING))
+        found = []
+        for moment in range(0, 40, step):
+            engine.push(table.filter((pc.field("t") > moment - step) & (pc.field("t") <= moment)))
+            found += engine.advance(moment).to_pylist()
+        assert engine.late == 0
+        found += engine.finish().to_pylist()
+        assert counted(found) == counted(ss.query(text).run_local(table, **BINDING).to_pylist())
+
+
+def test_a_leading_group_keeps_one_more_window_and_no_more() -> None:
+    engine = engine_of("PATTERN C+ c WITHIN 4")
+    for moment in range(1, 101):
+        engine.push(pa.table({"t": [moment], "kind": ["C"]}))
+        engine.advance(moment)
+        assert engine.rows() <= 2 * 4 + 1
+    assert engine.rows() == 2 * 4 + 1
 
 
 def test_an_upper_edge_of_rows_is_decided_by_rows() -> None:

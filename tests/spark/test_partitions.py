@@ -91,11 +91,11 @@ def test_saved_query(partitioned: SparkSession, short_slices: None, text: str, s
 def dense_rows(seed: int) -> Rows:
     """Return 300 rows of three classes and seven keys."""
     chance = random.Random(seed)
-    return [
-        {"t": i // 2, "kind": chance.choice("ABC"), "id": chance.randrange(7), "x": float(chance.randrange(9)), "n": i % 3}
-        | {"s": chance.choice("ab"), "seq": i}
-        for i in range(300)
-    ]
+    rows = []
+    for place in range(300):
+        row = {"t": place // 2, "kind": chance.choice("ABC"), "id": chance.randrange(7), "n": place % 3, "seq": place}
+        rows.append({**row, "x": float(chance.randrange(9)), "s": chance.choice("ab")})
+    return rows
 
 
 def test_an_error_of_a_worker_is_not_an_answer(partitioned: SparkSession) -> None:

@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import event, given, note, settings
 from hypothesis import strategies as st
@@ -13,10 +14,11 @@ from hypothesis import strategies as st
 import streamsift as ss
 from casefile import Case, load_cases
 from micro_batches import Stream, Workers
-from strategies import aggregations, bindings, flat_queries, queries, streams
+from strategies import aggregations, any_queries, bindings, flat_queries, queries, sparse_streams, streams
 from streamsift.language import Script, print_script
 from streamsift.physical.plan import Plan
 from test_generated import EXAMPLES, LARGE, SCHEMA, Rows, frozen
+from test_generated_streams import on_a_stream
 
 SEEDS = st.integers(0, 2**32)
 
@@ -26,17 +28,25 @@ def plan_of(text: str, schema: pa.Schema, time: str, type: str | None = None, or
 
 
 def streamed(plans: dict[str, Plan], table: pa.Table, seed: int) -> dict[str, list[Any]]:
-    """The rows of all micro-batches and of what stays undecided. Events come in order of time, some a batch later."""
+    """The rows of all micro-batches and of what stays undecided.
+
+    Events come in order of time, in disorder inside a micro-batch; now and then earlier ones come again, and are late.
+    """
     chance = random.Random(seed)
     time = next(iter(plans.values())).query.binding.time
     places = sorted(range(table.num_rows), key=lambda i: table[time][i].as_py())
     table = table.take(pa.array(places, pa.int64()))
     stream, workers = Stream(plans, buckets=chance.randint(1, 4)), Workers(chance)
     found: dict[str, list[Any]] = {name: [] for name in plans}
-    place = 0
+    place = late = 0
     while place < table.num_rows:
         count = chance.randint(1, 4)
         rows = table.slice(place, count)
+        if place and chance.random() < 0.15:
+            last = table[time][place - 1]
+            repeated = table.slice(0, place).filter(pc.less(table[time].slice(0, place), last))
+            late += repeated.num_rows
+            rows = pa.concat_tables([rows, repeated])
         if chance.random() < 0.2:
             stream.attempt(rows)
             workers.swap()
@@ -48,7 +58,7 @@ def streamed(plans: dict[str, Plan], table: pa.Table, seed: int) -> dict[str, li
         if chance.random() < 0.4:
             _add(found, stream.batch(None))
     _add(found, stream.batch(None))
-    assert stream.counts["late"] == 0
+    assert stream.counts["late"] == late
     _add(found, stream.finish())
     return found
 
@@ -101,6 +111,12 @@ def test_aggregations(script: Script, rows: Rows, binding: dict[str, str], seed:
 @settings(max_examples=EXAMPLES or (3_000 if LARGE else 100))
 @given(queries(max_depth=3, kleene=False, aggregates=False, detection=False), streams(), bindings(), SEEDS)
 def test_rankings(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
+    check_stream(script, rows, binding, seed)
+
+
+@settings(max_examples=EXAMPLES or (5_000 if LARGE else 150))
+@given(any_queries().map(on_a_stream), sparse_streams(), bindings(), SEEDS)
+def test_any_query_over_several_windows(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
 
 

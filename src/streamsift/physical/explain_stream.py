@@ -92,11 +92,10 @@ def _state(plan: Plan) -> str:
         return f"all {what}, for ever: there is no WITHIN, and they may be looked at again"
     if counts_rows(query):
         of_each = f" of each {', '.join(query.partition_by)}" if query.partition_by else ""
-        return f"the last rows{of_each}, as many as {_reach(plan)} hold"
+        return f"the last rows{of_each}: {_reach(plan)}"
     if isinstance(plan, AggregatePlan) and why_recounted(plan) is None:
-        return f"{what}, of {_reach(plan)}; the stacks are in memory, and made anew from them where a state is read"
-    until = " before the last of them" if query.emit is Emit.CHANGES else ""
-    return f"{what}, of {_reach(plan)}{until}"
+        return f"{what}: {_reach(plan)}; the stacks are in memory, and made anew from them where a state is read"
+    return f"{what}: {_reach(plan)}"
 
 
 def _reach(plan: Plan) -> str:
@@ -107,4 +106,5 @@ def _reach(plan: Plan) -> str:
     count = ("one window", "two windows", "three windows")[len(reasons) - 1]
     own = ", ".join(f"{d.window.text} ({d.name})" for d in own_windows(query.pattern) if d.window is not None)
     reach = f"{count} of {query.window.text}" + (f" and the windows of definitions, {own}" if own else "")
-    return f"{reach} (one {', one '.join(reason.value for reason in reasons)})"
+    until = " before the last of them" if query.emit is Emit.CHANGES else ""
+    return f"{reach}{until}, kept {' and '.join(reason.value for reason in reasons)}"

@@ -108,7 +108,7 @@ class StateWindow(Enum):
     WAITING = "until a match is final"  # the window that begins with its first event has to pass
     MATCH = "for the events of a match"  # it ends with an event that has not arrived yet
     ROW = "for the matches of a row"  # those that lie in the window before its time
-    BEFORE = "for events before a match that rule it out or make it part of a larger one"  # they reach to end − w
+    BEFORE = "for events before a match, which may rule it out or extend its first group"  # they reach to end − w
 
 
 def state_windows(plan: Plan) -> tuple[StateWindow, ...]:
