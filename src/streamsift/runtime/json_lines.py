@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.json
 
 from streamsift.errors import BadInputError
-from streamsift.runtime.text_types import SAFE_DIGITS, column_type, shape_of
+from streamsift.runtime.text_types import SAFE_DIGITS, Shape, column_type, shape_of
 
 
 def read_json(files: Iterable[Path]) -> pa.Table:
@@ -25,7 +25,7 @@ def read_json(files: Iterable[Path]) -> pa.Table:
     for field in table.schema:
         wanted = _with_strings(field.type)
         if pa.types.is_floating(field.type) and _has_long_numbers(data, field.name):
-            wanted = number_type(field.name, _texts(data, field.name))
+            wanted = exact_type(field.name, shape_of(_texts(data, field.name)))
         if wanted != field.type:
             explicit.append(field.with_type(wanted))
     return _parsed(data, pa.schema(explicit)).select(table.column_names) if explicit else table
@@ -59,16 +59,12 @@ def _texts(data: bytes, name: str) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array([None if (v := row.get(name)) is None else str(v) for row in rows], pa.string())])
 
 
-def number_type(name: str, texts: pa.ChunkedArray) -> pa.DataType:
+def exact_type(name: str, numbers: Shape) -> pa.DataType:
     """Return the type that holds the numbers of a column. Raises BadInputError if none does."""
-    found = column_type(shape_of(texts))
+    found = column_type(numbers)
     if pa.types.is_string(found):
-        raise numbers_error(name)
+        raise BadInputError(
+            f"the numbers of `{name}` cannot be read without rounding: an integer beyond 2^53 beside numbers with an "
+            "exponent, or more than 38 digits\nHint: write them as strings, or with fewer digits."
+        )
     return found
-
-
-def numbers_error(name: str) -> BadInputError:
-    return BadInputError(
-        f"the numbers of `{name}` cannot be read without rounding: an integer beyond 2^53 beside numbers with an "
-        "exponent, or more than 38 digits\nHint: write them as strings, or with fewer digits."
-    )
