@@ -93,7 +93,8 @@ def read_schema(path: Path, given_format: str | None = None) -> pa.Schema:
 
 def read_names(path: Path, given_format: str | None = None) -> list[str]:
     """Return the names of the columns from the beginning of a file."""
-    return _read(path, given_format, lambda dataset: dataset.head(1)).column_names
+    names: list[str] = _read(path, given_format, lambda dataset: dataset.head(1)).column_names
+    return names
 
 
 def read_head(path: Path, rows: int, given_format: str | None = None) -> pa.Table:
@@ -106,7 +107,9 @@ def _read(path: Path, given_format: str | None, take: Callable[[ds.Dataset], Any
     try:
         match found:
             case "csv":
-                return typed(take(_text_dataset(path)))
+                table = typed(take(_text_dataset(path)))
+                names = [name or unnamed_column(n) for n, name in enumerate(table.column_names)]
+                return table.rename_columns(names)
             case "json":
                 return take(ds.dataset(read_json(_files(path))))
             case _:
@@ -115,6 +118,11 @@ def _read(path: Path, given_format: str | None, take: Callable[[ds.Dataset], Any
         reason = _reason(str(error))
         hint = "" if given_format or reason == EMPTY else OTHER_FORMAT
         raise BadInputError(f"{path} cannot be read as {found}: {reason}{hint}") from error
+
+
+def unnamed_column(number: int) -> str:
+    """Return what a column without a name is called, as on Spark: pandas writes its index so."""
+    return f"_c{number}"
 
 
 def _text_dataset(path: Path) -> ds.Dataset:

@@ -9,13 +9,14 @@ from pathlib import Path
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it has no types
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.streaming import DataStreamReader
 from pyspark.sql.types import DataType, DecimalType, DoubleType, StringType, StructField, StructType
 
 from streamsift.errors import BadInputError, SetupError
 from streamsift.runtime.json_lines import exact_type
-from streamsift.runtime.sources import file_format
+from streamsift.runtime.sources import file_format, read_names, unnamed_column
 from streamsift.spark.text_columns import shapes_of, with_types
 
 LOCAL_SETTINGS = {
@@ -48,9 +49,8 @@ def local_session(master: str | None = None, name: str = "streamsift") -> SparkS
         ) from error
 
 
-# As the local engine reads it: quotes are doubled inside quotes, and a row that does not fit the header is an error.
-CSV_OPTIONS = {"header": "true", "escape": '"', "enforceSchema": "false", "mode": "FAILFAST"}
 JSON_OPTIONS = {"mode": "FAILFAST"}
+ROW_HINT = "\nHint: every row must have the columns of the header; the local engine (--engine local) names the first."
 
 
 def read_events(spark: SparkSession, path: Path, given_format: str | None = None) -> DataFrame:
@@ -58,7 +58,7 @@ def read_events(spark: SparkSession, path: Path, given_format: str | None = None
     try:
         match found:
             case "csv":
-                events = spark.read.options(**CSV_OPTIONS).csv(str(path))
+                events = _texts(spark.read, path)
             case "json":
                 events = spark.read.options(**JSON_OPTIONS).schema(_json_schema(spark, path)).json(str(path))
             case _:
@@ -67,9 +67,20 @@ def read_events(spark: SparkSession, path: Path, given_format: str | None = None
             raise BadInputError(f"{path} has no columns: is it empty?")
         return with_types(events, shapes_of(events)) if found == "csv" else events
     except PySparkException as error:
-        raise BadInputError(f"{path} cannot be read as {found}: {error}") from error
+        hint = ROW_HINT if found == "csv" else ""
+        raise BadInputError(f"{path} cannot be read as {found}: {error}{hint}") from error
     except Py4JJavaError as error:
         raise BadInputError(f"{path} cannot be read as {found}: {error.java_exception.getMessage()}") from error
+
+
+def _texts(reader: DataFrameReader | DataStreamReader, path: Path) -> DataFrame:
+    """Return CSV files as columns of text, as the local engine reads them: a row that does not fit is an error."""
+    names = read_names(path, "csv")
+    schema = StructType([StructField(name, StringType()) for name in names])
+    # Spark compares each file's header with these names, but cannot where it has a column without a name.
+    unnamed = any(unnamed_column(n) == name for n, name in enumerate(names))
+    options = {"header": True, "escape": '"', "enforceSchema": unnamed, "mode": "FAILFAST"}
+    return reader.schema(schema).options(**options).csv(str(path))
 
 
 def _json_schema(spark: SparkSession, path: Path) -> StructType:
@@ -92,8 +103,6 @@ def stream_events(spark: SparkSession, path: Path, given_format: str | None = No
     """The files of a directory as a stream, in the order of their time; their columns are those of the files there."""
     found = file_format(path, given_format)
     if found == "csv":
-        texts = spark.read.options(**CSV_OPTIONS).csv(str(path))
-        stream = spark.readStream.schema(texts.schema).options(**CSV_OPTIONS).csv(str(path))
-        return with_types(stream, shapes_of(texts))
+        return with_types(_texts(spark.readStream, path), shapes_of(_texts(spark.read, path)))
     reader = spark.readStream.schema(read_events(spark, path, found).schema)
     return reader.options(**(JSON_OPTIONS if found == "json" else {})).format(found).load(str(path))
