@@ -55,7 +55,9 @@ def test_objects_without_a_type_in_common_are_an_error(values: list[Any]) -> Non
 
 
 def test_columns_that_have_types_keep_them() -> None:
-    frame = pd.DataFrame({"u": pd.Series([2**64 - 1, None], dtype="UInt64"), "i": pd.Series([2**53 + 1, None], dtype="Int64")})
+    frame = pd.DataFrame(
+        {"u": pd.Series([2**64 - 1, None], dtype="UInt64"), "i": pd.Series([2**53 + 1, None], dtype="Int64")}
+    )
     found = table_of_frame(frame)
     assert found.to_pydict() == {"u": [2**64 - 1, None], "i": [2**53 + 1, None]}
     with pytest.raises(BadInputError, match="two columns are called `a`"):

@@ -10,46 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamsift.errors import BadInputError
-from streamsift.runtime.text_types import column_type, converted, converted_block, merge, shape_of
-
-# The fields of a column, and the type that it gets.
-COLUMNS: dict[str, tuple[list[str | None], pa.DataType]] = {
-    "integers": (["1", "-2", "+3"], pa.int64()),
-    "bounds of 64 bits": (["-9223372036854775808", "9223372036854775807"], pa.int64()),
-    "leading zeros": (["007", "7"], pa.int64()),  # they are the same number, on Spark too
-    "beyond 64 bits": (["18446744073709551614", "18446744073709551615"], pa.decimal128(38, 0)),
-    "38 digits": (["9" * 38, "1"], pa.decimal128(38, 0)),
-    "39 digits": (["1" + "0" * 38, "1" + "0" * 37 + "1"], pa.string()),
-    "fractions": (["0.1", "2.50", "3", ".5", "1."], pa.float64()),
-    "doubles in full": (["0.8444218515250481", "1"], pa.float64()),
-    "an integer beyond 2^53 and a fraction": (["9007199254740993", "0.5"], pa.decimal128(38, 1)),
-    "seconds with nanoseconds": (["1700000000.123456789", "1700000000.123456788"], pa.decimal128(38, 9)),
-    "too long for decimals": (["0." + "1" * 39, "0." + "1" * 38 + "2"], pa.string()),
-    "exponents": (["1e5", "2E-3", "1"], pa.float64()),
-    "long with exponents": (["1.700000000123456717e+09"], pa.float64()),
-    "an exponent and an integer beyond 2^53": (["1e5", "9007199254740993"], pa.string()),
-    "not numbers": (["NaN", "inf", "-Infinity", "1"], pa.float64()),
-    "spaces": ([" 5", "6 "], pa.int64()),
-    "hexadecimal": (["0x10", "0x11"], pa.string()),
-    "suffixes": (["1.5d", "2f"], pa.string()),
-    "booleans": (["true", "FALSE", None], pa.bool_()),
-    "booleans and numbers": (["true", "1"], pa.string()),
-    "dates": (["2024-01-02", None], pa.date32()),
-    "no such day": (["2024-02-30", "2024-01-01"], pa.string()),
-    "year 0": (["0000-01-01"], pa.string()),
-    "dates and times": (["2024-01-02", "2024-02-03 10:00:00"], pa.timestamp("us")),
-    "times": (["2024-01-02T10:00:00.123456", "2024-01-02 10:00"], pa.timestamp("us")),
-    "zeros after microseconds": (["2024-01-02T10:00:00.123456000"], pa.timestamp("us")),
-    "nanoseconds": (["2024-01-02T10:00:00.000000001", "2024-01-02T10:00:00.000000002"], pa.timestamp("ns")),
-    "nanoseconds far away": (["2024-01-02T10:00:00.000000001", "3024-01-02"], pa.string()),
-    "zones": (["2024-01-02T10:00:00Z", "2024-01-02T11:00:00+01:00"], pa.timestamp("us", "UTC")),
-    "some with zones": (["2024-01-02T10:00:00Z", "2024-01-02T11:00:00"], pa.string()),
-    "months": (["2024-01"], pa.string()),
-    "clock times": (["12:30:00"], pa.string()),
-    "words": (["NULL", "1"], pa.string()),
-    "late word": (["1"] * 5000 + ["abc"], pa.string()),
-    "empty": ([None, None], pa.null()),
-}
+from streamsift.runtime.text_shapes import column_type, merge
+from streamsift.runtime.text_types import converted, converted_block, shape_of
+from text_columns import COLUMNS
 
 
 def column(texts: list[str | None]) -> pa.ChunkedArray:
@@ -82,7 +45,9 @@ NUMBERS = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
     st.tuples(DIGITS, DIGITS).map(".".join).filter(lambda text: text != "."),
 )
-FIELDS = st.one_of(NUMBERS, st.none(), st.sampled_from(["true", "abc", "2024-01-02", "2024-01-02 10:00:00", "NaN", " 7"]))
+FIELDS = st.one_of(
+    NUMBERS, st.none(), st.sampled_from(["true", "abc", "2024-01-02", "2024-01-02 10:00:00", "NaN", " 7"])
+)
 
 
 @given(st.lists(NUMBERS, min_size=1, max_size=5))
@@ -113,7 +78,9 @@ def test_parts_of_a_column_tell_what_the_whole_tells(one: list[str | None], othe
 def test_rows_that_would_change_a_type_later_are_an_error() -> None:
     known = shape_of(column(["1", "2.5"]))
     assert converted_block("x", column(["3"]), known).to_pylist() == [3.0]
-    with pytest.raises(BadInputError, match=r"`x` has been read as double so far; new rows make it decimal128\(38, 1\)"):
+    with pytest.raises(
+        BadInputError, match=r"`x` has been read as double so far; new rows make it decimal128\(38, 1\)"
+    ):
         converted_block("x", column(["9007199254740993"]), known)
     with pytest.raises(BadInputError, match="new rows make it string"):
         converted_block("x", column(["abc"]), known)

@@ -12,10 +12,9 @@ from pyspark.sql import SparkSession
 from streamsift.errors import BadInputError
 from streamsift.runtime.sources import read_table
 from streamsift.spark.sources import read_events, stream_events
-from tests.runtime.test_text_types import COLUMNS
+from text_columns import COLUMNS
 
 ON_SPARK_TOO_FINE = "nanoseconds"
-ROWS = 3
 
 
 @pytest.fixture
@@ -33,7 +32,7 @@ def in_order(table: pa.Table) -> pa.Table:
 
 def test_csv_has_the_same_columns_on_both_engines(utc: SparkSession, tmp_path: Path) -> None:
     columns = {name: texts for name, (texts, _) in COLUMNS.items() if name != ON_SPARK_TOO_FINE and len(texts) < 10}
-    columns |= {"quotes": ["a \"b\" c", "a\\", "a,b"], "unicode": ["é", "ü", "NA"]}
+    columns |= {"quotes": ['a "b" c', "a\\", "a,b"], "unicode": ["é", "ü", "NA"]}
     height = max(map(len, columns.values()))
     # In two files: a column's type is that of all of them.
     for part in range(2):
@@ -87,7 +86,9 @@ def test_json_has_the_same_columns_on_both_engines(utc: SparkSession, tmp_path: 
     assert on_spark == local
 
 
-@pytest.mark.parametrize("text", ['{"x": 1}\n{"x"\n', '{"x": %s}\n' % ("9" * 39), '{"x": 1e5}\n{"x": 9007199254740993}\n'])
+@pytest.mark.parametrize(
+    "text", ['{"x": 1}\n{"x"\n', '{"x": %s}\n' % ("9" * 39), '{"x": 1e5}\n{"x": 9007199254740993}\n']
+)
 def test_json_that_cannot_be_read_is_an_error(utc: SparkSession, tmp_path: Path, text: str) -> None:
     path = tmp_path / "e.json"
     path.write_text(text, encoding="utf-8")
@@ -104,7 +105,9 @@ def test_parquet_integers_beyond_64_bits(utc: SparkSession, tmp_path: Path) -> N
     assert [int(x) for x in read_events(utc, path).toArrow()["x"].to_pylist()] == [2**64 - 2, 2**64 - 1]
 
 
-@pytest.mark.parametrize(("later", "reason"), [("2,9007199254740993", "new rows make it decimal"), ("2,abc", "make it string")])
+@pytest.mark.parametrize(
+    ("later", "reason"), [("2,9007199254740993", "new rows make it decimal"), ("2,abc", "make it string")]
+)
 def test_a_stream_does_not_round_what_comes_later(utc: SparkSession, tmp_path: Path, later: str, reason: str) -> None:
     data = tmp_path / "data"
     data.mkdir()

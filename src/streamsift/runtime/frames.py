@@ -25,7 +25,7 @@ def table_of_frame(frame: Any) -> pa.Table:
         raise TypeError("run_local() takes a pandas DataFrame, not a Series; series.to_frame() makes one")
     if twice := list(frame.columns[frame.columns.duplicated()]):
         raise BadInputError(f"two columns are called `{twice[0]}`\nHint: rename or drop one of them.")
-    is_object = [kind == object for kind in frame.dtypes]
+    is_object = [pd.api.types.is_object_dtype(kind) for kind in frame.dtypes]
     columns = pa.Table.from_pandas(frame.loc[:, [not o for o in is_object]], preserve_index=False).columns
     for n in (n for n, o in enumerate(is_object) if o):
         columns.insert(n, _array(str(frame.columns[n]), frame.iloc[:, n]))

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.json
 
 from streamsift.errors import BadInputError
-from streamsift.runtime.text_types import SAFE_DIGITS, Shape, column_type, shape_of
+from streamsift.runtime.text_shapes import Shape, column_type
+from streamsift.runtime.text_types import SAFE_DIGITS, shape_of
 
 
 def read_json(files: Iterable[Path]) -> pa.Table:

@@ -11,7 +11,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ha
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.pandas.types import from_arrow_type
-from pyspark.sql.streaming import DataStreamReader
+from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import DataType, DecimalType, DoubleType, StringType, StructField, StructType
 
 from streamsift.errors import BadInputError, SetupError
@@ -79,8 +79,8 @@ def _texts(reader: DataFrameReader | DataStreamReader, path: Path) -> DataFrame:
     schema = StructType([StructField(name, StringType()) for name in names])
     # Spark compares each file's header with these names, but cannot where it has a column without a name.
     unnamed = any(unnamed_column(n) == name for n, name in enumerate(names))
-    options = {"header": True, "escape": '"', "enforceSchema": unnamed, "mode": "FAILFAST"}
-    return reader.schema(schema).options(**options).csv(str(path))
+    reader = reader.schema(schema).options(header=True, escape='"', enforceSchema=unnamed, mode="FAILFAST")
+    return reader.csv(str(path))
 
 
 def _json_schema(spark: SparkSession, path: Path) -> StructType:

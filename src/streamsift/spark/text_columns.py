@@ -13,7 +13,8 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
 from streamsift.errors import BadInputError
-from streamsift.runtime.text_types import Family, Shape, column_type, converted, converted_block, merge, shape_of
+from streamsift.runtime.text_shapes import Family, Shape, column_type, merge
+from streamsift.runtime.text_types import converted, converted_block, shape_of
 
 Batches = Iterator[pa.RecordBatch]
 
