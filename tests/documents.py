@@ -129,7 +129,7 @@ class Page:
 def _lines(result: Any) -> Iterator[str]:
     """A result as small text: a line for each row, events as `class@time`."""
     found = result.to_pylist()
-    if "match_end" in result.column_names:  # the order of matches is not promised
+    if "match_end" in result.column_names and "rank" not in result.column_names:  # only that of rankings is promised
         found.sort(key=lambda row: (row["match_end"], row["match_start"], str(row)))
     rows = [{name: _cell(value) for name, value in row.items()} for row in found]
     names = result.column_names

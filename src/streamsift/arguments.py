@@ -61,7 +61,9 @@ def as_table(data: Any) -> pa.Table:
         case pa.RecordBatchReader():
             return data.read_all()
     if type(data).__module__.startswith("pandas."):
-        return pa.Table.from_pandas(data, preserve_index=False)
+        from streamsift.runtime.frames import table_of_frame
+
+        return table_of_frame(data)
     if hasattr(data, "__arrow_c_stream__") and not is_spark(data):
         return pa.table(data)
     raise TypeError(

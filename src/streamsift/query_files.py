@@ -13,7 +13,7 @@ import typer
 
 from streamsift.api import Query, query
 from streamsift.errors import QueryError, SetupError, StreamsiftError
-from streamsift.runtime.sources import missing, read_schema
+from streamsift.runtime.sources import missing, read_names
 
 
 def read_query(source: str) -> Query:
@@ -43,6 +43,6 @@ def column_names(context: typer.Context, incomplete: str) -> list[str]:
     """The columns that a word could become, if the data file is on the line already; a shell shows no errors."""
     given = context.params.get("input")
     try:
-        return [] if given is None else [n for n in read_schema(Path(given)).names if n.startswith(incomplete)]
+        return [] if given is None else [n for n in read_names(Path(given)) if n.startswith(incomplete)]
     except StreamsiftError:
         return []

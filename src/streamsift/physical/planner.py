@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import chain, product
 from math import prod
 
-from streamsift.errors import QueryError, Span, UnsupportedQuery
+from streamsift.errors import QueryError, UnsupportedQuery
 from streamsift.logical import bound as b
 from streamsift.physical.aggregation import aggregation
 from streamsift.physical.caching import with_caching
@@ -48,14 +48,6 @@ def detection(query: b.BoundQuery, choices: Choices) -> DetectPlan:
 
 
 def _refuse_what_is_not_evaluated(query: b.BoundQuery) -> None:
-    def refuse(what: str, span: Span) -> UnsupportedQuery:
-        return UnsupportedQuery(
-            f"{what} cannot be evaluated yet",
-            query.text,
-            span,
-            "this version finds patterns of single events with SEQ, AND, OR and `!`.",
-        )
-
     def visit(node: b.Node) -> None:
         match node:
             case b.Sequence() | b.Conjunction() | b.Disjunction():
@@ -63,7 +55,12 @@ def _refuse_what_is_not_evaluated(query: b.BoundQuery) -> None:
                     visit(child)
             case b.Negated():
                 if len(leaves(node.child)) > MOST_NEGATED_EVENTS:
-                    raise refuse(f"a negated sub-pattern of more than {MOST_NEGATED_EVENTS} events", node.span)
+                    raise UnsupportedQuery(
+                        f"a negated sub-pattern of more than {MOST_NEGATED_EVENTS} events cannot be evaluated",
+                        query.text,
+                        node.span,
+                        "shorten the negated sub-pattern; a shorter one forbids more.",
+                    )
                 visit(node.child)
             case b.SubPattern():
                 visit(node.child)

@@ -149,8 +149,9 @@ def parse_text_times(array: pa.Array) -> pa.Array:
     texts = plain(array)
     if texts.null_count == len(texts):
         return pa.nulls(len(texts), TEXT_TIME)
-    # pandas would also read "now" and "today".
+    # pandas would also read "now" and "today", and cut off what is finer than microseconds.
     texts = _only(texts, pc.match_substring_regex(texts, r"^\s*\d"))
+    texts = _only(texts, pc.invert(pc.match_substring_regex(texts, r"[.,]\d{6}\d*[1-9]")))
     # pandas reads a text without a zone in the zone of the text before it: those with one are read apart.
     zoned = pc.match_substring_regex(texts, r"(?i)\d[T ].*(Z|[+-][\d:]+)\s*$")
     parsed = pc.coalesce(_parsed(_only(texts, zoned)), _parsed(_only(texts, pc.invert(zoned))))

@@ -1,4 +1,4 @@
-"""A path in, an Arrow table of events out: CSV, JSON lines or Parquet, one file or a directory of them."""
+"""Read CSV, JSON lines or Parquet, one file or a directory of them, into an Arrow table of events."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ import pyarrow.csv
 import pyarrow.dataset as ds
 
 from streamsift.errors import BadInputError, SetupError
+from streamsift.runtime.json_lines import read_json
+from streamsift.runtime.text_types import typed
 from streamsift.runtime.watch import watch
 
 FORMATS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".parquet": "parquet", ".pq": "parquet"}
@@ -22,11 +24,7 @@ EMPTY = "it is empty"
 OTHER_FORMAT = "\nHint: repair it, or, if it is of another format, say which: --input-format csv, json or parquet."
 
 # As Spark reads it: an empty field is null, quoted or not, and nothing else is (NaN is a number, NULL a word).
-CSV = ds.CsvFileFormat(
-    convert_options=pyarrow.csv.ConvertOptions(
-        null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=True
-    )
-)
+EMPTY_IS_NULL = {"null_values": [""], "strings_can_be_null": True, "quoted_strings_can_be_null": True}
 
 
 def file_format(path: Path, given: str | None = None) -> str:
@@ -35,15 +33,17 @@ def file_format(path: Path, given: str | None = None) -> str:
         raise SetupError(missing("no such file or directory", path))
     if given is not None:
         return given
-    inside = (
-        sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith(("_", ".")))
-        if path.is_dir()
-        else [path]
-    )
-    found = {FORMATS.get(p.suffix.lower()) for p in inside}
+    found = {FORMATS.get(p.suffix.lower()) for p in _files(path)}
     if len(found) != 1 or None in found:
         raise SetupError(f"cannot tell the format of {path} by its name; say --input-format csv, json or parquet")
     return found.pop() or ""
+
+
+def _files(path: Path) -> list[Path]:
+    """Return the path itself, or the files in a directory but those that Spark ignores."""
+    if not path.is_dir():
+        return [path]
+    return sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith(("_", ".")))
 
 
 def missing(what: str, path: Path) -> str:
@@ -55,7 +55,7 @@ def missing(what: str, path: Path) -> str:
 
 
 def read_table(path: Path, given_format: str | None = None) -> pa.Table:
-    """All of a file; a watch is told how many rows are read."""
+    """Read all of a file, and report to a watch how many rows are read."""
     return _read(path, given_format, _all_rows)
 
 
@@ -63,7 +63,8 @@ def _all_rows(dataset: ds.Dataset) -> pa.Table:
     watched = watch()
     if watched is None:
         return dataset.to_table()
-    total, done, batches = _rows_about(dataset), 0, []
+    total = _rows_about(dataset) if isinstance(dataset, ds.FileSystemDataset) else dataset.count_rows()
+    done, batches = 0, []
     for batch in dataset.to_batches():
         batches.append(batch)
         done += batch.num_rows
@@ -84,23 +85,59 @@ def _rows_about(dataset: ds.FileSystemDataset) -> int:
 
 
 def read_schema(path: Path, given_format: str | None = None) -> pa.Schema:
-    """The columns of a file, from no more of it than tells their types."""
+    """Return the columns of a file. Only Parquet says what they are: the types of the others depend on every row."""
+    if file_format(path, given_format) != "parquet":
+        return read_table(path, given_format).schema
     return _read(path, given_format, lambda dataset: dataset.schema)
 
 
+def read_names(path: Path, given_format: str | None = None) -> list[str]:
+    """Return the names of the columns from the beginning of a file."""
+    names: list[str] = _read(path, given_format, lambda dataset: dataset.head(1)).column_names
+    return names
+
+
 def read_head(path: Path, rows: int, given_format: str | None = None) -> pa.Table:
-    """The first rows of a file."""
+    """Read the first rows of a file."""
     return _read(path, given_format, lambda dataset: dataset.head(rows))
 
 
 def _read(path: Path, given_format: str | None, take: Callable[[ds.Dataset], Any]) -> Any:
     found = file_format(path, given_format)
     try:
-        return take(ds.dataset(path, format=CSV if found == "csv" else found))
+        match found:
+            case "csv":
+                table = typed(take(_text_dataset(path)))
+                names = [name or unnamed_column(n) for n, name in enumerate(table.column_names)]
+                return table.rename_columns(names)
+            case "json":
+                return take(ds.dataset(read_json(_files(path))))
+            case _:
+                return take(ds.dataset(path, format=found))
     except (pa.ArrowInvalid, OSError) as error:
         reason = _reason(str(error))
         hint = "" if given_format or reason == EMPTY else OTHER_FORMAT
         raise BadInputError(f"{path} cannot be read as {found}: {reason}{hint}") from error
+
+
+def unnamed_column(number: int) -> str:
+    """Return what a column without a name is called, as on Spark: pandas writes its index so."""
+    return f"_c{number}"
+
+
+def _text_dataset(path: Path) -> ds.Dataset:
+    """Return the files of a path, every column as text. Raises BadInputError if their headers differ."""
+    dataset = ds.dataset(path, format="csv")
+    names = dataset.schema.names
+    for fragment in dataset.get_fragments():
+        if (others := fragment.physical_schema.names) != names:
+            raise BadInputError(
+                f"{fragment.path} has the columns {', '.join(others)}; the first file has {', '.join(names)}\n"
+                "Hint: give all files the same header."
+            )
+    options = pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), **EMPTY_IS_NULL)
+    text = pa.schema([(name, pa.string()) for name in names])
+    return ds.dataset(path, schema=text, format=ds.CsvFileFormat(convert_options=options))
 
 
 def _reason(told: str) -> str:

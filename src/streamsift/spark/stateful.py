@@ -7,7 +7,8 @@ bucket in between; one whose token the state does not know, after a failure or a
 (tests/spark/test_stateful.py).
 
 Contract: time passes first, then events come: an event is late exactly if it is before the watermark of the micro-batch
-that brings it, whichever bucket it falls into and whenever that was used last.
+that brings it, whichever bucket it falls into and whenever that was used last
+(tests/spark/test_stateful.py, `test_what_is_late_does_not_depend_on_the_bucket`).
 """
 
 from __future__ import annotations

@@ -1,0 +1,75 @@
+"""Convert a pandas frame to an Arrow table without rounding what its columns of Python objects hold.
+
+pyarrow takes the first object for the type of all: it cuts nanoseconds off timestamps, and hours off a time that
+follows a date, and has no type for integers beyond 64 bits.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from numbers import Integral
+from typing import Any
+
+import pyarrow as pa
+
+from streamsift.errors import BadInputError
+
+MAX_INTEGER_DIGITS = 76  # of Arrow's widest decimal
+
+
+def table_of_frame(frame: Any) -> pa.Table:
+    """Convert a frame. Raises BadInputError that names the column whose objects have no type in common."""
+    import pandas as pd
+
+    if isinstance(frame, pd.Series):
+        raise TypeError("run_local() takes a pandas DataFrame, not a Series; series.to_frame() makes one")
+    if twice := list(frame.columns[frame.columns.duplicated()]):
+        raise BadInputError(f"two columns are called `{twice[0]}`\nHint: rename or drop one of them.")
+    is_object = [pd.api.types.is_object_dtype(kind) for kind in frame.dtypes]
+    columns = pa.Table.from_pandas(frame.loc[:, [not o for o in is_object]], preserve_index=False).columns
+    for n in (n for n, o in enumerate(is_object) if o):
+        columns.insert(n, _array(str(frame.columns[n]), frame.iloc[:, n]))
+    return pa.table(columns, names=[str(name) for name in frame.columns])
+
+
+def _array(name: str, series: Any) -> pa.Array:
+    try:
+        found = pa.array(series, from_pandas=True)
+    except OverflowError:
+        found = _large_integers(name, series)
+    except pa.ArrowInvalid as error:
+        raise _mixed(name, str(error)) from error
+    if not pa.types.is_temporal(found.type) or _holds(found, series):
+        return found
+    zone = getattr(found.type, "tz", None)
+    wide = pa.duration("ns") if pa.types.is_duration(found.type) else pa.timestamp("ns", zone)
+    try:
+        found = pa.array(series, wide, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise _mixed(name, str(error)) from error
+    if not _holds(found, series):
+        raise _mixed(name, f"not all of them are {found.type}")
+    return found
+
+
+def _large_integers(name: str, series: Any) -> pa.Array:
+    values = series.dropna()
+    if not all(isinstance(value, Integral) for value in values):
+        raise _mixed(name, "integers beyond 64 bits are among them, and other objects")
+    digits = max(len(str(abs(int(value)))) for value in values)
+    if digits > MAX_INTEGER_DIGITS:
+        raise _mixed(name, f"an integer has {digits} digits, and {MAX_INTEGER_DIGITS} is the most")
+    kind = pa.decimal128(38, 0) if digits <= 38 else pa.decimal256(MAX_INTEGER_DIGITS, 0)
+    return pa.array([Decimal(int(v)) if isinstance(v, Integral) else None for v in series], kind)
+
+
+def _holds(found: pa.Array, series: Any) -> bool:
+    """Return True if the array has the very times of the series."""
+    pairs = zip(found.to_pylist(), series, strict=True)
+    return all(value is None or value == original for value, original in pairs)
+
+
+def _mixed(name: str, reason: str) -> BadInputError:
+    return BadInputError(
+        f"the objects of column `{name}` have no type in common: {reason}\nHint: give the column one type (astype)."
+    )
