@@ -14,6 +14,7 @@ import numpy as np
 
 from streamsift.logical.bound import WindowKind
 from streamsift.physical.cost import Statistics
+from streamsift.physical.definitions import PLACE, until, window_bound
 from streamsift.physical.plan import Alternative
 from streamsift.runtime import search
 from streamsift.runtime.buffers import OPERATORS
@@ -26,6 +27,7 @@ from streamsift.runtime.relations import Comparison, Relations
 
 SAMPLES = 512
 LARGEST = 2.0**63 - 1024  # of the doubles that are 64-bit integers
+TINY = 1e-12  # a share that is not taken for nothing
 LEAST = 1.0 / (4 * SAMPLES)  # what no sample satisfied is not taken for impossible
 
 
@@ -70,7 +72,22 @@ class Measure:
         share = float(np.mean(ends - firsts)) / (reached - low) * (1 if ordered else 2)
         in_window = tuple(float(far - start) * share for start, _, far in ranges)
         equal, other, alike = self._selectivities([(start, far) for start, _, far in ranges], in_window)
-        return Statistics(counts, in_window, equal, other, ordered, alike)
+        return Statistics(counts, in_window, equal, other, ordered, alike, self._limits(firsts, ends))
+
+    def _limits(self, firsts: Int64, ends: Int64) -> dict[tuple[int, int], float]:
+        """By pair of steps, the share of a window that a definition's own window leaves."""
+        found: dict[tuple[int, int], float] = {}
+        rows = self.events.rows[firsts]
+        for (left, left_side), _, (right, right_side) in self.relations.windows:
+            window = window_bound(left_side, right_side)
+            assert window is not None
+            last, first = (self.events.columns.at(name, rows) for name in (until(window.definition), PLACE))
+            inside = np.mean(last.to_numpy() - first.to_numpy() + 1)
+            # An AND asks both ways, which is one window.
+            found[min(left, right), max(left, right)] = float(
+                np.clip(inside / max(1.0, np.mean(ends - firsts)), TINY, 1.0)
+            )
+        return found
 
     def _selectivities(
         self, ranges: Sequence[tuple[int, int]], in_window: Sequence[float]
