@@ -99,8 +99,12 @@ class Measure:
             for left, right in combinations(sides, 2):
                 self._multiply(equal[-1], (left, "=", right), ranges)
         alike = 0.0
+        limited = {max(left, right) for (left, _), _, (right, _) in self.relations.windows}
         for comparison in self.relations.comparisons:
-            for (step, _), values in zip(comparison[::2], self._multiply(other, comparison, ranges), strict=False):
+            codes_of_sides = self._multiply(other, comparison, ranges)
+            if max(comparison[0][0], comparison[2][0]) in limited:
+                continue  # a definition's window leaves few events to compare
+            for (step, _), values in zip(comparison[::2], codes_of_sides, strict=False):
                 alike = max(alike, in_window[step] * _alike(values))
         return tuple(equal), other, alike
 
