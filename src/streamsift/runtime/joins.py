@@ -164,14 +164,14 @@ def join(
                 least = max(least, place_after[bound[bounds[k]]])
             for k in range(table[level, UPPER_START], table[level, UPPER_STOP]):
                 last_high = min(last_high, place_since[bound[bounds[k]]])
+            if table[level, OWNS] == 1:
+                first_high = reach.own_high
             for k in range(table[level, LIMITS_START], table[level, LIMITS_STOP]):
                 edge = own_windows[limits[k, WINDOW_ROW], bound[limits[k, BOUND_STEP]]]
                 if limits[k, IS_UPPER] == 1:
-                    last_high = min(last_high, edge + 1)
+                    first_high = min(first_high, edge + 1)
                 else:
                     least = max(least, edge)
-            if table[level, OWNS] == 1:
-                first_high = reach.own_high
             first_high = min(first_high, last_high)
             entry = stop = 0
             if table[level, INDEX_BASE] >= 0:

@@ -14,7 +14,7 @@ import numpy as np
 
 from streamsift.logical.bound import WindowKind
 from streamsift.physical.cost import Statistics
-from streamsift.physical.definitions import PLACE, until, window_bound
+from streamsift.physical.definitions import PLACE, until
 from streamsift.physical.plan import Alternative
 from streamsift.runtime import search
 from streamsift.runtime.buffers import OPERATORS
@@ -74,20 +74,15 @@ class Measure:
         equal, other, alike = self._selectivities([(start, far) for start, _, far in ranges], in_window)
         return Statistics(counts, in_window, equal, other, ordered, alike, self._limits(firsts, ends))
 
-    def _limits(self, firsts: Int64, ends: Int64) -> dict[tuple[int, int], float]:
-        """By pair of steps, the share of a window that a definition's own window leaves."""
-        found: dict[tuple[int, int], float] = {}
+    def _limits(self, firsts: Int64, ends: Int64) -> tuple[tuple[frozenset[int], float], ...]:
+        """For each definition with a window its steps, and the share of the statement's window that its own leaves."""
+        found = []
         rows = self.events.rows[firsts]
-        for (left, left_side), _, (right, right_side) in self.relations.windows:
-            window = window_bound(left_side, right_side)
-            assert window is not None
-            last, first = (self.events.columns.at(name, rows) for name in (until(window.definition), PLACE))
-            inside = np.mean(last.to_numpy() - first.to_numpy() + 1)
-            # An AND asks both ways, which is one window.
-            found[min(left, right), max(left, right)] = float(
-                np.clip(inside / max(1.0, np.mean(ends - firsts)), TINY, 1.0)
-            )
-        return found
+        for name, steps in self.relations.definitions.items():
+            last, first = (self.events.columns.at(column, rows).to_numpy() for column in (until(name), PLACE))
+            share = np.mean(last - first + 1) / max(1.0, np.mean(ends - firsts))
+            found.append((frozenset(steps), float(np.clip(share, TINY, 1.0))))
+        return tuple(found)
 
     def _selectivities(
         self, ranges: Sequence[tuple[int, int]], in_window: Sequence[float]

@@ -90,8 +90,11 @@ def own_limits(query: BoundQuery, events: Events) -> Int32:
         return fixed_width(events.columns.at(name, events.rows), np.dtype(np.int64))
 
     found = np.empty((2 * len(limit_rows(query)), events.rows.size), np.int32)
+    places = column(PLACE) if found.size else np.empty(0, np.int64)
+    is_whole = places.size > 0 and places[-1] == places.size - 1  # places ascend, so none is missing
     for name, row in limit_rows(query).items():
-        places = column(PLACE)
-        found[row] = np.searchsorted(places, column(since(name)), side="left")
-        found[row + 1] = np.searchsorted(places, column(until(name)), side="right") - 1
+        found[row], found[row + 1] = column(since(name)), column(until(name))
+        if not is_whole:
+            found[row] = np.searchsorted(places, column(since(name)), side="left")
+            found[row + 1] = np.searchsorted(places, column(until(name)), side="right") - 1
     return found

@@ -56,7 +56,8 @@ def _rates(alternative: Alternative, events: Events) -> Iterator[str]:
     if measured is None:
         return
     for pair in combinations(range(len(names)), 2):
-        passing = [kind[pair] for kind in (*measured.equal, measured.other, measured.limits) if pair in kind]
+        passing = [kind[pair] for kind in (*measured.equal, measured.other) if pair in kind]
+        passing += [share for steps, share in measured.limits if steps.issuperset(pair)]
         if passing:
             selectivity = 1.0
             for share_passing in passing:
