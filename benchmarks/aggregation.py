@@ -26,8 +26,8 @@ from streamsift.runtime import counters
 from streamsift.runtime.aggregate_output import groups_of
 from streamsift.runtime.clock import clock_of
 from streamsift.runtime.counters import Counts
-from streamsift.runtime.events import prepare
 from streamsift.runtime.operations import NO_SEAL, Layout, lay_out
+from streamsift.runtime.prepared import prepare
 
 BINDING = {"time": "ts", "type": "symbol"}
 TRADES = 120_000  # as many as the paper's trace has

@@ -28,7 +28,8 @@ from streamsift.runtime.adaptive import AdaptiveSearch, Chosen
 from streamsift.runtime.buffers import pack
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.detect import CHUNK_MATCHES, Search
-from streamsift.runtime.events import Events, prepare
+from streamsift.runtime.events import Events
+from streamsift.runtime.prepared import prepare
 from streamsift.runtime.trees import TreeSearch
 
 LEFT = ("LEFT_OPEN_NS", "LEFT_SCAN_NS", "LEFT_BUILD_NS")

@@ -24,7 +24,8 @@ from benchmarks.report import Measurement
 from streamsift.physical.choices import Choices, Condense
 from streamsift.physical.plan import DetectPlan
 from streamsift.runtime.detect import match_rows
-from streamsift.runtime.events import Events, prepare
+from streamsift.runtime.events import Events
+from streamsift.runtime.prepared import prepare
 
 WALK_TIMES = 20_000
 CLASS_WINDOW = 8

@@ -21,7 +21,8 @@ from streamsift.physical.describe_joins import names_of, one_line
 from streamsift.physical.plan import Alternative, DetectPlan
 from streamsift.runtime.adaptive import AdaptiveSearch
 from streamsift.runtime.detect import match_rows
-from streamsift.runtime.events import Events, prepare
+from streamsift.runtime.events import Events
+from streamsift.runtime.prepared import prepare
 
 EVENTS, VALUES, WINDOW, SEED = 600_000, 1_000, 80, 5
 QUERY = f"PATTERN SEQ(A a, B b, C c, D d) WHERE a.x = b.x AND c.y = d.y WITHIN {WINDOW}"

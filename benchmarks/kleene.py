@@ -16,7 +16,7 @@ from benchmarks.harness.turns import medians, sampled
 from benchmarks.intermediate import peak_mb, searched
 from benchmarks.report import Measurement
 from streamsift.physical.plan import DetectPlan
-from streamsift.runtime.events import prepare
+from streamsift.runtime.prepared import prepare
 
 EVENTS = 1_000_000
 CLASSES = 8

@@ -27,7 +27,6 @@ from streamsift.physical.choices import Schedule
 from streamsift.physical.plan import MergePlan, RankPlan
 from streamsift.runtime import prepare
 from streamsift.runtime.events import Events
-from streamsift.runtime.own_windows import with_own_windows
 from streamsift.runtime.path_ranking import Paths
 from streamsift.runtime.rank_merge import RankMerge
 from streamsift.runtime.scores import match_columns, objective_values, scores
@@ -85,7 +84,7 @@ class Run:
         assert isinstance(plan, RankPlan)
         assert isinstance(plan.branches[0], MergePlan), plan.reasons
         self.cell, self.branch = cell, plan.branches[0]
-        self.events: Events = with_own_windows(plan.query, prepare(plan.query, table))
+        self.events: Events = prepare(plan.query, table)
         self.ticks: Ticks = ticks_of(plan.query, self.events)
 
     def merged(self, schedule: Schedule, *, dynamic: bool) -> tuple[Paths, RankMerge]:

@@ -22,11 +22,11 @@ from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.turns import Samples, medians, sampled, spark_cpu_s
 from benchmarks.report import Measurement
 from streamsift.physical.plan import AggregatePlan, DetectPlan, Plan, RankPlan
-from streamsift.runtime import Events, match_rows, prepare
+from streamsift.runtime import Events, match_rows
 from streamsift.runtime.aggregate import aggregate
 from streamsift.runtime.detect import detect
+from streamsift.runtime.prepared import prepare_relevant
 from streamsift.runtime.ranking import rank
-from streamsift.runtime.relevant import relevant
 
 EVENTS = 1_000_000
 KEYS, CLASSES, EVENTS_PER_KEY = 100, 3, 12
@@ -73,10 +73,10 @@ def kernels(plan: Plan, events: Events) -> int:
 
 def in_process(text: str, table: pa.Table, settings: Settings) -> Stages:
     plan = ss.query(text).plan(table.schema, "t", "kind", None)
-    events = relevant(plan, prepare(plan.query, table))
+    events = prepare_relevant(plan, table)
     runs = {
         "text to plan": lambda: ss.query(text).plan(table.schema, "t", "kind", None),
-        "events in order": lambda: relevant(plan, prepare(plan.query, table)),
+        "events in order": lambda: prepare_relevant(plan, table),
         "kernels": lambda: kernels(plan, events),
     }
     structs = "events of matches as structs"

@@ -23,7 +23,8 @@ from benchmarks.report import Measurement
 from streamsift.physical.choices import Choices, PlanShape
 from streamsift.physical.plan import Alternative, DetectPlan
 from streamsift.runtime.detect import group_matches, match_rows
-from streamsift.runtime.events import Events, prepare
+from streamsift.runtime.events import Events
+from streamsift.runtime.prepared import prepare
 
 SKEWED = {"A": 9000, "B": 3000, "C": 1000, "D": 300}
 RECORDS, FEW_RECORDS = 10_000_000, 500_000

@@ -15,7 +15,8 @@ from benchmarks.report import Measurement
 from streamsift.physical.plan import DetectPlan
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.detect import detect, match_rows
-from streamsift.runtime.events import Events, prepare
+from streamsift.runtime.events import Events
+from streamsift.runtime.prepared import prepare
 
 EVENTS = 8_000_000
 MATCHING_EVENTS = 400_000

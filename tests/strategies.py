@@ -106,6 +106,7 @@ class Features:
     windows: bool = True
     negations: int = 25  # percent of the components
     groups: int = 30  # percent of the variables
+    own_windows: bool = False  # most operators inside others are definitions, with short windows of their own
 
 
 FLAT = Features(
@@ -183,6 +184,12 @@ def negating_queries(draw: st.DrawFn) -> s.Script:
         max_variables=7, max_depth=4, kleene=False, aggregates=False, ranking=False, definitions=False, negations=55
     )
     return _Writer(draw, features).script()
+
+
+@st.composite
+def defining_queries(draw: st.DrawFn, /, **features: Any) -> s.Script:
+    """Scripts full of definitions with windows of their own; keyword arguments are those of Features."""
+    return _Writer(draw, Features(own_windows=True, **features)).script()
 
 
 # --- patterns, before their variables have names -------------------------------------------------------------------
@@ -299,7 +306,7 @@ class _Writer:
     def nested(self, depth: int, around: tuple[int, ...]) -> _Node:
         return (
             self.pattern(depth, around)
-            if self.chance(35 if not around else self.features.negations)
+            if self.chance((70 if self.features.own_windows else 35) if not around else self.features.negations)
             else self.leaf(around)
         )
 
@@ -335,7 +342,8 @@ class _Writer:
     def split_off_definitions(self, node: _Node) -> None:
         """Some parts of the pattern become definitions of their own."""
         for child in node.children:
-            if child.kind is s.Not or child.definition is not None or not self.chance(40):
+            is_open = self.features.own_windows and child.slot is None
+            if child.kind is s.Not or child.definition is not None or not self.chance(85 if is_open else 40):
                 self.split_off_definitions(child)
                 continue
             child.definition = f"S{len(self.definitions) + 1}"
@@ -354,7 +362,7 @@ class _Writer:
     # --- the script ---
     def script(self, form: str | None = None) -> s.Script:
         root = self.pattern(self.features.max_depth, ())
-        if root.slot is None and self.features.definitions and self.chance(40):
+        if root.slot is None and self.features.definitions and self.chance(100 if self.features.own_windows else 40):
             self.split_off_definitions(root)
         self.name_variables(root)
         slots = list(root.slots())
@@ -399,7 +407,7 @@ class _Writer:
             where=self.where(slots, name) if self.chance(50) else None,
             partition_by=self.keys(10),
             preference=preference,
-            window=self.window() if self.features.windows and self.chance(40) else None,
+            window=self.own_window() if self.features.windows else None,
         )
 
     def written(self, node: _Node, definition: str | None) -> s.Pattern:
@@ -427,6 +435,14 @@ class _Writer:
             return ()
         columns = self.one([["id"], ["id"], ["n"], ["s"], ["ID", "n"]])
         return tuple(s.Name((column,)) for column in columns)
+
+    def own_window(self) -> s.Window | None:
+        """The window of a definition: short ones limit what the statement's window leaves."""
+        if not self.features.own_windows:
+            return self.window() if self.chance(40) else None
+        if self.chance(50):
+            return s.Window(s.Duration(self.one([3, 2, 4]), s.Unit.EVENT), self.chance(10))
+        return s.Window(s.Duration(self.one([2, 1, 3]), s.Unit.NONE), self.chance(25)) if self.chance(90) else None
 
     def window(self) -> s.Window:
         if self.chance(30):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import naive
 import streamsift as ss
 from casefile import plain
-from strategies import COLUMNS, bindings, flat_queries, negating_queries, queries, streams
+from strategies import COLUMNS, bindings, defining_queries, flat_queries, negating_queries, queries, streams
 from streamsift.language import Script, print_script
 from supported import may_be_refused, pattern_depth
 
@@ -85,6 +85,24 @@ def test_nested_queries(script: Script, rows: Rows, binding: dict[str, str], cac
 @given(negating_queries(), streams(), bindings(), st.sampled_from(["on", "off"]))
 def test_negations_in_negations(script: Script, rows: Rows, binding: dict[str, str], cache: str) -> None:
     check_answer(script, rows, binding, cache=cache)
+
+
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 600))
+@given(
+    defining_queries(max_variables=6, max_depth=4, **DETECTION),
+    streams(),
+    bindings(),
+    st.sampled_from(["auto", "left", "right", "bushy", "inner"]),
+    st.sampled_from(["auto", "on"]),
+)
+def test_windows_of_definitions(script: Script, rows: Rows, binding: dict[str, str], plan: str, condense: str) -> None:
+    check_answer(script, rows, binding, plan=plan, condense=condense)
+
+
+@settings(max_examples=EXAMPLES or (5_000 if LARGE else 300))
+@given(defining_queries(kleene=False, detection=False), streams(), bindings())
+def test_totals_and_rankings_of_definitions(script: Script, rows: Rows, binding: dict[str, str]) -> None:
+    check_answer(script, rows, binding)
 
 
 @settings(max_examples=5_000 if LARGE else 500)

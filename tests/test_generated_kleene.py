@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strategies import bindings, queries, streams
+from strategies import bindings, defining_queries, queries, streams
 from streamsift.language import Script, parse
 from test_generated import check_answer
 
@@ -50,6 +50,12 @@ def test_kleene_queries_that_may_be_refused(script: Script, rows: Rows, binding:
 @settings(max_examples=EXAMPLES or (3_000 if LARGE else 300), deadline=None)
 @given(queries(aggregates=False, ranking=False), streams(max_size=7), bindings())
 def test_kleene_queries_with_definitions(script: Script, rows: Rows, binding: dict[str, str]) -> None:
+    check_answer(script, rows, binding)
+
+
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 200), deadline=None)
+@given(defining_queries(aggregates=False, ranking=False), streams(max_size=7), bindings())
+def test_groups_in_definitions_with_windows(script: Script, rows: Rows, binding: dict[str, str]) -> None:
     check_answer(script, rows, binding)
 
 

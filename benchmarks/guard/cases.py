@@ -11,12 +11,11 @@ import pyarrow as pa
 import streamsift as ss
 from benchmarks.data.uniform import REAL, uniform_events
 from streamsift.physical.plan import AggregatePlan, DetectPlan, RankPlan
-from streamsift.runtime import match_rows, prepare
+from streamsift.runtime import match_rows
 from streamsift.runtime.aggregate import aggregate
 from streamsift.runtime.detect import detect
-from streamsift.runtime.own_windows import with_own_windows
+from streamsift.runtime.prepared import prepare_relevant
 from streamsift.runtime.ranking import rank
-from streamsift.runtime.relevant import relevant
 
 EVENTS = 200_000
 CLASSES = 8
@@ -110,8 +109,8 @@ def runner(case: Case, table: pa.Table) -> Callable[[], int]:
     """What is timed; it gives the number of rows."""
     plan = ss.query(case.query).plan(table.schema, "t", "kind", None, dict(case.choices))
     if case.part is Part.PREPARE:
-        return lambda: relevant(plan, prepare(plan.query, table)).rank.size
-    events = with_own_windows(plan.query, relevant(plan, prepare(plan.query, table)))
+        return lambda: prepare_relevant(plan, table).rank.size
+    events = prepare_relevant(plan, table)
     match plan:
         case DetectPlan() if case.part is Part.ROWS:
             return lambda: sum(rows.shape[1] for rows in match_rows(plan.alternatives[0], events, plan.choices))

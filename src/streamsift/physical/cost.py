@@ -30,7 +30,7 @@ class Statistics:
     """What was measured: `counts` candidates of each step in all, `in_window` of them in one window.
 
     Selectivities are by pair of steps (i < j): `equal` of the equalities, one mapping for each class of values that
-    are all equal, `other` of all other comparisons.
+    are all equal, `other` of all other comparisons but definitions' windows, which limit what is scanned.
     """
 
     counts: tuple[float, ...]
@@ -39,6 +39,7 @@ class Statistics:
     other: Mapping[tuple[int, int], float]
     ordered: bool = True  # a SEQ: of all orders of its events one is right
     alike: float = 0.0  # so many events of a window have equal values for a comparison: of the one with most
+    limits: tuple[tuple[frozenset[int], float], ...] = ()  # steps in one window of their own, its share of the window
 
 
 @dataclass(slots=True)
@@ -67,6 +68,8 @@ class CostModel:
             members = [step for step in steps if any(step in pair for pair in of)]
             for pair in pairwise(members):  # the others follow
                 rows *= of.get(pair, 1.0)
+        for own, share in found.limits:
+            rows *= share ** max(0, len(own.intersection(steps)) - 1)
         return rows * self._selectivity(found.other, steps) if compared else rows
 
     @staticmethod

@@ -1,22 +1,50 @@
 """A definition's own window in, the comparisons that keep its sub-match inside it out.
 
 "No farther apart than the window" holds of a sub-match exactly if it holds of every two of its events, so it is a
-comparison between steps like any other: the place of one event against the last place that the other's window reaches.
+comparison between steps: the place of one event against the last place that the other's window reaches. A search that
+binds one event after the other need not test it: it limits where the second event may lie (`window_bound`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from streamsift.logical import bound as b
 from streamsift.physical.plan import Edge, Pair
 
 PLACE = "$place"  # Column.name for an event's place in the stream
+_UNTIL, _SINCE = "$until ", "$since "
 
 
 def until(definition: str) -> str:
     """Column.name for the last place that is in one window of the definition with this event, as its first."""
-    return f"$until {definition}"
+    return _UNTIL + definition
+
+
+def since(definition: str) -> str:
+    """Column.name for the first place that is in one window of the definition with this event, as its last."""
+    return _SINCE + definition
+
+
+class WindowBound(NamedTuple):
+    """Where a definition's window lets an event lie beside one that is bound: not after it ends, or not before."""
+
+    definition: str
+    is_upper: bool
+
+
+def window_bound(bound_side: b.Expr, own_side: b.Expr) -> WindowBound | None:
+    """Return what a comparison of a definition's window asks of one event beside a bound one; None for any other.
+
+    "The bound event lies in the window of this one" limits this one from below: it lies in the window of the bound one.
+    """
+    match bound_side, own_side:
+        case b.Column(name=limit), b.Column(name=place) if place == PLACE and limit.startswith(_UNTIL):
+            return WindowBound(limit.removeprefix(_UNTIL), is_upper=True)
+        case b.Column(name=place), b.Column(name=limit) if place == PLACE and limit.startswith(_UNTIL):
+            return WindowBound(limit.removeprefix(_UNTIL), is_upper=False)
+    return None
 
 
 def own_windows(node: b.Node) -> Iterator[b.SubPattern]:

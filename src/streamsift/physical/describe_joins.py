@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from streamsift.physical.choices import Cache, Choices, Condense, PlanShape
+from streamsift.physical.definitions import window_bound
 from streamsift.physical.plan import Alternative
 from streamsift.physical.shapes import Join, Leaf, Tree, forced, steps_of, units_of
 
@@ -64,7 +65,10 @@ def _blocks(choices: Choices, steps: int) -> Iterator[str]:
 
 
 def _condensing(alternative: Alternative, choices: Choices, obstacle: str) -> Iterator[str]:
-    compares = any(step.lookup or step.pairs for step in alternative.steps)
+    compares = any(
+        step.lookup or any(window_bound(pair.earlier_side, pair.this_side) is None for pair in step.pairs)
+        for step in alternative.steps
+    )
     match choices.condense:
         case _ if not compares:
             yield "not condensed: no event is compared with another"

@@ -9,9 +9,10 @@ from streamsift.runtime.engine import (
     load_engine,
     load_engine_for_many,
 )
-from streamsift.runtime.events import BadRows, Events, prepare
+from streamsift.runtime.events import BadRows, Events
 from streamsift.runtime.execute import execute
 from streamsift.runtime.execute_many import execute_many
+from streamsift.runtime.prepared import prepare
 from streamsift.runtime.rates import analyze_run
 from streamsift.runtime.saved_state import Changes
 from streamsift.runtime.schemas import output_schema

@@ -21,13 +21,11 @@ from streamsift.runtime.candidates import candidates
 from streamsift.runtime.detect import CHUNK_MATCHES, group_matches
 from streamsift.runtime.events import Events
 from streamsift.runtime.measure import Measure
-from streamsift.runtime.own_windows import with_own_windows
 from streamsift.runtime.relations import Relations
 
 
 def analyze(plan: DetectPlan, events: Events) -> Iterator[str]:
     """Runs the plan and tells, tree by tree, what was expected of each node and what it built."""
-    events = with_own_windows(plan.query, events)
     for number, alternative in enumerate(plan.alternatives, start=1):
         if len(plan.alternatives) > 1:
             yield f"alternative {number}"

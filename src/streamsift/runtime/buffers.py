@@ -9,6 +9,7 @@ import numpy as np
 
 from streamsift.logical.bound import Expr, WindowKind
 from streamsift.logical.expressions import anonymous
+from streamsift.physical.definitions import window_bound
 from streamsift.physical.plan import Alternative, Pair, Step
 from streamsift.runtime import kernels, search
 from streamsift.runtime.candidates import step_rows, stream_rows
@@ -16,6 +17,7 @@ from streamsift.runtime.codes import codes, group_codes
 from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import NO_LIMIT, Events
 from streamsift.runtime.kernels import Int32, Int64
+from streamsift.runtime.own_windows import limit_rows, own_limits
 from streamsift.runtime.search import Buffers
 
 OPERATORS = {
@@ -143,12 +145,15 @@ def _assemble(plan: Alternative, events: Events, places: Sequence[Int32], lookup
     all_rows, rank, position, pointers, links, all_offsets, code_parts = (Parts([]) for _ in range(7))
     pairs: list[tuple[int, int, int, int]] = []
     orders: list[Int32 | None] = []
+    ordered: list[Int32] = []
     rows: list[Int32] = []
+    own = OwnLimits(limit_rows(plan.query), own_limits(plan.query, events))
     for number, step in enumerate(plan.steps):
         lookup, row = lookups[number], table[number]
         offsets, order = _grouped(lookup)
         orders.append(order)
         entries = places[number] if order is None else places[number][order]
+        ordered.append(entries)
         rows.append(events.rows_at(entries))
         row[search.ROWS_BASE] = all_rows.add(rows[number])
         row[search.CHECK_WINDOW] = 0
@@ -171,9 +176,11 @@ def _assemble(plan: Alternative, events: Events, places: Sequence[Int32], lookup
                 row[search.LINK_STEP] = lookup.earlier
                 row[search.LINK_BASE] = links.add(_in_order(lookup.by_step[lookup.earlier], orders[lookup.earlier]))
         row[search.PAIRS_START] = len(pairs)
-        pairs += [_coded(plan, events, pair, rows, code_parts) for pair in step.pairs]
-        row[search.PAIRS_STOP] = len(pairs)
-        row[search.PLAIN] = int(not step.pairs and not row[search.CHECK_WINDOW])
+        pairs += [_coded(plan, events, pair, rows, code_parts) for pair in step.pairs if not is_limit(pair)]
+        row[search.PAIRS_STOP] = row[search.LIMITS_START] = len(pairs)
+        pairs += [own.limit(pair, ordered, code_parts) for pair in step.pairs if is_limit(pair)]
+        row[search.LIMITS_STOP] = len(pairs)
+        row[search.PLAIN] = int(row[search.PAIRS_START] == row[search.PAIRS_STOP] and not row[search.CHECK_WINDOW])
     offsets = all_offsets.joined(np.int64)
     buffers = Buffers(
         steps=table,
@@ -213,6 +220,32 @@ def _grouped(lookup: Lookup) -> tuple[Int64, Int32 | None]:
 
 def _in_order(column: Int32, order: Int32 | None) -> Int32:
     return column if order is None else column[order]
+
+
+def is_limit(pair: Pair) -> bool:
+    """Return True if a pair limits where its event may lie, by a definition's window."""
+    return window_bound(pair.earlier_side, pair.this_side) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnLimits:
+    """The windows of definitions, as `own_limits` has them."""
+
+    rows: dict[str, int]
+    limits: Int32
+
+    def limit(self, pair: Pair, entries: Sequence[Int32], code_parts: Parts) -> tuple[int, int, int, int]:
+        """The limit's row of Buffers.pairs; `entries` are the places of the steps so far, the last of them this one."""
+        found = window_bound(pair.earlier_side, pair.this_side)
+        assert found is not None
+        bounds = self.limits[self.rows[found.definition] + found.is_upper][entries[pair.earlier]]
+        operator = search.GREATER_EQUAL if found.is_upper else search.LESS_EQUAL
+        return (
+            pair.earlier,
+            operator,
+            code_parts.add(bounds.astype(np.int64)),
+            code_parts.add(entries[-1].astype(np.int64)),
+        )
 
 
 def _coded(

@@ -123,10 +123,19 @@ def reach_among(reach: Reach, kept: Int32, low: int, high: int) -> Reach:
         place_since=numbers_from(kept, reach.place_since[kept]),
         window_low=numbers_from(kept, reach.window_low[kept]),
         window_high=numbers_from(kept, reach.window_high[kept] + np.int32(1)) - np.int32(1),
+        own_windows=_own_windows_among(reach.own_windows, kept),
         own_low=int(own_low),
         own_high=int(own_high),
         own_end=kept.size,
     )
+
+
+def _own_windows_among(windows: Int32, kept: Int32) -> Int32:
+    found = np.empty((windows.shape[0], kept.size), np.int32)
+    for row in range(0, windows.shape[0], 2):
+        found[row] = numbers_from(kept, windows[row, kept])
+        found[row + 1] = numbers_from(kept, windows[row + 1, kept] + np.int32(1)) - np.int32(1)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +192,7 @@ class Condenser:
     def _level(self, linked: Linked, step: int, partner: int, left: Left) -> Condensed:
         own, others = left.places[step], left.places[partner]
         lookup = linked.lookup if linked.lookup and linked.lookup[0][0][0] == partner else ()
-        joined = [c for c in linked.comparisons if _other(c, step) == partner]
+        joined = [c for c in linked.comparisons if _other(c, step) == partner and not linked.limits]
         links = np.full(left.kept.size, -1, np.int32)
         if lookup and not joined:
             # Equality alone: the groups of the lookup are the groups of equal terms.
@@ -241,9 +250,14 @@ class Condenser:
 
 
 def _partner(linked: Linked, step: int) -> int | None:
-    """The earlier step whose lists the search follows: that of the lookup, or the one with most to compare."""
+    """The earlier step whose lists the search follows: that of the lookup, or the one with most to compare.
+
+    Lists reach as far as the statement's window: where a definition's window leaves few events, they are compared.
+    """
     if linked.lookup:
         return linked.lookup[0][0][0]
+    if linked.limits:
+        return None
     tied = Counter(_other(comparison, step) for comparison in linked.comparisons)
     tied.pop(step, None)
     return tied.most_common(1)[0][0] if tied else None

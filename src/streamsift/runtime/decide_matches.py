@@ -20,13 +20,13 @@ from streamsift.physical.streaming import awaited
 from streamsift.runtime.deciding import Deciding, rows_sharing_keys
 from streamsift.runtime.detect import group_matches, match_rows
 from streamsift.runtime.event_store import EventStore
-from streamsift.runtime.events import Events, prepare
+from streamsift.runtime.events import Events
 from streamsift.runtime.group_output import group_batches
 from streamsift.runtime.kernels import Bool, Int32, Int64, Ticks
 from streamsift.runtime.keyed_vectors import KeyedVectors
 from streamsift.runtime.output import known_columns, match_schema, result_batches
-from streamsift.runtime.own_windows import with_own_windows
 from streamsift.runtime.passing import Passing, Tick, closing, earlier, not_before
+from streamsift.runtime.prepared import prepare
 from streamsift.runtime.retention import Retention, retention_of, width_of
 
 
@@ -53,7 +53,7 @@ class Matches:
         if rows is not None and not rows.size:
             return self.schema.empty_table()
         table = store.events.whole() if rows is None else store.events.take(rows)
-        events = with_own_windows(self.plan.query, prepare(self.plan.query, table))
+        events = prepare(self.plan.query, table)
         found = [
             pa.Table.from_batches([batch])
             for one in self._anchored

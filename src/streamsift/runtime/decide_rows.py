@@ -15,12 +15,12 @@ from streamsift.runtime.aggregate import aggregate, relevant_places
 from streamsift.runtime.clock import Clock
 from streamsift.runtime.deciding import rows_sharing_keys
 from streamsift.runtime.event_store import EventStore
-from streamsift.runtime.events import Events, prepare
+from streamsift.runtime.events import Events
 from streamsift.runtime.events import ticks_of as ticks_of_times
 from streamsift.runtime.kernels import Bool, Int64
 from streamsift.runtime.keyed_vectors import KeyedVectors
-from streamsift.runtime.own_windows import with_own_windows
 from streamsift.runtime.passing import Passing, Tick, closing, earlier, in_order, last_tick, time_of_tick
+from streamsift.runtime.prepared import prepare
 from streamsift.runtime.ranking import rank
 from streamsift.runtime.retention import Retention, retention_of
 from streamsift.runtime.row_counts import RowCounts
@@ -64,9 +64,7 @@ class Rows:
         if not store.rows or self._no_tick_passes(passing):
             return self.schema.empty_table()
         rows = self._rows(store, arrived)
-        events = with_own_windows(
-            query, prepare(query, store.events.whole() if rows is None else store.events.take(rows))
-        )
+        events = prepare(query, store.events.whole() if rows is None else store.events.take(rows))
         if isinstance(self.plan, RankPlan):
             batches = list(rank(self.plan, events, wanted=lambda ticks: self._wanted_ticks(events, ticks, passing)))
         else:

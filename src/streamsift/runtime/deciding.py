@@ -10,8 +10,8 @@ from streamsift.logical.bound import BoundQuery
 from streamsift.physical.plan import Alternative, Step
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.event_store import EventStore
-from streamsift.runtime.events import prepare
 from streamsift.runtime.kernels import Int64
+from streamsift.runtime.prepared import prepare
 
 MOST_FOUND = 0.5  # of the rows that are held: to find more of them by key costs more than to take all
 

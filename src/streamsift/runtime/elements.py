@@ -16,16 +16,19 @@ import pyarrow as pa
 from numba import njit
 
 from streamsift.logical.bound import Expr
+from streamsift.physical.definitions import window_bound
 from streamsift.physical.plan import Step
 from streamsift.runtime import kernels
-from streamsift.runtime.buffers import OPERATORS
+from streamsift.runtime.buffers import OPERATORS, is_limit
 from streamsift.runtime.codes import codes, group_codes
 from streamsift.runtime.evaluate import Rows, evaluate, mask
 from streamsift.runtime.group_stream import GroupStream, Reach
 from streamsift.runtime.kernels import Bool, Int32, Int64
+from streamsift.runtime.own_windows import limit_rows
 from streamsift.runtime.search import holds
 
 EARLIER, OPERATOR, PAIR_FIELDS = range(3)
+WINDOW_ROW, IS_UPPER, LIMIT_FIELDS = range(1, 4)  # after EARLIER
 CHUNK_ELEMENTS = 1 << 21
 
 
@@ -38,6 +41,8 @@ class Buffer(NamedTuple):
     link_step: int  # -1: all entries are one group
     pairs: Int64  # [pairs, PAIR_FIELDS]
     codes: Int64  # [2 * pairs, places of the stream] the two sides of each pair
+    limits: Int64  # [limits, LIMIT_FIELDS] by definitions' windows
+    own_windows: Int32  # [2 * definitions, places of the stream] as `own_limits` has them
 
 
 class Elements(NamedTuple):
@@ -67,14 +72,22 @@ class ElementBuffer:
             own_grouped = own[order]
         else:
             own_grouped = own
-        pairs = [(pair.earlier, OPERATORS[pair.op]) for pair in step.pairs]
+        self.compared = [pair for pair in step.pairs if not is_limit(pair)]
+        pairs = [(pair.earlier, OPERATORS[pair.op]) for pair in self.compared]
         columns = np.full((2 * len(pairs), stream.size), kernels.UNKNOWN, np.int64)
-        for number, pair in enumerate(step.pairs):
+        for number, pair in enumerate(self.compared):
             others = stream.candidates(bound[pair.earlier])
             sides = [self._side(pair.earlier_side, others), self._side(pair.this_side, own)]
             columns[2 * number, others], columns[2 * number + 1, own] = codes(sides, ordered=pair.op not in ("=", "!="))
         table = np.array(pairs, np.int64).reshape(-1, PAIR_FIELDS)
-        self.buffer = Buffer(own_grouped, offsets, link, link_step, np.ascontiguousarray(table), columns)
+        self.buffer = Buffer(own_grouped, offsets, link, link_step, table, columns, self._limits(), stream.own_windows)
+
+    def _limits(self) -> Int64:
+        rows, found = limit_rows(self.stream.query), []
+        for pair in self.step.pairs:
+            if (window := window_bound(pair.earlier_side, pair.this_side)) is not None:
+                found.append((pair.earlier, rows[window.definition] + window.is_upper, int(window.is_upper)))
+        return np.array(found, np.int64).reshape(-1, LIMIT_FIELDS)
 
     def _side(self, expression: Expr, places: Int32) -> pa.Array:
         columns, rows = self.stream.events.columns, self.stream.rows(places)
@@ -88,7 +101,7 @@ class ElementBuffer:
 
     def elements(self, reach: Reach, partials: Int32, start: Int64, stop: Int64, *, apart: bool) -> Elements:
         """The elements themselves. `apart`: no bound event can be among the entries."""
-        if apart and not self.step.pairs and not self.step.filters and not self.stream.clock.length:
+        if apart and not self.compared and not self.step.filters and not self.stream.clock.length:
             return Elements(self.buffer.places, start, stop)
         places = np.empty(int((stop - start).sum()), np.int32)
         counts = np.empty(start.size, np.int64)
@@ -168,8 +181,17 @@ def find_ranges(buffer: Buffer, reach: Reach, partials: Int32, start: Int64, sto
         group = 0 if buffer.link_step < 0 else buffer.link[partials[buffer.link_step, partial]]
         if group >= 0:
             begin, end = buffer.offsets[group], buffer.offsets[group + 1]
-            start[partial] = first_from(buffer.places, begin, end, reach.low[partial])
-            stop[partial] = first_from(buffer.places, start[partial], end, reach.high[partial])
+            low, high = reach.low[partial], reach.high[partial]
+            for limit in range(buffer.limits.shape[0]):
+                edge = buffer.own_windows[
+                    buffer.limits[limit, WINDOW_ROW], partials[buffer.limits[limit, EARLIER], partial]
+                ]
+                if buffer.limits[limit, IS_UPPER] == 1:
+                    high = min(high, edge + np.int32(1))
+                else:
+                    low = max(low, edge)
+            start[partial] = first_from(buffer.places, begin, end, low)
+            stop[partial] = first_from(buffer.places, start[partial], end, high)
 
 
 @njit(cache=True, nogil=True)

@@ -24,10 +24,10 @@ from streamsift.runtime.candidates import candidates
 from streamsift.runtime.decide_matches import Matches
 from streamsift.runtime.decide_rows import Rows
 from streamsift.runtime.event_store import HOLDS_EVENTS, EventStore
-from streamsift.runtime.events import prepare
 from streamsift.runtime.kernels import Bool
 from streamsift.runtime.keyed_vectors import KeyedVectors
 from streamsift.runtime.passing import Passing, Tick, is_real
+from streamsift.runtime.prepared import prepare
 from streamsift.runtime.running_totals import RunningTotals
 from streamsift.runtime.saved_state import Changes, chunk_bytes, head_bytes, read_chunk, read_head
 from streamsift.runtime.window_totals import WindowTotals

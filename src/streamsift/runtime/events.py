@@ -92,10 +92,8 @@ class Events:
         return limits_by_bound(self.ticks, starts, saturating_sum(ticks.view(np.int64), int(self.width)))
 
 
-def prepare(
-    query: BoundQuery, table: pa.Table, bad_rows: str = "fail", report: Callable[[BadRows], None] | None = None
-) -> Events:
-    """The events of a table as `query` binds them. `bad_rows` is "fail" or "drop"."""
+def in_order(query: BoundQuery, table: pa.Table, bad_rows: str, report: Callable[[BadRows], None] | None) -> Events:
+    """Order the usable rows of a table by time; `prepare` adds the columns that a plan reads besides the table's."""
     if table.num_rows > NO_LIMIT:
         raise BadInputError(f"{table.num_rows} rows are more than one task can hold ({NO_LIMIT}): use Spark.")
     if not table.schema.equals(query.schema):

@@ -10,11 +10,10 @@ import pyarrow as pa
 from streamsift.physical.plan import AggregatePlan, DetectPlan, Plan, RankPlan
 from streamsift.runtime.aggregate import aggregate
 from streamsift.runtime.detect import detect
-from streamsift.runtime.events import BadRows, prepare
+from streamsift.runtime.events import BadRows
 from streamsift.runtime.kernels import Bool
-from streamsift.runtime.own_windows import with_own_windows
+from streamsift.runtime.prepared import prepare_relevant
 from streamsift.runtime.ranking import rank
-from streamsift.runtime.relevant import relevant
 from streamsift.runtime.ticks import Ticks
 
 
@@ -35,8 +34,7 @@ def execute(
     only those whose first event, or that of the step which `owners` has for the alternative, is one of these rows. Of a
     ranking's ticks only those `wanted` are ranked.
     """
-    events = relevant(plan, prepare(plan.query, table, bad_rows, report))
-    events = with_own_windows(plan.query, events)
+    events = prepare_relevant(plan, table, bad_rows, report)
     match plan:
         case DetectPlan():
             return detect(plan, replace(events, own=own, owners=owners))

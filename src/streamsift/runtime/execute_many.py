@@ -16,10 +16,11 @@ from streamsift.physical.sharing import SharingPlan
 from streamsift.runtime.aggregate_output import Groups, Timeline, aggregate_schema, groups_of, result_batch, result_rows
 from streamsift.runtime.chop_connect import count_chopped
 from streamsift.runtime.clock import Clock, clock_of
-from streamsift.runtime.events import BadRows, Events, prepare
+from streamsift.runtime.events import BadRows, Events
 from streamsift.runtime.execute import execute
 from streamsift.runtime.measures import Decoder, measures_of
 from streamsift.runtime.prefix_tree import count_tree
+from streamsift.runtime.prepared import prepare
 
 Report = Callable[[BadRows], None]
 RunOne = Callable[[str, Report], Iterator[pa.RecordBatch]]  # the name of a query in, its results out

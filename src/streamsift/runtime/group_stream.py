@@ -12,6 +12,7 @@ from streamsift.physical.plan import Alternative, Step
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.events import NO_LIMIT, Events
 from streamsift.runtime.kernels import Int32
+from streamsift.runtime.own_windows import own_limits
 
 
 class Clock(NamedTuple):
@@ -54,6 +55,7 @@ class GroupStream:
             # How many places have a window that ends before this one.
             low = np.cumsum(np.bincount(high + 1, minlength=self.size + 1))[: self.size].astype(np.int32)
             self.clock = Clock(*order, low, high, everywhere, 0)
+        self.own_windows = own_limits(query, events)
         distinct = list({id(step): step for step in steps}.values())
         found = candidates(Alternative(query, tuple(distinct), ()), events)
         self._candidates = {id(step): places for step, places in zip(distinct, found, strict=True)}

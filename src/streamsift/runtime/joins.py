@@ -18,9 +18,11 @@ from streamsift.runtime.search import first_above, holds
 # Columns of Levels.table.
 IS_BLOCK, ENTRIES_BASE, OFFSETS_BASE, LINK_BASE, LINK_STEP, STEPS_START, STEPS_STOP = range(7)
 LOWER_START, LOWER_STOP, UPPER_START, UPPER_STOP, PAIRS_START, PAIRS_STOP, OWNS = range(7, 14)
-INDEX_BASE, INDEX_LOW, INDEX_HIGH, LEVEL_FIELDS = range(14, 18)
+INDEX_BASE, INDEX_LOW, INDEX_HIGH, LIMITS_START, LIMITS_STOP, LEVEL_FIELDS = range(14, 20)
 # Columns of Levels.pairs.
 LEFT_STEP, OPERATOR, RIGHT_STEP, PAIR_FIELDS = range(4)
+# Columns of Levels.limits.
+BOUND_STEP, WINDOW_ROW, IS_UPPER, LIMIT_FIELDS = range(4)
 # Fields of the cursor.
 NEXT_PARTIAL, LEVEL, DONE, SIFTED_FOR, SIFTED, SIFTED_HINT, CURSOR_FIELDS = range(7)
 
@@ -38,6 +40,7 @@ class Levels(NamedTuple):
     links: Int32  # LINK_BASE + place - low of the event of LINK_STEP: its group, -1 for none
     pairs: Int64  # [pairs, PAIR_FIELDS]
     codes: Int64  # [2 * pairs, places from `low` on] the two sides of each pair
+    limits: Int64  # [limits, LIMIT_FIELDS] by definitions' windows: WINDOW_ROW is a row of Reach.own_windows
     low: int  # the first place that is packed
 
 
@@ -59,6 +62,7 @@ class Reach(NamedTuple):
     place_since: Int32  # the first place of the same time
     window_low: Int32  # the first place in one window with this one, as its last event
     window_high: Int32  # the last place in one window with this one, as its first event
+    own_windows: Int32  # [2 * definitions, places] the first and the last place in one window of a definition with this
     own_low: int  # the first event of a match lies in [own_low, own_high)
     own_high: int
     own_end: int  # no event of such a match lies here or later
@@ -115,6 +119,7 @@ def join(
     inside_keys, inside, by_end, sifts = block.inside_keys, block.inside, block.by_end, block.inside_keys.size > 0
     place_after, place_since = reach.place_after, reach.place_since
     window_low, window_high = reach.window_low, reach.window_high
+    own_windows, limits = reach.own_windows, levels.limits
     entries, stops, highs, bound, span = state.entries, state.stops, state.highs, state.bound, state.span
     chosen, cursor = state.chosen, state.cursor
     capacity, written = out.shape[1], 0
@@ -161,6 +166,12 @@ def join(
                 last_high = min(last_high, place_since[bound[bounds[k]]])
             if table[level, OWNS] == 1:
                 first_high = reach.own_high
+            for k in range(table[level, LIMITS_START], table[level, LIMITS_STOP]):
+                edge = own_windows[limits[k, WINDOW_ROW], bound[limits[k, BOUND_STEP]]]
+                if limits[k, IS_UPPER] == 1:
+                    first_high = min(first_high, edge + 1)
+                else:
+                    least = max(least, edge)
             first_high = min(first_high, last_high)
             entry = stop = 0
             if table[level, INDEX_BASE] >= 0:

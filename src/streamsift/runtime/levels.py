@@ -22,6 +22,7 @@ from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
 from streamsift.runtime.joins import Levels
 from streamsift.runtime.kernels import UNKNOWN, Int32, Int64
+from streamsift.runtime.own_windows import limit_rows
 from streamsift.runtime.relations import Comparison, Linked, Lookup, Relations, Side
 
 
@@ -42,6 +43,7 @@ class Packing:
 
     def __init__(self, alternative: Alternative, events: Events, places: Sequence[Int32], relations: Relations) -> None:
         self.alternative, self.events, self.places, self.relations = alternative, events, places, relations
+        self._rows = limit_rows(alternative.query)
         self._columns: dict[Comparison, tuple[Int64, Int64]] = {}
         self._groups: dict[Lookup, tuple[Int32, Int32, int]] = {}
         self._read: dict[tuple[int, str] | None, pa.Array] = {}
@@ -68,6 +70,7 @@ class Packing:
         table = np.full((len(units), joins.LEVEL_FIELDS), -1, np.int64)
         steps, bounds, offsets, links, places, index = (Parts([]) for _ in range(6))
         pairs: list[tuple[int, int, int]] = []
+        limits: list[tuple[int, int, int]] = []
         sides: list[Int64] = []
         orders: list[Int32] = []
         bound: list[int] = []
@@ -99,6 +102,10 @@ class Packing:
             row[joins.LOWER_STOP] = row[joins.UPPER_START] = bounds.size
             bounds.add(np.array(linked.upper, np.int64))
             row[joins.UPPER_STOP] = bounds.size
+            row[joins.LIMITS_START] = len(limits)
+            for step, window in linked.limits:
+                limits.append((step, self._rows[window.definition] + window.is_upper, int(window.is_upper)))
+            row[joins.LIMITS_STOP] = len(limits)
             row[joins.PAIRS_START] = len(pairs)
             for comparison in comparisons:
                 pairs.append((comparison[0][0], OPERATORS[comparison[1]], comparison[2][0]))
@@ -118,6 +125,7 @@ class Packing:
             links=links.joined(np.int32),
             pairs=np.array(pairs, np.int64).reshape(-1, joins.PAIR_FIELDS),
             codes=np.stack(sides) if sides else np.empty((0, high - low), np.int64),
+            limits=np.array(limits, np.int64).reshape(-1, joins.LIMIT_FIELDS),
             low=low if kept is None else 0,
         ), orders
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from streamsift.logical.bound import WindowKind
 from streamsift.physical.cost import Statistics
+from streamsift.physical.definitions import PLACE, until
 from streamsift.physical.plan import Alternative
 from streamsift.runtime import search
 from streamsift.runtime.buffers import OPERATORS
@@ -26,6 +27,7 @@ from streamsift.runtime.relations import Comparison, Relations
 
 SAMPLES = 512
 LARGEST = 2.0**63 - 1024  # of the doubles that are 64-bit integers
+TINY = 1e-12  # a share that is not taken for nothing
 LEAST = 1.0 / (4 * SAMPLES)  # what no sample satisfied is not taken for impossible
 
 
@@ -70,7 +72,17 @@ class Measure:
         share = float(np.mean(ends - firsts)) / (reached - low) * (1 if ordered else 2)
         in_window = tuple(float(far - start) * share for start, _, far in ranges)
         equal, other, alike = self._selectivities([(start, far) for start, _, far in ranges], in_window)
-        return Statistics(counts, in_window, equal, other, ordered, alike)
+        return Statistics(counts, in_window, equal, other, ordered, alike, self._limits(firsts, ends))
+
+    def _limits(self, firsts: Int64, ends: Int64) -> tuple[tuple[frozenset[int], float], ...]:
+        """For each definition with a window its steps, and the share of the statement's window that its own leaves."""
+        found = []
+        rows = self.events.rows[firsts]
+        for name, steps in self.relations.definitions.items():
+            last, first = (self.events.columns.at(column, rows).to_numpy() for column in (until(name), PLACE))
+            share = np.mean(last - first + 1) / max(1.0, np.mean(ends - firsts))
+            found.append((frozenset(steps), float(np.clip(share, TINY, 1.0))))
+        return tuple(found)
 
     def _selectivities(
         self, ranges: Sequence[tuple[int, int]], in_window: Sequence[float]
@@ -82,8 +94,12 @@ class Measure:
             for left, right in combinations(sides, 2):
                 self._multiply(equal[-1], (left, "=", right), ranges)
         alike = 0.0
+        limited = {max(left, right) for (left, _), _, (right, _) in self.relations.windows}
         for comparison in self.relations.comparisons:
-            for (step, _), values in zip(comparison[::2], self._multiply(other, comparison, ranges), strict=False):
+            codes_of_sides = self._multiply(other, comparison, ranges)
+            if max(comparison[0][0], comparison[2][0]) in limited:
+                continue  # a definition's window leaves few events to compare
+            for (step, _), values in zip(comparison[::2], codes_of_sides, strict=False):
                 alike = max(alike, in_window[step] * _alike(values))
         return tuple(equal), other, alike
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from streamsift.physical.plan import MergePlan, RankPlan
 from streamsift.runtime.events import Events
-from streamsift.runtime.own_windows import with_own_windows
 from streamsift.runtime.rank_merge import SCHEDULES, RankMerge
 from streamsift.runtime.ticks import ticks_of
 
@@ -15,7 +14,6 @@ from streamsift.runtime.ticks import ticks_of
 def merge_accesses(plan: RankPlan, events: Events) -> Iterator[str]:
     """The accesses of all windows together, by each schedule, whether or not the run merges."""
     assert plan.query.ranking is not None
-    events = with_own_windows(plan.query, events)
     ticks = ticks_of(plan.query, events) if plan.query.update else None
     for number, branch in enumerate(plan.branches, start=1):
         if not isinstance(branch, MergePlan):

@@ -11,7 +11,7 @@ import pyarrow as pa
 from streamsift.logical.bound import Expr
 from streamsift.physical.caching import value_reads
 from streamsift.physical.choices import Cache
-from streamsift.physical.definitions import own_windows
+from streamsift.physical.definitions import window_bound
 from streamsift.physical.plan import Alternative, Edge, Negation, Pair, Step, is_sequence
 from streamsift.runtime import kernels, ranges
 from streamsift.runtime.buffers import OPERATORS
@@ -20,6 +20,7 @@ from streamsift.runtime.codes import codes, group_codes
 from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Int32, Int64
+from streamsift.runtime.own_windows import limit_rows
 from streamsift.runtime.ranges import Ring, Stream, Tree
 from streamsift.runtime.stream_limits import stream_of
 
@@ -100,6 +101,7 @@ class _Packing:
     links: list[Int32] = field(default_factory=list)
     pairs: list[tuple[int, int]] = field(default_factory=list)
     codes: list[Int64] = field(default_factory=list)
+    limits: list[tuple[int, int, int]] = field(default_factory=list)
     reads: list[tuple[int, int]] = field(default_factory=list)
     values: list[Int32] = field(default_factory=list)
     entries: int = 0  # of all rings
@@ -129,12 +131,17 @@ class _Packing:
             links=_joined(self.links, np.int32),
             pairs=np.array(self.pairs, np.int64).reshape(-1, ranges.PAIR_FIELDS),
             codes=np.stack(self.codes) if self.codes else np.empty((0, self._count), np.int64),
+            limits=np.array(self.limits, np.int64).reshape(-1, ranges.LIMIT_FIELDS),
             reads=np.array(self.reads, np.int64).reshape(-1, ranges.READ_FIELDS),
             values=_joined(self.values, np.int32),
         )
         chains = tuple(node.chain[: number + 1] for node in nodes for number in range(node.first, len(node.chain)))
         depth = max(_depth(negation) for negation in self.alternative.negations) if self.alternative.negations else 0
         return Packed(tree, self.stream, self._ring(table), chains, max(map(len, chains)), max(depth, 1))
+
+    @property
+    def own_rows(self) -> dict[str, int]:
+        return limit_rows(self.alternative.query)
 
     @property
     def _count(self) -> int:
@@ -161,10 +168,14 @@ class _Packing:
             places, starts = self._looked_up(step, chain)
         self.places.append(places)
         self.offsets.append(starts + base)
-        row[ranges.PAIRS_START] = len(self.pairs)
+        row[ranges.PAIRS_START], row[ranges.LIMITS_START] = len(self.pairs), len(self.limits)
         for pair in step.pairs:
-            self._pair(step, pair, chain)
-        row[ranges.PAIRS_STOP] = len(self.pairs)
+            if (window := window_bound(pair.earlier_side, pair.this_side)) is None:
+                self._pair(step, pair, chain)
+            else:
+                window_row = self.own_rows[window.definition] + window.is_upper
+                self.limits.append((pair.earlier, window_row, int(window.is_upper)))
+        row[ranges.PAIRS_STOP], row[ranges.LIMITS_STOP] = len(self.pairs), len(self.limits)
         return row
 
     def _looked_up(self, step: Step, chain: Sequence[Step]) -> tuple[Int32, Int64]:
@@ -202,8 +213,7 @@ class _Packing:
             (OWN_EDGES if limit.definition else EDGES)[limit.edge] for limit in (negation.lower, negation.upper)
         )
         own = negation.lower.definition or negation.upper.definition
-        names = [definition.name for definition in own_windows(self.alternative.query.pattern)]
-        row[ranges.OWN_WINDOW] = 2 * names.index(own) if own else -1
+        row[ranges.OWN_WINDOW] = self.own_rows[own] if own else -1
         row[ranges.LOWER_START], row[ranges.LOWER_STOP] = self._listed(negation.lower.steps)
         row[ranges.UPPER_START], row[ranges.UPPER_STOP] = self._listed(negation.upper.steps)
         row[ranges.NEEDS_ARROW], row[ranges.EARLIEST] = negation.needs_arrow, negation.first_hit_ends_earliest

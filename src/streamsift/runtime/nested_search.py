@@ -150,6 +150,13 @@ def search(
                         low, marks[number, r.HIGH] = stream.window_low[latest], stream.window_high[earliest] + 1
                 for at in range(steps[row, r.AFTER_START], steps[row, r.AFTER_STOP]):
                     low = max(low, stream.place_after[marks[numbers[at], r.EVENT]])
+                upper = NO_LIMIT
+                for at in range(steps[row, r.LIMITS_START], steps[row, r.LIMITS_STOP]):
+                    edge = stream.own_windows[tree.limits[at, r.WINDOW_ROW], marks[tree.limits[at, r.EARLIER], r.EVENT]]
+                    if tree.limits[at, r.IS_UPPER] == 1:
+                        upper = min(upper, edge)
+                    else:
+                        low = max(low, edge)
                 marks[number, r.REASONS] = marks[number, r.PENDING] = marks[number, r.ENTRY] = marks[number, r.STOP] = 0
                 group, link_step = np.int64(0), steps[row, r.LINK_STEP]
                 if link_step >= 0:
@@ -161,6 +168,11 @@ def search(
                     found = first_above(places, 0, tree.offsets[at], tree.offsets[at + 1], tree.hints[at], low - 1)
                     tree.hints[at] = marks[number, r.ENTRY] = found
                     marks[number, r.STOP] = tree.offsets[at + 1]
+                    if steps[row, r.LIMITS_START] < steps[row, r.LIMITS_STOP]:
+                        marks[number, r.STOP] = first_above(places, 0, found, tree.offsets[at + 1], found, upper)
+                for at in range(steps[row, r.LIMITS_START], steps[row, r.LIMITS_STOP]):
+                    if level > 0 and tree.limits[at, r.EARLIER] >= first:
+                        marks[number, r.REASONS] |= 1 << (tree.limits[at, r.EARLIER] - first)
                 phase = NEXT
             if phase == NEXT:
                 # --- the next of them that is distinct, and true for every pair and every filter ---

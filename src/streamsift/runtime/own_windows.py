@@ -9,10 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import BoundQuery, SubPattern, WindowKind
-from streamsift.physical.definitions import PLACE, own_windows, until
+from streamsift.physical.definitions import PLACE, own_windows, since, until
 from streamsift.runtime.codes import group_codes
+from streamsift.runtime.columns import fixed_width
 from streamsift.runtime.events import Events, window_width
-from streamsift.runtime.kernels import Int32, group_entries
+from streamsift.runtime.kernels import Int32, Int64, group_entries
 
 
 class Reach(NamedTuple):
@@ -68,5 +69,32 @@ def with_own_windows(query: BoundQuery, events: Events) -> Events:
 
     columns = columns.with_array(PLACE, by_row(np.arange(events.rows.size, dtype=np.int32)))
     for definition in definitions:
-        columns = columns.with_array(until(definition.name), by_row(reach(definition, query, events).high))
+        low, high = reach(definition, query, events)
+        columns = columns.with_array(since(definition.name), by_row(low))
+        columns = columns.with_array(until(definition.name), by_row(high))
     return replace(events, columns=columns)
+
+
+def limit_rows(query: BoundQuery) -> dict[str, int]:
+    """Return the first of the two rows of `own_limits` for each definition with a window of its own."""
+    return {definition.name: 2 * number for number, definition in enumerate(own_windows(query.pattern))}
+
+
+def own_limits(query: BoundQuery, events: Events) -> Int32:
+    """Return [2 * definitions, places] the first and the last place in one window of a definition with each place.
+
+    They are read from the columns: some of the events of a stream still have the windows of all of it.
+    """
+
+    def column(name: str) -> Int64:
+        return fixed_width(events.columns.at(name, events.rows), np.dtype(np.int64))
+
+    found = np.empty((2 * len(limit_rows(query)), events.rows.size), np.int32)
+    places = column(PLACE) if found.size else np.empty(0, np.int64)
+    is_whole = places.size > 0 and places[-1] == places.size - 1  # places ascend, so none is missing
+    for name, row in limit_rows(query).items():
+        found[row], found[row + 1] = column(since(name)), column(until(name))
+        if not is_whole:
+            found[row] = np.searchsorted(places, column(since(name)), side="left")
+            found[row + 1] = np.searchsorted(places, column(until(name)), side="right") - 1
+    return found

@@ -21,9 +21,10 @@ NEEDS_ARROW, EARLIEST, RING_BASE, RING_MASK, READS_START, READS_STOP, OWN_WINDOW
 BY_STEPS, BY_WINDOW, BY_MATCH, BY_OWN_WINDOW, BY_OWN_END = range(5)  # OWN: of the definition whose steps are listed
 # Columns of Tree.steps.
 NUMBER, OFFSETS_BASE, LINK_BASE, LINK_STEP, PAIRS_START, PAIRS_STOP, AFTER_START, AFTER_STOP = range(8)
-ORDER, OTHERS_START, OTHERS_STOP, GUARDED, FILTERED, FILTER_READS, STEP_FIELDS = range(8, 15)
-# Columns of Tree.pairs and of Tree.reads.
+ORDER, OTHERS_START, OTHERS_STOP, GUARDED, FILTERED, FILTER_READS, LIMITS_START, LIMITS_STOP, STEP_FIELDS = range(8, 17)
+# Columns of Tree.pairs, of Tree.limits (after EARLIER) and of Tree.reads.
 EARLIER, OPERATOR, PAIR_FIELDS = range(3)
+WINDOW_ROW, IS_UPPER, LIMIT_FIELDS = range(1, 4)
 READ_STEP, READ_BASE, READ_FIELDS = range(3)
 # Fields of Frames.marks, for each step that is bound or being bound.
 EVENT, ENTRY, STOP, REASONS, HIGH, ANSWERS, PENDING = range(7)
@@ -51,6 +52,7 @@ class Tree(NamedTuple):
     links: Int32  # LINK_BASE + place of the event of LINK_STEP: its group, -1 for none
     pairs: Int64  # [pairs, PAIR_FIELDS]
     codes: Int64  # [2 * pairs, places] the two sides of each pair
+    limits: Int64  # [limits, LIMIT_FIELDS] by definitions' windows: WINDOW_ROW is a row of Stream.own_windows
     reads: Int64  # [reads, READ_FIELDS] what the answer of a negation depends on, besides its interval
     values: Int32  # READ_BASE + place of the event of READ_STEP: equal for equal values, -1 where unknown
 

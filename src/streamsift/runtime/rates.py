@@ -11,10 +11,11 @@ import pyarrow as pa
 from streamsift.physical.plan import AggregatePlan, Alternative, DetectPlan, Plan, RankPlan, Strategy
 from streamsift.runtime.analyze import analyze
 from streamsift.runtime.candidates import candidates
-from streamsift.runtime.events import Events, prepare
+from streamsift.runtime.events import Events
 from streamsift.runtime.execute import execute
 from streamsift.runtime.measure import Measure
 from streamsift.runtime.merge_accesses import merge_accesses
+from streamsift.runtime.prepared import prepare
 from streamsift.runtime.relations import Relations
 
 
@@ -56,6 +57,7 @@ def _rates(alternative: Alternative, events: Events) -> Iterator[str]:
         return
     for pair in combinations(range(len(names)), 2):
         passing = [kind[pair] for kind in (*measured.equal, measured.other) if pair in kind]
+        passing += [share for steps, share in measured.limits if steps.issuperset(pair)]
         if passing:
             selectivity = 1.0
             for share_passing in passing:

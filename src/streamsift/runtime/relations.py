@@ -1,18 +1,19 @@
 """An alternative in, what its steps have to do with each other out, whatever the order in which they are bound.
 
 Sides that equalities make equal form a class, and a part is looked up by the classes that it shares with what is bound
-already; other comparisons are tested when their second step is bound.
+already; a definition's window limits where it may lie; other comparisons are tested when their second step is bound.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from streamsift.logical.bound import Expr
+from streamsift.physical.definitions import WindowBound, window_bound
 from streamsift.physical.plan import Alternative
 
 Side = tuple[int, Expr]  # a step, and what a comparison reads of its event
@@ -26,6 +27,9 @@ class Linked:
 
     lookup: Lookup
     comparisons: tuple[Comparison, ...]
+    limits: tuple[
+        tuple[int, WindowBound], ...
+    ]  # bound steps, and where their definition lets the part's first event lie
     lower: tuple[int, ...]  # bound steps that come before the part
     upper: tuple[int, ...]  # bound steps that come after it
 
@@ -35,6 +39,8 @@ class Relations:
 
     def __init__(self, alternative: Alternative) -> None:
         self.comparisons: list[Comparison] = []
+        self.windows: list[Comparison] = []  # of definitions
+        self.definitions: dict[str, set[int]] = {}  # the steps of each with a window of its own
         self.equal: list[list[Side]] = []
         self._links: dict[tuple[tuple[int, ...], tuple[int, ...]], Linked] = {}
         count = len(alternative.steps)
@@ -44,6 +50,9 @@ class Relations:
                 earlier, this = (pair.earlier, pair.earlier_side), (number, pair.this_side)
                 if pair.op == "=":
                     self._unite(earlier, this)
+                elif (window := window_bound(pair.earlier_side, pair.this_side)) is not None:
+                    self.windows.append((earlier, pair.op, this))
+                    self.definitions.setdefault(window.definition, set()).update((pair.earlier, number))
                 else:
                     self.comparisons.append((earlier, pair.op, this))
             for earlier_step in step.after:
@@ -78,14 +87,23 @@ class Relations:
         best = tied.most_common(1)
         lookup = tuple(e for e in equalities if best and (e[0][0], e[1][0]) == best[0][0])
         comparisons: list[Comparison] = [(e[0], "=", e[1]) for e in equalities if e not in lookup]
-        steps = {*bound, *part}
-        for comparison in self.comparisons:
-            both = {comparison[0][0], comparison[2][0]}
-            if both <= steps and not both <= set(bound) and (len(part) == 1 or not both <= set(part)):
-                comparisons.append(comparison)
+        # Of a part of several events a definition's window limits the first; the others are compared.
+        compared = self.comparisons if len(part) == 1 else [*self.comparisons, *self.windows]
+        comparisons += (comparison for comparison in compared if _are_between(comparison, bound, part))
+        limits = self._limits(bound, min(part))
         lower = self._nearest(b for b in bound if any(self.before[b, p] for p in part))
         upper = self._nearest((b for b in bound if any(self.before[p, b] for p in part)), upwards=False)
-        return Linked(lookup, tuple(comparisons), lower, upper)
+        return Linked(lookup, tuple(comparisons), tuple(limits), lower, upper)
+
+    def _limits(self, bound: Sequence[int], step: int) -> Iterator[tuple[int, WindowBound]]:
+        """Every two events of a definition are in one window; order alone is the limit on the other side."""
+        for name, steps in self.definitions.items():
+            for other in bound:
+                if {step, other} <= steps:
+                    if not self.before[step, other]:
+                        yield other, WindowBound(name, is_upper=True)
+                    if not self.before[other, step]:
+                        yield other, WindowBound(name, is_upper=False)
 
     def _nearest(self, steps: Iterable[int], *, upwards: bool = True) -> tuple[int, ...]:
         """Those of the steps that no other of them lies behind (or, downwards, before)."""
@@ -95,3 +113,9 @@ class Relations:
             for step in among
             if not any(self.before[step, other] if upwards else self.before[other, step] for other in among)
         )
+
+
+def _are_between(comparison: Comparison, bound: Sequence[int], part: Sequence[int]) -> bool:
+    """Return True if a part completes the comparison and does not hold both its sides already."""
+    both = {comparison[0][0], comparison[2][0]}
+    return both <= {*bound, *part} and not both <= set(bound) and (len(part) == 1 or not both <= set(part))

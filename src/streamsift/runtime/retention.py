@@ -13,9 +13,10 @@ from streamsift.physical.streaming import StateWindow, state_windows, windows
 from streamsift.runtime.codes import group_codes
 from streamsift.runtime.columns import contiguous
 from streamsift.runtime.event_store import EventStore
-from streamsift.runtime.events import NO_LIMIT, prepare, window_width
+from streamsift.runtime.events import NO_LIMIT, window_width
 from streamsift.runtime.kernels import Bool, positions_in_group
 from streamsift.runtime.passing import INT64, Tick, earlier, is_real
+from streamsift.runtime.prepared import prepare
 
 
 @dataclass(frozen=True, slots=True)

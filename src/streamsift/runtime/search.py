@@ -16,7 +16,8 @@ EQUAL, UNEQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = range(6)
 
 # Columns of Buffers.steps.
 BASE, AFTER_BASE, UNTIL_BASE, LINK_BASE, LINK_STEP, OFFSETS_BASE = range(6)
-ROWS_BASE, PAIRS_START, PAIRS_STOP, CHECK_WINDOW, PLAIN, STEP_FIELDS = range(6, 12)  # PLAIN: nothing to check
+ROWS_BASE, PAIRS_START, PAIRS_STOP, CHECK_WINDOW, PLAIN = range(6, 11)  # PLAIN: nothing to check
+LIMITS_START, LIMITS_STOP, STEP_FIELDS = range(11, 14)  # rows of Buffers.pairs, LESS_EQUAL or GREATER_EQUAL
 # Columns of Buffers.pairs.
 EARLIER, OPERATOR, EARLIER_CODES, THIS_CODES, PAIR_FIELDS = range(5)
 # Fields of the cursor.
@@ -42,12 +43,12 @@ class Buffers(NamedTuple):
     links: Int32  # LINK_BASE + entry of the step LINK_STEP: its group in this step, -1 for none
     offsets: Int64  # OFFSETS_BASE + group: where the group's entries start; one more for the end
     hints: Int64  # [2, offsets] where the last searches of a group ended: for the next event, for the window's end
-    pairs: Int64  # [pairs, PAIR_FIELDS]
+    pairs: Int64  # [pairs, PAIR_FIELDS] comparisons, and limits by definitions' windows: their codes are places
     codes: Int64  # EARLIER_CODES or THIS_CODES + entry: the value of one side of a pair
 
 
 @njit(cache=True, nogil=True)
-def first_above(values: Int32, base: int, low: int, high: int, hint: int, bound: int) -> int:
+def first_above(values: Int32 | Int64, base: int, low: int, high: int, hint: int, bound: int) -> int:
     """The first i in [low, high) with values[base + i] > bound, or high. Values ascend; low <= hint <= high.
 
     Galloping from where the last search ended ("An almost optimal algorithm for unbounded searching", Bentley and Yao,
@@ -134,6 +135,22 @@ def search_range(buffers: Buffers, level: int, match: Int32) -> tuple[int, int]:
     return start, high
 
 
+@njit(cache=True, nogil=True)
+def limited(buffers: Buffers, level: int, match: Int32, start: int, stop: int) -> tuple[int, int]:
+    """Return the entries of [start, stop) that lie in one window of each definition with the events bound before."""
+    pairs, codes = buffers.pairs, buffers.codes
+    for limit in range(buffers.steps[level, LIMITS_START], buffers.steps[level, LIMITS_STOP]):
+        if start >= stop:
+            break
+        base = pairs[limit, THIS_CODES]
+        bound = codes[pairs[limit, EARLIER_CODES] + match[pairs[limit, EARLIER]]]
+        if pairs[limit, OPERATOR] == GREATER_EQUAL:
+            stop = first_above(codes, base, start, stop, start, bound)
+        else:
+            start = first_above(codes, base, start, stop, start, bound - 1)
+    return start, stop
+
+
 @njit(cache=True, nogil=True, inline="always")
 def flush(out: Int32, step: int, flushed: Int64, written: int, value: int) -> None:
     """out[step, flushed:written] = value."""
@@ -191,6 +208,8 @@ def extend(
             stop = np.int64(pointers[steps[level, UNTIL_BASE] + match[0]])
         else:
             entry, stop = search_range(buffers, level, match)
+        if not opened and steps[level, LIMITS_START] < steps[level, LIMITS_STOP]:
+            entry, stop = limited(buffers, level, match, entry, stop)
         plain = steps[level, PLAIN] == 1
         base = steps[level, ROWS_BASE]
         if level < last:

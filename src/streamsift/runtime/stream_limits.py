@@ -6,11 +6,10 @@ import numpy as np
 from numba import njit
 
 from streamsift.logical.bound import WindowKind
-from streamsift.physical.definitions import own_windows
 from streamsift.physical.plan import Alternative
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Int32
-from streamsift.runtime.own_windows import reach, rows_of_keys
+from streamsift.runtime.own_windows import own_limits, rows_of_keys
 from streamsift.runtime.ranges import Stream
 
 
@@ -25,9 +24,7 @@ def stream_of(alternative: Alternative, events: Events) -> Stream:
     else:
         high = np.minimum(events.window_limit(everywhere), count - 1).astype(np.int32, copy=False)
         after, since, low, widest = places_around(events.rank, high)
-    own = [reach(definition, alternative.query, events) for definition in own_windows(alternative.query.pattern)]
-    windows = np.stack([edge for both in own for edge in both]) if own else np.empty((0, count), np.int32)
-    return Stream(after, since, low, high, widest, windows)
+    return Stream(after, since, low, high, widest, own_limits(alternative.query, events))
 
 
 @njit(cache=True, nogil=True)

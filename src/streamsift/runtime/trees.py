@@ -76,6 +76,7 @@ class TreeSearch:
             stream.place_since,
             stream.window_low,
             stream.window_high,
+            stream.own_windows,
             0,
             stream.place_after.size,
             stream.place_after.size,
