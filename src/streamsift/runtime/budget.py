@@ -22,10 +22,12 @@ LEAST_FREE = 1 << 27  # bytes that a query leaves the system, whatever its limit
 UNLIMITED = 1 << 62
 _MORE = "memory_limit= sets another limit"
 _ROWS = (
-    "limit=n stops after n matches; batches() hands them over in bounded memory; AGG COUNT counts them without building"
+    "limit=n stops after n matches; batches() takes bounded memory; AGG COUNT counts matches without building"
     f" them; a shorter WITHIN, more conditions or RETURN of fewer columns make the result smaller; {_MORE}."
 )
-_WORK = f"a shorter WITHIN or more conditions leave fewer events to combine; {_MORE}."
+FEWER_EVENTS = "a shorter WITHIN or more conditions leave fewer events to combine"
+FEWER_TIES = "an objective that tells more matches apart, a shorter WITHIN or more conditions leave fewer of them"
+FEWER_TICKS = "a longer UPDATE makes fewer of them"
 
 
 @dataclass(slots=True)
@@ -50,11 +52,11 @@ class Budget:
         if free is not None and free < LEAST_FREE:
             raise self._exceeded(f"the system has only {size_text(free)} left", _ROWS)
 
-    def reserve(self, size: int, purpose: str) -> None:
+    def reserve(self, size: int, purpose: str, advice: str) -> None:
         """Raise if an array of so many bytes would be too large; `purpose` ends "it needs 3 GB for …"."""
         if size > self.limit - self.held:
             held = f" beside {size_text(self.held)} of results" if self.held else ""
-            raise self._exceeded(f"it needs {size_text(size)} for {purpose}{held}", _WORK)
+            raise self._exceeded(f"it needs {size_text(size)} for {purpose}{held}", f"{advice}; {_MORE}.")
 
     def refused(self) -> MemoryLimitExceeded:
         """Return the error for an allocation that the system has refused."""
@@ -63,10 +65,10 @@ class Budget:
         return self._exceeded(f"it needs more than it gets from the system{left}", _ROWS)
 
     def _exceeded(self, why: str, hint: str) -> MemoryLimitExceeded:
-        matches = "1 match" if self.matches == 1 else f"{self.matches:,} matches"
+        matches = "; 1 match so far" if self.matches == 1 else f"; {self.matches:,} matches so far"
         return MemoryLimitExceeded(
-            f"The query needs too much memory: {why}, and its limit is {size_text(self.limit)}; {matches} so far."
-            f"\nHint: {hint}"
+            f"The query needs too much memory: {why}, and its limit is {size_text(self.limit)}"
+            f"{matches if self.matches else ''}.\nHint: {hint}"
         )
 
 
@@ -110,10 +112,10 @@ def found_matches(count: int) -> None:
         budget.matches += count
 
 
-def reserve(size: int, purpose: str) -> None:
+def reserve(size: int, purpose: str, advice: str = FEWER_EVENTS) -> None:
     """Raise if an array of so many bytes is more than the budget of this context leaves."""
     if (budget := _BUDGET.get()) is not None:
-        budget.reserve(size, purpose)
+        budget.reserve(size, purpose, advice)
 
 
 def room() -> int:

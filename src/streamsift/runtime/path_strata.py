@@ -9,7 +9,7 @@ from numba import njit
 
 from streamsift.physical.plan import PathPlan
 from streamsift.runtime.best import tie_levels
-from streamsift.runtime.budget import reserve
+from streamsift.runtime.budget import FEWER_TICKS, reserve
 from streamsift.runtime.buffers import OPERATORS
 from streamsift.runtime.candidates import candidates, step_rows
 from streamsift.runtime.codes import codes, group_codes
@@ -171,7 +171,7 @@ def _windows(
 def tick_roots(offsets: Int64, place: Int32, first: Int64, last: Int64) -> tuple[Int32, Int64]:
     """Each group with each tick whose window holds an entry of it: (groups, ticks), without repetition."""
     count = list_roots(offsets, place, first, last, np.empty(0, np.int32), np.empty(0, np.int64))
-    reserve(count * ROOT_BYTES, "the windows of all ticks of UPDATE")
+    reserve(count * ROOT_BYTES, "the windows of all ticks of UPDATE", FEWER_TICKS)
     groups, ticks = np.empty(count, np.int32), np.empty(count, np.int64)
     list_roots(offsets, place, first, last, groups, ticks)
     return groups, ticks

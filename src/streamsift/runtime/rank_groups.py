@@ -15,7 +15,7 @@ import pyarrow as pa
 from streamsift.logical.bound import TIME, TimeKind
 from streamsift.physical.plan import Alternative, RankPlan
 from streamsift.runtime.best import tie_levels
-from streamsift.runtime.budget import found_matches, reserve
+from streamsift.runtime.budget import FEWER_TIES, found_matches, reserve
 from streamsift.runtime.columns import take
 from streamsift.runtime.detect import group_matches
 from streamsift.runtime.group_matches import GroupMatches
@@ -80,7 +80,7 @@ class GroupBest:
             chunks.append((alternative, compacted(found, used)))
         self.chunks, self.waiting = chunks, 0
         kept = sum(found.singles.nbytes + found.places.nbytes + 3 * found.first.nbytes for _, found in chunks)
-        reserve(kept + 4 * every.score.nbytes, "matches that may be among the best, as many have the same score")
+        reserve(kept + 4 * every.score.nbytes, "matches that tie for the last of the best", FEWER_TIES)
         settled = Entries(every.bucket, every.score, number, match)
         self.parts = [settled]
         return settled
