@@ -87,11 +87,12 @@ def group_matches(
     plan: Alternative,
     events: Events,
     choices: Choices = DEFAULTS,
-    chunk: int = CHUNK_MATCHES,
+    chunk: int | None = None,
     limit: int | None = None,
 ) -> Iterator[GroupMatches]:
     """The matches of an alternative with Kleene variables, in chunks: single events first, then their groups."""
     assert plan.groups is not None
+    chunk = chunk or CHUNK_MATCHES
     search = GroupSearch(plan.query, plan.groups, events, chunk, choices.cache)
     # Single events may have no groups: a few more of them than matches are wanted cost little.
     return search.matches(_anchors(plan, events, choices, chunk, None if limit is None else max(limit, FEW_ANCHORS)))
@@ -120,7 +121,7 @@ def match_rows(
     plan: Alternative,
     events: Events,
     choices: Choices = DEFAULTS,
-    chunk: int = CHUNK_MATCHES,
+    chunk: int | None = None,
     limit: int | None = None,
 ) -> Iterator[Int32]:
     """The matches in chunks [steps, m]: the table row that each step binds.
@@ -128,6 +129,7 @@ def match_rows(
     With a `limit` the caller wants so many: the search looks for no more than that at a time.
     """
     waiting: list[Int32] = []
+    chunk = chunk or CHUNK_MATCHES
     enough = chunk if limit is None else min(limit, chunk)
     for rows in _chunks(plan, events, choices, chunk, enough):
         waiting.append(rows)

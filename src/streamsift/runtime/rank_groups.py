@@ -80,7 +80,7 @@ class GroupBest:
             chunks.append((alternative, compacted(found, used)))
         self.chunks, self.waiting = chunks, 0
         kept = sum(found.singles.nbytes + found.places.nbytes + 3 * found.first.nbytes for _, found in chunks)
-        reserve(kept + 4 * every.score.nbytes, "matches that tie for the last of the best", FEWER_TIES)
+        reserve(2 * kept + 8 * every.score.nbytes, "matches that tie for the last of the best", FEWER_TIES)
         settled = Entries(every.bucket, every.score, number, match)
         self.parts = [settled]
         return settled
