@@ -20,6 +20,7 @@ from strategies import aggregations, bindings, flat_queries, queries, streams
 from streamsift.errors import PlanTooLargeError
 from streamsift.language import Script, print_script
 from streamsift.runtime import budget, detect, elements, kleene, output, ticks
+from streamsift.runtime.adaptive import AdaptiveSearch
 from test_generated import EXAMPLES, LARGE, SCHEMA, Rows, assert_equal, check_answer, frozen
 
 SMALL = {
@@ -167,17 +168,26 @@ def test_columns_that_batches_share_are_counted_once() -> None:
     assert found.run_local(table, time="t", type="kind", memory_limit="4 MB").num_rows == rows.num_rows
 
 
-def test_a_plan_that_keeps_too_much_is_left_unless_it_was_asked_for() -> None:
-    table = trades(3_000)
-    query = ss.query("SEQ(A a, B b, C c, A d) WHERE a.price = b.price AND c.price = d.price WITHIN 10000")
-    binding: dict[str, Any] = {"time": "t", "type": "kind"}
-    expected = query.run_local(table, **binding, limit=1_000)
-    for choices in ({"plan": "bushy"}, {"condense": "on"}):
+def test_a_plan_that_keeps_too_much_is_left_unless_it_was_asked_for(caplog: pytest.LogCaptureFixture) -> None:
+    table, binding = trades(1_500), {"time": "t", "type": "kind"}
+    query = ss.query(
+        "SEQ(A a, B b, C c, A d) WHERE a.price < b.price AND c.price < d.price WITHIN 3000 RETURN a.t, d.t"
+    )
+    for asked in ({"plan": "bushy"}, {"condense": "on"}):
+        choices: Any = {**binding, **asked}
         with pytest.raises(PlanTooLargeError):
-            list(query.batches(table, **binding, memory_limit="100 KB", **choices))
-    with mock.patch("streamsift.runtime.adaptive.cheapest", return_value=bushy()):
-        found = query.run_local(table, **binding, memory_limit="1 MB", limit=1_000)
-    assert found.num_rows == expected.num_rows
+            list(query.batches(table, memory_limit="10 KB", **choices))
+    left: Any = {**binding, "plan": "left", "condense": "off"}
+    expected = counted(query.run_local(table, **left).to_pylist())
+    for chosen in (
+        mock.patch("streamsift.runtime.adaptive.cheapest", return_value=bushy()),
+        mock.patch.object(AdaptiveSearch, "_may_pay", return_value=True),
+    ):
+        with chosen, caplog.at_level("DEBUG", logger="streamsift"):
+            found = query.batches(table, memory_limit="10 KB", **binding).read_all()
+        assert counted(found.to_pylist()) == expected
+        assert "does not fit into the memory limit" in caplog.text
+        caplog.clear()
 
 
 def bushy() -> Any:
@@ -190,7 +200,7 @@ def bushy() -> Any:
 def test_a_reader_can_be_read_by_others() -> None:
     query = ss.query("SEQ(A a, B b) WITHIN 100 RETURN a.t AS first, b.t AS last")
     found = query.batches(trades(200), time="t", type="kind")
-    pairs = ss.query("SEQ(ANY x, ANY y) WHERE y.first = x.last RETURN x.first").run_local(found, time="first")
+    pairs = ss.query("SEQ(ANY x, ANY y) WHERE y.first > x.last RETURN x.first").run_local(found, time="first")
     assert pairs.num_rows > 0
     empty = ss.query("SEQ(A a, X x)").batches(trades(200), time="t", type="kind")
     assert empty.schema.names == ["a", "x", "match_start", "match_end"]
