@@ -59,7 +59,8 @@ def test_json_lines(folder: Path, name: str) -> None:
 
 def test_table_csv_and_files(folder: Path) -> None:
     out, _ = run(folder, "--input", "e.csv", "--limit", "1")
-    assert "the first 1 of 2 matches" in out
+    assert "the first match; there are more" in out
+    assert "2 matches" in run(folder, "--input", "e.csv", "--limit", "2")[0]
     out, _ = run(folder, "--input", "e.csv", "--format", "csv")
     assert (
         out.splitlines()[0]
@@ -73,6 +74,46 @@ def test_table_csv_and_files(folder: Path) -> None:
     assert len((folder / "out.json").read_text("utf-8").splitlines()) == 2
     _, error = run(folder, "--input", "e.csv", "--output", "out.json", code=2)
     assert "is there already" in error
+
+
+def test_a_limit_holds_for_every_output(folder: Path) -> None:
+    assert len(run(folder, "--input", "e.csv", "--limit", "1", "--json")[0].splitlines()) == 1
+    for name in ("out.parquet", "out.csv", "out.jsonl"):
+        run(folder, "--input", "e.csv", "--limit", "1", "--output", name)
+    assert pa.parquet.read_table(folder / "out.parquet").num_rows == 1
+    assert pa.csv.read_csv(folder / "out.csv").num_rows == 1
+    assert len((folder / "out.jsonl").read_text("utf-8").splitlines()) == 1
+
+
+def test_totals_and_rankings_are_counted_whatever_the_limit(folder: Path) -> None:
+    where = ["--input", "e.csv", "--time", "ts", "--type", "kind", "--engine", "local", "--limit", "1"]
+    assert "the first 1 of 2 rows" in streamsift(folder, "run", "SEQ(A a, B b) AGG COUNT", *where)[0]
+    ranked, _ = streamsift(folder, "run", "SEQ(A a, B b) PREF MAX[b.ts] RETURN 5", *where)
+    assert "the first 1 of 3 matches" in ranked
+    for name, text in (("one", "SEQ(A a, B b)"), ("two", "SEQ(A a, B b) AGG COUNT"), ("none", "SEQ(A a, X x)")):
+        (folder / f"{name}.txt").write_text(text, encoding="utf-8")
+    shown, _ = streamsift(folder, "run", "one.txt", "two.txt", "none.txt", *where)
+    assert "the first match; there are more" in shown
+    assert "the first row; there are more" in shown
+    assert "0 matches" in shown
+
+
+def test_a_result_that_is_too_large_is_told_and_leaves_no_file(folder: Path) -> None:
+    where = ["--input", "e.csv", "--time", "ts", "--type", "kind", "--engine", "local"]
+    ranked = ["run", "AND(A a, B b) PREF MAX[LEAST(a.ts, b.ts)] RETURN 5", *where, "--memory-limit", "50 B"]
+    _, told = streamsift(folder, *ranked, code=4)
+    assert told.startswith("MemoryLimitExceeded: The query needs too much memory: it needs ")
+    assert "its limit is 50 bytes" in told
+    assert told.rstrip().endswith("--memory-limit sets another limit.")
+    before = sorted(path.name for path in folder.iterdir())
+    streamsift(folder, *ranked, "--output", "out.csv", code=4)
+    assert sorted(path.name for path in folder.iterdir()) == before
+    _, told = run(folder, "--input", "e.csv", "--memory-limit", "2 parsecs", code=2)
+    assert "--memory-limit '2 parsecs'" in told
+    on_spark = ["--input", "e.csv", "--time", "ts", "--memory-limit", "1 GB"]
+    assert "--engine local" in streamsift(folder, "run", "q.txt", *on_spark, code=2)[1]
+    stream = ["--input", "e.csv", "--time", "ts", "--stream", "--limit", "3"]
+    assert "--limit is not for streams" in streamsift(folder, "run", "q.txt", *stream, code=2)[1]
 
 
 def test_several_queries(folder: Path) -> None:

@@ -15,8 +15,8 @@ import pytest
 import streamsift as ss
 
 NAMES = """
-    BadInputError BadRowsWarning Query QueryError QuerySyntaxError SetupError StreamsiftError StreamsiftWarning
-    UnsupportedQuery all_of any_of event explain_many metrics plot query register run_many seq show
+    BadInputError BadRowsWarning MemoryLimitExceeded Query QueryError QuerySyntaxError SetupError StreamsiftError
+    StreamsiftWarning UnsupportedQuery all_of any_of event explain_many metrics plot query register run_many seq show
 """.split()
 
 
@@ -32,7 +32,7 @@ def test_every_public_method_is_documented_and_typed() -> None:
             assert "return" in method.__annotations__, name
 
 
-@pytest.mark.parametrize("name", ["api", "many", "show", "errors"])
+@pytest.mark.parametrize("name", ["api", "arguments", "many", "show", "errors", "runtime.budget", "view.tables"])
 def test_examples_in_docstrings(name: str) -> None:
     module = importlib.import_module(f"streamsift.{name}")
     failed, tried = doctest.testmod(module, optionflags=doctest.ELLIPSIS)

@@ -6,6 +6,7 @@ from streamsift.api import Query, all_of, any_of, event, query, register, seq
 from streamsift.errors import (
     BadInputError,
     BadRowsWarning,
+    MemoryLimitExceeded,
     QueryError,
     QuerySyntaxError,
     SetupError,
@@ -23,6 +24,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BadInputError",
     "BadRowsWarning",
+    "MemoryLimitExceeded",
     "Query",
     "QueryError",
     "QuerySyntaxError",

@@ -15,10 +15,12 @@ from streamsift.arguments import (
     as_table,
     check_batch,
     check_columns,
+    check_limit,
     check_names,
     check_policy,
     check_streaming,
     is_spark,
+    memory_bytes,
     type_name,
 )
 from streamsift.building import Buildable
@@ -31,6 +33,8 @@ from streamsift.view.results import signed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
+
+    from streamsift.runtime import Budget
 
 LOG = logging.getLogger(__name__)
 
@@ -113,19 +117,72 @@ class Query(Buildable):
         type: str | None = None,
         order: str | None = None,
         bad_rows: BadRowsPolicy = "fail",
+        limit: int | None = None,
+        memory_limit: int | str | None = None,
         **choices: Unpack[physical.ChoiceNames],
     ) -> pa.Table:
         """The result on a pyarrow or pandas table (or anything that exports Arrow), as a pyarrow Table, without Spark.
 
-        The order of the matches depends on the plan: sort them where it matters.
+        The order of the matches depends on the plan: sort them where it matters. The search stops when it has `limit`
+        matches, whichever they are; the rows of `AGG` and `PREF` are cut off last. A result that would hold more than
+        `memory_limit` (bytes, or "2 GB"; half of what the process may take if not given) raises `MemoryLimitExceeded`;
+        `batches` holds one part of it at a time.
         """
         from streamsift import runtime
 
+        budget = runtime.Budget(memory_bytes(memory_limit))
+        found = self._found(data, time, type, order, bad_rows, limit, budget, choices)
+        return pa.Table.from_batches(runtime.held(found, budget), found.schema)
+
+    def batches(
+        self,
+        data: Any,
+        *,
+        time: str,
+        type: str | None = None,
+        order: str | None = None,
+        bad_rows: BadRowsPolicy = "fail",
+        limit: int | None = None,
+        memory_limit: int | str | None = None,
+        **choices: Unpack[physical.ChoiceNames],
+    ) -> pa.RecordBatchReader:
+        """The rows of `run_local`, as record batches that are made when they are asked for.
+
+        Memory is that of the events and of one batch, however many matches there are. What cannot be found in
+        `memory_limit` raises `MemoryLimitExceeded`. The reader has the result's `schema`, and goes to whatever takes a
+        stream of Arrow batches.
+
+        >>> events = pa.table({"t": [1, 2, 5], "kind": ["A", "B", "B"]})
+        >>> found = query("PATTERN SEQ(A a, B b) RETURN b.t AS at").batches(events, time="t", type="kind")
+        >>> [batch.to_pylist() for batch in found]
+        [[{'at': 2}, {'at': 5}]]
+        """
+        from streamsift import runtime
+
+        budget = runtime.Budget(memory_bytes(memory_limit))
+        return self._found(data, time, type, order, bad_rows, limit, budget, choices)
+
+    def _found(
+        self,
+        data: Any,
+        time: str,
+        type: str | None,
+        order: str | None,
+        bad_rows: str,
+        limit: int | None,
+        budget: Budget,
+        choices: physical.ChoiceNames,
+    ) -> pa.RecordBatchReader:
+        from streamsift import runtime
+
         check_policy(bad_rows)
+        limit = check_limit(limit)
         table = as_table(data)
         plan = self._plan(table.schema, time, type, order, choices).plan
         schema = signed(runtime.output_schema(plan.query), self.text, time)
-        return pa.Table.from_batches(runtime.execute(plan, table, bad_rows=bad_rows), schema)
+        with runtime.limited(budget):
+            batches = runtime.execute(plan, table, bad_rows=bad_rows, limit=limit)
+        return pa.RecordBatchReader.from_batches(schema, runtime.limited_batches(batches, budget))
 
     def explain(
         self,

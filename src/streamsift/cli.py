@@ -16,7 +16,7 @@ from rich.console import Console
 from streamsift.api import Query
 from streamsift.errors import SetupError
 from streamsift.exits import Exit, run_command
-from streamsift.jobs import Columns, LocalJob, SparkJob, show_many
+from streamsift.jobs import SHOWN, Columns, LocalJob, SparkJob, show_many
 from streamsift.live import StreamJob
 from streamsift.options import (
     AsJson,
@@ -30,7 +30,9 @@ from streamsift.options import (
     Input,
     InputFormat,
     Lateness,
+    Limit,
     Master,
+    MemoryLimit,
     Once,
     Order,
     PlanOption,
@@ -45,7 +47,7 @@ from streamsift.options import (
     Time,
     Type,
 )
-from streamsift.outputs import OutputFormat, check_outputs, check_stream, format_of_many, output_format
+from streamsift.outputs import OutputFormat, check_limits, check_outputs, check_stream, format_of_many, output_format
 from streamsift.physical.choices import Cache, Condense, CountBy, PlanShape, RankBy, Schedule, Spread
 from streamsift.physical.sharing import Share
 from streamsift.query_files import read_queries, read_query
@@ -105,7 +107,8 @@ def run(
     fail_on_empty: Annotated[
         bool, typer.Option("--fail-on-empty", help="End with exit code 1 if nothing is found.")
     ] = False,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="How many rows a table shows.")] = 20,
+    limit: Limit = None,
+    memory_limit: MemoryLimit = None,
     bad_rows: Annotated[
         BadRows, typer.Option("--bad-rows", help="Rows without a usable time: fail, or drop and count them.")
     ] = BadRows.FAIL,
@@ -135,21 +138,22 @@ def run(
     )
     columns = Columns(time, type, order, bad_rows.value, choices)
     if stream or once or lateness or checkpoint:
-        check_stream(stream, len(queries), engine is Engine.LOCAL, output, chosen)
+        check_stream(stream, len(queries), engine is Engine.LOCAL, output, chosen, limit)
         given = input_format.value if input_format else None
         StreamJob(parsed, input, given, columns, lateness, output, chosen.value, checkpoint, once, master, stderr).run()
         return
     check_outputs(output, plot, len(queries))
-    with _job(engine, parsed, input, input_format, columns, master, keep=plot is not None) as job:
+    check_limits(memory_limit, engine is Engine.LOCAL)
+    with _job(engine, parsed, input, input_format, columns, master, plot is not None, memory_limit) as job:
         if len(queries) > 1:
-            found = show_many(job.many(queries, share.value), output, chosen.value, limit, stderr)
+            found = show_many(job, queries, share.value, output, chosen.value, limit, stderr)
         elif output is not None:
-            found = job.write(output, chosen.value)
+            found = job.write(output, chosen.value, limit)
             stderr.print(f"wrote {output}", highlight=False)
         elif chosen is OutputFormat.TABLE:
-            found = job.show(limit)
+            found = job.show(limit or SHOWN)
         else:
-            found = job.stream(chosen.value)
+            found = job.stream(chosen.value, limit)
         if plot is not None:
             job.plot(plot)
             stderr.print(f"wrote {plot}", highlight=False)
@@ -294,10 +298,11 @@ def _job(
     columns: Columns,
     master: str | None,
     keep: bool = False,
+    memory_limit: str | None = None,
 ) -> LocalJob | SparkJob:
     given_format = given.value if given else None
     if engine is Engine.LOCAL:
-        return LocalJob(parsed, path, given_format, columns, stderr)
+        return LocalJob(parsed, path, given_format, columns, stderr, keep, memory_limit)
     return SparkJob(parsed, path, given_format, columns, master, stderr, keep)
 
 

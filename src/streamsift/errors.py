@@ -58,6 +58,10 @@ class PlanTooLargeError(StreamsiftError, MemoryError):
     """A plan that the caller asked for needs more memory than a task can have."""
 
 
+class MemoryLimitExceeded(StreamsiftError, MemoryError):
+    """A query would hold more memory than `memory_limit` allows, or than the system gives it."""
+
+
 class SetupError(StreamsiftError):
     """Something outside the query is missing: a file, Java, an optional package."""
 

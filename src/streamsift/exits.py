@@ -14,9 +14,17 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from streamsift.errors import BadInputError, LocatedError, StreamsiftError
+from streamsift.errors import BadInputError, LocatedError, MemoryLimitExceeded, StreamsiftError
 
 TIME_HINT = "it names the column that says when an event happened; `streamsift new DATA_FILE` looks for it."
+
+OPTIONS = {  # what messages call by the names of Python, as it is called here
+    'bad_rows="drop"': "--bad-rows drop",
+    "memory_limit= ": "--memory-limit ",
+    "memory_limit=": "--memory-limit ",
+    "limit=n ": "--limit n ",
+    "batches() ": "--output FILE ",
+}
 
 
 class Exit(IntEnum):
@@ -26,6 +34,7 @@ class Exit(IntEnum):
     UNREAD = 1  # whoever reads the output has gone, as `head` does: no news
     BAD_QUERY = 2  # or bad options, a missing file, a missing package: what the caller wrote has to change
     BAD_DATA = 3  # the data cannot be read, or not as bound
+    TOO_LARGE = 4  # the query would hold more memory than it may
     BUG = 70  # ours: EX_SOFTWARE of sysexits.h
     STOPPED = 130  # by Ctrl-C: 128 + SIGINT
 
@@ -76,13 +85,16 @@ def _tell_usage(stderr: Console, message: str, context: Any) -> int:
 
 
 def _tell(stderr: Console, name: str, error: Exception | str) -> int:
-    message = str(error).replace('bad_rows="drop"', "--bad-rows drop")  # as it is called here
+    message = str(error)
+    for called, option in OPTIONS.items():
+        message = message.replace(called, option)
     if "--json" in sys.argv:
         print(json.dumps({"error": name, **_parts(error, message)}, ensure_ascii=False), file=sys.stderr)
     else:
         # Not wrapped: a caret must stay under its place.
         stderr.print(Text.assemble((f"{name}: ", "bold red"), message), soft_wrap=True)
-    return Exit.BAD_DATA if name == BadInputError.__name__ else Exit.BAD_QUERY
+    codes = {BadInputError.__name__: Exit.BAD_DATA, MemoryLimitExceeded.__name__: Exit.TOO_LARGE}
+    return codes.get(name, Exit.BAD_QUERY)
 
 
 def _parts(error: Exception | str, message: str) -> dict[str, Any]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.parquet
 from rich.console import Console
 
 from streamsift.api import Query
@@ -22,6 +22,7 @@ from streamsift.many import explain_many, run_many
 from streamsift.runtime.sources import file_format, read_schema, read_table
 from streamsift.runtime.watch import watching
 from streamsift.session import start_spark
+from streamsift.view.files import write_csv, write_file, write_lines
 from streamsift.view.lines import flat_table, json_lines
 from streamsift.view.pictures import MOST_ROWS, save_picture
 from streamsift.view.progress import progress
@@ -29,6 +30,9 @@ from streamsift.view.tables import how_many, print_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
+
+
+SHOWN = 20  # rows of a table, if not said otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,11 @@ class LocalJob:
     given_format: str | None
     columns: Columns
     console: Console
-    result: pa.Table | None = None  # once it is there
+    keep: bool = False  # whether the first rows are used once more, for a picture
+    memory_limit: str | None = None
+    result: pa.Table | None = None  # of one of several queries, once it is there
+    cap: int | None = None  # the rows with which the search for it ended
+    first: pa.Table | None = field(default=None, init=False)  # the rows that are kept
 
     def __enter__(self) -> Self:
         return self
@@ -62,14 +70,19 @@ class LocalJob:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def many(self, queries: Mapping[str, Query], share: Any) -> dict[str, LocalJob]:
-        """The results of several queries from one pass, each a job that has its result."""
-        events = self._events()
-        results = run_many(queries, events, bad_rows=self.columns.bad_rows, share=share, **self.columns.binding())
-        return {
-            name: LocalJob(queries[name], self.path, self.given_format, self.columns, self.console, result)
-            for name, result in results.items()
-        }
+    def many(self, queries: Mapping[str, Query], share: Any, limit: int | None, *, shows: bool) -> dict[str, LocalJob]:
+        """The results of several queries from one pass, each a job that has its result; if it shows, and one row."""
+        cap = limit + 1 if shows and limit is not None else limit
+        results = run_many(
+            queries,
+            self._events(),
+            bad_rows=self.columns.bad_rows,
+            share=share,
+            limit=cap,
+            memory_limit=self.memory_limit,
+            **self.columns.binding(),
+        )
+        return {name: replace(self, query=queries[name], result=result, cap=cap) for name, result in results.items()}
 
     def explain(self, analyze: bool = False) -> str:
         if analyze:
@@ -81,51 +94,70 @@ class LocalJob:
         return explain_many(queries, schema, share=share, **self.columns.binding())
 
     def show(self, limit: int) -> int:
-        result = self._result()
-        caption = how_many(min(limit, result.num_rows), result.num_rows, *nouns(self.query))
-        print_table(result.slice(0, limit), caption)
-        return result.num_rows
+        """Print a table; matches are looked for until there is one more than it shows."""
+        if self.result is None and not has_total(self.query):
+            self.cap = max(limit + 1, MOST_ROWS if self.keep else 0)
+        reader = self._reader(self.cap)
+        with self._progress():
+            found = pa.Table.from_batches(self._kept(reader), reader.schema)
+        total = None if self.cap is not None and found.num_rows >= self.cap else found.num_rows
+        print_table(found.slice(0, limit), how_many(min(limit, found.num_rows), total, *nouns(self.query)))
+        return found.num_rows
 
-    def stream(self, output_format: str) -> int:
-        result = self._result()
+    def stream(self, output_format: str, limit: int | None) -> int:
+        reader = self._reader(limit)
+        batches = self._kept(reader)
+        with self._progress():
+            first = list(islice(batches, 1))
         if output_format == "csv":
-            pyarrow.csv.write_csv(flat_table(result), sys.stdout.buffer)
-        else:
-            for batch in result.to_batches():
-                sys.stdout.writelines(f"{line}\n" for line in json_lines(batch))
-        return result.num_rows
+            return write_csv(chain(first, batches), reader.schema, sys.stdout.buffer)
+        return write_lines(chain(first, batches), sys.stdout)
 
     def plot(self, output: Path) -> None:
-        save_picture(self._result(), self.query.sketch, output)
+        assert self.first is not None, "a picture is made after the result"
+        save_picture(self.first, self.query.sketch, output)
 
-    def write(self, output: Path, output_format: str) -> int:
-        result = self._result()
-        match output_format:
-            case "parquet":
-                pyarrow.parquet.write_table(result, output)
-            case "csv":
-                pyarrow.csv.write_csv(flat_table(result), output)
-            case _:
-                with output.open("w", encoding="utf-8") as lines:
-                    for batch in result.to_batches():
-                        lines.writelines(f"{line}\n" for line in json_lines(batch))
-        return result.num_rows
+    def write(self, output: Path, output_format: str, limit: int | None) -> int:
+        reader = self._reader(limit)
+        with self._progress():
+            return write_file(self._kept(reader), reader.schema, output, output_format)
 
     def _events(self) -> pa.Table:
         with watching() as watch, progress(self.console, f"reading {self.path}", watch.counts, "rows"):
             return read_table(self.path, self.given_format)
 
-    def _result(self) -> pa.Table:
+    def _reader(self, limit: int | None) -> pa.RecordBatchReader:
+        """The result, which is found while it is read."""
         if self.result is not None:
-            return self.result
+            return self.result.to_reader()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", BadRowsWarning)
-            events = self._events()
-            with watching() as watch, progress(self.console, "finding matches", watch.counts, "events"):
-                self.result = self.query.run_local(events, bad_rows=self.columns.bad_rows, **self.columns.binding())
+            reader = self.query.batches(
+                self._events(),
+                bad_rows=self.columns.bad_rows,
+                limit=limit,
+                memory_limit=self.memory_limit,
+                **self.columns.binding(),
+            )
         for warning in caught:
             print(f"warning: {warning.message}", file=sys.stderr)
-        return self.result
+        return reader
+
+    def _kept(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        """The batches of the reader; the first rows are kept if they are used once more."""
+        kept: list[pa.RecordBatch] = []
+        left = MOST_ROWS if self.keep else 0
+        for batch in reader:
+            if left > 0:
+                kept.append(batch.slice(0, left))
+                left -= batch.num_rows
+            yield batch
+        self.first = pa.Table.from_batches(kept, reader.schema)
+
+    @contextmanager
+    def _progress(self) -> Iterator[None]:
+        with watching() as watch, progress(self.console, "finding matches", watch.counts, "events"):
+            yield
 
 
 @dataclass(slots=True)
@@ -150,7 +182,7 @@ class SparkJob:
     def __exit__(self, *_: object) -> None:
         self.spark.stop()
 
-    def many(self, queries: Mapping[str, Query], share: Any) -> dict[str, SparkJob]:
+    def many(self, queries: Mapping[str, Query], share: Any, limit: int | None, *, shows: bool) -> dict[str, SparkJob]:
         """The results of several queries from one pass, each a job that has its result."""
         results = run_many(
             queries, self._events(), bad_rows=self.columns.bad_rows, share=share, **self.columns.binding()
@@ -158,7 +190,8 @@ class SparkJob:
         jobs: dict[str, SparkJob] = {}
         for name, result in results.items():
             job = SparkJob(queries[name], self.path, self.given_format, self.columns, self.master, self.console)
-            job.spark, job.result = self.spark, (result, lambda: None)
+            limited = result if shows or limit is None else best_first(queries[name], result).limit(limit)
+            job.spark, job.result = self.spark, (limited, lambda: None)
             jobs[name] = job
         return jobs
 
@@ -171,17 +204,24 @@ class SparkJob:
         return explain_many(queries, self._events(), share=share, **self.columns.binding())
 
     def show(self, limit: int) -> int:
+        """Print a table; every task looks for matches until it has one more than that shows."""
+        from streamsift.spark.sinks import heads
+
         result, report = self._result()
-        result = result.persist()
+        is_counted = has_total(self.query)
+        wanted = max(limit + 1, MOST_ROWS if self.keep else 0)
+        result = (result if is_counted else heads(result, wanted)).persist()
         with self._progress("finding matches"):
-            total = result.count()
+            found = result.count()
             head = best_first(self.query, result).limit(limit).toArrow()
         report()
+        self.result = result, report
+        total = found if is_counted or found < wanted else None
         print_table(head, how_many(head.num_rows, total, *nouns(self.query)))
-        return total
+        return found
 
-    def stream(self, output_format: str) -> int:
-        result, report = self._result()
+    def stream(self, output_format: str, limit: int | None) -> int:
+        result, report = self._result(limit, keep=self.keep)
         if output_format == "csv":
             with self._progress("finding matches"):
                 table = flat_table(result.toArrow())
@@ -199,10 +239,10 @@ class SparkJob:
         report()
         return rows
 
-    def write(self, output: Path, output_format: str) -> int:
+    def write(self, output: Path, output_format: str, limit: int | None) -> int:
         from streamsift.spark.sinks import counted, flat
 
-        result, report = self._result()
+        result, report = self._result(limit, keep=self.keep)
         result, rows = counted(result)
         with self._progress(f"writing {output}"):
             match output_format:
@@ -226,7 +266,7 @@ class SparkJob:
         with self._progress(f"looking at {self.path}"):
             return read_events(self.spark, self.path, self.given_format)
 
-    def _result(self) -> tuple[DataFrame, Callable[[], None]]:
+    def _result(self, limit: int | None = None, *, keep: bool = False) -> tuple[DataFrame, Callable[[], None]]:
         """The result, kept from one verb to the next, and what reports on dropped rows once it has been used."""
         if self.result is None:
             from pyspark.sql import Observation
@@ -235,7 +275,9 @@ class SparkJob:
             found = self.query.run(
                 self._events(), bad_rows=self.columns.bad_rows, observation=observation, **self.columns.binding()
             )
-            self.result = found.persist() if self.keep else found, partial(_report, observation)
+            if limit is not None:
+                found = best_first(self.query, found).limit(limit)
+            self.result = found.persist() if keep else found, partial(_report, observation)
         return self.result
 
     def _progress(self, title: str) -> Any:
@@ -245,22 +287,25 @@ class SparkJob:
 
 
 def show_many(
-    jobs: Mapping[str, LocalJob] | Mapping[str, SparkJob],
+    job: LocalJob | SparkJob,
+    queries: Mapping[str, Query],
+    share: Any,
     output: Path | None,
     output_format: str,
-    limit: int,
+    limit: int | None,
     console: Console,
 ) -> int:
     """Tables one after the other, or a file for each query in a directory; how many rows there are in all."""
     if output is not None:
+        jobs = job.many(queries, share, limit, shows=False)
         output.mkdir()
-        found = sum(job.write(output / f"{name}.{output_format}", output_format) for name, job in jobs.items())
+        found = sum(one.write(output / f"{name}.{output_format}", output_format, None) for name, one in jobs.items())
         console.print(f"wrote {output}", highlight=False)
         return found
-    found = 0
-    for name, job in jobs.items():
+    found, shown = 0, limit or SHOWN
+    for name, one in job.many(queries, share, shown, shows=True).items():
         print(name, flush=True)
-        found += job.show(limit)
+        found += one.show(shown)
     return found
 
 
@@ -268,6 +313,12 @@ def _report(observation: Observation | None) -> None:
     if observation is not None and (count := observation.get["bad_rows"]):
         rows = "1 row" if count == 1 else f"{count:,} rows"
         print(f"warning: dropped {rows} without a usable time or order", file=sys.stderr)
+
+
+def has_total(query: Query) -> bool:
+    """Whether all rows of a result are known when the first one is: totals and rankings, but not matches."""
+    statement = query.script.statement
+    return bool(statement.aggregates) or (statement.returns is not None and statement.returns.limit is not None)
 
 
 def nouns(query: Query) -> tuple[str, str]:

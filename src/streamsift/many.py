@@ -9,7 +9,16 @@ import pyarrow as pa
 
 from streamsift import physical
 from streamsift.api import Query, query
-from streamsift.arguments import BadRowsPolicy, as_table, check_batch, check_policy, is_spark
+from streamsift.arguments import (
+    BadRowsPolicy,
+    as_table,
+    check_batch,
+    check_limit,
+    check_no_limits,
+    check_policy,
+    is_spark,
+    memory_bytes,
+)
 from streamsift.errors import QueryError
 from streamsift.physical.sharing import Share, SharingPlan, describe_sharing
 from streamsift.physical.sharing import share as plan_sharing
@@ -33,6 +42,8 @@ def run_many(
     bad_rows: BadRowsPolicy = "fail",
     share: ShareName = "auto",
     lateness: str | float | None = None,
+    limit: int | None = None,
+    memory_limit: int | str | None = None,
     **choices: Unpack[physical.ChoiceNames],
 ) -> SharedFrames | SharedStream | dict[str, pa.Table]:
     """The result of each query, by its name: DataFrames for a Spark DataFrame, else Arrow tables.
@@ -51,11 +62,14 @@ def run_many(
 
     On a streaming DataFrame each result is a streaming DataFrame; every one that is started reads the stream and keeps
     state on its own. To make one pass for all, start `together` of what is returned, and have `each` split it.
+
+    `limit` (of each result) and `memory_limit` (of all together) are those of `Query.run_local`: not for Spark.
     """
     check_policy(bad_rows)
     if is_spark(data):
         from streamsift import spark
 
+        check_no_limits(limit, memory_limit)
         settings, schema = spark.session_settings(data.sparkSession), spark.arrow_schema(data.schema)
         plan = _shared(queries, schema, time, type, order, share, choices, **settings)
         if data.isStreaming:
@@ -65,10 +79,13 @@ def run_many(
     from streamsift import runtime
 
     check_batch(lateness)
+    limit, budget = check_limit(limit), runtime.Budget(memory_bytes(memory_limit))
     table = as_table(data)
     plan = _shared(queries, table.schema, time, type, order, share, choices)
     found: dict[str, list[pa.RecordBatch]] = {name: [] for name in queries}
-    for name, batch in runtime.execute_many(plan, table, bad_rows=bad_rows):
+    results = runtime.execute_many(plan, table, bad_rows=bad_rows, limit=limit)
+    for name, batch in runtime.limited_batches(results, budget):
+        budget.hold(batch)
         found[name].append(batch)
     return {
         name: pa.Table.from_batches(

@@ -76,6 +76,16 @@ ScheduleOption = Annotated[Schedule, typer.Option("--schedule", help="Which part
 SpreadOption = Annotated[
     Spread, typer.Option("--spread", help="How events meet in Spark tasks: by keys, by slices of time, or as it pays.")
 ]
+Limit = Annotated[
+    int | None, typer.Option("--limit", min=1, help="How many rows; 20 in a table, otherwise all, if not given.")
+]
+MemoryLimit = Annotated[
+    str | None,
+    typer.Option(
+        "--memory-limit",
+        help='With --engine local: what the query may hold, e.g. "2 GB"; half of the free memory if not given.',
+    ),
+]
 Stream = Annotated[bool, typer.Option("--stream", help="Follow a directory that files are dropped into, until Ctrl-C.")]
 Once = Annotated[bool, typer.Option("--once", help="With --stream: end when the files that are there are read.")]
 Lateness = Annotated[

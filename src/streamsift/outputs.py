@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from pathlib import Path
 
+from streamsift.arguments import memory_bytes
 from streamsift.errors import SetupError
 
 
@@ -53,12 +54,23 @@ def format_of_many(output: Path | None, given: OutputFormat | None) -> OutputFor
     return OutputFormat.JSON if given is None else output_format(output, given)
 
 
-def check_stream(stream: bool, queries: int, is_local: bool, output: Path | None, format: OutputFormat) -> None:
+def check_limits(memory_limit: str | None, is_local: bool) -> None:
+    """Raise if a limit cannot be kept."""
+    if memory_limit is not None and not is_local:
+        raise SetupError("--memory-limit is for --engine local; on Spark, set spark.executor.pyspark.memory")
+    memory_bytes(memory_limit)
+
+
+def check_stream(
+    stream: bool, queries: int, is_local: bool, output: Path | None, format: OutputFormat, limit: int | None
+) -> None:
     """Whether what was asked for can be streamed."""
     if not stream:
         raise SetupError("--once, --lateness and --checkpoint are for streams: add --stream")
     if queries > 1:
         raise SetupError("--stream takes one query; streamsift.run_many streams several")
+    if limit is not None:
+        raise SetupError("--limit is not for streams: they have no end")
     if is_local:
         raise SetupError("--stream runs on Spark: leave --engine out")
     if output is None and format is OutputFormat.CSV:

@@ -1,5 +1,6 @@
 """A plan and events in, result rows out, without Spark: columnar events, Numba kernels, Arrow batches."""
 
+from streamsift.runtime.budget import Budget, default_limit, held, limited, limited_batches
 from streamsift.runtime.detect import match_rows
 from streamsift.runtime.engine import (
     Engine,
@@ -19,15 +20,20 @@ from streamsift.runtime.schemas import output_schema
 
 __all__ = [
     "BadRows",
+    "Budget",
     "Changes",
     "Engine",
     "Events",
     "ManyEngine",
     "analyze_run",
+    "default_limit",
     "engine_for",
     "engine_for_many",
     "execute",
     "execute_many",
+    "held",
+    "limited",
+    "limited_batches",
     "load_engine",
     "load_engine_for_many",
     "match_rows",

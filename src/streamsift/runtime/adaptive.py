@@ -7,10 +7,12 @@ one is cheaper by a margin, so that noise does not make it go back and forth.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from streamsift.errors import PlanTooLargeError
 from streamsift.physical.choices import Choices, Condense, PlanShape
 from streamsift.physical.cost import OPEN_NS, CostModel, Statistics, cheapest
 from streamsift.physical.plan import Alternative
@@ -22,6 +24,7 @@ from streamsift.runtime.relations import Comparison, Relations
 from streamsift.runtime.trees import TreeSearch
 from streamsift.runtime.watch import watch
 
+LOG = logging.getLogger(__name__)
 SLICE_PLACES = 1 << 18
 SLICE_WINDOWS = 2  # a slice is at least this many windows long: what it reaches beyond its end is built again
 MARGIN = 0.8  # another tree must cost less than this share of the current one
@@ -61,8 +64,9 @@ class Chosen:
 class AdaptiveSearch:
     """Finds the matches of one alternative; `places` are the candidates of each step.
 
-    `left` finds those that start in an interval of places by the search of plain sequences; None if it cannot.
-    `allowed` keeps those matches (as places) that no negation forbids; None if there is none.
+    It works on `chunk` partial matches at a time, and looks for `enough` matches. `left` finds those that start in an
+    interval of places by the search of plain sequences; None if it cannot. `allowed` keeps those
+    matches (as places) that no negation forbids; None if there is none.
     """
 
     def __init__(
@@ -72,14 +76,17 @@ class AdaptiveSearch:
         places: Sequence[Int32],
         choices: Choices,
         chunk: int,
+        enough: int | None = None,
         left: Callable[[int, int], Iterator[Int32]] | None = None,
         allowed: Callable[[Int32], Int32] | None = None,
     ) -> None:
         self.alternative, self.events, self.places = alternative, events, places
-        self.choices, self.chunk, self.left, self.allowed = choices, chunk, left, allowed
+        self.choices, self.left, self.allowed = choices, left, allowed
+        self.chunk, self.enough = chunk, chunk if enough is None else enough
         self.relations = Relations(alternative)
         self.measure = Measure(alternative, events, places, self.relations, self._known)
         self.log: list[Chosen] = []
+        self.may_keep = self.may_condense = True  # as long as what that takes fits into memory
         self._prices: tuple[Tree, Statistics, tuple[float, float]] | None = None
 
     @cached_property
@@ -98,8 +105,9 @@ class AdaptiveSearch:
             for start, stop in self._parts(tree, statistics, low, high):
                 share = (stop - start) / (high - low)
                 condensed = self._condense(tree, statistics, share)
+                tree, condensed, chunks = self._begun(tree, start, stop, condensed)
                 matches = 0
-                for found in self._found(tree, start, stop, condensed):
+                for found in chunks:
                     matches += found.shape[1]
                     yield found
                 left = self.search.condenser.left if condensed else 0
@@ -109,12 +117,29 @@ class AdaptiveSearch:
                 if (watched := watch()) is not None:
                     watched.reached(stop, self.events.rank.size)
 
+    def _begun(self, tree: Tree, low: int, high: int, condensed: bool) -> tuple[Tree, bool, Iterator[Int32]]:
+        """The search by a tree; by one that keeps less, if what it keeps does not fit and the caller did not choose."""
+        try:
+            return tree, condensed, self._found(tree, low, high, condensed)
+        except PlanTooLargeError:
+            if condensed and self.choices.condense is not Condense.ON:
+                self.may_condense = False
+            elif not condensed and self.choices.plan is PlanShape.AUTO:
+                self.may_keep = False
+            else:
+                raise
+        LOG.debug("what the search keeps does not fit into the memory limit: it keeps less from here on")
+        return self._begun(tree if self.may_keep else self._left_deep, low, high, False)
+
     def _found(self, tree: Tree, low: int, high: int, condensed: bool) -> Iterator[Int32]:
         if self.left is not None and is_left_deep(tree) and not condensed:
-            yield from self.left(low, high)
-            return
-        for places in self.search.matches(tree, low, high, condensed=condensed):
-            yield self.events.rows_at(places if self.allowed is None else self.allowed(places))
+            return self.left(low, high)
+        chunks = self.search.matches(tree, low, high, condensed=condensed, enough=self.enough)
+        return (self.events.rows_at(places if self.allowed is None else self.allowed(places)) for places in chunks)
+
+    @property
+    def _left_deep(self) -> Tree:
+        return forced(PlanShape.LEFT, range(len(self.alternative.steps)))
 
     def _rows_built(self) -> dict[frozenset[int], int]:
         """What the search built since it was asked last."""
@@ -129,6 +154,8 @@ class AdaptiveSearch:
             # The halves of an AND may overlap in time: it is bound event by event.
             is_bushy_and = self.choices.plan is PlanShape.BUSHY and not statistics.ordered
             return forced(PlanShape.LEFT if is_bushy_and else self.choices.plan, range(count))
+        if not self.may_keep:
+            return self._left_deep
         best = cheapest(statistics, self.choices.cache)
         if current is None:
             return best
@@ -139,7 +166,7 @@ class AdaptiveSearch:
         """There must be something to compare, in a sequence bound event by event."""
         related = bool(self.relations.equal or self.relations.comparisons)
         linear = all(isinstance(unit, Leaf) for unit in units_of(tree))
-        is_open = self.choices.condense is not Condense.OFF
+        is_open = self.may_condense and self.choices.condense is not Condense.OFF
         return is_open and related and linear and self.alternative.is_sequence and len(self.alternative.steps) > 1
 
     def _parts(self, tree: Tree, statistics: Statistics, low: int, high: int) -> Iterator[tuple[int, int]]:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from streamsift.logical.bound import BoundQuery, Column, Expr, Operation
 from streamsift.physical.plan import AggregatePlan, Alternative, Branch, Strategy
 from streamsift.runtime.aggregate_output import Groups, Timeline, aggregate_schema, groups_of, result_batch, result_rows
+from streamsift.runtime.budget import found_matches
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.canvas import Canvas, Leaves
 from streamsift.runtime.clock import Clock, clock_of
@@ -126,6 +127,7 @@ def _paint_matches(
         keep = _counts(clock, groups, first, last)
         if not keep.all():
             places, first, last = places[:, keep], first[keep], last[keep]
+        found_matches(last.size)
         canvas.paint(enter[last], leave[first], measures.of_matches(alternative, places), np.ones(last.size, np.bool_))
 
 
@@ -148,6 +150,7 @@ def _paint_groups(
         keep = _counts(clock, groups, first, last)
         values = GroupValues(alternative.query, alternative.groups, events, found.only(keep))
         first, last = first[keep], last[keep]
+        found_matches(last.size)
         totals = totals_of_groups(measures, values, place_of_row)
         canvas.paint(enter[last], leave[first], totals, np.ones(last.size, np.bool_))
 

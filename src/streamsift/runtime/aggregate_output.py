@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from streamsift.language.syntax import Emit
 from streamsift.logical.bound import TIME, BoundQuery
+from streamsift.runtime.budget import FEWER_TICKS, reserve
 from streamsift.runtime.clock import Clock, tick_time_type
 from streamsift.runtime.codes import codes, group_codes
 from streamsift.runtime.columns import nulls, take
@@ -104,6 +105,8 @@ def _at_each_tick(timeline: Timeline) -> Timeline:
     same_group = np.append(timeline.group[1:] == timeline.group[:-1], False)
     shown = np.flatnonzero(same_group & (timeline.totals.reals[:, 0] > 0))
     lengths = following[shown] - timeline.stamp[shown]
+    row_bytes = 3 * (32 + 8 * sum(block.shape[1] for block in timeline.totals))
+    reserve(int(lengths.astype(np.float64).sum()) * row_bytes, "a row for each tick of UPDATE", FEWER_TICKS)
     rows = timeline.at(np.repeat(shown, lengths))
     offsets = np.arange(rows.stamp.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     return Timeline(rows.group, rows.stamp + offsets, rows.ends, rows.totals)

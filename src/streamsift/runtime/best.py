@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from streamsift.runtime.budget import reserve
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Float64, Int32, Int64, dense_rank
 
+KEPT_BYTES = 100  # for each match, beside its places: what sorting takes
 PENDING = 1 << 17  # matches that may wait for the next sorting, at least
 
 
@@ -90,6 +92,7 @@ class Best:
         """The k best of each bucket, by bucket, best first; None if there is no match at all."""
         if self.pending:
             matches = joined(self.pending if self.kept is None else [self.kept, *self.pending])
+            reserve(KEPT_BYTES * matches.score.size + 4 * matches.places.nbytes, "the best of each group and tick")
             self.pending, self.waiting = [], 0
             # By score alone first: ties are settled only among those that may stay.
             order = np.lexsort([-matches.score, matches.bucket])

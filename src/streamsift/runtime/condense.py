@@ -17,8 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+from streamsift.errors import PlanTooLargeError
 from streamsift.physical.plan import MIRRORED
 from streamsift.runtime import kernels
+from streamsift.runtime.budget import room
 from streamsift.runtime.buffers import OPERATORS
 from streamsift.runtime.joins import Reach
 from streamsift.runtime.kernels import Int32, Int64
@@ -28,6 +30,7 @@ from streamsift.runtime.reduce import Reducer
 from streamsift.runtime.relations import Comparison, Linked, Lookup
 from streamsift.runtime.search import holds
 
+LIST_BYTES = 24  # for each entry of a list: itself, and copies of it while lists grow
 NO_OFFSETS, NO_LINKS = np.empty(0, np.int64), np.empty(0, np.int32)
 
 
@@ -42,6 +45,7 @@ def successor_lists(
     right_places: Int32,
     right_terms: Int32,
     right_codes: Int64,
+    most: int,
 ) -> tuple[Int64, Int32]:
     """(offsets [lefts + 1], entries): for each group of equal left terms the right entries that may follow it.
 
@@ -49,6 +53,7 @@ def successor_lists(
     [lefts] is the lookup group of the left terms (-1: none), left_reach [2, lefts] the first place and the one after
     the last that order and window leave for any event of the group. right_order has the right entries by lookup group,
     ascending within each, right_places [entries] their places, right_terms [entries] their groups of equal terms.
+    Offsets are empty if there would be more than `most` entries.
     """
     lefts, rights, comparisons = left_groups.size, right_codes.shape[1], operators.size
     offsets = np.zeros(lefts + 1, np.int64)
@@ -78,6 +83,8 @@ def successor_lists(
                         fits = fits and holds(operators[pair], left_codes[pair, left], right_codes[pair, right])
                     passes[right] = fits
                 if passes[right]:
+                    if count == most:
+                        return offsets[:0], found[:0]
                     if count == found.size:
                         grown = np.empty(2 * count, np.int32)
                         grown[:count] = found
@@ -216,7 +223,13 @@ class Condenser:
             own,
             right_terms,
             right_codes,
+            room() // LIST_BYTES,
         )
+        if not offsets.size:
+            raise PlanTooLargeError(
+                "the lists of events that may follow each other, which condensing makes, do not fit into the memory"
+                ' limit: leave it to the cost model, use condense="off", or give a smaller window.'
+            )
         links[left.numbers[partner]] = left_terms
         rest = tuple(c for c in linked.comparisons if c not in joined)
         rest += tuple((known, "=", other) for known, other in linked.lookup if not lookup)

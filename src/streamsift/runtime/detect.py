@@ -18,6 +18,7 @@ from streamsift.logical.bound import Expr
 from streamsift.physical.choices import Choices, Condense, PlanShape
 from streamsift.physical.plan import Alternative, DetectPlan
 from streamsift.runtime.adaptive import AdaptiveSearch
+from streamsift.runtime.budget import found_matches
 from streamsift.runtime.buffers import Packed, pack
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.events import Events
@@ -32,27 +33,33 @@ from streamsift.runtime.stages import Stage, passing
 from streamsift.runtime.watch import watch
 
 CHUNK_MATCHES = 1 << 17
+FEW_ANCHORS = 1 << 10
 DEFAULTS = Choices()
 
 
-def detect(plan: DetectPlan, events: Events) -> Iterator[pa.RecordBatch]:
-    """The matches as result rows, in batches."""
+def detect(plan: DetectPlan, events: Events, limit: int | None = None) -> Iterator[pa.RecordBatch]:
+    """The matches as result rows, in batches; with a `limit` the caller wants so many, and stops then."""
     schema, most = match_schema(plan.query), most_matches(plan.query, events)
+    if limit is not None:
+        most = min(most, limit)
     for number, alternative in enumerate(plan.alternatives):
         if (watched := watch()) is not None:
             watched.begin(number, len(plan.alternatives))
         owner = events.owners[number] if events.owners else None
         if alternative.groups is not None:
-            for found in group_matches(alternative, events, plan.choices):
+            for found in group_matches(alternative, events, plan.choices, limit=limit):
                 if events.own is not None:
                     place = found.events().min(axis=0) if owner is None else found.singles[owner]
                     found = found.only(events.own[events.rows_at(place)])
-                yield from group_batches(alternative, schema, events, found)
+                found_matches(len(found))
+                for begin in range(0, len(found), most):
+                    yield from group_batches(alternative, schema, events, found.only(slice(begin, begin + most)))
             continue
         known = known_columns(alternative)
-        for rows in _told(match_rows(alternative, events, plan.choices), events):
+        for rows in _told(match_rows(alternative, events, plan.choices, limit=limit), events):
             if events.own is not None:
                 rows = rows[:, events.own[_owning(alternative, events, rows, owner)]]
+            found_matches(rows.shape[1])
             for begin in range(0, rows.shape[1], most):
                 yield from result_batches(alternative, schema, events, known, rows[:, begin : begin + most])
 
@@ -77,21 +84,29 @@ def _owning(alternative: Alternative, events: Events, rows: Int32, owner: int | 
 
 
 def group_matches(
-    plan: Alternative, events: Events, choices: Choices = DEFAULTS, chunk: int = CHUNK_MATCHES
+    plan: Alternative,
+    events: Events,
+    choices: Choices = DEFAULTS,
+    chunk: int | None = None,
+    limit: int | None = None,
 ) -> Iterator[GroupMatches]:
     """The matches of an alternative with Kleene variables, in chunks: single events first, then their groups."""
     assert plan.groups is not None
+    chunk = chunk or CHUNK_MATCHES
     search = GroupSearch(plan.query, plan.groups, events, chunk, choices.cache)
-    return search.matches(_anchors(plan, events, choices, chunk))
+    # Single events may have no groups: a few more of them than matches are wanted cost little.
+    return search.matches(_anchors(plan, events, choices, chunk, None if limit is None else max(limit, FEW_ANCHORS)))
 
 
-def _anchors(plan: Alternative, events: Events, choices: Choices, chunk: int) -> Iterator[Int32]:
+def _anchors(
+    plan: Alternative, events: Events, choices: Choices, chunk: int, limit: int | None = None
+) -> Iterator[Int32]:
     """The places of the single events; one match of none where there are only groups."""
     if not plan.steps:
         yield np.empty((0, 1), np.int32)
         return
     place_of = _places_of_rows(events)
-    for rows in _told(match_rows(plan, events, choices, chunk), events):
+    for rows in _told(match_rows(plan, events, choices, chunk, limit), events):
         yield place_of[rows]
 
 
@@ -103,27 +118,36 @@ def _places_of_rows(events: Events) -> Int32:
 
 
 def match_rows(
-    plan: Alternative, events: Events, choices: Choices = DEFAULTS, chunk: int = CHUNK_MATCHES
+    plan: Alternative,
+    events: Events,
+    choices: Choices = DEFAULTS,
+    chunk: int | None = None,
+    limit: int | None = None,
 ) -> Iterator[Int32]:
-    """The matches in chunks [steps, m]: the table row that each step binds."""
+    """The matches in chunks [steps, m]: the table row that each step binds.
+
+    With a `limit` the caller wants so many: the search looks for no more than that at a time.
+    """
     waiting: list[Int32] = []
-    for rows in _chunks(plan, events, choices, chunk):
+    chunk = chunk or CHUNK_MATCHES
+    enough = chunk if limit is None else min(limit, chunk)
+    for rows in _chunks(plan, events, choices, chunk, enough):
         waiting.append(rows)
         # Filters may leave few matches of a chunk: gather them, as every batch has its price; so has a copy.
-        if sum(part.shape[1] for part in waiting) >= chunk // (2 if len(waiting) > 1 else 8):
+        if sum(part.shape[1] for part in waiting) >= min(enough, chunk // (2 if len(waiting) > 1 else 8)):
             yield waiting[0] if len(waiting) == 1 else np.concatenate(waiting, axis=1)
             waiting = []
     if waiting:
         yield waiting[0] if len(waiting) == 1 else np.concatenate(waiting, axis=1)
 
 
-def _chunks(plan: Alternative, events: Events, choices: Choices, chunk: int) -> Iterator[Int32]:
+def _chunks(plan: Alternative, events: Events, choices: Choices, chunk: int, enough: int) -> Iterator[Int32]:
     """Negations are tested by the search inside intervals; positive patterns are found by trees of joins.
 
     The tree that looks ahead from the first event has a search of its own, for plain sequences.
     """
     if plan.negations and choices.plan in (PlanShape.AUTO, PlanShape.LEFT):
-        for found in NestedSearch(plan, events, chunk, choices.cache).matches():
+        for found in NestedSearch(plan, events, chunk, choices.cache, enough).matches():
             yield events.rows[found]
         return
     places = candidates(Alternative(plan.query, plan.steps, ()), events)
@@ -131,21 +155,21 @@ def _chunks(plan: Alternative, events: Events, choices: Choices, chunk: int) -> 
         return
     if plan.negations:
         nested = NestedSearch(plan, events, chunk, choices.cache)
-        yield from AdaptiveSearch(plan, events, places, choices, chunk, allowed=nested.allowed).matches()
+        yield from AdaptiveSearch(plan, events, places, choices, chunk, chunk, allowed=nested.allowed).matches()
     elif not plan.is_sequence:
-        yield from AdaptiveSearch(plan, events, places, choices, chunk).matches()
+        yield from AdaptiveSearch(plan, events, places, choices, chunk, enough).matches()
     else:
 
         @cache  # made when it is asked for: other trees, and condensed ones, have buffers of their own
         def search() -> Search:
-            return Search(plan, events, pack(plan, events, places), places[0], chunk)
+            return Search(plan, events, pack(plan, events, places), places[0], chunk, enough)
 
         is_pair = choices.plan is PlanShape.AUTO and len(plan.steps) < 3 and choices.condense is not Condense.ON
         if is_pair or (choices.plan is PlanShape.LEFT and choices.condense is Condense.OFF):
             yield from search().matches(0, events.rank.size)
         else:
-            adaptive = AdaptiveSearch(plan, events, places, choices, chunk, left=lambda *part: search().matches(*part))
-            yield from adaptive.matches()
+            left = lambda *part: search().matches(*part)  # noqa: E731
+            yield from AdaptiveSearch(plan, events, places, choices, chunk, enough, left=left).matches()
 
 
 def stages(plan: Alternative) -> list[Stage]:
@@ -167,7 +191,8 @@ class Search:
     events: Events
     packed: Packed
     first_places: Int32  # of the candidates of the first step
-    chunk: int
+    chunk: int  # partial matches that are worked on at a time
+    enough: int = CHUNK_MATCHES  # matches that are looked for at a time
 
     def matches(self, low: int, high: int) -> Iterator[Int32]:
         """Table rows [steps, m] of the matches that start at places [low, high), chunk by chunk."""
@@ -190,8 +215,9 @@ class Search:
         ranges = np.zeros((stage.last + 1, 2), np.int64)
         cursor = np.zeros(CURSOR_FIELDS, np.int64)
         partials = np.ascontiguousarray(partials)
+        size = self.chunk if stage.filters or later else self.enough
         while not cursor[DONE]:
-            out = np.empty((stage.last + 1, self.chunk), np.int32)
+            out = np.empty((stage.last + 1, size), np.int32)
             count = extend(
                 self.packed.buffers, partials, stage.first, stage.last, not later, cursor, match, ranges, out
             )

@@ -235,7 +235,7 @@ def _handle_bad_rows(
     if report is not None:
         report(found)
     else:
-        warnings.warn(f"Dropped: {found}", BadRowsWarning, stacklevel=5)
+        warnings.warn(f"Dropped: {found}", BadRowsWarning, stacklevel=6)
 
 
 def ticks_of(times: pa.Array, binding: Binding) -> Ticks:

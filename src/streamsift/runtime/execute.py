@@ -27,18 +27,29 @@ def execute(
     own: Bool | None = None,
     owners: tuple[int | None, ...] = (),
     wanted: Callable[[Ticks], Ticks] | None = None,
+    limit: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The result of the plan on a table, in batches; none if there is no row. Bad rows raise at once.
 
     With `ties` a ranking has columns more, by which it can be merged with that of other tasks. With `own`, matches are
     only those whose first event, or that of the step which `owners` has for the alternative, is one of these rows. Of a
-    ranking's ticks only those `wanted` are ranked.
+    ranking's ticks only those `wanted` are ranked. Not more than `limit` rows are given: detection stops there.
     """
     events = prepare_relevant(plan, table, bad_rows, report)
     match plan:
         case DetectPlan():
-            return detect(plan, replace(events, own=own, owners=owners))
+            batches = detect(plan, replace(events, own=own, owners=owners), limit)
         case AggregatePlan():
-            return aggregate(plan, events)
+            batches = aggregate(plan, events)
         case RankPlan():
-            return rank(plan, events, ties=ties, wanted=wanted, own=own)
+            batches = rank(plan, events, ties=ties, wanted=wanted, own=own)
+    return batches if limit is None else first_rows(batches, limit)
+
+
+def first_rows(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
+    """Yield the batches up to so many rows, and ask for no other after them."""
+    for batch in batches:
+        yield batch.slice(0, limit)
+        limit -= batch.num_rows
+        if limit <= 0:
+            return

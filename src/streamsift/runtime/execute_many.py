@@ -33,10 +33,12 @@ def execute_many(
     bad_rows: str = "fail",
     report: Report | None = None,
     run_one: RunOne | None = None,
+    limit: int | None = None,
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Batches with the name of their query. Bad rows are reported once, however many queries see them.
 
-    `run_one` runs a query that shares nothing, where not all of its results are wanted.
+    `run_one` runs a query that shares nothing, where not all of its results are wanted. Of each query not more than
+    `limit` rows are given.
     """
     told: list[BadRows] = []
 
@@ -56,9 +58,13 @@ def execute_many(
             # It would cost more on these events, or take too much memory.
             alone += together.members
         else:
-            yield from answers
+            yield from ((name, batch.slice(0, limit)) for name, batch in answers)
     for name in alone:
-        found = run_one(name, once) if run_one else execute(plan.plans[name], table, bad_rows=bad_rows, report=once)
+        found = (
+            run_one(name, once)
+            if run_one
+            else execute(plan.plans[name], table, bad_rows=bad_rows, report=once, limit=limit)
+        )
         for batch in found:
             yield name, batch
 

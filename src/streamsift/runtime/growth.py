@@ -53,21 +53,35 @@ def open_range(
 
 
 @njit(cache=True, nogil=True)
-def grown(field: Field, rules: Rules, fixed: Fixed, clock: Clock) -> tuple[Int64, Int64, Int64]:
-    """The assignments of each match: (the match [r], where each group starts [growing, r], where it stops).
+def assignment_bytes(groups: int) -> int:
+    """What an assignment takes: its numbers, and copies of them while arrays grow and are put in order."""
+    return 6 * 8 * (1 + 2 * groups)
+
+
+@njit(cache=True, nogil=True)
+def grown(
+    field: Field, rules: Rules, fixed: Fixed, clock: Clock, anchors: Int64, begin_at: int, enough: int, most_bytes: int
+) -> tuple[int, Int64, Int64, Int64]:
+    """The assignments of each match: (the next match, the match [r], where each group starts [growing, r], and stops).
 
     Depth first over the growing variables, each after those before it. A group starts with the first element that is
     open to it, and stops with the last one, or with every one in turn if another group comes after it.
+
+    Begins with match `begin_at` and ends with one that leaves `enough` assignments, when all that have the same anchor
+    [matches] are there; anchors ascend. The next match is -1 if they would take more than `most_bytes`.
     """
     orders, count, matches = field.start.shape
-    capacity = max(16, matches)
+    capacity = max(16, min(matches - begin_at, enough))
+    most = most_bytes // assignment_bytes(count)
     origins = np.empty(capacity, np.int64)
     firsts, stops = np.empty((count, capacity), np.int64), np.empty((count, capacity), np.int64)
     found = 0
     first, stop = np.zeros(count, np.int64), np.zeros(count, np.int64)
     begin, last = np.zeros(count, np.int64), np.zeros(count, np.int64)
     anywhere = np.full(1, -1, np.int32)
-    for match in range(matches):
+    for match in range(begin_at, matches):
+        if found >= enough and anchors[match] != anchors[match - 1]:
+            return match, origins[:found], firsts[:, :found], stops[:, :found]
         for order in range(orders):
             ends = anywhere
             if rules.by_end:
@@ -81,6 +95,8 @@ def grown(field: Field, rules: Rules, fixed: Fixed, clock: Clock) -> tuple[Int64
                     if depth == count:
                         start_place, end_place = span(field, fixed, match, first, stop)
                         if accepts(field, rules, fixed, clock, order, match, end, start_place, end_place, first, stop):
+                            if found >= most:
+                                return -1, origins[:0], firsts[:, :0], stops[:, :0]
                             if found == capacity:
                                 origins = np.concatenate((origins, origins))
                                 firsts = np.concatenate((firsts, firsts), axis=1)
@@ -116,7 +132,7 @@ def grown(field: Field, rules: Rules, fixed: Fixed, clock: Clock) -> tuple[Int64
                         stop[group] = 0
                         depth -= 1
                         fresh = False
-    return origins[:found], firsts[:, :found], stops[:, :found]
+    return matches, origins[:found], firsts[:, :found], stops[:, :found]
 
 
 @njit(cache=True, nogil=True)

@@ -50,6 +50,20 @@ class Collected:
             np.empty((0, matches), np.int64),
         )
 
+    def by_origin(self) -> Collected:
+        """The same columns, those of a match beside each other."""
+        if (self.origins[1:] >= self.origins[:-1]).all():
+            return self
+        order = np.argsort(self.origins, kind="stable")
+        return Collected(
+            self.places,
+            self.start[:, :, order],
+            self.stop[:, :, order],
+            self.origins[order],
+            self.closed[:, order],
+            self.some[:, order],
+        )
+
 
 def by_key(found: Collected, key: Key, codes: Int64, may_be_empty: Sequence[bool]) -> Collected:
     """Each column once for every value that an element of the key's variables has there.

@@ -18,8 +18,9 @@ from streamsift.physical.choices import Cache
 from streamsift.physical.groups import Chosen, GroupNegation, Groups, Growth, Key, Order
 from streamsift.physical.plan import Edge
 from streamsift.runtime import growth, shared
+from streamsift.runtime.budget import reserve, room
 from streamsift.runtime.codes import codes, group_codes
-from streamsift.runtime.elements import ElementBuffer, Elements, Wanted, choose, parts
+from streamsift.runtime.elements import CHUNK_ELEMENTS, ElementBuffer, Elements, Wanted, choose, parts
 from streamsift.runtime.events import NO_LIMIT, Events
 from streamsift.runtime.group_matches import GroupMatches
 from streamsift.runtime.group_negations import GroupNegations
@@ -117,11 +118,11 @@ class GroupSearch:
             collected = Collected.of([each.elements(bound) for each in wanted], len(orders), end - begin)
             for key in groups.keys:
                 collected = by_key(collected, key, self._key_codes(key), [g.may_be_empty for g in groups.growing])
-            at, places, first, stop = (
-                self._whole(part, collected) if groups.independent else self._grown(part, collected)
-            )
-            if at.size:
-                yield GroupMatches(part[:, at], places, first, stop, came_from[at])
+            for at, places, first, stop in (
+                [self._whole(part, collected)] if groups.independent else self._grown(part, collected)
+            ):
+                if at.size:
+                    yield GroupMatches(part[:, at], places, first, stop, came_from[at])
 
     def _wanted(self, order: Order, singles: Int32, origins: Int64) -> Iterator[Wanted]:
         """The elements of each growing variable in one order of AND."""
@@ -143,21 +144,29 @@ class GroupSearch:
         first, stop = (found[order, :, match].T for found in (collected.start, collected.stop))
         return match, collected.places, first, stop
 
-    def _grown(self, singles: Int32, collected: Collected) -> tuple[Int64, Int32, Int64, Int64]:
-        """Groups that make room for each other: the match that each assignment is for, and its ranges."""
+    def _grown(self, singles: Int32, collected: Collected) -> Iterator[tuple[Int64, Int32, Int64, Int64]]:
+        """Groups that make room for each other: the match that each assignment is for, and its ranges.
+
+        The assignments of a match come together, those of many matches a chunk at a time.
+        """
+        collected = collected.by_origin()
         at = collected.origins
         bounds = [np.full(at.size, -1, np.int32)] * 2
         if singles.shape[0]:
             bounds = [singles.min(axis=0)[at], singles.max(axis=0)[at]]
         fixed = Fixed(bounds[0], bounds[1], collected.closed, collected.some)
         field = Field(collected.places, collected.start, collected.stop)
-        places = collected.places
-        if self.groups.search.growth is Growth.ELEMENTS:
-            found, places, first, stop = shared.shared_out(field, self.rules, fixed, self.clock)
-        else:
-            found, first, stop = growth.grown(field, self.rules, fixed, self.clock)
-        order = np.argsort(at[found], kind="stable")
-        return at[found][order], places, first[:, order], stop[:, order]
+        begin = 0
+        while begin < at.size:
+            places, most = collected.places, room()
+            where = (at, begin, self.chunk, most)
+            if self.groups.search.growth is Growth.ELEMENTS:
+                begin, found, places, first, stop = shared.shared_out(field, self.rules, fixed, self.clock, *where)
+            else:
+                begin, found, first, stop = growth.grown(field, self.rules, fixed, self.clock, *where)
+            if begin < 0:
+                reserve(most + 1, "the groups of one choice of single events, which are compared with each other")
+            yield at[found], places, first, stop
 
     def _key_codes(self, key: Key) -> Int64:
         """For each place a code of the key, equal where the values are; a null equals nothing but itself."""
@@ -190,10 +199,13 @@ class GroupSearch:
         """The assignments that no negation forbids and no larger one contains."""
         if self.groups.decided:
             empty, forbidden = found.empty_groups(), np.zeros(len(found), np.bool_)
+            # All elements of a match may be looked at beside each other: few matches at a time, if they are many.
+            most = max(1, CHUNK_ELEMENTS // max(1, int(found.sizes.sum(axis=0).max(initial=0))))
             for decided in self.groups.decided:
                 which = np.flatnonzero(empty == decided.empty)
-                if which.size:
-                    forbidden[which] = self._forbidden(decided.empty, found.only(which))
+                for begin in range(0, which.size, most):
+                    some = which[begin : begin + most]
+                    forbidden[some] = self._forbidden(decided.empty, found.only(some))
             found = found.only(~forbidden)
         if self.groups.search.compared and len(found):
             found = found.only(self._largest(found))

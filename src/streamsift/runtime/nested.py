@@ -30,8 +30,16 @@ NOTHING = np.empty((0, 0), np.int32)
 class NestedSearch:
     """Finds the matches of one alternative."""
 
-    def __init__(self, alternative: Alternative, events: Events, chunk: int, cache: Cache = Cache.AUTO) -> None:
+    def __init__(
+        self,
+        alternative: Alternative,
+        events: Events,
+        chunk: int,
+        cache: Cache = Cache.AUTO,
+        enough: int | None = None,  # matches that are looked for at a time, if not as many as partial matches
+    ) -> None:
         self.alternative, self.events, self.chunk = alternative, events, chunk
+        self.enough = chunk if enough is None else enough
         self.packed = pack(alternative, events, cache)
         # The negations that ask Arrow: their node in the tree, and the step that decides them.
         self.asking = [(node, n.ready) for node, n in enumerate(alternative.negations, start=1) if n.needs_arrow]
@@ -67,9 +75,11 @@ class NestedSearch:
         partials = np.ascontiguousarray(partials)
         frames = _frames(packed, 1)
         only, said = np.zeros(1, np.int64), np.zeros(1, np.int64)
-        out = np.empty((last + 1, self.chunk), np.int32)
-        count = self.chunk
-        while count == self.chunk:
+        is_last = last == len(steps) - 1 and not steps[last].filters and last not in {at for _, at in self.asking}
+        size = self.enough if is_last else self.chunk
+        out = np.empty((last + 1, size), np.int32)
+        count = size
+        while count == size:
             count = search(packed.tree, packed.stream, packed.ring, frames, only, said, partials, last, out)
             yield from self._extended(packed, self._passing(packed, last, out[:, :count]))
 

@@ -9,6 +9,7 @@ from numba import njit
 
 from streamsift.physical.plan import PathPlan
 from streamsift.runtime.best import tie_levels
+from streamsift.runtime.budget import FEWER_TICKS, reserve
 from streamsift.runtime.buffers import OPERATORS
 from streamsift.runtime.candidates import candidates, step_rows
 from streamsift.runtime.codes import codes, group_codes
@@ -21,6 +22,7 @@ from streamsift.runtime.path_search import PAIR_FIELDS
 from streamsift.runtime.path_weights import path_weights
 from streamsift.runtime.ticks import Ticks
 
+ROOT_BYTES = 100  # for each window: its bounds, its group and what the search for its best paths takes
 EMPTY, TOO_LARGE = "empty", "too large"  # no graph: a step has no event, or weights that do not add up
 
 
@@ -166,24 +168,30 @@ def _windows(
     return low, high, np.zeros(low.size, np.int64), group, (order + first).astype(np.int32)
 
 
-@njit(cache=True, nogil=True)
 def tick_roots(offsets: Int64, place: Int32, first: Int64, last: Int64) -> tuple[Int32, Int64]:
     """Each group with each tick whose window holds an entry of it: (groups, ticks), without repetition."""
-    count = 0
-    for filling in range(2):
-        if filling == 1:
-            groups, ticks = np.empty(count, np.int32), np.empty(count, np.int64)
-            count = 0
-        for group in range(offsets.size - 1):
-            done = first[0] - 1
-            for entry in range(offsets[group], offsets[group + 1]):
-                for tick in range(max(done + 1, first[place[entry]]), last[place[entry]] + 1):
-                    if filling == 1:
-                        groups[count] = group
-                        ticks[count] = tick
-                    count += 1
-                done = max(done, last[place[entry]])
+    count = list_roots(offsets, place, first, last, np.empty(0, np.int32), np.empty(0, np.int64))
+    reserve(count * ROOT_BYTES, "the windows of all ticks of UPDATE", FEWER_TICKS)
+    groups, ticks = np.empty(count, np.int32), np.empty(count, np.int64)
+    list_roots(offsets, place, first, last, groups, ticks)
     return groups, ticks
+
+
+@njit(cache=True, nogil=True)
+def list_roots(offsets: Int64, place: Int32, first: Int64, last: Int64, groups: Int32, ticks: Int64) -> int:
+    """Write what `tick_roots` gives, if there is room, and return how many there are."""
+    count = 0
+    for group in range(offsets.size - 1):
+        done = first[0] - 1
+        for entry in range(offsets[group], offsets[group + 1]):
+            begin, end = max(done + 1, first[place[entry]]), last[place[entry]] + 1
+            if groups.size:
+                for tick in range(begin, end):
+                    groups[count + tick - begin] = group
+                    ticks[count + tick - begin] = tick
+            count += max(0, end - begin)
+            done = max(done, last[place[entry]])
+    return count
 
 
 def ticks_with_events(ticks: Ticks) -> Int64:

@@ -6,7 +6,7 @@ each bucket; ties are settled among them at the end, groups element by element.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,6 +15,7 @@ import pyarrow as pa
 from streamsift.logical.bound import TIME, TimeKind
 from streamsift.physical.plan import Alternative, RankPlan
 from streamsift.runtime.best import tie_levels
+from streamsift.runtime.budget import FEWER_TIES, found_matches, reserve
 from streamsift.runtime.columns import take
 from streamsift.runtime.detect import group_matches
 from streamsift.runtime.group_matches import GroupMatches
@@ -24,6 +25,7 @@ from streamsift.runtime.kernels import Bool, Float64, Int32, Int64
 from streamsift.runtime.output import match_schema
 from streamsift.runtime.rank_output import Leaderboard, cast_to, rank_schema, tie_names
 from streamsift.runtime.scores import objective_values, scores
+from streamsift.runtime.ticks import each_tick
 
 PENDING = 1 << 16  # scored matches that may wait until those that cannot be among the best are dropped
 
@@ -77,6 +79,8 @@ class GroupBest:
             alternative, found = self.chunks[chunk]
             chunks.append((alternative, compacted(found, used)))
         self.chunks, self.waiting = chunks, 0
+        kept = sum(found.singles.nbytes + found.places.nbytes + 3 * found.first.nbytes for _, found in chunks)
+        reserve(2 * kept + 8 * every.score.nbytes, "matches that tie for the last of the best", FEWER_TIES)
         settled = Entries(every.bucket, every.score, number, match)
         self.parts = [settled]
         return settled
@@ -122,22 +126,22 @@ class GroupRanking:
         assert ranking is not None
         score = scores(ranking, objective_values(ranking, self._values(alternative, found).rows()))
         events = found.events()
+        found_matches(len(found))
         has_score = ~np.isnan(score)
         if self.groups.size:
             has_score &= self.groups[events[0]] >= 0
         if self.starts is not None:
             has_score &= self.starts[events.min(axis=0)]
-        which = np.flatnonzero(has_score)
-        bucket = np.zeros(which.size, np.int64)
-        if ticks is not None and which.size:
-            first, last = ticks.first[events[:, which].max(axis=0)], ticks.last[events[:, which].min(axis=0)]
-            count = np.maximum(last - first + 1, 0)
-            nth = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-            which, bucket = np.repeat(which, count), np.repeat(first, count) + nth - self.board.first_tick
-        if self.groups.size:
-            bucket = bucket + self.groups[events[0, which]].astype(np.int64) * self.board.tick_count
-        if which.size:
-            best.add(number, found, bucket, score[which], which)
+        scored = np.flatnonzero(has_score)
+        buckets: Iterable[tuple[Int64, Int64]] = [(scored, np.zeros(scored.size, np.int64))]
+        if ticks is not None and scored.size:
+            first, last = ticks.first[events[:, scored].max(axis=0)], ticks.last[events[:, scored].min(axis=0)]
+            buckets = ((scored[which], tick - self.board.first_tick) for which, tick in each_tick(first, last))
+        for which, bucket in buckets:
+            if self.groups.size:
+                bucket = bucket + self.groups[events[0, which]].astype(np.int64) * self.board.tick_count
+            if which.size:
+                best.add(number, found, bucket, score[which], which)
 
     # --- output ----------------------------------------------------------------------------------------------------
 

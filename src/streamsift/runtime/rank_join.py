@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from streamsift.physical.choices import Choices, PlanShape
 from streamsift.physical.plan import JoinPlan
+from streamsift.runtime.budget import FEWER_TIES, reserve
 from streamsift.runtime.columns import Columns, take
 from streamsift.runtime.detect import match_rows
 from streamsift.runtime.events import Events
@@ -165,6 +166,7 @@ class RankJoin:
             stays = more >= floor  # NaN does not
             kept = np.concatenate([kept, places[rows[:, stays]]], axis=1)
             score = np.concatenate([score, more[stays]])
+            reserve(3 * (kept.nbytes + score.nbytes), "matches that tie for the last of the best", FEWER_TIES)
             if score.size >= limit:
                 floor = _kth(score, limit)
             if score.size > MOST_KEPT:

@@ -14,6 +14,7 @@ from streamsift.physical.choices import RankBy
 from streamsift.physical.plan import Alternative, JoinPlan, MergePlan, PathPlan, RankPlan
 from streamsift.physical.ranking import FEW_MATCHES
 from streamsift.runtime.best import Best, Scored, tie_levels
+from streamsift.runtime.budget import found_matches
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.codes import group_codes
 from streamsift.runtime.detect import match_rows
@@ -26,11 +27,10 @@ from streamsift.runtime.rank_join import RankJoin
 from streamsift.runtime.rank_merge import RankMerge
 from streamsift.runtime.rank_output import Leaderboard, variable_rows
 from streamsift.runtime.scores import match_columns, objective_values, scores
-from streamsift.runtime.ticks import Ticks, ticks_of
+from streamsift.runtime.ticks import Ticks, each_tick, ticks_of
 
 MOST_BUCKETS = 1 << 62
 JOINED_MATCHES = 1 << 14  # that are scored at a time: every call has its price
-CHUNK_PAIRS = 1 << 20  # matches times ticks that are worked on at a time
 
 
 def rank(
@@ -166,6 +166,7 @@ class Ranking:
             places = place_of_row[rows]
             if self.starts is not None:
                 places = places[:, self.starts[places.min(axis=0)]]
+            found_matches(places.shape[1])
             matches = self._scored(number, places, np.zeros(places.shape[1], np.int64))
             if self.ticks is None:
                 yield matches
@@ -189,16 +190,6 @@ class Ranking:
         return Scored(bucket, score[keep], of_variable, np.full(keep.size, number, np.int32))
 
     def _by_tick(self, matches: Scored, first: Int64, last: Int64) -> Iterator[Scored]:
-        count = np.maximum(last - first + 1, 0)
-        bounds = np.cumsum(count)
-        begin = 0
-        while begin < count.size:
-            done = bounds[begin - 1] if begin else 0
-            end = max(begin + 1, int(np.searchsorted(bounds, done + CHUNK_PAIRS, side="right")))
-            some = count[begin:end]
-            which = np.repeat(np.arange(begin, end), some)
-            nth = np.arange(which.size) - np.repeat(np.cumsum(some) - some, some)
+        for which, tick in each_tick(first, last):
             chosen = matches.at(which)
-            tick = first[which] + nth - self.first_tick
-            yield Scored(chosen.bucket + tick, chosen.score, chosen.places, chosen.alternative)
-            begin = end
+            yield Scored(chosen.bucket + tick - self.first_tick, chosen.score, chosen.places, chosen.alternative)

@@ -12,7 +12,7 @@ from numba import njit
 from streamsift.runtime.elements import first_from
 from streamsift.runtime.group_rules import Field, Fixed, Rules, is_apt, together
 from streamsift.runtime.group_stream import Clock
-from streamsift.runtime.growth import open_range, possible_ends
+from streamsift.runtime.growth import assignment_bytes, open_range, possible_ends
 from streamsift.runtime.kernels import Int32, Int64
 
 NOBODY = -1
@@ -112,10 +112,12 @@ def open_places(field: Field, rules: Rules, clock: Clock, order: int, match: int
 
 
 @njit(cache=True, nogil=True)
-def shared_out(field: Field, rules: Rules, fixed: Fixed, clock: Clock) -> tuple[Int64, Int32, Int64, Int64]:
-    """The assignments of each match: (the match [r], places of the elements, where each group starts in them
-    [growing, r], where it stops). Depth first over the elements: each goes to a group, or to nobody where it may be in
-    the way of others.
+def shared_out(
+    field: Field, rules: Rules, fixed: Fixed, clock: Clock, anchors: Int64, begin_at: int, enough: int, most_bytes: int
+) -> tuple[int, Int64, Int32, Int64, Int64]:
+    """The assignments of each match: (the next match, the match [r], places of the elements, where each group starts
+    in them [growing, r], where it stops). Depth first over the elements: each goes to a group, or to nobody where it
+    may be in the way of others. Begins and ends as `grown` does.
     """
     orders, count, matches = field.start.shape
     none = np.zeros(count, np.int64)
@@ -126,7 +128,9 @@ def shared_out(field: Field, rules: Rules, fixed: Fixed, clock: Clock) -> tuple[
     firsts, stops = np.empty((count, capacity), np.int64), np.empty((count, capacity), np.int64)
     places = np.empty(room, np.int32)
     found, used = 0, 0
-    for match in range(matches):
+    for match in range(begin_at, matches):
+        if found >= enough and anchors[match] != anchors[match - 1]:
+            return match, origins[:found], places[:used], firsts[:, :found], stops[:, :found]
         for order in range(orders):
             leaves_out = rules.extents or rules.preceding[order].any()
             ends = anywhere
@@ -143,6 +147,8 @@ def shared_out(field: Field, rules: Rules, fixed: Fixed, clock: Clock) -> tuple[
                 while depth >= 0:
                     if depth == open_.size:
                         if is_complete(field, rules, fixed, clock, order, match, end, open_, owner, first, last):
+                            if found * assignment_bytes(count) + 3 * 4 * (used + open_.size) > most_bytes:
+                                return -1, origins[:0], places[:0], firsts[:, :0], stops[:, :0]
                             while used + open_.size > room:
                                 places = np.concatenate((places, places))
                                 room *= 2
@@ -190,7 +196,7 @@ def shared_out(field: Field, rules: Rules, fixed: Fixed, clock: Clock) -> tuple[
                         if first[group] < 0:
                             first[group] = place
                     depth += 1
-    return origins[:found], places[:used], firsts[:, :found], stops[:, :found]
+    return matches, origins[:found], places[:used], firsts[:, :found], stops[:, :found]
 
 
 @njit(cache=True, nogil=True)

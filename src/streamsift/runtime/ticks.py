@@ -6,6 +6,7 @@ event: nothing else about a match matters.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -24,6 +25,8 @@ from streamsift.runtime.quotients import floor_quotients
 
 if TYPE_CHECKING:
     from streamsift.runtime.shares import Share
+
+CHUNK_PAIRS = 1 << 20  # matches times ticks that are worked on at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,16 @@ def ticks_of(query: BoundQuery, events: Events) -> Ticks:
     each, reach = in_units(step, events.unit), in_units(width, events.unit)
     first = floor_quotients(events.ticks, Fraction(0), each) + 1
     return Ticks(first, floor_quotients(events.ticks, reach, each), step, np.empty(0, np.int32))
+
+
+def each_tick(first: Int64, last: Int64) -> Iterator[tuple[Int64, Int64]]:
+    """Yield the numbers of matches with each tick from their first to their last, a chunk of pairs at a time."""
+    bounds: Int64 = np.cumsum(np.maximum(last - first + 1, 0))
+    total = int(bounds[-1]) if bounds.size else 0
+    for begin in range(0, total, CHUNK_PAIRS):
+        pairs = np.arange(begin, min(total, begin + CHUNK_PAIRS))
+        which: Int64 = np.searchsorted(bounds, pairs, side="right")
+        yield which, last[which] - (bounds[which] - 1 - pairs)
 
 
 def _count_ticks(query: BoundQuery, events: Events, step: int, width: int) -> Ticks:

@@ -19,6 +19,7 @@ from streamsift.logical.expressions import variables_of
 from streamsift.physical.plan import Alternative
 from streamsift.physical.shapes import Join, Leaf, Tree, steps_of, units_of
 from streamsift.runtime import joins
+from streamsift.runtime.budget import room
 from streamsift.runtime.condense import Condenser, places_of, reach_among
 from streamsift.runtime.events import Events
 from streamsift.runtime.joins import Block, Levels, Reach
@@ -29,6 +30,7 @@ from streamsift.runtime.stages import Stage, passing
 from streamsift.runtime.stream_limits import stream_of
 
 MOST_KEPT_ROWS = 1 << 25
+KEPT_BYTES = 16  # for each step of a row that is kept: the row, and copies of it in the orders that searches need
 NOTHING, NO_MEMBERS = np.empty(0, np.int32), np.empty((0, 0), np.int32)
 NO_BLOCK = Block(NOTHING, NOTHING, NO_MEMBERS, NOTHING, NO_MEMBERS, False)
 
@@ -86,17 +88,23 @@ class TreeSearch:
         self._kept: dict[Tree, Kept] = {}
         self.rows: dict[frozenset[int], int] = {}  # partial matches and sub-matches built, by their steps
 
-    def matches(self, tree: Tree, low: int, high: int, *, condensed: bool = False) -> Iterator[Int32]:
+    def matches(
+        self, tree: Tree, low: int, high: int, *, condensed: bool = False, enough: int | None = None
+    ) -> Iterator[Int32]:
         """The matches whose first event lies in [low, high), in chunks [steps, m] of places.
 
-        A tree without blocks may be condensed.
+        A tree without blocks may be condensed. What the search needs beforehand is made at once, the matches when they
+        are asked for, `enough` of them at a time.
         """
         ordered = self._condensed(tree, low, high) if condensed else self._order(tree, low, high)
+        return self._found(ordered, low, high, self.chunk if enough is None else enough)
+
+    def _found(self, ordered: Ordered, low: int, high: int, enough: int) -> Iterator[Int32]:
         if ordered.kept is None:
             reach = self.reach._replace(own_low=low, own_high=high, own_end=self._end(low, high))
         else:
             reach = reach_among(self.reach, ordered.kept, low, high)
-        yield from self._extended(ordered, reach, ordered.stages, np.empty((0, 1), np.int32))
+        yield from self._extended(ordered, reach, ordered.stages, np.empty((0, 1), np.int32), enough)
         bound: tuple[int, ...] = ()
         for unit, rows in zip(ordered.units, ordered.rows, strict=True):
             bound = (*bound, *steps_of(unit))
@@ -167,16 +175,17 @@ class TreeSearch:
 
     def _sliced(self, tree: Tree, low: int, high: int) -> Iterator[Int32]:
         parts, rows = [], 0
+        most = min(MOST_KEPT_ROWS, room() // (KEPT_BYTES * len(self.alternative.steps)))
         for part in self.matches(tree, low, high):
             parts.append(part)
             rows += part.shape[1]
-            if rows > MOST_KEPT_ROWS:
+            if rows > most:
                 names = [
                     self.alternative.query.variables[self.alternative.steps[s].variable].name for s in steps_of(tree)
                 ]
                 raise PlanTooLargeError(
                     f"this plan keeps the sub-matches of ({', '.join(names)}), and there are more than"
-                    f" {MOST_KEPT_ROWS:,} in one slice of the stream: leave the plan to the cost model, or give a"
+                    f" {most:,} in one slice of the stream: leave the plan to the cost model, or give a"
                     " smaller window."
                 )
         if parts:
@@ -201,15 +210,18 @@ class TreeSearch:
         return found
 
     # --- searching ---
-    def _extended(self, ordered: Ordered, reach: Reach, stages: Sequence[Stage], partials: Int32) -> Iterator[Int32]:
+    def _extended(
+        self, ordered: Ordered, reach: Reach, stages: Sequence[Stage], partials: Int32, enough: int
+    ) -> Iterator[Int32]:
         stage, *later = stages
         steps = len(self.alternative.steps)
         state = joins.new_state(len(ordered.units), steps)
         partials = np.ascontiguousarray(partials)
         height = stage.last + 1 if later else steps
+        size = self.chunk if later or stage.filters else enough
         is_block = sum(len(steps_of(unit)) for unit in ordered.units) < steps
         while not state.cursor[joins.DONE]:
-            out = np.full((height, self.chunk), -1, np.int32) if is_block else np.empty((height, self.chunk), np.int32)
+            out = np.full((height, size), -1, np.int32) if is_block else np.empty((height, size), np.int32)
             count = joins.join(
                 ordered.levels,
                 ordered.block,
@@ -228,7 +240,7 @@ class TreeSearch:
                 rows = self.events.rows_at(ordered.in_stream(places))
                 found = found[:, passing(self.alternative, self.events, stage.filters, rows)]
             if later and found.shape[1]:
-                yield from self._extended(ordered, reach, later, found)
+                yield from self._extended(ordered, reach, later, found, enough)
             elif found.shape[1]:
                 yield ordered.in_stream(found)
         ordered.rows += state.rows

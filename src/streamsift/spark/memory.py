@@ -1,27 +1,25 @@
-"""Record batches in, one table out; or an error that says what is too large, before the system kills its task.
+"""Gather the events of a task, or raise an error that says what is too large before the system kills the task.
 
-The engine needs a few times what the events take. How much a worker may have is what the system says: the limit that
-`spark.executor.pyspark.memory` sets, a container's limit, or the machine's free memory.
+The engine needs a few times what the events take. How much a worker may have is what the system says
+(`runtime/memory.py`).
 """
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streamsift.errors import BadInputError
+from streamsift.errors import BadInputError, PlanTooLargeError
+from streamsift.runtime.budget import Budget, default_limit, limited_batches
+from streamsift.runtime.memory import free_bytes
 
 # That the engine takes for an event, beside the event's own columns. Measured on 2 million events of four columns: nine
 # queries (joins, negations, groups, totals, rankings, count windows), with few keys and many, took 24 to 127 bytes.
 # The documents say the same number (tests/test_contracts.py).
 WORKING_BYTES = 160
 _CHECKED_BYTES = 1 << 27  # memory is looked at after as much has come: smaller tasks are not asked
-_CONTAINER = Path("/sys/fs/cgroup")
-_MEMINFO = Path("/proc/meminfo")
 
 
 def gathered(batches: Iterable[pa.RecordBatch], keys: Sequence[int]) -> pa.Table:
@@ -45,8 +43,10 @@ def told_if_too_large(
 ) -> Iterator[pa.RecordBatch]:
     """The same results; want of memory becomes an error that says of what."""
     try:
-        yield from results
-    except (MemoryError, pa.ArrowMemoryError) as error:
+        yield from limited_batches(results, Budget(default_limit()))
+    except PlanTooLargeError:
+        raise
+    except MemoryError as error:
         raise too_large(events, keys, "there is no more memory") from error
 
 
@@ -72,34 +72,3 @@ def no_memory(rows: int) -> BadInputError:
     """What is wrong where a worker cannot even take its events in, which wait on disk."""
     hint = "give it more: spark.executor.pyspark.memory, or fewer workers (spark.executor.cores) in the same memory."
     return BadInputError(f"A Python worker has no memory left after {rows:,} events of its task.\nHint: {hint}")
-
-
-def free_bytes() -> int | None:
-    """What this process may still take; None where the system does not tell."""
-    left = [of_process, of_container, of_machine]
-    known = [free for each in left if (free := each()) is not None]
-    return min(known, default=None)
-
-
-def of_process() -> int | None:
-    """Up to the limit that Spark sets for its Python workers."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit == resource.RLIM_INFINITY:
-        return None
-    pages = Path("/proc/self/statm")
-    used = int(pages.read_text().split()[0]) * resource.getpagesize() if pages.exists() else 0
-    return max(0, limit - used)
-
-
-def of_container() -> int | None:
-    limit, used = _CONTAINER / "memory.max", _CONTAINER / "memory.current"
-    if not limit.exists() or not used.exists() or not (text := limit.read_text().strip()).isdigit():
-        return None
-    return max(0, int(text) - int(used.read_text()))
-
-
-def of_machine() -> int | None:
-    if not _MEMINFO.exists():
-        return None
-    lines = (line.split() for line in _MEMINFO.read_text().splitlines())
-    return next((int(words[1]) * 1024 for words in lines if words[0] == "MemAvailable:"), None)

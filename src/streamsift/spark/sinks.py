@@ -1,13 +1,15 @@
-"""A result in, a DataFrame that flat files can hold out, or one that tells how many rows it had."""
+"""Prepare a result for where it goes: flat files, a count of its rows, its first rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 from pyspark.sql.types import ArrayType, DayTimeIntervalType, MapType, StructField, StructType
 
+from streamsift.runtime.execute import first_rows
 from streamsift.spark.filters import column
 
 
@@ -15,6 +17,18 @@ def counted(df: DataFrame) -> tuple[DataFrame, Callable[[], int]]:
     """The same rows, and their number once an action has gone through them all."""
     observation = Observation()
     return df.observe(observation, F.count(F.lit(1)).alias("rows")), lambda: int(observation.get["rows"])
+
+
+def heads(df: DataFrame, limit: int) -> DataFrame:
+    """Return the first rows of each partition: all of them are begun, so bad rows are found, and none is finished."""
+    names = df.columns
+
+    def first(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in first_rows(batches, limit):
+            yield batch.rename_columns(names)
+
+    # By position: mapInArrow cannot name columns with dots or backticks.
+    return df.toDF(*(f"c{i}" for i in range(len(names)))).mapInArrow(first, df.schema)
 
 
 def flat(df: DataFrame) -> DataFrame:

@@ -58,6 +58,13 @@ def cell_text(value: Any) -> str:
             return str(value)
 
 
-def how_many(shown: int, total: int, what: str = "match", plural: str = "matches") -> str:
+def how_many(shown: int, total: int | None, what: str = "match", plural: str = "matches") -> str:
+    """What stands under a table; a total of None: there are more rows, and nobody counted them.
+
+    >>> how_many(20, None), how_many(20, 103), how_many(3, 3)
+    ('the first 20 matches; there are more', 'the first 20 of 103 matches', '3 matches')
+    """
+    if total is None:
+        return f"the first {what if shown == 1 else f'{shown:,} {plural}'}; there are more"
     noun = what if total == 1 else plural
     return f"{total:,} {noun}" if shown >= total else f"the first {shown:,} of {total:,} {noun}"

@@ -1,0 +1,82 @@
+"""Tell how much memory this process may still take.
+
+The answer is the least of what its own limit (`ulimit -v`, `spark.executor.pyspark.memory`), its control group and the
+machine leave it.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+
+_CGROUPS = Path("/sys/fs/cgroup")
+_OWN_CGROUPS = Path("/proc/self/cgroup")
+_MEMINFO = Path("/proc/meminfo")
+_PAGES = Path("/proc/self/statm")
+
+
+def free_bytes() -> int | None:
+    """Return what this process may still take; None where the system does not tell."""
+    known = [free for each in (of_process, of_container, of_machine) if (free := each()) is not None]
+    return min(known, default=None)
+
+
+def of_process() -> int | None:
+    """Return what is left of the process's own limit of address space."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return None
+    used = int(_PAGES.read_text().split()[0]) * resource.getpagesize() if _PAGES.exists() else 0
+    return max(0, limit - used)
+
+
+def of_container() -> int | None:
+    """Return what the control groups of this process leave it: its own one and those around it, version 1 or 2."""
+    return min((free for group in _groups() if (free := _left_of(group)) is not None), default=None)
+
+
+def of_machine() -> int | None:
+    """Return the machine's available memory; all of its memory where the system does not tell what is available."""
+    if not _MEMINFO.exists():
+        try:
+            return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        except (ValueError, OSError):
+            return None
+    kilobytes = _fields(_MEMINFO).get("MemAvailable:")
+    return None if kilobytes is None else kilobytes * 1024
+
+
+def _groups() -> Iterator[Path]:
+    """The directories of this process's control groups for memory, from its own up to the root."""
+    lines = _OWN_CGROUPS.read_text().splitlines() if _OWN_CGROUPS.exists() else ["0::/"]
+    for _, controllers, path in (line.split(":", 2) for line in lines if line.count(":") >= 2):
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        root = _CGROUPS / "memory" if controllers else _CGROUPS
+        own = root / path.strip("/")
+        # Inside a container, the path may be one of the host's: only the root is there.
+        yield from (group for group in (own, *own.parents) if group.is_relative_to(root) and group.is_dir())
+
+
+def _left_of(group: Path) -> int | None:
+    """What is left of one control group's limit; the page cache gives way, so it is not counted as used."""
+    for limit, used, cache in (
+        ("memory.max", "memory.current", "inactive_file"),
+        ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    ):
+        if (group / limit).exists() and (group / used).exists():
+            text = (group / limit).read_text().strip()
+            if not text.isdigit():  # "max"
+                return None
+            stat = group / "memory.stat"
+            cached = _fields(stat).get(cache, 0) if stat.exists() else 0
+            return max(0, int(text) - int((group / used).read_text()) + cached)
+    return None
+
+
+def _fields(path: Path) -> dict[str, int]:
+    """The numbers of a file of lines `name number`."""
+    words = (line.split() for line in path.read_text().splitlines())
+    return {found[0]: int(found[1]) for found in words if len(found) >= 2}
