@@ -25,6 +25,7 @@ from streamsift.runtime.engine import (
     load_engine_for_many,
 )
 from streamsift.runtime.events import ticks_of
+from times import around
 
 
 def plan_of(text: str, schema: pa.Schema, binding: dict[str, str | None], **choices: Any) -> Plan:
@@ -109,6 +110,7 @@ def streamed_many(plans: dict[str, Plan], table: pa.Table, seed: int) -> dict[st
 def _moments(ticks: np.ndarray, first_to_come: Any) -> list[Any]:
     """Up to where time may pass: around the events, but not to one that is still to come."""
     some = {moment for tick in ticks.tolist() for moment in (tick, tick - 1, tick + 2)}
+    some |= around(ticks.tolist()) if ticks.dtype == np.float64 else set()
     return sorted(moment for moment in some if first_to_come is None or moment < first_to_come)
 
 

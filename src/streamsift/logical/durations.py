@@ -83,7 +83,7 @@ def _range(unit: pa.DataType) -> int | float:
     if pa.types.is_floating(unit):
         return math.inf
     if pa.types.is_decimal(unit):
-        return min(2 * 10 ** int(unit.precision) - 2, LARGEST_COUNT + 1)
+        return min(int(2 * 10**unit.precision - 2), LARGEST_COUNT + 1)
     if pa.types.is_uint64(unit):
         return LARGEST_DIFFERENCE
     bits = int(unit.bit_width)

@@ -19,7 +19,6 @@ from streamsift.runtime.ticks import first_ticks
 
 Tick = int | float
 INT64 = np.iinfo(np.int64)
-ROUNDING = 1e-12  # more than any rounding of sums and differences of two times, as a share of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,28 +63,27 @@ def after(ticks: Ticks, *widths: Tick) -> Ticks:
     return ticks
 
 
-def first_open(passed: Tick, *widths: Tick) -> Tick:
-    """The first moment whose windows, one behind the other, are not closed when time has passed: `after` is later."""
-    if isinstance(passed, int):
-        return max(passed + 1 - sum(max(int(width), 0) for width in widths), INT64.min)
+def earlier(moment: Tick, *widths: Tick) -> Tick:
+    """The first moment whose windows, one behind the other, reach this one."""
+    if isinstance(moment, int):
+        return max(moment - sum(max(int(width), 0) for width in widths), INT64.min)
     # y is within w of x exactly if -x is within w of -y.
-    moment = np.array([-math.nextafter(passed, math.inf)])
-    return -after(moment, *reversed(widths))[0].item()
+    return -after(np.array([-moment]), *reversed(widths))[0].item()
+
+
+def following(moment: Tick) -> Tick:
+    return moment + 1 if isinstance(moment, int) else math.nextafter(moment, math.inf)
+
+
+def first_open(passed: Tick, *widths: Tick) -> Tick:
+    """The first moment whose windows, one behind the other, are not closed when time has passed."""
+    return earlier(following(passed), *widths)
 
 
 def next_closing(ticks: Ticks, passed: Tick, *widths: Tick) -> Tick | None:
     """The first moment after `passed` that closes windows that begin at one of these ticks; None if all are closed."""
     first = ticks[np.searchsorted(ticks, first_open(passed, *widths)) :][:1]
     return after(first, *widths)[0].item() if first.size else None
-
-
-def earlier(moment: Tick, *widths: Tick) -> Tick:
-    """A moment that is so much earlier; with doubles a little more, so that no rounding makes it too late."""
-    if isinstance(moment, int) and all(isinstance(width, int) for width in widths):
-        return max(moment - sum(max(width, 0) for width in widths), INT64.min)
-    total = math.fsum(max(float(width), 0.0) for width in widths)
-    found = float(moment) - total - ROUNDING * (abs(float(moment)) + total)
-    return -math.inf if math.isnan(found) else found
 
 
 def is_real(query: BoundQuery) -> bool:
