@@ -107,10 +107,12 @@ def timestamp(value: Value) -> Value:
 
 
 def elapsed(later: Value, earlier: Value) -> Fraction | float:
-    """`later - earlier`: seconds for timestamps, exact except for float times."""
+    """`later - earlier`: seconds for timestamps, exact; of float times rounded to a double, 0 for equal ones."""
     if isinstance(later, datetime):
         return Fraction((later - earlier) // timedelta(microseconds=1), 1_000_000)
-    return later - earlier if isinstance(later, float) else Fraction(later) - Fraction(earlier)
+    if isinstance(later, float):
+        return 0.0 if later == earlier else later - earlier
+    return Fraction(later) - Fraction(earlier)
 
 
 SECONDS = {
@@ -824,8 +826,21 @@ def inside(scope: Scope, start: Row, end: Row) -> bool:
 
 
 def fits(window: ast.Window, distance: Fraction | float) -> bool:
+    """Exactly; a rounded difference of float times beside the double nearest to the bound."""
     strict = window.exclusive or window.length.unit is ast.Unit.EVENT
-    return distance < length(window.length) if strict else distance <= length(window.length)
+    bound: Fraction | float = length(window.length)
+    if isinstance(distance, float):
+        bound = nearest_double(bound)
+        if bound == math.inf:  # beyond the column's range
+            return True
+    return distance < bound if strict else distance <= bound
+
+
+def nearest_double(number: Fraction | float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def neighbours(node: ast.Seq, index: int, binding: Binding, bounds: Bounds) -> Bounds:
@@ -940,12 +955,28 @@ def ticks(query: Query, matches: list[Binding]) -> Iterator[tuple[Value, list[Bi
 def time_ticks(
     query: Query, matches: list[Binding], step: Fraction, width: Fraction
 ) -> Iterator[tuple[Value, list[Binding]]]:
-    """At the multiples T of the step: events in `[T - w, T)`."""
-    spans = [(match, *(instant(key[0]) for key in span(rows_of(match)))) for match in matches]
-    reach = {number for _, start, end in spans for number in range(end // step + 1, (start + width) // step + 1)}
-    for tick in (number * step for number in sorted(reach)):
-        chosen = [match for match, start, end in spans if tick - width <= start and end < tick]
-        yield tick_value(query, tick, step), chosen
+    """At the multiples T of the step: events in `[T - w, T)`; of float times both are the nearest doubles."""
+    spans = [(match, *(key[0] for key in span(rows_of(match)))) for match in matches]
+    spans = [each for each in spans if not any(isinstance(t, float) and math.isinf(t) for t in each[1:])]
+    is_float = any(isinstance(start, float) for _, start, _ in spans)
+
+    def edges(number: int) -> tuple[Fraction | float, Fraction | float]:
+        begin, tick = number * step - width, number * step
+        return (nearest_double(begin), nearest_double(tick)) if is_float else (begin, tick)
+
+    def held(start: Value, end: Value, number: int) -> bool:
+        begin, tick = edges(number)
+        return begin <= (start if is_float else instant(start)) and (end if is_float else instant(end)) < tick
+
+    reach: set[int] = set()
+    for _, start, end in spans:
+        # Rounding moves an edge by less than this.
+        spare = (abs(instant(start)) + abs(instant(end)) + width) / 2**50 if is_float else Fraction(0)
+        near = range((instant(end) - spare) // step - 1, (instant(start) + width + spare) // step + 2)
+        reach |= {number for number in near if held(start, end, number)}
+    for number in sorted(reach):
+        chosen = [match for match, start, end in spans if held(start, end, number)]
+        yield tick_value(query, number * step, step), chosen
 
 
 def instant(time: Value) -> Fraction:

@@ -62,6 +62,7 @@ REFUSALS = (
         "PATTERN SEQ(A a, B b, !C c) AGG COUNT WITHIN 30",
         {"strategy": "pairs"},
     ),
+    Refusal("Ticks finer than any timestamp", "PATTERN A a AGG COUNT WITHIN 1 s UPDATE 0.0000000001 s"),
     Refusal(
         "On a stream, windows of rows beside windows of time",
         "SEQ S1 = A; B WITHIN 5 EVENTS PATTERN S1; C WITHIN 1 hour",

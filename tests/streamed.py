@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -26,6 +25,7 @@ from streamsift.runtime.engine import (
     load_engine_for_many,
 )
 from streamsift.runtime.events import ticks_of
+from times import around
 
 
 def plan_of(text: str, schema: pa.Schema, binding: dict[str, str | None], **choices: Any) -> Plan:
@@ -89,7 +89,7 @@ def _moment(times: list[Any], passed: Any, first_to_come: Any, chance: random.Ra
     low = times[0] - 3 if passed is None else passed
     high = times[-1] + 12 if first_to_come is None else first_to_come
     if isinstance(low, float):
-        near = [moment for time in times for moment in (time, math.nextafter(time, -math.inf), time + 0.5)]
+        near = [*times, *around(times)]
         anywhere = chance.uniform(max(low, -1e300), min(high, 1e300))
     else:
         near = [moment for time in times for moment in (time, time - 1, time + 2)]

@@ -15,6 +15,7 @@ import pyarrow as pa
 from streamsift.errors import QueryError, UnsupportedQuery
 from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
+from streamsift.logical.durations import limits_nothing, unit_of
 from streamsift.physical.definitions import own_windows
 from streamsift.physical.groups import Groups
 from streamsift.physical.plan import (
@@ -206,12 +207,27 @@ def check_stream(plan: Plan) -> None:
     if isinstance(plan, RankPlan) and query.update is None:
         hint = "a stream has no end at which the best of all could be told: UPDATE 1 min ranks at every full minute."
         raise QueryError("ranking on a stream needs UPDATE", query.text, query.pattern.span, hint)
+    _refuse_endless_windows(query)
     _refuse_mixed_windows(query)
     if isinstance(plan, AggregatePlan | RankPlan) and is_awaited(plan):
         if query.window is None:
             hint = "any later event could join a group that nothing follows: say how long, as in WITHIN 1 hour."
             raise QueryError("a trailing group on a stream needs WITHIN", query.text, query.pattern.span, hint)
         _refuse_open_keys(query)
+
+
+def _refuse_endless_windows(query: b.BoundQuery) -> None:
+    """A window beyond the range of the time column never ends, as if there were none."""
+    unit = unit_of(query)
+    for window, _ in windows(query):
+        if limits_nothing(window, unit):
+            raise QueryError(
+                f"WITHIN {window.text} limits nothing on a stream: no two times of `{query.binding.time}` ({unit}) are "
+                "that far apart",
+                query.text,
+                window.span,
+                "say how long a match may take, as in WITHIN 3600.",
+            )
 
 
 def _refuse_mixed_windows(query: b.BoundQuery) -> None:

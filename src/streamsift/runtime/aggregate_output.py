@@ -11,18 +11,19 @@ import pyarrow as pa
 from streamsift.language.syntax import Emit
 from streamsift.logical.bound import TIME, BoundQuery
 from streamsift.runtime.budget import FEWER_TICKS, reserve
-from streamsift.runtime.clock import Clock, tick_time_type
+from streamsift.runtime.clock import Clock
 from streamsift.runtime.codes import codes, group_codes
 from streamsift.runtime.columns import nulls, take
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Bool, Int32, Int64
 from streamsift.runtime.measures import Decoder, Totals, aggregate_type
 from streamsift.runtime.output import time_type
+from streamsift.runtime.ticks import tick_type
 
 
 def aggregate_schema(query: BoundQuery) -> pa.Schema:
     """`time`, the GROUP BY columns, the aggregates."""
-    fields = [pa.field("time", tick_time_type(query))]
+    fields = [pa.field("time", tick_type(query) if query.update else time_type(query))]
     for name, column in zip(query.group_names, query.group_by, strict=True):
         fields.append(pa.field(name, query.schema.field(column).type))
     for aggregate in query.aggregates:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +15,10 @@ from numba import njit
 
 from streamsift.logical.bound import TIME, BoundQuery, TimeKind, WindowKind
 from streamsift.runtime.codes import group_codes
-from streamsift.runtime.columns import UNITS_PER_SECOND, take
-from streamsift.runtime.events import Events, in_units
+from streamsift.runtime.columns import take
+from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Int32, Int64, group_entries
-from streamsift.runtime.output import time_type
-from streamsift.runtime.quotients import floor_quotients
+from streamsift.runtime.ticks import tick_times, ticks_of
 
 NEVER = np.iinfo(np.int64).max
 
@@ -47,29 +45,6 @@ def clock_of(query: BoundQuery, events: Events) -> Clock:
     if query.update.kind is WindowKind.COUNT:
         return _by_row_ticks(query, events)
     return _by_time_ticks(query, events)
-
-
-def tick_time_type(query: BoundQuery) -> pa.DataType:
-    """The type of `time`: the column's own; with UPDATE one that holds every tick."""
-    kind = time_type(query)
-    update = query.update
-    if update is None or update.kind is WindowKind.COUNT:
-        return kind
-    if pa.types.is_date(kind):
-        return pa.timestamp("us")
-    if pa.types.is_timestamp(kind):
-        units = [unit for unit in ("s", "ms", "us", "ns") if UNITS_PER_SECOND[unit] >= UNITS_PER_SECOND[kind.unit]]
-        fits = [unit for unit in units if (update.length * UNITS_PER_SECOND[unit]).denominator == 1]
-        return pa.timestamp(fits[0] if fits else "ns", kind.tz)
-    if pa.types.is_decimal(kind):
-        return pa.decimal128(38, max(kind.scale, _decimal_places(update.length)))
-    if pa.types.is_integer(kind) and update.length.denominator != 1:
-        return pa.float64()
-    return kind
-
-
-def _decimal_places(length: Fraction) -> int:
-    return next(places for places in range(39) if (length * 10**places).denominator == 1)
 
 
 # --- a row for each time -------------------------------------------------------------------------------------------
@@ -127,34 +102,16 @@ def rows_later(offsets: Int64, order: Int32, count: int, rows: int, never: int) 
 
 
 def _by_time_ticks(query: BoundQuery, events: Events) -> Clock:
-    """Tick k is at k * d and sees [k * d - w, k * d): an event is first seen by the first tick after it."""
-    assert query.update is not None
-    assert query.window is not None
-    step, width = (in_units(length, events.unit) for length in (query.update.length, query.window.length))
-    own = floor_quotients(events.ticks, Fraction(0), step) + 1
-    last = floor_quotients(events.ticks, width, step) + 1
-    step_length, kind = query.update.length, tick_time_type(query)
-
-    def times(stamps: Int64) -> pa.Array:
-        return _tick_times(stamps, step_length, kind)
-
-    return Clock(own, own, lambda places: last[places], times, is_ticking=True)
-
-
-def _tick_times(stamps: Int64, step: Fraction, kind: pa.DataType) -> pa.Array:
-    if pa.types.is_timestamp(kind):
-        return pa.array(stamps * int(step * UNITS_PER_SECOND[kind.unit]), pa.int64()).cast(kind)
-    if pa.types.is_decimal(kind):
-        # Once per distinct tick of a result, which is small.
-        texts = [str(int(stamp) * step.numerator * 10**kind.scale // step.denominator) for stamp in stamps]
-        return pa.array([_shifted(text, kind.scale) for text in texts], pa.string()).cast(kind)
-    if pa.types.is_floating(kind):
-        return pa.array(stamps * step.numerator / step.denominator).cast(kind)
-    return pa.array(stamps * int(step), pa.int64()).cast(kind)
-
-
-def _shifted(text: str, scale: int) -> str:
-    return f"{text}e-{scale}" if scale else text
+    """An event is first seen by the first tick after it, and last by the last one whose window holds it."""
+    ticks = ticks_of(query, events)
+    leaves = ticks.last + 1
+    return Clock(
+        ticks.first,
+        ticks.first,
+        lambda places: leaves[places],
+        lambda stamps: tick_times(query, stamps),
+        is_ticking=True,
+    )
 
 
 def _by_row_ticks(query: BoundQuery, events: Events) -> Clock:

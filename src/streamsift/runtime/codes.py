@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streamsift.runtime.columns import fixed_width, integers, nulls, plain, units_per_second
+from streamsift.logical.durations import units_per_second
+from streamsift.runtime.columns import fixed_width, integers, nulls, plain
 from streamsift.runtime.kernels import UNKNOWN, Float64, Int32, Int64, float_codes
 from streamsift.runtime.numbering import numbered, short_text_codes
 

@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 from streamsift.runtime.kernels import Bool, Int32, Int64
 
 INT32_BYTES = 2**31 - 1
-UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +144,3 @@ def _unscaled(array: pa.Array) -> Int64 | None:
         if not fits.all():
             return None
     return low
-
-
-def units_per_second(kind: pa.DataType) -> int | None:
-    """How many of a type's units make a second; None for a date, whose unit is the day, and for what is no time."""
-    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
-        return UNITS_PER_SECOND[kind.unit]
-    return UNITS_PER_SECOND["ms"] if pa.types.is_date64(kind) else None

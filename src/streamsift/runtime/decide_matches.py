@@ -25,7 +25,7 @@ from streamsift.runtime.group_output import group_batches
 from streamsift.runtime.kernels import Bool, Int32, Int64, Ticks
 from streamsift.runtime.keyed_vectors import KeyedVectors
 from streamsift.runtime.output import known_columns, match_schema, result_batches
-from streamsift.runtime.passing import Passing, Tick, closing, earlier, not_before
+from streamsift.runtime.passing import Passing, Tick, closing, first_open, next_closing
 from streamsift.runtime.prepared import prepare
 from streamsift.runtime.retention import Retention, retention_of, width_of
 
@@ -81,8 +81,8 @@ class Matches:
         if one.anchor is Anchor.ANY or window.kind is WindowKind.COUNT:
             return None
         assert passing.now is not None
-        low = 0 if passing.passed is None else np.searchsorted(store.ticks, earlier(passing.passed, self._width))
-        return slice(int(low), int(np.searchsorted(store.ticks, not_before(passing.now, self._width), side="right")))
+        low = 0 if passing.passed is None else np.searchsorted(store.ticks, first_open(passing.passed, self._width))
+        return slice(int(low), int(np.searchsorted(store.ticks, first_open(passing.now, self._width))))
 
     def needed(self, store: EventStore, passed: Tick) -> int | Bool:
         return self.retention.needed(store, passed)
@@ -97,9 +97,8 @@ class Matches:
         found = self.retention.expiry(store.ticks[0].item())
         if found is None or not self.retention.delay or passed is None:
             return found
-        waiting = store.ticks[np.searchsorted(store.ticks, passed - self.retention.delay[0], side="right") :]
-        opens = [waiting[0].item() + self.retention.delay[0]] if waiting.size else []
-        return min([found, *(moment for moment in opens if moment > passed)])
+        closes = next_closing(store.ticks, passed, self.retention.delay[0])
+        return found if closes is None else min(found, closes)
 
     def _batches(self, one: Anchored, events: Events, passing: Passing) -> Iterator[pa.RecordBatch]:
         alternative = one.alternative

@@ -19,7 +19,7 @@ from streamsift.runtime.events import Events
 from streamsift.runtime.events import ticks_of as ticks_of_times
 from streamsift.runtime.kernels import Bool, Int64
 from streamsift.runtime.keyed_vectors import KeyedVectors
-from streamsift.runtime.passing import Passing, Tick, closing, earlier, in_order, last_tick, time_of_tick
+from streamsift.runtime.passing import Passing, Tick, after, closing, in_order, last_tick, next_closing, time_of_tick
 from streamsift.runtime.prepared import prepare
 from streamsift.runtime.ranking import rank
 from streamsift.runtime.retention import Retention, retention_of
@@ -126,7 +126,7 @@ class Rows:
             return events.ticks
         found = closing(window, self.plan.query.partition_by, events)
         for width in self.retention.delay[1:]:
-            found = np.maximum(found, found + width)
+            found = after(found, width)
         return found
 
     # --- what must be held ---
@@ -159,8 +159,6 @@ class Rows:
             following = last_tick(self.plan.query, known, *self.retention.delay) + 1
             found.append(time_of_tick(self.plan.query, following, *self.retention.delay))
         elif self._waits and passed is not None and self.retention.delay:
-            horizon = earlier(passed, *self.retention.delay)
-            waiting = store.ticks[np.searchsorted(store.ticks, horizon, side="right") :]
-            found += [waiting[0].item() + sum(self.retention.delay)] if waiting.size else []
+            found.append(next_closing(store.ticks, passed, *self.retention.delay))
         later = [moment for moment in found if moment is not None and (passed is None or moment > passed)]
         return min(later, default=None)

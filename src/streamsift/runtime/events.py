@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +13,9 @@ import pyarrow.compute as pc
 
 from streamsift.errors import BadInputError, BadRowsWarning
 from streamsift.logical.bound import TIME, Binding, BoundQuery, EventClass, TimeKind, Window, WindowKind
+from streamsift.logical.durations import LARGEST_COUNT, LARGEST_DIFFERENCE, TEXT_TIME, width_in_units
 from streamsift.runtime.codes import codes, group_codes
-from streamsift.runtime.columns import Columns, fixed_width, integers, nulls, plain, truths, units_per_second
+from streamsift.runtime.columns import Columns, fixed_width, integers, nulls, plain, truths
 from streamsift.runtime.kernels import (
     UNKNOWN,
     Bool,
@@ -32,9 +31,7 @@ from streamsift.runtime.kernels import (
 from streamsift.runtime.values import decimal_type
 
 NO_LIMIT = np.iinfo(np.int32).max
-INT64_MAX = np.iinfo(np.int64).max
 SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_CHARACTERS = 5, 6, 60  # of bad rows, in errors and warnings
-TEXT_TIME = pa.timestamp("us", "UTC")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +125,7 @@ def _ordered(
         keep = places if keep is None else keep[places]
     rows = np.arange(ticks.size, dtype=np.int32) if keep is None else keep.astype(np.int32)
     window = query.window
-    width = 0 if window is None else _width(window, unit, ticks.dtype == np.float64)
+    width = 0 if window is None else _width(window, unit)
     return Events(
         columns=columns,
         rows=rows,
@@ -272,48 +269,26 @@ def _ticks(time: pa.Array, binding: Binding) -> tuple[Ticks, pa.DataType]:
 
 def window_width(window: Window, events: Events) -> int | float:
     """The width of any window in the units of the events' ticks."""
-    return _width(window, events.unit, events.ticks.dtype == np.float64)
+    return _width(window, events.unit)
 
 
-def _width(window: Window, time: pa.DataType, real: bool) -> int | float:
+def _width(window: Window, unit: pa.DataType) -> int | float:
     """The largest difference of times (or number of rows) that is inside the window, in the units of the ticks."""
     if window.kind is WindowKind.COUNT:
         return min(int(window.length), NO_LIMIT)
-    if real:
-        return _largest_double(window.length, window.exclusive)
-    length = in_units(window.length, time)
-    return math.ceil(length) - 1 if window.exclusive else math.floor(length)
-
-
-def in_units(length: Fraction, time: pa.DataType) -> Fraction:
-    """Seconds, or a number in the column's own units, as a number of ticks."""
-    if pa.types.is_date32(time):
-        return length / 86_400
-    if (per_second := units_per_second(time)) is not None:
-        return length * per_second
-    return length * 10**time.scale if pa.types.is_decimal(time) else length
-
-
-def _largest_double(length: Fraction, exclusive: bool) -> float:
-    """The largest double that is <= length, or < length."""
-    try:
-        nearest = float(length)
-    except OverflowError:
-        return math.inf
-    outside = Fraction(nearest) >= length if exclusive else Fraction(nearest) > length
-    return math.nextafter(nearest, -math.inf) if outside else nearest
+    return width_in_units(window, unit)
 
 
 def saturating_sum(values: Int64, width: int) -> Int64:
-    """values + width, or the largest int64 where that would be more."""
-    if width >= 1 << 64:
-        return np.full(values.size, INT64_MAX, np.int64)
-    # As unsigned numbers INT64_MAX - value is exact for every value.
-    if values.size and int(values.max()) <= INT64_MAX - width:
+    """Return values + width, or the largest int64 where the sum is larger. The width may be larger itself."""
+    if width >= LARGEST_DIFFERENCE:
+        return np.full(values.size, LARGEST_COUNT, np.int64)
+    if width <= LARGEST_COUNT and values.size and int(values.max()) <= LARGEST_COUNT - width:
         return values + width
-    headroom = np.uint64(INT64_MAX) - values.view(np.uint64)
+    # As unsigned numbers LARGEST_COUNT - value is exact for every value.
+    headroom = np.uint64(LARGEST_COUNT) - values.view(np.uint64)
     total = (values.view(np.uint64) + np.uint64(width)).view(np.int64)
-    return np.where(headroom <= np.uint64(width), INT64_MAX, total)
+    return np.where(headroom <= np.uint64(width), LARGEST_COUNT, total)
 
 
 def _positions(query: BoundQuery, columns: Columns, rows: Int32) -> Int32:

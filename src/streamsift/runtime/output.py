@@ -9,11 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import TIME, BoundQuery, ClassRule, Column, Computed, Kind, TimeKind, WholeEvent
+from streamsift.logical.durations import TEXT_TIME
 from streamsift.physical.plan import Alternative, Pair
 from streamsift.runtime.aggregates import empty_aggregate
 from streamsift.runtime.columns import Columns, take
 from streamsift.runtime.evaluate import Rows, evaluate
-from streamsift.runtime.events import TEXT_TIME, Events
+from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Int32
 
 Attribute = tuple[int, str]  # a variable and a column of its event

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
 
-from streamsift.logical.bound import Binding, BoundQuery, TimeKind, Window, WindowKind
+from streamsift.logical.bound import BoundQuery, Window, WindowKind
+from streamsift.logical.durations import in_units, nearest_double, unit_of, zero_of
 from streamsift.runtime.clock import rows_later
 from streamsift.runtime.codes import group_codes
-from streamsift.runtime.columns import plain
-from streamsift.runtime.events import TEXT_TIME, Events, in_units, saturating_sum, window_width
+from streamsift.runtime.doubles import last_within
+from streamsift.runtime.events import Events, saturating_sum, window_width
 from streamsift.runtime.kernels import Bool, Int64, Ticks, group_entries
-from streamsift.runtime.quotients import floor_quotients
+from streamsift.runtime.ticks import first_ticks
 
 Tick = int | float
 INT64 = np.iinfo(np.int64)
-ROUNDING = 1e-12  # more than any rounding of sums and differences of two times, as a share of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ class Passing:
 def closing(window: Window, keys: tuple[str, ...], events: Events) -> Ticks:
     """For each place the moment whose passing closes the window that begins there; the end of time if none does yet."""
     if window.kind is WindowKind.TIME:
-        return _after(events.ticks, window_width(window, events))
+        return after(events.ticks, window_width(window, events))
     count = events.rank.size
     groups, number = np.zeros(count, np.int32), 1
     if keys:
@@ -53,45 +52,38 @@ def closing(window: Window, keys: tuple[str, ...], events: Events) -> Ticks:
     return np.where(last >= 0, events.ticks[last], end) if count else events.ticks
 
 
-def _after(ticks: Ticks, width: Tick) -> Ticks:
-    """The last moments in one window with these; the end of time where that is later than any."""
-    if ticks.dtype != np.float64:
-        return saturating_sum(ticks.view(np.int64), max(int(width), 0))
-    starts = ticks.view(np.float64)
-    with np.errstate(invalid="ignore"):
-        found = starts + float(width)
-        found[np.isnan(found)] = np.inf
-        # Windows compare differences, which are rounded: a moment just after the sum may still be inside.
-        for _ in range(4):
-            following = np.nextafter(found, np.inf)
-            found = np.where(following - starts <= width, following, found)
-    return found
+def after(ticks: Ticks, *widths: Tick) -> Ticks:
+    """The last moments in one window with these, or in windows one behind the other; at most the end of time."""
+    for width in widths:
+        if ticks.dtype == np.float64:
+            with np.errstate(over="ignore"):
+                ticks = last_within(ticks.view(np.float64), max(float(width), 0.0))
+        else:
+            ticks = saturating_sum(ticks.view(np.int64), max(int(width), 0))
+    return ticks
 
 
 def earlier(moment: Tick, *widths: Tick) -> Tick:
-    """A moment that is so much earlier; with doubles a little more, so that no rounding makes it too late."""
-    if isinstance(moment, int) and all(isinstance(width, int) for width in widths):
-        return max(moment - sum(max(width, 0) for width in widths), INT64.min)
-    total = math.fsum(max(float(width), 0.0) for width in widths)
-    found = float(moment) - total - ROUNDING * (abs(float(moment)) + total)
-    return -math.inf if math.isnan(found) else found
+    """The first moment whose windows, one behind the other, reach this one."""
+    if isinstance(moment, int):
+        return max(moment - sum(max(int(width), 0) for width in widths), INT64.min)
+    # y is within w of x exactly if -x is within w of -y.
+    return -after(np.array([-moment]), *reversed(widths))[0].item()
 
 
-def not_before(moment: Tick, width: Tick) -> Tick:
-    """A moment that is so much earlier; with doubles a little less, so that no rounding makes it too early."""
-    if isinstance(moment, int) and isinstance(width, int):
-        return max(moment - width, INT64.min)
-    found = float(moment) - float(width)
-    return math.inf if math.isnan(found) else found + ROUNDING * (abs(float(moment)) + abs(float(width)))
+def following(moment: Tick) -> Tick:
+    return moment + 1 if isinstance(moment, int) else math.nextafter(moment, math.inf)
 
 
-def unit_of(query: BoundQuery) -> pa.DataType:
-    """What ticks count."""
-    return TEXT_TIME if query.binding.time_kind is TimeKind.TEXT else plain_type(query.schema, query.binding)
+def first_open(passed: Tick, *widths: Tick) -> Tick:
+    """The first moment whose windows, one behind the other, are not closed when time has passed."""
+    return earlier(following(passed), *widths)
 
 
-def plain_type(schema: pa.Schema, binding: Binding) -> pa.DataType:
-    return plain(pa.array([], schema.field(binding.time).type)).type
+def next_closing(ticks: Ticks, passed: Tick, *widths: Tick) -> Tick | None:
+    """The first moment after `passed` that closes windows that begin at one of these ticks; None if all are closed."""
+    first = ticks[np.searchsorted(ticks, first_open(passed, *widths)) :][:1]
+    return after(first, *widths)[0].item() if first.size else None
 
 
 def is_real(query: BoundQuery) -> bool:
@@ -103,22 +95,21 @@ def is_real(query: BoundQuery) -> bool:
 
 def last_tick(query: BoundQuery, now: Tick, *delays: Tick) -> int:
     """The number of the last tick before which, and for some time after it, no event will come any more."""
-    assert query.update is not None
-    step = in_units(query.update.length, unit_of(query))
-    if not is_real(query):
-        # All events before tick T are known once T - 1 has passed.
-        return math.floor(Fraction(int(now) + 1 - sum(int(delay) for delay in delays)) / step)
-    moment = np.array([earlier(now, *delays) if delays else math.nextafter(float(now), math.inf)])
-    return int(floor_quotients(moment, Fraction(0), step)[0])
+    # A tick is decided by the moment before it: all that it holds, and what that waits for, is known.
+    moment = min(first_open(now, *delays), INT64.max if isinstance(now, int) else np.inf)
+    return int(first_ticks(query, np.array([moment]))[0]) - 1
 
 
 def time_of_tick(query: BoundQuery, number: int, *delays: Tick) -> Tick:
     """The first moment whose passing decides a tick."""
     assert query.update is not None
-    at = number * in_units(query.update.length, unit_of(query))
-    if not is_real(query):
-        return max(min(math.ceil(at) - 1 + sum(int(delay) for delay in delays), INT64.max), INT64.min)
-    return float(at) + math.fsum(map(float, delays)) * (1 + ROUNDING)
+    unit = unit_of(query)
+    at = number * in_units(query.update.length, unit)
+    if is_real(query):
+        before = np.array([math.nextafter(nearest_double(at), -math.inf)])
+    else:
+        before = np.array([max(min(math.ceil(at) - 1 + zero_of(unit), INT64.max), INT64.min)])
+    return after(before, *delays)[0].item()
 
 
 def in_order(values: Int64, low: int | None, high: int | None) -> Bool:

@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streamsift.logical.durations import units_per_second
 from streamsift.physical.linear import LinearScore, Term
 from streamsift.physical.plan import Alternative
 from streamsift.runtime.candidates import step_rows
-from streamsift.runtime.columns import integers, nulls, units_per_second
+from streamsift.runtime.columns import integers, nulls
 from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Float64, Int32

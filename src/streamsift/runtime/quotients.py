@@ -1,24 +1,30 @@
-"""Times in, the numbers of the ticks of UPDATE out: exact floors of quotients, for whole and for real times."""
+"""Find the ticks of UPDATE around times, exactly: for counts of units by division, for doubles as doubles compare."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from math import lcm
 
 import numpy as np
 
 from streamsift.errors import BadInputError
-from streamsift.runtime.kernels import Float64, Int64, Ticks
+from streamsift.runtime.doubles import last_multiple, last_multiples
+from streamsift.runtime.kernels import LARGEST, Float64, Int64, Ticks
 
 INT64 = np.iinfo(np.int64)
 SAFE = 2**62
+SMALL = 2**52
 
 
 def floor_quotients(ticks: Ticks, shift: Fraction, step: Fraction) -> Int64:
-    """floor((tick + shift) / step) for each of the ascending ticks, exactly; ± SAFE for infinite ones."""
+    """The largest k with k * step - shift <= tick, for each of the ascending ticks; ± SAFE for infinite ones.
+
+    With doubles, k * step - shift is rounded to a double first.
+    """
     if not ticks.size:
         return np.empty(0, np.int64)
     if ticks.dtype == np.float64:
-        return _of_reals(ticks.view(np.float64), shift, step)
+        return _of_doubles(ticks.view(np.float64), shift, step)
     # (tick + a/b) * q/p = (tick * bq + aq) / (bp)
     factor = shift.denominator * step.denominator
     plus, divisor = shift.numerator * step.denominator, shift.denominator * step.numerator
@@ -28,15 +34,17 @@ def floor_quotients(ticks: Ticks, shift: Fraction, step: Fraction) -> Int64:
     return _fitting([(int(tick) * factor + plus) // divisor for tick in ticks.tolist()])
 
 
-def _of_reals(ticks: Float64, shift: Fraction, step: Fraction) -> Int64:
-    """By division in doubles, but exactly wherever rounding could have passed a whole number."""
-    finite = np.isfinite(ticks)
-    about = (np.where(finite, ticks, 0.0) + float(shift)) / float(step)
-    slack = 1e-12 * (np.abs(about) + abs(float(shift / step)) + 1)
-    doubtful = finite & (np.floor(about - slack) != np.floor(about + slack))
-    found = np.floor(np.clip(about, -float(SAFE), float(SAFE))).astype(np.int64)
-    found[doubtful] = _fitting([(Fraction(tick) + shift) // step for tick in ticks[doubtful].tolist()])
-    found[~finite] = np.where(ticks[~finite] > 0, SAFE, -SAFE)
+def _of_doubles(times: Float64, shift: Fraction, step: Fraction) -> Int64:
+    """By a kernel where all numbers are small enough for it, else by fractions, once for each distinct time."""
+    divisor = lcm(shift.denominator, step.denominator)
+    each, moved = int(step * divisor), int(shift * divisor)
+    found = np.full(times.size, ~LARGEST, np.int64)
+    if max(divisor, each, abs(moved)) < SMALL:
+        found = last_multiples(times, each, moved, divisor)
+    others = np.flatnonzero((found == ~LARGEST) & np.isfinite(times))
+    distinct, which = np.unique(times[others], return_inverse=True)
+    found[others] = _fitting([last_multiple(time, step, shift) for time in distinct.tolist()])[which]
+    found[times == np.inf], found[times == -np.inf] = SAFE, -SAFE
     return found
 
 

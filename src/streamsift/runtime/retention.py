@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +14,7 @@ from streamsift.runtime.columns import contiguous
 from streamsift.runtime.event_store import EventStore
 from streamsift.runtime.events import NO_LIMIT, window_width
 from streamsift.runtime.kernels import Bool, positions_in_group
-from streamsift.runtime.passing import INT64, Tick, earlier, is_real
+from streamsift.runtime.passing import INT64, Tick, after, earlier, following, is_real
 from streamsift.runtime.prepared import prepare
 
 
@@ -53,10 +52,8 @@ class Retention:
         """The first moment whose passing lets a row be dropped; None if no time does."""
         if self.is_endless or self.rows:
             return None
-        if isinstance(tick, int):
-            return min(tick + sum(max(int(width), 0) for width in self.widths) + 1, INT64.max)
-        total = math.fsum(max(float(width), 0.0) for width in self.widths)
-        return float(tick) + total + 4e-12 * (abs(float(tick)) + total)
+        last = after(np.array([tick]), *self.widths)[0].item()
+        return min(following(last), INT64.max) if isinstance(last, int) else following(last)
 
 
 def retention_of(plan: Plan) -> Retention:

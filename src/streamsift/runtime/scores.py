@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import Kind, Objective, Ranking
+from streamsift.logical.durations import units_per_second
 from streamsift.physical.plan import Alternative
-from streamsift.runtime.columns import nulls, take, units_per_second
+from streamsift.runtime.columns import nulls, take
 from streamsift.runtime.evaluate import Rows, evaluate
 from streamsift.runtime.events import Events
 from streamsift.runtime.kernels import Float64, Int32

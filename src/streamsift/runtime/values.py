@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streamsift.logical.bound import Kind, Scalar
-from streamsift.runtime.columns import UNITS_PER_SECOND, integers, nulls, plain
+from streamsift.logical.durations import UNITS_PER_SECOND
+from streamsift.runtime.columns import integers, nulls, plain
 from streamsift.runtime.kernels import Bool, Float64
 
 Value: TypeAlias = pa.Array | pa.Scalar

@@ -8,7 +8,6 @@ all of them, after another worker had the state those that came meanwhile.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -21,13 +20,12 @@ from streamsift.runtime.clock import Clock, clock_of
 from streamsift.runtime.counting import KeyTotals
 from streamsift.runtime.decide_rows import Rows
 from streamsift.runtime.event_store import EventStore
-from streamsift.runtime.events import in_units
 from streamsift.runtime.kernels import Int64, distinct
 from streamsift.runtime.keyed_vectors import KeyedVectors
-from streamsift.runtime.passing import Passing, Tick, unit_of
-from streamsift.runtime.quotients import floor_quotients
+from streamsift.runtime.passing import Passing, Tick
 from streamsift.runtime.steady_events import key_rows, of_events, prepared
 from streamsift.runtime.steady_measures import Unsteady, any_event, check_shape, steady_measures
+from streamsift.runtime.ticks import first_ticks
 from streamsift.runtime.window_keys import New, Stamps, WindowKeys, moments_of
 
 SPARE_KEYS = 4096  # that may be in no window any more, beside as many as are in one
@@ -107,10 +105,8 @@ class WindowTotals(Rows):
         tail, low, high = store.ticks[first:], passing.passed, passing.now
         told, stamps = Stamps(None, None, is_asked=False), Stamps(None, None, is_asked=True)
         if self._ticks_by_time:
-            assert self.plan.query.update is not None
             low, high = self._numbers(passing)
-            step = in_units(self.plan.query.update.length, unit_of(self.plan.query))
-            tail = floor_quotients(tail, Fraction(0), step) + 1
+            tail = first_ticks(self.plan.query, tail)
             stamps = Stamps(None if low is None else low + 1, LAST_STAMP if high is None else high, is_asked=True)
         middle = first if low is None else first + int(np.searchsorted(tail, low, side="right"))
         stop = store.rows if high is None else first + int(np.searchsorted(tail, high, side="right"))

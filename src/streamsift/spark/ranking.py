@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
-from pyspark.sql.types import ArrayType, DataType, StructField, StructType, TimestampNTZType
+from pyspark.sql.types import ArrayType, DataType, StructField, StructType
 
-from streamsift.logical.bound import BoundQuery, TimeKind, WindowKind
+from streamsift.logical.bound import BoundQuery, WindowKind
 from streamsift.physical.plan import RankPlan
 from streamsift.runtime.rank_output import tie_names
 from streamsift.spark.filters import column
@@ -39,14 +39,6 @@ def tie_fields(query: BoundQuery, types: dict[str, DataType], time_type: DataTyp
         if variable.positive
     ]
     return [StructField(name, kind, True) for name, kind in zip(tie_names(query), own, strict=True)]
-
-
-def tick_field(query: BoundQuery, time_type: DataType) -> DataType | None:
-    """The type of `window_end` where it is not that of the Arrow column."""
-    assert query.update is not None
-    if query.update.kind is WindowKind.COUNT or query.binding.time_kind in (TimeKind.TIMESTAMP, TimeKind.TEXT):
-        return time_type
-    return TimestampNTZType() if query.binding.time_kind is TimeKind.DATE else None
 
 
 def merged(candidates: DataFrame, plan: RankPlan, schema: StructType) -> DataFrame:

@@ -11,14 +11,14 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
-from pyspark.sql.types import ArrayType, DataType, StructField, StructType, TimestampType
+from pyspark.sql.types import ArrayType, DataType, StructField, StructType, TimestampNTZType, TimestampType
 
 from streamsift.errors import UnsupportedQuery
 from streamsift.logical import BoundQuery
 from streamsift.logical.bound import Column, Computed, TimeKind, WholeEvent
 from streamsift.runtime import output_schema
 from streamsift.runtime.output import time_type as time_type_of
-from streamsift.spark.ranking import tick_field, tie_fields
+from streamsift.spark.ranking import tie_fields
 
 
 def arrow_schema(events: StructType) -> pa.Schema:
@@ -87,17 +87,15 @@ def result_schema(events: StructType, query: BoundQuery, *, ties: bool = False) 
     time_type: DataType = (
         TimestampType() if query.binding.time_kind is TimeKind.TEXT else events[query.binding.time].dataType
     )
+    known = {name: spark_types[column] for name, column in zip(query.group_names, query.group_by, strict=True)}
+    if query.aggregates or query.update:
+        known[arrow.names[0]] = _row_time(query, arrow.field(0).type, time_type)
     if query.aggregates:
-        own = dict(zip(query.group_names, query.group_by, strict=True))
-        known = {"time": time_type} if arrow.field("time").type == time_type_of(query) else {}
-        known |= {name: spark_types[column] for name, column in own.items()}
         return _nullable_columns(arrow.names, [known.get(f.name) or from_arrow_type(f.type) for f in arrow])
     types: list[DataType] = []
     leading = len(arrow) - len(query.output) - 2 * query.show_bounds
-    keys = dict(zip(query.group_names, query.group_by, strict=True))
     for field in list(arrow)[:leading]:
-        tick = tick_field(query, time_type) if field.name == "window_end" and query.update else None
-        types.append(spark_types[keys[field.name]] if field.name in keys else tick or from_arrow_type(field.type))
+        types.append(known.get(field.name) or from_arrow_type(field.type))
     for item, field in zip(query.output, list(arrow)[leading:], strict=False):
         match item:
             case WholeEvent(variable=variable):
@@ -110,6 +108,23 @@ def result_schema(events: StructType, query: BoundQuery, *, ties: bool = False) 
     types += [time_type, time_type] if query.show_bounds else []
     columns = _nullable_columns(arrow.names, types)
     return StructType(columns.fields + (tie_fields(query, spark_types, time_type) if ties else []))
+
+
+def _row_time(query: BoundQuery, kind: pa.DataType, time_type: DataType) -> DataType:
+    """The Spark type of a row's time, or of its tick."""
+    if kind == time_type_of(query):
+        return time_type
+    if not pa.types.is_timestamp(kind):
+        return from_arrow_type(kind)
+    if kind.unit == "ns":
+        assert query.update is not None
+        raise UnsupportedQuery(
+            f"UPDATE {query.update.text} on Spark, whose timestamps have microseconds",
+            query.text,
+            query.update.span,
+            "update less often, or use run_local.",
+        )
+    return TimestampNTZType() if kind.tz is None else TimestampType()
 
 
 def _nullable_columns(names: list[str], types: list[DataType]) -> StructType:

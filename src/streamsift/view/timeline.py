@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from itertools import groupby
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from pyarrow import types as t
 
 from streamsift.errors import QueryError
 from streamsift.logical import bound as b
+from streamsift.logical.durations import nearest_double
 from streamsift.view.gaps import Gap, gaps, interval
 from streamsift.view.tables import cell_text
 
@@ -239,7 +241,10 @@ def _window(query: b.BoundQuery | None, rows: Sequence[dict[str, Any]], variable
         return None
     events = [event for row in rows[:1] for variable in variables for event in _events(row[variable])]
     is_number = bool(events) and isinstance(events[0][time], int | float | Decimal)
-    return float(query.window.length) if is_number else timedelta(seconds=float(query.window.length))
+    length, longest = nearest_double(query.window.length), inf if is_number else timedelta.max.total_seconds()
+    if length >= longest:
+        return None  # no two times are that far apart
+    return length if is_number else timedelta(seconds=length)
 
 
 def moment(value: Any) -> Any:

@@ -1,0 +1,166 @@
+"""Generated queries on times of every type: the engine says what the oracle says, and a stream what a batch says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import event, given, note, settings
+from hypothesis import strategies as st
+
+import naive
+import streamsift as ss
+from strategies import aggregations, bindings, flat_queries, negating_queries, neighbour_aggregations, queries, streams
+from streamed import plan_of, streamed
+from streamsift.language import Script, print_script
+from streamsift.language import syntax as s
+from streamsift.physical.plan import Strategy
+from supported import may_be_refused
+from test_generated import EXAMPLES, LARGE, Rows, frozen
+from times import AT, Times, times
+
+SEEDS = st.integers(0, 2**32)
+DETECTION = {"aggregates": False, "ranking": False}
+RANKING = {"kleene": False, "aggregates": False, "detection": False}
+TIMES = ("time", "window_end", "match_start", "match_end")  # the columns that are compared to the last digit
+BATCH = settings(max_examples=EXAMPLES or (10_000 if LARGE else 300), deadline=None)
+STREAM = settings(max_examples=EXAMPLES or (3_000 if LARGE else 200), deadline=None)
+
+
+def counted(rows: Rows) -> Counter[Any]:
+    return Counter((tuple(row), frozen(row), tuple(row[name] for name in TIMES if name in row)) for row in rows)
+
+
+def assert_equal(expected: Rows, actual: Rows) -> None:
+    wanted, found = counted(expected), counted(actual)
+    assert not wanted - found, "rows that are missing"
+    assert not found - wanted, "rows that are too many"
+
+
+def check_batch(script: Script, rows: Rows, binding: dict[str, str], of: Times, **choices: Any) -> None:
+    """By every strategy that does not refuse where there are totals, else by the one that the planner takes."""
+    script, rows, binding = of.script(script), of.rows(rows), {**binding, "time": AT}
+    text = print_script(script)
+    note(text)
+    strategies = [each.value for each in Strategy] if script.statement.aggregates else [None]
+    expected = None
+    for strategy in strategies:
+        chosen = {**choices, **({"strategy": strategy} if strategy else {})}
+        try:
+            actual = ss.query(text).run_local(of.table(rows), **binding, **chosen).to_pylist()
+        except ss.BadInputError as refusal:
+            assert "64 bits" in str(refusal), "only an overflow is no answer"
+            continue
+        except ss.UnsupportedQuery as refusal:
+            assert strategy not in (None, "detect") or may_be_refused(script), refusal
+            continue
+        except ss.QueryError as refusal:
+            # A query that compares `time` with a number has no meaning on timestamps.
+            assert AT in str(refusal) or "timestamp" in str(refusal) or "date" in str(refusal), refusal
+            event("no meaning")
+            return
+        event(f"{of.name}: {'rows' if actual else 'no row'}")
+        expected = naive.run(script, rows, **binding, columns=of.schema.names) if expected is None else expected
+        assert_equal(expected, actual)
+
+
+def check_stream(script: Script, rows: Rows, binding: dict[str, str], of: Times, seed: int) -> None:
+    script, table, binding = of.script(script), of.table(of.rows(rows)), {**binding, "time": AT}
+    text = print_script(script)
+    note(text)
+    try:
+        expected = ss.query(text).run_local(table, **binding).to_pylist()
+        found = streamed(plan_of(text, of.schema, dict(binding)), table, seed)
+    except (ss.UnsupportedQuery, ss.QueryError, ss.BadInputError) as refusal:
+        event(f"refused: {type(refusal).__name__}")
+        return
+    event(f"{of.name}: {'rows' if expected else 'no row'}")
+    assert_equal(expected, found)
+
+
+def ticking(script: Script, step: int) -> Script:
+    """With WITHIN and UPDATE, which a ranking on a stream must have."""
+    window = script.statement.window or s.Window(s.Duration(5, s.Unit.NONE))
+    update = script.statement.update or s.Duration(step, window.length.unit)
+    return replace(script, statement=replace(script.statement, window=window, update=update))
+
+
+# --- batches ---------------------------------------------------------------------------------------------------------
+
+
+@BATCH
+@given(flat_queries(), streams(), bindings(), times(ticking=False))
+def test_flat_queries(script: Script, rows: Rows, binding: dict[str, str], of: Times) -> None:
+    check_batch(script, rows, binding, of)
+
+
+@BATCH
+@given(negating_queries(), streams(), bindings(), times(ticking=False))
+def test_negations(script: Script, rows: Rows, binding: dict[str, str], of: Times) -> None:
+    check_batch(script, rows, binding, of)
+
+
+@BATCH
+@given(queries(**DETECTION), streams(max_size=7), bindings(), times(ticking=False))
+def test_groups_and_definitions(script: Script, rows: Rows, binding: dict[str, str], of: Times) -> None:
+    check_batch(script, rows, binding, of)
+
+
+@BATCH
+@given(aggregations(kleene=False, ranking=False), streams(), bindings(), times())
+def test_aggregations(script: Script, rows: Rows, binding: dict[str, str], of: Times) -> None:
+    check_batch(script, rows, binding, of)
+
+
+@BATCH
+@given(neighbour_aggregations(), streams(), bindings(), times())
+def test_neighbour_aggregations(script: Script, rows: Rows, binding: dict[str, str], of: Times) -> None:
+    check_batch(script, rows, binding, of)
+
+
+@BATCH
+@given(queries(max_depth=3, **RANKING), streams(), bindings(), times(), st.sampled_from(["auto", "enumerate"]))
+def test_rankings(script: Script, rows: Rows, binding: dict[str, str], of: Times, rank: str) -> None:
+    check_batch(script, rows, binding, of, rank=rank)
+
+
+# --- streams ---------------------------------------------------------------------------------------------------------
+
+
+@STREAM
+@given(flat_queries(), streams(), bindings(), times(ticking=False), SEEDS)
+def test_streams_of_flat_queries(script: Script, rows: Rows, binding: dict[str, str], of: Times, seed: int) -> None:
+    check_stream(script, rows, binding, of, seed)
+
+
+@STREAM
+@given(negating_queries(), streams(max_size=10), bindings(), times(ticking=False), SEEDS)
+def test_streams_of_negations(script: Script, rows: Rows, binding: dict[str, str], of: Times, seed: int) -> None:
+    check_stream(script, rows, binding, of, seed)
+
+
+@STREAM
+@given(queries(kleene=False, **DETECTION), streams(max_size=10), bindings(), times(ticking=False), SEEDS)
+def test_streams_of_nested_queries(script: Script, rows: Rows, binding: dict[str, str], of: Times, seed: int) -> None:
+    check_stream(script, rows, binding, of, seed)
+
+
+@STREAM
+@given(aggregations(kleene=False, ranking=False), streams(max_size=10), bindings(), times(), SEEDS)
+def test_streams_of_totals(script: Script, rows: Rows, binding: dict[str, str], of: Times, seed: int) -> None:
+    check_stream(script, rows, binding, of, seed)
+
+
+@STREAM
+@given(neighbour_aggregations(), streams(), bindings(), times(), SEEDS)
+def test_streams_of_neighbours(script: Script, rows: Rows, binding: dict[str, str], of: Times, seed: int) -> None:
+    check_stream(script, rows, binding, of, seed)
+
+
+@STREAM
+@given(queries(max_depth=3, **RANKING), streams(), bindings(), times(), SEEDS, st.integers(1, 4))
+def test_streams_of_rankings(
+    script: Script, rows: Rows, binding: dict[str, str], of: Times, seed: int, step: int
+) -> None:
+    check_stream(ticking(script, step), rows, binding, of, seed)

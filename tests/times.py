@@ -1,0 +1,131 @@
+"""Time columns of every type for generated streams, with windows that fit them.
+
+A stream of `strategies.streams` has integer times `t` from 0 to 9. Here each gets a second column, `at`, with the time
+that a list has for it. Queries bind `at` and keep their predicates on `t`; their WITHIN and UPDATE are rescaled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from strategies import COLUMNS
+from streamsift.language import Script
+from streamsift.language import syntax as s
+
+Rows = list[dict[str, Any]]
+Length = int | Decimal
+AT = "at"
+
+
+@dataclass(frozen=True)
+class Times:
+    """A type of time column, what it holds instead of 0 to 9, and what becomes of lengths of time."""
+
+    name: str
+    type: pa.DataType
+    values: tuple[Any, ...]
+    length: Callable[[Length], Length]
+    unit: s.Unit = s.Unit.NONE
+
+    def __repr__(self) -> str:
+        return self.name
+
+    @property
+    def schema(self) -> pa.Schema:
+        columns = [(name, pa.type_for_alias(kind)) for name, kind in COLUMNS.items()]
+        return pa.schema([*columns, (AT, self.type)])
+
+    def rows(self, rows: Rows) -> Rows:
+        return [{**row, AT: self.values[row["t"]]} for row in rows]
+
+    def table(self, rows: Rows) -> pa.Table:
+        return pa.Table.from_pylist(rows, self.schema)
+
+    def script(self, script: Script) -> Script:
+        definitions = [replace(each, statement=self._scaled(each.statement)) for each in script.definitions]
+        return replace(script, definitions=tuple(definitions), statement=self._scaled(script.statement))
+
+    def _scaled(self, statement: s.Statement) -> s.Statement:
+        window, update = statement.window, statement.update
+        if window is not None:
+            length = self._length(window.length)
+            window = s.Window(length, window.exclusive and length.value != 0)
+        return replace(statement, window=window, update=update and self._length(update))
+
+    def _length(self, duration: s.Duration) -> s.Duration:
+        if duration.unit is s.Unit.EVENT:
+            return duration
+        return s.Duration(self.length(duration.value), self.unit)
+
+
+def by(factor: str) -> Callable[[Length], Length]:
+    return lambda length: length * Decimal(factor)
+
+
+def same(length: Length) -> Length:
+    return length
+
+
+def _running(step: float) -> tuple[float, ...]:
+    """Sums that rounding moves away from the multiples: 0.30000000000000004."""
+    found = [0.0]
+    while len(found) < 10:
+        found.append(found[-1] + step)
+    return tuple(found)
+
+
+NOON = datetime(2024, 2, 29, 12)
+SPREAD = (-1.0, -0.3, -1e-17, -0.0, 5e-324, 1e-17, 1.2e-16, 0.7, 1.0, 1.0000000000000002)
+FAR = (-math.inf, -math.inf, -1.0, 0.0, 0.1, 0.30000000000000004, 1.0, 2.0, math.inf, math.inf)
+ENDS = (-math.inf, -1.7e308, -1.0, 0.0, 0.1, 0.30000000000000004, 1.0, 2.0, 1.7e308, math.inf)
+
+DOUBLES = [
+    Times("tenths", pa.float64(), tuple(t / 10 for t in range(10)), by("0.1")),
+    Times("negative tenths", pa.float64(), tuple((t - 6) / 10 for t in range(10)), by("0.1")),
+    Times("running tenths", pa.float64(), _running(0.1), by("0.1")),
+    Times("spread", pa.float64(), SPREAD, lambda length: max(1, int(length) % 3)),
+    Times("large", pa.float64(), tuple(1e16 + 2 * t for t in range(10)), same),
+    Times("float", pa.float32(), tuple(float(np.float32(t / 10)) for t in range(10)), by("0.1")),
+]
+INFINITE = Times("infinite", pa.float64(), FAR, lambda length: max(1, int(length) % 3))
+WIDEST = Times("widest", pa.float64(), ENDS, lambda length: 10**308 * (1 + int(length) % 2))  # 2e308 is no double
+EXACT = [
+    Times("decimal", pa.decimal128(10, 1), tuple(Decimal(t - 4) / 10 for t in range(10)), by("0.1")),
+    Times("whole decimal", pa.decimal128(10, 0), tuple(Decimal(t - 4) for t in range(10)), by("0.5")),
+    Times("negative", pa.int32(), tuple(t - 7 for t in range(10)), same),
+    Times("halves", pa.int64(), tuple(t - 4 for t in range(10)), by("0.5")),
+    Times("seconds", pa.timestamp("s"), tuple(NOON + timedelta(seconds=t) for t in range(10)), by("0.5")),
+    Times("milliseconds", pa.timestamp("ms"), tuple(NOON + timedelta(milliseconds=t) for t in range(10)), by("0.001")),
+    Times(
+        "zoned",
+        pa.timestamp("us", "UTC"),
+        tuple(datetime(1969, 12, 31, 23, 59, 57, tzinfo=UTC) + timedelta(seconds=t) for t in range(10)),
+        by("0.25"),
+    ),
+    Times(
+        "dates", pa.date32(), tuple(date(1970, 1, 1) + timedelta(days=t - 4) for t in range(10)), by("12"), s.Unit.HOUR
+    ),
+]
+
+
+def times(*, ticking: bool = True) -> st.SearchStrategy[Times]:
+    """Most of them doubles; `ticking`: none whose ticks are more than 64 bits can count."""
+    return st.sampled_from([*DOUBLES * 3, *EXACT, INFINITE, *([] if ticking else [WIDEST])])
+
+
+def around(ticks: Iterable[float]) -> set[float]:
+    """Doubles before, after and between these."""
+    ordered = sorted(ticks)
+    beside = {math.nextafter(tick, toward) for tick in ordered for toward in (-math.inf, math.inf)}
+    between = {low / 2 + high / 2 for low, high in pairwise(ordered)}
+    return {moment for moment in beside | between if not math.isnan(moment)}
