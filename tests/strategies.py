@@ -163,6 +163,17 @@ def any_queries() -> st.SearchStrategy[s.Script]:
     )
 
 
+def on_a_stream(script: s.Script) -> s.Script:
+    """Return the query with what a stream requires: WITHIN for matches, WITHIN and UPDATE for rankings."""
+    statement = script.statement
+    is_ranking = statement.preference is not None or (statement.returns is not None and statement.returns.limit)
+    if is_ranking or not statement.aggregates:
+        statement = replace(statement, window=statement.window or s.Window(s.Duration(3, s.Unit.NONE)))
+    if is_ranking and statement.window is not None:
+        statement = replace(statement, update=statement.update or s.Duration(2, statement.window.length.unit))
+    return replace(script, statement=statement)
+
+
 @st.composite
 def group_queries(draw: st.DrawFn, forms: Sequence[str] = ("detect", "detect", "aggregate", "rank")) -> s.Script:
     """Short patterns of Kleene groups: leading, in the middle, trailing, negated, in branches of OR."""

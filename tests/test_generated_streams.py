@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -14,19 +13,16 @@ import streamsift as ss
 from casefile import Case, load_cases
 from strategies import (
     aggregations,
-    any_queries,
     bindings,
     flat_queries,
-    group_queries,
     negating_queries,
     neighbour_aggregations,
+    on_a_stream,
     queries,
-    sparse_streams,
     streams,
 )
 from streamed import counted, plan_of, streamed, streamed_many
 from streamsift.language import Script, parse, print_script
-from streamsift.language import syntax as s
 from streamsift.physical.plan import Plan
 from streamsift.runtime import deciding
 from streamsift.runtime.engine import engine_for
@@ -52,17 +48,6 @@ def check_stream(script: Script, rows: Rows, binding: dict[str, str], seed: int,
         return
     event("rows" if expected else "no row")
     assert counted(found) == counted(expected)
-
-
-def on_a_stream(script: Script) -> Script:
-    """Return the query with what a stream requires: WITHIN for matches, and UPDATE, too, for rankings."""
-    statement = script.statement
-    is_ranking = statement.preference is not None or (statement.returns is not None and statement.returns.limit)
-    if is_ranking or not statement.aggregates:
-        statement = replace(statement, window=statement.window or s.Window(s.Duration(3, s.Unit.NONE)))
-    if is_ranking and statement.window is not None:
-        statement = replace(statement, update=statement.update or s.Duration(2, statement.window.length.unit))
-    return replace(script, statement=statement)
 
 
 @settings(max_examples=EXAMPLES or (3_000 if LARGE else 200))
@@ -131,18 +116,6 @@ def test_several_queries_at_once(scripts: list[Script], rows: Rows, binding: dic
     if plans:
         found = streamed_many(plans, table, seed)
         assert {name: counted(each) for name, each in found.items()} == {n: counted(e) for n, e in expected.items()}
-
-
-@settings(max_examples=EXAMPLES or (8_000 if LARGE else 300))
-@given(group_queries().map(on_a_stream), sparse_streams(), bindings(), SEEDS)
-def test_groups_over_several_windows(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
-    check_stream(script, rows, binding, seed)
-
-
-@settings(max_examples=EXAMPLES or (12_000 if LARGE else 300))
-@given(any_queries().map(on_a_stream), sparse_streams(), bindings(), SEEDS)
-def test_any_query_over_several_windows(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
-    check_stream(script, rows, binding, seed)
 
 
 ANSWERED = [case for case in load_cases() if case.error is None]

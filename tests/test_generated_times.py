@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import event, given, note, settings
@@ -11,14 +10,25 @@ from hypothesis import strategies as st
 
 import naive
 import streamsift as ss
-from strategies import aggregations, bindings, flat_queries, negating_queries, neighbour_aggregations, queries, streams
+from strategies import (
+    aggregations,
+    any_queries,
+    bindings,
+    flat_queries,
+    group_queries,
+    negating_queries,
+    neighbour_aggregations,
+    on_a_stream,
+    queries,
+    sparse_streams,
+    streams,
+)
 from streamed import plan_of, streamed
 from streamsift.language import Script, print_script
-from streamsift.language import syntax as s
 from streamsift.physical.plan import Strategy
 from supported import may_be_refused
 from test_generated import EXAMPLES, LARGE, Rows, frozen
-from times import AT, Times, times
+from times import AT, Times, spaced_times, times
 
 SEEDS = st.integers(0, 2**32)
 DETECTION = {"aggregates": False, "ranking": False}
@@ -77,13 +87,6 @@ def check_stream(script: Script, rows: Rows, binding: dict[str, str], of: Times,
         return
     event(f"{of.name}: {'rows' if expected else 'no row'}")
     assert_equal(expected, found)
-
-
-def ticking(script: Script, step: int) -> Script:
-    """With WITHIN and UPDATE, which a ranking on a stream must have."""
-    window = script.statement.window or s.Window(s.Duration(5, s.Unit.NONE))
-    update = script.statement.update or s.Duration(step, window.length.unit)
-    return replace(script, statement=replace(script.statement, window=window, update=update))
 
 
 # --- batches ---------------------------------------------------------------------------------------------------------
@@ -159,8 +162,20 @@ def test_streams_of_neighbours(script: Script, rows: Rows, binding: dict[str, st
 
 
 @STREAM
-@given(queries(max_depth=3, **RANKING), streams(), bindings(), times(), SEEDS, st.integers(1, 4))
-def test_streams_of_rankings(
-    script: Script, rows: Rows, binding: dict[str, str], of: Times, seed: int, step: int
+@given(queries(max_depth=3, **RANKING).map(on_a_stream), streams(), bindings(), times(), SEEDS)
+def test_streams_of_rankings(script: Script, rows: Rows, binding: dict[str, str], of: Times, seed: int) -> None:
+    check_stream(script, rows, binding, of, seed)
+
+
+@settings(max_examples=EXAMPLES or (8_000 if LARGE else 300), deadline=None)
+@given(group_queries().map(on_a_stream), sparse_streams(), bindings(), spaced_times(), SEEDS)
+def test_groups_over_several_windows(script: Script, rows: Rows, binding: dict[str, str], of: Times, seed: int) -> None:
+    check_stream(script, rows, binding, of, seed)
+
+
+@settings(max_examples=EXAMPLES or (12_000 if LARGE else 300), deadline=None)
+@given(any_queries().map(on_a_stream), sparse_streams(), bindings(), spaced_times(), SEEDS)
+def test_any_query_over_several_windows(
+    script: Script, rows: Rows, binding: dict[str, str], of: Times, seed: int
 ) -> None:
-    check_stream(ticking(script, step), rows, binding, of, seed)
+    check_stream(script, rows, binding, of, seed)

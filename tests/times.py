@@ -1,7 +1,8 @@
 """Time columns of every type for generated streams, with windows that fit them.
 
-A stream of `strategies.streams` has integer times `t` from 0 to 9. Here each gets a second column, `at`, with the time
-that a list has for it. Queries bind `at` and keep their predicates on `t`; their WITHIN and UPDATE are rescaled.
+A stream of `strategies.streams` has integer times `t` from 0 to 9, one of `sparse_streams` any integers. Here each row
+gets a second column, `at`, with the time that a list or a function has for `t`. Queries bind `at` and keep their
+predicates on `t`; their WITHIN and UPDATE are rescaled.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ AT = "at"
 
 @dataclass(frozen=True)
 class Times:
-    """A type of time column, what it holds instead of 0 to 9, and what becomes of lengths of time."""
+    """A type of time column, what it holds instead of integers, and what becomes of lengths of time."""
 
     name: str
     type: pa.DataType
-    values: tuple[Any, ...]
+    values: tuple[Any, ...] | Callable[[int], Any]
     length: Callable[[Length], Length]
     unit: s.Unit = s.Unit.NONE
 
@@ -46,7 +47,8 @@ class Times:
         return pa.schema([*columns, (AT, self.type)])
 
     def rows(self, rows: Rows) -> Rows:
-        return [{**row, AT: self.values[row["t"]]} for row in rows]
+        value = self.values if callable(self.values) else self.values.__getitem__
+        return [{**row, AT: value(row["t"])} for row in rows]
 
     def table(self, rows: Rows) -> pa.Table:
         return pa.Table.from_pylist(rows, self.schema)
@@ -116,6 +118,27 @@ EXACT = [
         "dates", pa.date32(), tuple(date(1970, 1, 1) + timedelta(days=t - 4) for t in range(10)), by("12"), s.Unit.HOUR
     ),
 ]
+
+
+SPACED = [
+    Times("integers", pa.int64(), lambda t: t, same),
+    Times("spaced tenths", pa.float64(), lambda t: t / 10, by("0.1")),
+    Times("spaced thirds", pa.float64(), lambda t: t / 3 - 2, by("0.3")),
+    Times("spaced decimal", pa.decimal128(10, 1), lambda t: Decimal(t) / 10, by("0.1")),
+    Times("spaced dates", pa.date32(), lambda t: date(1970, 1, 1) + timedelta(days=t), by("24"), s.Unit.HOUR),
+    Times("spaced seconds", pa.timestamp("s"), lambda t: NOON + timedelta(seconds=t), same),
+    Times(
+        "spaced quarters",
+        pa.timestamp("us", "UTC"),
+        lambda t: datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=t / 4),
+        by("0.25"),
+    ),
+]
+
+
+def spaced_times() -> st.SearchStrategy[Times]:
+    """Return types of time columns for streams of any length."""
+    return st.sampled_from([SPACED[0], *SPACED])
 
 
 def times(*, ticking: bool = True) -> st.SearchStrategy[Times]:

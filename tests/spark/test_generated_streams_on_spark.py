@@ -21,14 +21,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 import streamsift as ss
 from kill_rounds import descendants
-from strategies import any_queries, sparse_streams
+from strategies import any_queries, on_a_stream, sparse_streams
 from streamed import counted
 from streamsift.language import Script, print_script
 from streamsift.language import syntax as s
 from streamsift.physical.streaming import check_stream, counts_rows, is_awaited
 from streamsift.spark.packing import table_of
 from test_generated import EXAMPLES, LARGE, SCHEMA, Rows
-from test_generated_streams import on_a_stream
 
 BINDING = {"time": "t", "type": "kind", "order": "seq"}  # rows of equal time have no order of their own on Spark
 LATENESS, END = 3, 10**6

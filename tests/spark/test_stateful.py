@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 import streamsift as ss
 from casefile import Case, load_cases
 from micro_batches import Stream, Workers
-from strategies import aggregations, any_queries, bindings, flat_queries, queries, sparse_streams, streams
+from strategies import aggregations, any_queries, bindings, flat_queries, on_a_stream, queries, sparse_streams, streams
 from streamsift.language import Script, print_script
 from streamsift.physical.plan import Plan
 from test_generated import EXAMPLES, LARGE, SCHEMA, Rows, frozen
-from test_generated_streams import on_a_stream
 
 SEEDS = st.integers(0, 2**32)
 
