@@ -36,9 +36,13 @@ demo: setup ## Three generated data sets, queries on Spark: plan, matches, throu
 test: setup lint types layers ## Everything CI runs: lint, types, layers, tests
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
-test-large: setup ## The generated tests against the oracle, with many more examples
-	STREAMSIFT_HYPOTHESIS=large $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests/test_generated.py \
-		tests/test_generated_streams.py tests/spark/test_stateful.py tests/spark/test_cases_on_streams.py
+# Every test that generates queries or streams has a larger share of them in this profile.
+LARGE_TESTS := tests/test_generated*.py tests/test_limits.py tests/physical/test_keys.py tests/spark/test_generated_on_spark.py \
+	tests/spark/test_partitions.py tests/spark/test_slices.py tests/spark/test_partial_keys.py tests/spark/test_stateful.py \
+	tests/spark/test_generated_streams_on_spark.py tests/spark/test_cases_on_streams.py
+
+test-large: setup ## The generated tests with many more examples: 20,000 streams, 1,000 queries and 300 streams on Spark; hours
+	STREAMSIFT_HYPOTHESIS=large $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(wildcard $(LARGE_TESTS))
 
 lint: $(STAMP) ## Style (ruff)
 	$(BIN)/ruff check .
