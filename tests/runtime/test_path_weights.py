@@ -21,7 +21,7 @@ from streamsift.runtime.path_weights import path_weights
 
 TENTHS = st.integers(-9, 9).map(lambda n: n / 10)
 VALUES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
-    "integers": (pa.int64(), st.integers(-5, 5) | st.integers(-(2**60), 2**60)),
+    "integers": (pa.int64(), st.integers(-5, 5) | st.integers(2**53 - 3, 2**53 + 3) | st.integers(-(2**60), 2**60)),
     "doubles": (pa.float64(), TENTHS | st.floats(-1e9, 1e9)),
     "decimals": (pa.decimal128(10, 2), st.integers(-500, 500).map(lambda n: Decimal(n) / 100)),
 }

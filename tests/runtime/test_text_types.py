@@ -50,7 +50,12 @@ FIELDS = st.one_of(
 )
 
 
-@given(st.lists(NUMBERS, min_size=1, max_size=5))
+NEIGHBOURS = st.sampled_from(
+    ["9007199254740992", "9007199254740993", "1700000000.1234567", "1700000000.1234568", "0.5", "1e5"]
+)
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=5) | st.lists(NEIGHBOURS, min_size=1, max_size=5))
 def test_different_numbers_stay_different(texts: list[str]) -> None:
     found = column_type(shape_of(column(texts)))
     values = converted("x", column(texts), found).to_pylist()
