@@ -74,6 +74,11 @@ def by(factor: str) -> Callable[[Length], Length]:
     return lambda length: length * Decimal(factor)
 
 
+def few_tenths(length: Length) -> Length:
+    """From 0.1 to 0.3: the ends of windows often meet events."""
+    return Decimal(1 + int(length) % 3) / 10
+
+
 def same(length: Length) -> Length:
     return length
 
@@ -92,15 +97,16 @@ FAR = (-math.inf, -math.inf, -1.0, 0.0, 0.1, 0.30000000000000004, 1.0, 2.0, math
 ENDS = (-math.inf, -1.7e308, -1.0, 0.0, 0.1, 0.30000000000000004, 1.0, 2.0, 1.7e308, math.inf)
 
 DOUBLES = [
-    Times("tenths", pa.float64(), tuple(t / 10 for t in range(10)), by("0.1")),
-    Times("negative tenths", pa.float64(), tuple((t - 6) / 10 for t in range(10)), by("0.1")),
-    Times("running tenths", pa.float64(), _running(0.1), by("0.1")),
+    Times("tenths", pa.float64(), tuple(t / 10 for t in range(10)), few_tenths),
+    Times("negative tenths", pa.float64(), tuple((t - 6) / 10 for t in range(10)), few_tenths),
+    Times("running tenths", pa.float64(), _running(0.1), few_tenths),
     Times("spread", pa.float64(), SPREAD, lambda length: max(1, int(length) % 3)),
     Times("large", pa.float64(), tuple(1e16 + 2 * t for t in range(10)), same),
     Times("float", pa.float32(), tuple(float(np.float32(t / 10)) for t in range(10)), by("0.1")),
 ]
 INFINITE = Times("infinite", pa.float64(), FAR, lambda length: max(1, int(length) % 3))
 WIDEST = Times("widest", pa.float64(), ENDS, lambda length: 10**308 * (1 + int(length) % 2))  # 2e308 is no double
+ENDLESS = Times("endless", pa.int64(), tuple(range(-10, 0)), lambda length: 2**63 * (int(length) % 3) or length)
 EXACT = [
     Times("decimal", pa.decimal128(10, 1), tuple(Decimal(t - 4) / 10 for t in range(10)), by("0.1")),
     Times("whole decimal", pa.decimal128(10, 0), tuple(Decimal(t - 4) for t in range(10)), by("0.5")),
@@ -143,7 +149,7 @@ def spaced_times() -> st.SearchStrategy[Times]:
 
 def times(*, ticking: bool = True) -> st.SearchStrategy[Times]:
     """Most of them doubles; `ticking`: none whose ticks are more than 64 bits can count."""
-    return st.sampled_from([*DOUBLES * 3, *EXACT, INFINITE, *([] if ticking else [WIDEST])])
+    return st.sampled_from([*DOUBLES * 3, *EXACT, INFINITE, *([] if ticking else [WIDEST, ENDLESS] * 2)])
 
 
 def around(ticks: Iterable[float]) -> set[float]:

@@ -6,12 +6,15 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from streamed import plan_of
 from streamsift.logical.durations import nearest_double
 from streamsift.runtime.doubles import last_multiple, last_within
+from streamsift.runtime.engine import engine_for
 from streamsift.runtime.passing import after, earlier, first_open, following, next_closing
 from streamsift.runtime.quotients import floor_quotients
 
@@ -39,6 +42,17 @@ def test_the_last_double_within_a_window(start: float, width: float) -> None:
 def test_the_last_double_after_a_sum_that_cancels() -> None:
     assert last_within(np.array([-1.0, -np.inf, np.inf]), 1.0).tolist() == [2.0**-53, -np.inf, np.inf]
     assert last_within(np.array([-1.0, -np.inf]), np.inf).tolist() == [np.inf, np.inf]
+
+
+def test_a_stream_waits_for_the_last_double_within_the_window() -> None:
+    schema = pa.schema([("t", pa.float64()), ("kind", pa.string())])
+    for when, rows in ((1e-17, 0), (1.2e-16, 1)):
+        engine = engine_for(plan_of("PATTERN SEQ(A a, !B b) WITHIN 1", schema, {"time": "t", "type": "kind"}))
+        engine.push(pa.table({"t": [-1.0], "kind": ["A"]}, schema))
+        assert engine.advance(1e-18).num_rows == 0
+        engine.push(pa.table({"t": [when], "kind": ["B"]}, schema))
+        assert engine.advance(2.0**-53).num_rows == rows
+        assert engine.finish().num_rows == 0
 
 
 @given(FINITE | TENTHS, st.lists(WIDTHS | TENTHS.map(abs), max_size=3), FINITE | TENTHS)
