@@ -48,6 +48,11 @@ def test_run(tmp_path: Path) -> None:
     assert {json.loads(line)["match_end"] for line in out.splitlines()} == {2, 4}
     assert "dropped 1 row" in error
     assert "2 matches" in run(tmp_path, *drop)[0]
+    out, error, _ = run(tmp_path, "--limit", "1", "--plot", "shown.svg", *drop)
+    assert "the first match; there are more" in out or "the first 1 of 2 matches" in out, error
+    assert "dropped 1 row" in error
+    assert run(tmp_path, "--limit", "1")[2] == 3  # bad rows are found, whatever the limit
+    assert len(run(tmp_path, "--limit", "1", "--format", "json", *drop)[0].splitlines()) == 1
     assert run(tmp_path, "--output", "out.parquet", "--plot", "out.svg", "--fail-on-empty", *drop)[2] == 0
     assert "<svg" in (tmp_path / "out.svg").read_text(encoding="utf-8")
     assert sorted(pa.parquet.read_table(tmp_path / "out.parquet").column("match_end").to_pylist()) == [2, 4]
