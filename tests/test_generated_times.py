@@ -28,7 +28,7 @@ from streamsift.language import Script, print_script
 from streamsift.physical.plan import Strategy
 from supported import may_be_refused
 from test_generated import EXAMPLES, LARGE, Rows, frozen
-from times import AT, Times, spaced_times, times
+from times import AT, Times, spaced_times, times, windows
 
 SEEDS = st.integers(0, 2**32)
 DETECTION = {"aggregates": False, "ranking": False}
@@ -93,6 +93,18 @@ def check_stream(script: Script, rows: Rows, binding: dict[str, str], of: Times,
 
 
 @BATCH
+@given(windows(ticking=False), streams(), bindings(), times(ticking=False))
+def test_windows(script: Script, rows: Rows, binding: dict[str, str], of: Times) -> None:
+    check_batch(script, rows, binding, of)
+
+
+@BATCH
+@given(windows(ticking=True), streams(), bindings(), times())
+def test_ticks(script: Script, rows: Rows, binding: dict[str, str], of: Times) -> None:
+    check_batch(script, rows, binding, of)
+
+
+@BATCH
 @given(flat_queries(), streams(), bindings(), times(ticking=False))
 def test_flat_queries(script: Script, rows: Rows, binding: dict[str, str], of: Times) -> None:
     check_batch(script, rows, binding, of)
@@ -129,6 +141,18 @@ def test_rankings(script: Script, rows: Rows, binding: dict[str, str], of: Times
 
 
 # --- streams ---------------------------------------------------------------------------------------------------------
+
+
+@STREAM
+@given(windows(ticking=False), streams(), bindings(), times(ticking=False), SEEDS)
+def test_streams_of_windows(script: Script, rows: Rows, binding: dict[str, str], of: Times, seed: int) -> None:
+    check_stream(script, rows, binding, of, seed)
+
+
+@STREAM
+@given(windows(ticking=True), streams(), bindings(), times(), SEEDS)
+def test_streams_of_ticks(script: Script, rows: Rows, binding: dict[str, str], of: Times, seed: int) -> None:
+    check_stream(script, rows, binding, of, seed)
 
 
 @STREAM

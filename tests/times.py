@@ -20,7 +20,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from strategies import COLUMNS
-from streamsift.language import Script
+from streamsift.language import Script, parse
 from streamsift.language import syntax as s
 
 Rows = list[dict[str, Any]]
@@ -106,7 +106,7 @@ DOUBLES = [
 ]
 INFINITE = Times("infinite", pa.float64(), FAR, lambda length: max(1, int(length) % 3))
 WIDEST = Times("widest", pa.float64(), ENDS, lambda length: 10**308 * (1 + int(length) % 2))  # 2e308 is no double
-ENDLESS = Times("endless", pa.int64(), tuple(range(-10, 0)), lambda length: 2**63 * (int(length) % 3) or length)
+ENDLESS = Times("endless", pa.int64(), tuple(range(-10, 0)), lambda length: 2**63 + int(length) % 2)
 EXACT = [
     Times("decimal", pa.decimal128(10, 1), tuple(Decimal(t - 4) / 10 for t in range(10)), by("0.1")),
     Times("whole decimal", pa.decimal128(10, 0), tuple(Decimal(t - 4) for t in range(10)), by("0.5")),
@@ -149,7 +149,34 @@ def spaced_times() -> st.SearchStrategy[Times]:
 
 def times(*, ticking: bool = True) -> st.SearchStrategy[Times]:
     """Most of them doubles; `ticking`: none whose ticks are more than 64 bits can count."""
-    return st.sampled_from([*DOUBLES * 3, *EXACT, INFINITE, *([] if ticking else [WIDEST, ENDLESS] * 2)])
+    return st.sampled_from([*DOUBLES * 3, *EXACT, INFINITE, *([] if ticking else [WIDEST, ENDLESS])])
+
+
+PATTERNS = (
+    "SEQ(ANY a, ANY b)",
+    "SEQ(A a, B b, ANY c)",
+    "ANY a",
+    "AND(A a, B b)",
+    "SEQ(A a, !B b)",
+    "SEQ(!B b, A a)",
+    "SEQ(A a, !B b, ANY c)",
+    "AND(A a, B b, !C c)",
+    "SEQ(A a, B+ b)",
+)
+RESULTS = ("", "", "AGG COUNT", "AGG COUNT EMIT CHANGES", "PREF MAX[a.x] RETURN 2")
+UPDATES = ("AGG COUNT UPDATE {}", "PREF MAX[a.x] UPDATE {} RETURN 2")
+
+
+@st.composite
+def windows(draw: st.DrawFn, *, ticking: bool) -> Script:
+    """Short patterns of common classes, most of which have matches that are as long as the window is."""
+    pattern, length = draw(st.sampled_from(PATTERNS)), draw(st.integers(1, 5))
+    exclusive = draw(st.sampled_from(["", "", " EXCLUSIVE"]))
+    result = draw(st.sampled_from(UPDATES if ticking else RESULTS)).format(draw(st.integers(1, 3)))
+    if draw(st.sampled_from([True, False, False])) and "+" not in pattern:
+        result, own = result.replace("a.x", "S.a.x"), draw(st.integers(1, 5))
+        return parse(f"SEQ S = {pattern} WITHIN {own}{exclusive} PATTERN S WITHIN {length} {result}")
+    return parse(f"PATTERN {pattern} WITHIN {length}{exclusive} {result}")
 
 
 def around(ticks: Iterable[float]) -> set[float]:
