@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -121,6 +122,16 @@ def test_a_leading_group_keeps_one_more_window_and_no_more() -> None:
         engine.advance(moment)
         assert engine.rows() <= 2 * 4 + 1
     assert engine.rows() == 2 * 4 + 1
+
+
+def test_totals_without_a_window_on_short_decimal_times() -> None:
+    times = pa.array([Decimal("0.5"), Decimal("1.0")], pa.decimal128(3, 1))
+    engine = engine_for(plan_of("PATTERN ANY a AGG COUNT", pa.schema([("t", times.type)]), {"time": "t"}))
+    engine.push(pa.table({"t": times}))
+    assert engine.finish().to_pylist() == [
+        {"time": times[0].as_py(), "count": 1},
+        {"time": times[1].as_py(), "count": 2},
+    ]
 
 
 def test_an_upper_edge_of_rows_is_decided_by_rows() -> None:
