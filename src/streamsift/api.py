@@ -220,7 +220,8 @@ class Query(Buildable):
 
         table = as_table(data)
         stages = self._plan(table.schema, time, type, order, choices)
-        return stages.explain(analysed=list(runtime.analyze_run(stages.plan, table)))
+        with runtime.limited(runtime.Budget(memory_bytes(None))):
+            return stages.explain(analysed=list(runtime.analyze_run(stages.plan, table)))
 
     def check(
         self, data: Any = None, *, time: str | None = None, type: str | None = None, order: str | None = None
