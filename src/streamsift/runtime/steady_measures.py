@@ -7,6 +7,8 @@ here they are coded by value.
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
 
@@ -55,6 +57,8 @@ def any_event(query: BoundQuery) -> pa.Table:
             columns.append(pa.nulls(1, field.type))
         elif pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
             columns.append(pa.array(["1970-01-01"], field.type))
+        elif pa.types.is_decimal(field.type):
+            columns.append(pa.array([Decimal(0)], field.type))
         else:
             narrow = pa.int32() if pa.types.is_date32(field.type) else pa.int64()
             columns.append(pa.array([0], narrow).cast(field.type))
