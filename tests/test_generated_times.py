@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 from hypothesis import event, given, note, settings
 from hypothesis import strategies as st
 
@@ -25,7 +28,9 @@ from strategies import (
 )
 from streamed import plan_of, streamed
 from streamsift.language import Script, print_script
-from streamsift.physical.plan import Strategy
+from streamsift.physical.plan import Plan, Strategy
+from streamsift.runtime.engine import engine_for
+from streamsift.runtime.events import ticks_of
 from supported import may_be_refused
 from test_generated import EXAMPLES, LARGE, Rows, frozen
 from times import AT, Times, spaced_times, times, windows
@@ -75,18 +80,32 @@ def check_batch(script: Script, rows: Rows, binding: dict[str, str], of: Times, 
         assert_equal(expected, actual)
 
 
+def eager(plan: Plan, table: pa.Table) -> Rows:
+    """The rows of a stream whose time passes to the last moment before each event."""
+    engine, found = engine_for(plan), Rows()
+    ticks = ticks_of(table.column(AT).combine_chunks(), plan.query.binding)
+    for time in np.unique(ticks):
+        before = math.nextafter(time, -math.inf) if ticks.dtype == np.float64 else int(time) - 1
+        if before < time:
+            found += engine.advance(before).to_pylist()
+        engine.push(table.filter(pa.array(ticks == time)))
+    return [*found, *engine.finish().to_pylist()]
+
+
 def check_stream(script: Script, rows: Rows, binding: dict[str, str], of: Times, seed: int) -> None:
     script, table, binding = of.script(script), of.table(of.rows(rows)), {**binding, "time": AT}
     text = print_script(script)
     note(text)
     try:
         expected = ss.query(text).run_local(table, **binding).to_pylist()
-        found = streamed(plan_of(text, of.schema, dict(binding)), table, seed)
+        plan = plan_of(text, of.schema, dict(binding))
+        found = [streamed(plan, table, seed), eager(plan, table)]
     except (ss.UnsupportedQuery, ss.QueryError, ss.BadInputError) as refusal:
         event(f"refused: {type(refusal).__name__}")
         return
     event(f"{of.name}: {'rows' if expected else 'no row'}")
-    assert_equal(expected, found)
+    for rows in found:
+        assert_equal(expected, rows)
 
 
 # --- batches ---------------------------------------------------------------------------------------------------------

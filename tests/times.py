@@ -92,7 +92,7 @@ def _running(step: float) -> tuple[float, ...]:
 
 
 NOON = datetime(2024, 2, 29, 12)
-SPREAD = (-1.0, -0.3, -1e-17, -0.0, 5e-324, 1e-17, 1.2e-16, 0.7, 1.0, 1.0000000000000002)
+SPREAD = (-2.0, -1.0, -1.0, -1e-17, 5e-324, 1e-17, 1.2e-16, 0.7, 1.0, 1.0000000000000002)
 FAR = (-math.inf, -math.inf, -1.0, 0.0, 0.1, 0.30000000000000004, 1.0, 2.0, math.inf, math.inf)
 ENDS = (-math.inf, -1.7e308, -1.0, 0.0, 0.1, 0.30000000000000004, 1.0, 2.0, 1.7e308, math.inf)
 
@@ -100,7 +100,7 @@ DOUBLES = [
     Times("tenths", pa.float64(), tuple(t / 10 for t in range(10)), few_tenths),
     Times("negative tenths", pa.float64(), tuple((t - 6) / 10 for t in range(10)), few_tenths),
     Times("running tenths", pa.float64(), _running(0.1), few_tenths),
-    Times("spread", pa.float64(), SPREAD, lambda length: max(1, int(length) % 3)),
+    *[Times("spread", pa.float64(), SPREAD, lambda length: max(1, int(length) % 3))] * 3,
     Times("large", pa.float64(), tuple(1e16 + 2 * t for t in range(10)), same),
     Times("float", pa.float32(), tuple(float(np.float32(t / 10)) for t in range(10)), by("0.1")),
 ]
