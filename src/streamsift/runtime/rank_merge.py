@@ -123,7 +123,7 @@ class RankMerge:
             np.array(plan.groups, np.int64),
             np.array([function == "MAX" for function in plan.functions]),
             np.array(pairs, np.int64).reshape(-1, 3),
-            np.array(coded, np.int64).reshape(-1, self.events.rank.size),
+            np.array(coded, np.int64).reshape(len(coded), self.events.rank.size),
             self.events.rank,
             costs,
             self.limit,
