@@ -80,6 +80,26 @@ def test_any_query(partitioned: SparkSession, short_slices: None, script: Script
     check(partitioned, print_script(script), rows)
 
 
+@settings(
+    max_examples=EXAMPLES or (50 if LARGE else 4), suppress_health_check=list(HealthCheck), phases=[Phase.generate]
+)
+@given(scripts=st.lists(any_queries(), min_size=3, max_size=5), rows=sparse_streams(max_size=20))
+def test_several_queries(partitioned: SparkSession, short_slices: None, scripts: list[Script], rows: Rows) -> None:
+    """Queries that share a shuffle, whatever their keys."""
+    table, expected = pa.Table.from_pylist(rows, SCHEMA), dict[str, Rows]()
+    for text in map(print_script, scripts):
+        try:
+            expected[text] = ss.query(text).run_local(table, **BINDING).to_pylist()
+        except (ss.UnsupportedQuery, ss.QueryError, ss.BadInputError):
+            continue
+    note("\n".join(expected))
+    if expected:
+        df = partitioned.createDataFrame(table).repartition(3)
+        with ss.run_many({text: ss.query(text) for text in expected}, df, **BINDING) as results:
+            actual = {text: counted(results[text].toArrow().to_pylist()) for text in expected}
+        assert actual == {text: counted(rows) for text, rows in expected.items()}
+
+
 @settings(max_examples=10 if LARGE else 1, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 @given(seed=st.integers(0, 2**32))
 @pytest.mark.parametrize("text", SAVED)
