@@ -99,13 +99,13 @@ def check_stream(script: Script, rows: Rows, binding: dict[str, str], of: Times,
     try:
         expected = ss.query(text).run_local(table, **binding).to_pylist()
         plan = plan_of(text, of.schema, dict(binding))
-        found = [streamed(plan, table, seed), eager(plan, table)]
+        engine_for(plan)
     except (ss.UnsupportedQuery, ss.QueryError, ss.BadInputError) as refusal:
         event(f"refused: {type(refusal).__name__}")
         return
     event(f"{of.name}: {'rows' if expected else 'no row'}")
-    for rows in found:
-        assert_equal(expected, rows)
+    assert_equal(expected, streamed(plan, table, seed))
+    assert_equal(expected, eager(plan, table))
 
 
 # --- batches ---------------------------------------------------------------------------------------------------------

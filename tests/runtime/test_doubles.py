@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+import streamsift as ss
 from streamed import plan_of
 from streamsift.logical.durations import nearest_double
 from streamsift.runtime.doubles import last_multiple, last_within
@@ -53,6 +54,21 @@ def test_a_stream_waits_for_the_last_double_within_the_window() -> None:
         engine.push(pa.table({"t": [when], "kind": ["B"]}, schema))
         assert engine.advance(2.0**-53).num_rows == rows
         assert engine.finish().num_rows == 0
+
+
+@pytest.mark.parametrize("time", [np.inf, -np.inf, 1e19, 1.7e308, -1e19])
+def test_matches_of_one_extreme_time(time: float) -> None:
+    table = pa.table({"t": [time, time, time], "kind": ["A", "B", "C"]})
+    for plan in ("auto", "left", "bushy"):
+        query = ss.query("PATTERN AND(A a, B b, C c) WITHIN 0")
+        assert query.run_local(table, time="t", type="kind", plan=plan).num_rows == 1
+
+
+def test_time_that_passes_beyond_all_ticks() -> None:
+    schema = pa.schema([("t", pa.float64()), ("x", pa.int64())])
+    engine = engine_for(plan_of("PATTERN ANY a AGG COUNT WITHIN 1 UPDATE 0.5", schema, {"time": "t"}))
+    engine.push(pa.table({"t": [0.25], "x": [1]}, schema))
+    assert engine.advance(1.7e308).column("time").to_pylist() == [0.5, 1.0]
 
 
 @given(FINITE | TENTHS, st.lists(WIDTHS | TENTHS.map(abs), max_size=3), FINITE | TENTHS)

@@ -51,8 +51,12 @@ class Measure:
             keys = np.count_nonzero(self.events.window_position == 0)  # one, where the rows of all are counted
             return np.minimum(starts + int(self.events.width) * keys, count)
         ticks = self.events.ticks
-        bounds = (ticks[starts].astype(np.float64) + float(self.events.width)).clip(-LARGEST, LARGEST)
-        return np.searchsorted(ticks, bounds.astype(ticks.dtype), side="right").astype(np.int64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            bounds = ticks[starts].astype(np.float64) + float(self.events.width)
+        if ticks.dtype != np.float64:
+            bounds = bounds.clip(-LARGEST, LARGEST)
+        ends = np.searchsorted(ticks, bounds.astype(ticks.dtype), side="right").astype(np.int64)
+        return np.maximum(ends, starts + 1)  # rounded sums, and those of infinite times, may lie before the start
 
     def width(self) -> float:
         """How many places a window holds, on average."""

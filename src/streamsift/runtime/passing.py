@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -12,13 +13,13 @@ from streamsift.logical.bound import BoundQuery, Window, WindowKind
 from streamsift.logical.durations import in_units, nearest_double, unit_of, zero_of
 from streamsift.runtime.clock import rows_later
 from streamsift.runtime.codes import group_codes
-from streamsift.runtime.doubles import last_within
+from streamsift.runtime.doubles import last_multiple, last_within
 from streamsift.runtime.events import Events, saturating_sum, window_width
 from streamsift.runtime.kernels import Bool, Int64, Ticks, group_entries
-from streamsift.runtime.ticks import first_ticks
 
 Tick = int | float
 INT64 = np.iinfo(np.int64)
+LAST_TICK = INT64.max - 2  # so that the numbers next to it are 64 bits wide
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +96,18 @@ def is_real(query: BoundQuery) -> bool:
 
 def last_tick(query: BoundQuery, now: Tick, *delays: Tick) -> int:
     """The number of the last tick before which, and for some time after it, no event will come any more."""
+    assert query.update is not None
+    unit = unit_of(query)
+    step = in_units(query.update.length, unit)
     # A tick is decided by the moment before it: all that it holds, and what that waits for, is known.
-    moment = min(first_open(now, *delays), INT64.max if isinstance(now, int) else np.inf)
-    return int(first_ticks(query, np.array([moment]))[0]) - 1
+    moment = first_open(now, *delays)
+    if isinstance(moment, int):
+        number = (moment - zero_of(unit)) // step
+    elif math.isinf(moment):
+        number = LAST_TICK if moment > 0 else -LAST_TICK
+    else:
+        number = last_multiple(moment, step, Fraction(0))
+    return max(min(int(number), LAST_TICK), -LAST_TICK)  # an event has no tick beyond, or is an error
 
 
 def time_of_tick(query: BoundQuery, number: int, *delays: Tick) -> Tick:

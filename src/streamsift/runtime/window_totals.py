@@ -22,14 +22,13 @@ from streamsift.runtime.decide_rows import Rows
 from streamsift.runtime.event_store import EventStore
 from streamsift.runtime.kernels import Int64, distinct
 from streamsift.runtime.keyed_vectors import KeyedVectors
-from streamsift.runtime.passing import Passing, Tick
+from streamsift.runtime.passing import LAST_TICK, Passing, Tick
 from streamsift.runtime.steady_events import key_rows, of_events, prepared
 from streamsift.runtime.steady_measures import Unsteady, any_event, check_shape, steady_measures
 from streamsift.runtime.ticks import first_ticks
 from streamsift.runtime.window_keys import New, Stamps, WindowKeys, moments_of
 
 SPARE_KEYS = 4096  # that may be in no window any more, beside as many as are in one
-LAST_STAMP = np.iinfo(np.int64).max - 2  # of time that goes to its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +106,7 @@ class WindowTotals(Rows):
         if self._ticks_by_time:
             low, high = self._numbers(passing)
             tail = first_ticks(self.plan.query, tail)
-            stamps = Stamps(None if low is None else low + 1, LAST_STAMP if high is None else high, is_asked=True)
+            stamps = Stamps(None if low is None else low + 1, LAST_TICK if high is None else high, is_asked=True)
         middle = first if low is None else first + int(np.searchsorted(tail, low, side="right"))
         stop = store.rows if high is None else first + int(np.searchsorted(tail, high, side="right"))
         return Span(first, middle, told), Span(middle, stop, stamps)
