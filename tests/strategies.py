@@ -147,6 +147,14 @@ def neighbour_aggregations(draw: st.DrawFn) -> s.Script:
     return replace(script, statement=replace(script.statement, where=where))
 
 
+@st.composite
+def tying_queries(draw: st.DrawFn) -> s.Script:
+    """Detection of patterns with groups, most of whose elements are compared by `=` with other variables."""
+    features = Features(max_variables=3, max_depth=2, groups=55, negations=35, aggregates=False, definitions=False)
+    writer = _Writer(draw, replace(features, ranking=False))
+    return writer.script(ties=True)
+
+
 def any_queries() -> st.SearchStrategy[s.Script]:
     """Return queries of every kind: detection, totals and rankings of all operators, groups and negations."""
     return st.one_of(
@@ -371,7 +379,7 @@ class _Writer:
             slot.name = name if slot.named else slot.class_name
 
     # --- the script ---
-    def script(self, form: str | None = None) -> s.Script:
+    def script(self, form: str | None = None, *, ties: bool = False) -> s.Script:
         root = self.pattern(self.features.max_depth, ())
         if root.slot is None and self.features.definitions and self.chance(100 if self.features.own_windows else 40):
             self.split_off_definitions(root)
@@ -390,6 +398,8 @@ class _Writer:
             s.Definition(name, self.definition_body(name, node, is_ranking)) for name, node in self.definitions.items()
         )
         statement = self.statement(root, slots, must_have_window=_has_open_edge(root))
+        if ties:
+            statement = replace(statement, where=self.ties(slots), partition_by=())
         if is_ranking:
             statement = self.ranking(statement, slots, definitions)
         elif form == "aggregate":
@@ -544,6 +554,19 @@ class _Writer:
         return s.Duration(self.draw(st.integers(1, 5)), window.length.unit)
 
     # --- predicates ---
+    def ties(self, slots: list[_Slot]) -> s.Expression | None:
+        """`g.id = v.id` of a group and each of most other variables that no engine refuses to compare it with."""
+        groups = [slot for slot in slots if slot.is_group]
+        if not groups:
+            return s.SameAttribute("id")
+        group = self.one(groups)
+        has_size = group.quantifier is not None and group.quantifier.repeat is s.Repeat.EXACTLY
+        others = [v for v in slots if v is not group and _see_each_other(v, group) and not v.is_group]
+        others = [v for v in others if has_size or v.negations == group.negations]
+        names = [s.Name((*slot.path(None), "id")) for slot in (group, *others)]
+        pieces = tuple(s.Comparison((names[0], name), ("=",)) for name in names[1:] if self.chance(80))
+        return s.AllOf(pieces) if len(pieces) > 1 else pieces[0] if pieces else None
+
     def where(self, slots: list[_Slot], definition: str | None) -> s.Expression | None:
         pieces = [self.piece(slots, definition) for _ in range(self.one([0, 1, 1, 0, 1, 2, 3]))]
         if self.may_share(slots) and self.chance(25):

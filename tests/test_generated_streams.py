@@ -24,14 +24,12 @@ from strategies import (
 from streamed import counted, plan_of, streamed, streamed_many
 from streamsift.language import Script, parse, print_script
 from streamsift.physical.plan import Plan
-from streamsift.runtime import deciding
 from streamsift.runtime.engine import engine_for
 from test_generated import EXAMPLES, LARGE, SCHEMA, Rows
 from test_generated_kleene import FLAT as ONE_GROUP
 
 SEEDS = st.integers(0, 2**32)
 DETECTION = {"aggregates": False, "ranking": False}
-deciding.MOST_FOUND = 1.0  # rows are found by key on streams of few rows too
 WINDOWLESS = {"kleene": False, "ranking": False, "definitions": False, "conjunction": False, "windows": False}
 RANKING = {"kleene": False, "aggregates": False, "detection": False}
 

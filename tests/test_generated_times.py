@@ -25,6 +25,7 @@ from strategies import (
     queries,
     sparse_streams,
     streams,
+    tying_queries,
 )
 from streamed import plan_of, streamed
 from streamsift.language import Script, print_script
@@ -211,7 +212,9 @@ def test_streams_of_rankings(script: Script, rows: Rows, binding: dict[str, str]
 
 
 @settings(max_examples=EXAMPLES or (8_000 if LARGE else 300), deadline=None)
-@given(group_queries().map(on_a_stream), sparse_streams(), bindings(), spaced_times(), SEEDS)
+@given(
+    st.one_of(group_queries(), tying_queries()).map(on_a_stream), sparse_streams(), bindings(), spaced_times(), SEEDS
+)
 def test_groups_over_several_windows(script: Script, rows: Rows, binding: dict[str, str], of: Times, seed: int) -> None:
     check_stream(script, rows, binding, of, seed)
 

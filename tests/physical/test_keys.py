@@ -8,7 +8,7 @@ from hypothesis import assume, event, given, note, settings
 from hypothesis import strategies as st
 
 import streamsift as ss
-from strategies import group_queries, negating_queries, queries, sparse_streams
+from strategies import group_queries, negating_queries, queries, sparse_streams, tying_queries
 from streamed import counted, frozen
 from streamsift.language import Script, print_script
 from streamsift.physical.streaming import counts_rows
@@ -47,7 +47,11 @@ def test_derived_columns(text: str) -> None:
 
 DETECTION = {"aggregates": False, "ranking": False}
 COMPARING = st.one_of(
-    group_queries(forms=("detect",)), negating_queries(), queries(**DETECTION), queries(kleene_pairs=True, **DETECTION)
+    tying_queries(),
+    group_queries(forms=("detect",)),
+    negating_queries(),
+    queries(**DETECTION),
+    queries(kleene_pairs=True, **DETECTION),
 )
 
 

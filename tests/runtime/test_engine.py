@@ -124,6 +124,29 @@ def test_a_leading_group_keeps_one_more_window_and_no_more() -> None:
     assert engine.rows() == 2 * 4 + 1
 
 
+@pytest.mark.parametrize(
+    ("pattern", "times", "keys"),
+    [
+        ("SEQ(A p, !SEQ(A q, B b))", [0, 0, 0, 1, 1, 1, 1, 7, 8, 14], [1, 2, None, 2, None, None, 2, None, None, None]),
+        ("SEQ(A p, !B b)", [6] * 9 + [12], [None, 1, 2, 2, None, 2, 1, None, None, 2]),
+    ],
+)
+@pytest.mark.parametrize("update", ["", " UPDATE 2 EVENTS", " EMIT CHANGES"])
+def test_rows_of_one_time_wait_for_their_own_windows(
+    pattern: str, times: list[int], keys: list[int | None], update: str
+) -> None:
+    """Rows that differ in `order` alone are decided one by one: the last may wait for longer than state is retained."""
+    text = f"PATTERN {pattern} WHERE [id] AGG COUNT WITHIN 4 EVENTS{update}"
+    table = pa.table({"t": times, "id": keys, "seq": range(len(times))})
+    binding: dict[str, str | None] = {"time": "t", "order": "seq"}
+    engine, found = engine_for(plan_of(text, table.schema, binding)), []
+    for moment in range(20):
+        found += engine.advance(moment - 1).to_pylist()
+        engine.push(table.filter(pc.field("t") == moment))
+    found += engine.finish().to_pylist()
+    assert counted(found) == counted(ss.query(text).run_local(table, **binding).to_pylist())
+
+
 def test_totals_without_a_window_on_short_decimal_times() -> None:
     times = pa.array([Decimal("0.5"), Decimal("1.0")], pa.decimal128(3, 1))
     engine = engine_for(plan_of("PATTERN ANY a AGG COUNT", pa.schema([("t", times.type)]), {"time": "t"}))

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 import streamsift as ss
 from spark_check import BINDING
-from strategies import any_queries, sparse_streams
+from strategies import any_queries, sparse_streams, tying_queries
 from streamed import counted
 from streamsift.language import Script, print_script
 from streamsift.spark import slices
@@ -75,7 +75,7 @@ def check(spark: SparkSession, text: str, rows: Rows) -> None:
     suppress_health_check=list(HealthCheck),
     phases=[Phase.explicit, Phase.generate],
 )
-@given(script=any_queries(), rows=sparse_streams(max_size=20))
+@given(script=st.one_of(any_queries(), tying_queries()), rows=sparse_streams(max_size=20))
 def test_any_query(partitioned: SparkSession, short_slices: None, script: Script, rows: Rows) -> None:
     check(partitioned, print_script(script), rows)
 

@@ -14,12 +14,24 @@ from hypothesis import strategies as st
 import streamsift as ss
 from casefile import Case, load_cases
 from micro_batches import Stream, Workers
-from strategies import aggregations, any_queries, bindings, flat_queries, on_a_stream, queries, sparse_streams, streams
+from strategies import (
+    aggregations,
+    any_queries,
+    bindings,
+    flat_queries,
+    group_queries,
+    on_a_stream,
+    queries,
+    sparse_streams,
+    streams,
+    tying_queries,
+)
 from streamsift.language import Script, print_script
 from streamsift.physical.plan import Plan
 from test_generated import EXAMPLES, LARGE, SCHEMA, Rows, frozen
 
 SEEDS = st.integers(0, 2**32)
+STREAMED = st.one_of(any_queries(), group_queries(), tying_queries()).map(on_a_stream)
 
 
 def plan_of(text: str, schema: pa.Schema, time: str, type: str | None = None, order: str | None = None) -> Plan:
@@ -114,7 +126,7 @@ def test_rankings(script: Script, rows: Rows, binding: dict[str, str], seed: int
 
 
 @settings(max_examples=EXAMPLES or (5_000 if LARGE else 150))
-@given(any_queries().map(on_a_stream), sparse_streams(), bindings(), SEEDS)
+@given(STREAMED, sparse_streams(), bindings(), SEEDS)
 def test_any_query_over_several_windows(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
 

@@ -36,6 +36,7 @@ class Clock:
     leaves: Callable[[Int32], Int64]
     times: Callable[[Int64], pa.Array]  # what result rows call a stamp
     is_ticking: bool
+    places: Callable[[Int64], Int64] | None  # where the rows of stamps are made; None: between events, at ticks of time
     unit_of: Int32 | None = None  # UPDATE n EVENTS: each partition has its own ticks
 
 
@@ -60,7 +61,7 @@ def _by_place(query: BoundQuery, events: Events) -> Clock:
     def times(stamps: Int64) -> pa.Array:
         return take(column, pa.array(events.rows_at(stamps.astype(np.int32))))
 
-    return Clock(own, shown, leaving_of(query, events), times, is_ticking=False)
+    return Clock(own, shown, leaving_of(query, events), times, is_ticking=False, places=lambda stamps: stamps)
 
 
 def leaving_of(query: BoundQuery, events: Events) -> Callable[[Int32], Int64]:
@@ -111,6 +112,7 @@ def _by_time_ticks(query: BoundQuery, events: Events) -> Clock:
         lambda places: leaves[places],
         lambda stamps: tick_times(query, stamps),
         is_ticking=True,
+        places=None,
     )
 
 
@@ -127,7 +129,10 @@ def _by_row_ticks(query: BoundQuery, events: Events) -> Clock:
     def times(stamps: Int64) -> pa.Array:
         return take(column, pa.array(events.rows_at(ticks[stamps])))
 
-    return Clock(own, own, lambda places: last[places], times, is_ticking=True, unit_of=partitions)
+    def places(stamps: Int64) -> Int64:
+        return ticks[stamps].astype(np.int64)
+
+    return Clock(own, own, lambda places: last[places], times, is_ticking=True, places=places, unit_of=partitions)
 
 
 @njit(cache=True, nogil=True)

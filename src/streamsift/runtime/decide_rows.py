@@ -16,7 +16,6 @@ from streamsift.runtime.clock import Clock
 from streamsift.runtime.deciding import rows_sharing_keys
 from streamsift.runtime.event_store import EventStore
 from streamsift.runtime.events import Events
-from streamsift.runtime.events import ticks_of as ticks_of_times
 from streamsift.runtime.kernels import Bool, Int64
 from streamsift.runtime.keyed_vectors import KeyedVectors
 from streamsift.runtime.passing import Passing, Tick, after, closing, in_order, last_tick, next_closing, time_of_tick
@@ -100,11 +99,8 @@ class Rows:
         """Which rows of aggregation, by the stamps of their clock."""
         if self._ticks_by_time:
             return in_order(stamps, *self._numbers(passing))
-        if not self._waits and not clock.is_ticking:
-            return passing.covers(events.ticks[stamps])
-        times = ticks_of_times(clock.times(stamps), self.plan.query.binding)
-        last = np.searchsorted(events.ticks, times, side="right") - 1
-        return passing.covers(self._when(events)[last])
+        assert clock.places is not None
+        return passing.covers(self._when(events)[clock.places(stamps)])
 
     def _wanted_ticks(self, events: Events, ticks: RankTicks, passing: Passing) -> RankTicks:
         """The ticks of a ranking without those that are not wanted."""
@@ -134,7 +130,9 @@ class Rows:
         """The last relevant event whose row is decided."""
         if self._changes and isinstance(self.plan, AggregatePlan):
             places = relevant_places(self.plan, events)
-            decided = places[Passing(None, passing.now).covers(self._when(events)[places])]
+            # The row of a time is made at its last place.
+            rows = np.searchsorted(events.rank, events.rank[places], side="right") - 1
+            decided = places[Passing(None, passing.now).covers(self._when(events)[rows])]
             if decided.size:
                 self._last_relevant = events.ticks[decided[-1]].item()
 
