@@ -18,6 +18,7 @@ from streamsift.language import syntax as ast
 
 Value = Any  # int, float, Decimal, str, bool, datetime, date, timedelta or None
 EXACT = Context(prec=200)  # decimals of 38 digits never round in it
+AS_DOUBLE = "AS DOUBLE"  # a function of our own: an integer as a double
 GROUP_AGGREGATES = {"COUNT", "SUM", "AVG", "MIN", "MAX", "FIRST", "LAST"}
 
 
@@ -28,12 +29,16 @@ def run(
     time: str,
     type: str | None = None,
     order: str | None = None,
-    columns: list[str] | None = None,
+    columns: Iterable[str] | None = None,
 ) -> list[dict[str, object]]:
-    """The result rows of a query over `events`, in input order; `columns` names their columns if there are none."""
+    """Return the result rows of a query over `events`, in input order.
+
+    `columns` names the columns, in case there are no events. As a mapping to types it also tells which are doubles;
+    otherwise a column with a float in it is one.
+    """
     with localcontext(EXACT):
         script = parse(script) if isinstance(script, str) else script
-        stream = Stream.of(events, columns or (list(events[0]) if events else [time]), time, type, order)
+        stream = Stream.of(events, columns or (events[0] if events else [time]), time, type, order)
         query = Query(script, stream)
         matches = sorted(query.matches(), key=query.tie_key)
         if query.statement.aggregates:
@@ -65,10 +70,16 @@ class Stream:
     columns: dict[str, str]  # lower case to the column's own name
     time: str
     type: str | None
+    doubles: frozenset[str]
 
     @staticmethod
-    def of(events: list[dict[str, Value]], names: list[str], time: str, type: str | None, order: str | None) -> Stream:
+    def of(
+        events: list[dict[str, Value]], names: Iterable[str], time: str, type: str | None, order: str | None
+    ) -> Stream:
         columns = {name.lower(): name for name in names}
+        types = names if isinstance(names, Mapping) else {}
+        doubles = [name for name, kind in types.items() if str(kind) == "double"]
+        doubles += [name for event in events for name, value in event.items() if isinstance(value, float)]
 
         def row(index: int, event: dict[str, Value]) -> Row:
             when = timestamp(event[columns[time.lower()]])
@@ -76,7 +87,7 @@ class Stream:
             return Row(event, index, when, key)
 
         rows = sorted((row(*numbered) for numbered in enumerate(events)), key=lambda row: (row.key, row.index))
-        return Stream(tuple(rows), columns, columns[time.lower()], type and columns[type.lower()])
+        return Stream(tuple(rows), columns, columns[time.lower()], type and columns[type.lower()], frozenset(doubles))
 
     def column(self, name: str) -> str:
         """Names are case-insensitive; `time` and `t` name the bound time when no column has that name."""
@@ -272,7 +283,9 @@ def call(name: str, arguments: list[Value]) -> Value:
         choose = {"COALESCE": lambda found: found[0], "LEAST": least, "GREATEST": greatest}[name]
         chosen = choose(known) if known else None
         # Of doubles and integers together the result is a double.
-        return float(chosen) if isinstance(chosen, int) and any(isinstance(v, float) for v in known) else chosen
+        return as_double(chosen) if any(isinstance(value, float) for value in known) else chosen
+    if name == AS_DOUBLE:
+        return as_double(*arguments)
     if len(known) < len(arguments):
         return None
     try:
@@ -290,6 +303,10 @@ def call(name: str, arguments: list[Value]) -> Value:
     except OverflowError:
         odd = name == "POW" and arguments[0] < 0 and float(arguments[1]) % 2 == 1
         return -math.inf if odd else math.inf
+
+
+def as_double(value: Value) -> Value:
+    return float(value) if isinstance(value, int) else value
 
 
 def nan_last(value: Value) -> tuple[bool, Value]:
@@ -472,9 +489,28 @@ class Query:
 
     def resolve(self, expression: Any, prefix: str) -> Any:
         def change(node: Any) -> Any:
-            return self.resolve_name(node, prefix) if isinstance(node, ast.Name) else node
+            return self.typed(self.resolve_name(node, prefix) if isinstance(node, ast.Name) else node)
 
         return rewritten(expression, change)
+
+    def typed(self, node: Any) -> Any:
+        """Make the choice of a double or an integer a double, even where the double is null."""
+        match node:
+            case ast.Call(function="COALESCE" | "LEAST" | "GREATEST") if self.is_double(node):
+                return ast.Call(AS_DOUBLE, (node,))
+        return node
+
+    def is_double(self, expression: ast.Expression) -> bool:
+        match expression:
+            case ast.Name(parts=(_, column)):
+                return column in self.stream.doubles
+            case ast.Negative(operand=operand):
+                return self.is_double(operand)
+            case ast.Arithmetic(op=op, left=left, right=right):
+                return op in "/^" or self.is_double(left) or self.is_double(right)
+            case ast.Call(function=name, arguments=arguments):
+                return name in ("SQRT", "POW", "LOG", "EXP", "AVG") or any(map(self.is_double, arguments))
+        return False
 
     def resolve_name(self, name: ast.Name, prefix: str) -> ast.Expression:
         first, *rest = name.parts
@@ -484,7 +520,7 @@ class Query:
         return cast(ast.Expression, self.resolve(*self.objectives[".".join(name.parts)]))
 
     def resolve_bare_name(self, node: Any) -> Any:
-        return ast.Name(("", self.stream.column(node.parts[-1]))) if isinstance(node, ast.Name) else node
+        return self.typed(ast.Name(("", self.stream.column(node.parts[-1]))) if isinstance(node, ast.Name) else node)
 
     def scope(self, statement: ast.Statement, prefix: str, around: tuple[str, ...]) -> Scope:
         own = self.columns(statement.partition_by)

@@ -28,7 +28,7 @@ Rows = list[dict[str, Any]]
 
 
 def assert_same(script: Script, rows: Rows, binding: dict[str, str], actual: Rows) -> None:
-    assert_equal(naive.run(script, rows, **binding, columns=SCHEMA.names), actual)
+    assert_equal(naive.run(script, rows, **binding, columns=COLUMNS), actual)
 
 
 def assert_equal(expected: Rows, actual: Rows) -> None:

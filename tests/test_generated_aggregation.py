@@ -10,7 +10,7 @@ from hypothesis import event, given, note, settings
 
 import naive
 import streamsift as ss
-from strategies import aggregations, bindings, neighbour_aggregations, streams
+from strategies import COLUMNS, aggregations, bindings, neighbour_aggregations, streams
 from streamsift.language import Script, print_script
 from streamsift.physical.plan import Strategy
 from supported import may_be_refused
@@ -29,7 +29,7 @@ def check_aggregation(script: Script, rows: Rows, binding: dict[str, str]) -> No
     """By every strategy that does not refuse; detection never does."""
     note(print_script(script))
     query, table = ss.query(print_script(script)), pa.Table.from_pylist(rows, SCHEMA)
-    expected = naive.run(script, rows, **binding, columns=SCHEMA.names)
+    expected = naive.run(script, rows, **binding, columns=COLUMNS)
     for strategy in Strategy:
         note(strategy.value)
         try:

@@ -77,7 +77,11 @@ def check_batch(script: Script, rows: Rows, binding: dict[str, str], of: Times, 
             event("no meaning")
             return
         event(f"{of.name}: {'rows' if actual else 'no row'}")
-        expected = naive.run(script, rows, **binding, columns=of.schema.names) if expected is None else expected
+        expected = (
+            naive.run(script, rows, **binding, columns=dict(zip(of.schema.names, of.schema.types, strict=True)))
+            if expected is None
+            else expected
+        )
         assert_equal(expected, actual)
 
 

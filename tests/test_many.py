@@ -100,7 +100,7 @@ def check_workload(queries: dict[str, str], rows: list[Event], share: Any) -> No
     found = sum(result.num_rows for result in results.values())
     event(f"{explained.count('tree')} trees, {explained.count('chop')} chopped, {'some' if found else 'no'} rows")
     for name, text in queries.items():
-        assert_equal(naive.run(text, rows, **binding, columns=list(COLUMNS)), results[name].to_pylist())
+        assert_equal(naive.run(text, rows, **binding, columns=COLUMNS), results[name].to_pylist())
 
 
 @settings(max_examples=EXAMPLES or (5_000 if LARGE else 300))

@@ -109,6 +109,15 @@ def test_nan_is_no_null_and_above_every_number() -> None:
     assert math.isnan(attribute("COALESCE(a.f, 1)", f=math.nan))  # type: ignore[arg-type]
 
 
+def test_the_least_of_a_null_double_and_an_integer_is_a_double() -> None:
+    query = "PATTERN ANY a RETURN LEAST(a.x, 9007199254740993) AS least"
+    rows = [{"t": 1, "x": None}]
+    (found,) = run(query, rows, time="t", columns={"t": "int64", "x": "double"})
+    assert repr(found["least"]) == "9007199254740992.0"
+    (found,) = run(query, rows, time="t", columns={"t": "int64", "x": "int64"})
+    assert repr(found["least"]) == "9007199254740993"
+
+
 def test_output_columns_in_order() -> None:
     event = {"t": 1, "kind": "A", "x": 2}
     assert run("PATTERN A", [event], time="t", type="kind") == [{"A": event, "match_start": 1, "match_end": 1}]

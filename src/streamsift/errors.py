@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -72,6 +74,14 @@ class StreamsiftWarning(UserWarning):
 
 class BadRowsWarning(StreamsiftWarning):
     """Rows were dropped because `bad_rows="drop"` was asked for."""
+
+
+def warn(message: str, category: type[StreamsiftWarning]) -> None:
+    """Warn at the line outside this package that called it, however many calls lie between."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def render(message: str, text: str, span: Span, hint: str) -> str:

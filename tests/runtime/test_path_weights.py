@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import streamsift as ss
 from streamsift.physical.plan import PathPlan, RankPlan
 from streamsift.runtime.candidates import candidates
-from streamsift.runtime.events import prepare
 from streamsift.runtime.path_weights import path_weights
+from streamsift.runtime.prepared import prepare
 
 TENTHS = st.integers(-9, 9).map(lambda n: n / 10)
 VALUES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {

@@ -71,7 +71,7 @@ def test_totals(spark: SparkSession, text: str, rows: list[Event]) -> None:
     assert "slices of time" in query.explain(df, **BINDING)
     actual = query.run(df, **BINDING).toArrow().to_pylist()
     event("rows" if actual else "no rows")
-    assert_equal(naive.run(text, rows, **BINDING, columns=list(COLUMNS)), actual)
+    assert_equal(naive.run(text, rows, **BINDING, columns=COLUMNS), actual)
 
 
 @pytest.mark.parametrize("update", ["", " UPDATE 15"])
@@ -88,7 +88,7 @@ def test_groups_of_the_type(spark: SparkSession, pattern: str, group: str, updat
     assert "slices of time" in ss.query(text).explain(df, **BINDING)
     found = ss.query(text).run(df, **BINDING).toArrow().to_pylist()
     assert found
-    assert_equal(naive.run(text, rows, **BINDING, columns=list(COLUMNS)), found)
+    assert_equal(naive.run(text, rows, **BINDING, columns=COLUMNS), found)
 
 
 def test_groups_of_many_queries(spark: SparkSession) -> None:
@@ -108,7 +108,7 @@ def test_groups_of_many_queries(spark: SparkSession) -> None:
         for name, text in texts.items():
             actual = found[name].toArrow().to_pylist()
             assert actual
-            assert_equal(naive.run(text, rows, **BINDING, columns=list(COLUMNS)), actual)
+            assert_equal(naive.run(text, rows, **BINDING, columns=COLUMNS), actual)
 
 
 START = datetime(1969, 12, 31, 23, 59, 50, 500_001)

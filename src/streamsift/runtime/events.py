@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streamsift.errors import BadInputError, BadRowsWarning
+from streamsift.errors import BadInputError, BadRowsWarning, warn
 from streamsift.logical.bound import TIME, Binding, BoundQuery, EventClass, TimeKind, Window, WindowKind
 from streamsift.logical.durations import LARGEST_COUNT, LARGEST_DIFFERENCE, TEXT_TIME, width_in_units
 from streamsift.runtime.codes import codes, group_codes
@@ -232,7 +231,7 @@ def _handle_bad_rows(
     if report is not None:
         report(found)
     else:
-        warnings.warn(f"Dropped: {found}", BadRowsWarning, stacklevel=6)
+        warn(f"Dropped: {found}", BadRowsWarning)
 
 
 def ticks_of(times: pa.Array, binding: Binding) -> Ticks:

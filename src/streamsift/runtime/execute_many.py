@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
 
-from streamsift.errors import BadRowsWarning
+from streamsift.errors import BadRowsWarning, warn
 from streamsift.physical.chopping import ChoppedQueries
 from streamsift.physical.plan import Alternative
 from streamsift.physical.prefix_trees import SharedTree
@@ -48,7 +47,7 @@ def execute_many(
             if report is not None:
                 report(found)
             else:
-                warnings.warn(f"Dropped: {found}", BadRowsWarning, stacklevel=3)
+                warn(f"Dropped: {found}", BadRowsWarning)
 
     alone = list(plan.alone)
     shared: tuple[SharedTree | ChoppedQueries, ...] = (*plan.trees, *plan.chops)
