@@ -30,7 +30,7 @@ from streamsift.runtime.events import Events
 from streamsift.runtime.path_ranking import Paths
 from streamsift.runtime.rank_merge import RankMerge
 from streamsift.runtime.scores import match_columns, objective_values, scores
-from streamsift.runtime.ticks import Ticks, ticks_of
+from streamsift.runtime.ticks import UpdateTicks, ticks_of
 
 SEQUENCES = {
     "S7": ("EG", "EH", "EJ"),
@@ -85,7 +85,7 @@ class Run:
         assert isinstance(plan.branches[0], MergePlan), plan.reasons
         self.cell, self.branch = cell, plan.branches[0]
         self.events: Events = prepare(plan.query, table)
-        self.ticks: Ticks = ticks_of(plan.query, self.events)
+        self.ticks: UpdateTicks = ticks_of(plan.query, self.events)
 
     def merged(self, schedule: Schedule, *, dynamic: bool) -> tuple[Paths, RankMerge]:
         """The candidates, and the merge that found them."""

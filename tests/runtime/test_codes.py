@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamsift.logical.bound import Column, Kind, Operation
+from streamsift.runtime.arrays.dtypes import UNKNOWN
 from streamsift.runtime.codes import codes, group_codes
 from streamsift.runtime.evaluate import Rows, evaluate
-from streamsift.runtime.kernels import UNKNOWN
 
 COMPARE = {
     "=": operator.eq,

@@ -11,7 +11,7 @@ import pytest
 import streamsift as ss
 from streamsift.physical.choices import Cache
 from streamsift.runtime import nested_buffers, nested_search, prepare
-from streamsift.runtime.kernels import Int32
+from streamsift.runtime.arrays.dtypes import Int32
 from streamsift.runtime.nested import NestedSearch
 
 QUERIES = [

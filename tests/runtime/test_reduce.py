@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from streamsift.runtime.buffers import OPERATORS
-from streamsift.runtime.kernels import LARGEST, UNKNOWN, group_entries
+from streamsift.runtime.arrays.comparing import OPERATORS, holds
+from streamsift.runtime.arrays.dtypes import LARGEST, UNKNOWN
+from streamsift.runtime.arrays.grouping import group_entries
 from streamsift.runtime.numbering import numbered
 from streamsift.runtime.reduce import NO_CODES, have_partner
-from streamsift.runtime.search import holds
 
 PLACES = 60
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32, Int64
 from streamsift.runtime.clock import NEVER
-from streamsift.runtime.kernels import Bool, Float64, Int32, Int64
 from streamsift.runtime.measures import NOTHING
 from streamsift.runtime.operations import NO_SEAL, Operations
 from streamsift.runtime.paths import Loads, Paths, begin, clear, extend, no_paths, precede

@@ -17,8 +17,8 @@ from streamsift.physical.choices import Choices, Condense, PlanShape
 from streamsift.physical.cost import OPEN_NS, CostModel, Statistics, cheapest
 from streamsift.physical.plan import Alternative
 from streamsift.physical.shapes import Leaf, Tree, forced, is_left_deep, steps_of, units_of
+from streamsift.runtime.arrays.dtypes import Int32, Int64
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Int32, Int64
 from streamsift.runtime.measure import Measure
 from streamsift.runtime.relations import Comparison, Relations
 from streamsift.runtime.trees import TreeSearch

@@ -15,6 +15,7 @@ import pyarrow as pa
 from streamsift.logical.bound import BoundQuery, Column, Expr, Operation
 from streamsift.physical.plan import AggregatePlan, Alternative, Branch, Strategy
 from streamsift.runtime.aggregate_output import Groups, Timeline, aggregate_schema, groups_of, result_batch, result_rows
+from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.budget import found_matches
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.canvas import Canvas, Leaves
@@ -24,7 +25,6 @@ from streamsift.runtime.detect import group_matches, match_rows
 from streamsift.runtime.events import Events
 from streamsift.runtime.group_measures import totals_of_groups
 from streamsift.runtime.group_values import GroupValues
-from streamsift.runtime.kernels import Bool, Int32, Int64
 from streamsift.runtime.measures import Measures, measures_of
 from streamsift.runtime.operations import lay_out
 from streamsift.runtime.pairs import index_of, paint_pairs

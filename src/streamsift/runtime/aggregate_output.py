@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from streamsift.language.syntax import Emit
 from streamsift.logical.bound import TIME, BoundQuery
+from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.budget import FEWER_TICKS, reserve
 from streamsift.runtime.clock import Clock
 from streamsift.runtime.codes import codes, group_codes
 from streamsift.runtime.columns import nulls, take
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Bool, Int32, Int64
+from streamsift.runtime.events.times import time_type
 from streamsift.runtime.measures import Decoder, Totals, aggregate_type
-from streamsift.runtime.output import time_type
 from streamsift.runtime.ticks import tick_type
 
 

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from streamsift.logical.bound import GroupAggregate
 from streamsift.runtime.arithmetic import Overflow, arithmetic
+from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int64
 from streamsift.runtime.codes import codes
 from streamsift.runtime.columns import Columns
-from streamsift.runtime.kernels import UNKNOWN, Bool, Int64
 from streamsift.runtime.values import as_numpy, column_value, is_decimal, is_duration, is_float, missing
 
 SAFE_TOTAL = 2.0**62  # the absolute values of a group that sum to less than this cannot wrap

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streamsift.runtime import kernels
 from streamsift.runtime.columns import integers
+from streamsift.runtime.expressions.real_kernels import exponential, logarithm, power
 from streamsift.runtime.values import (
     Value,
     as_array,
@@ -145,7 +145,7 @@ def _remainder_of_decimals(above: Decimal | None, below: Decimal | None) -> Deci
 def _power(_: str, left: Value, right: Value) -> Value:
     base, exponent = as_numpy(as_float(left)), as_numpy(as_float(right))
     with np.errstate(all="ignore"):
-        found = kernels.power(base, exponent)
+        found = power(base, exponent)
     # No value: a root of a negative number, or 0 to a negative power.
     undefined = (np.isnan(found) & ~np.isnan(base) & ~np.isnan(exponent)) | ((base == 0) & (exponent < 0))
     return from_numpy(found, missing(left, right) | undefined, left, right)
@@ -207,8 +207,8 @@ UNARY: dict[str, Callable[[Value], Value]] = {
     "negative": _negative,
     "abs": _absolute,
     "sqrt": _real(np.sqrt, lambda x: x < 0),
-    "log": _real(kernels.logarithm, lambda x: x <= 0),
-    "exp": _real(kernels.exponential, lambda x: np.zeros(x.shape, np.bool_)),
+    "log": _real(logarithm, lambda x: x <= 0),
+    "exp": _real(exponential, lambda x: np.zeros(x.shape, np.bool_)),
 }
 BINARY: dict[str, Callable[[str, Value, Value], Value]] = {
     "+": _linear,

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
 from streamsift.runtime.budget import reserve
-from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Float64, Int32, Int64, dense_rank
 
 KEPT_BYTES = 100  # for each match, beside its places: what sorting takes
 PENDING = 1 << 17  # matches that may wait for the next sorting, at least
@@ -41,16 +40,6 @@ def joined(parts: Sequence[Scored]) -> Scored:
         np.concatenate([part.places for part in parts], axis=1),
         np.concatenate([part.alternative for part in parts]),
     )
-
-
-def tie_levels(events: Events) -> list[Int32]:
-    """What breaks ties, each [places + 1], the last standing for no event: times, then `order`, then input order."""
-    places = np.arange(events.rank.size, dtype=np.int32)
-    times = dense_rank(events.ticks, np.empty(0, np.int64))
-    levels = [times] if times.size and times[-1] < times.size - 1 else []
-    if levels and events.rank[-1] > times[-1]:
-        levels.append(events.rank)
-    return [np.append(level, np.int32(-1)) for level in (*levels, places)]
 
 
 def in_order(matches: Scored, levels: Sequence[Int32]) -> Int64:

@@ -12,22 +12,15 @@ from streamsift.logical.expressions import anonymous
 from streamsift.physical.definitions import window_bound
 from streamsift.physical.plan import Alternative, Pair, Step
 from streamsift.runtime import kernels, search
+from streamsift.runtime.arrays.comparing import GREATER_EQUAL, LESS_EQUAL, OPERATORS
+from streamsift.runtime.arrays.dtypes import Int32, Int64
+from streamsift.runtime.arrays.grouping import ascends_in_groups, group_entries, successors
 from streamsift.runtime.candidates import step_rows, stream_rows
 from streamsift.runtime.codes import codes, group_codes
 from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import NO_LIMIT, Events
-from streamsift.runtime.kernels import Int32, Int64
 from streamsift.runtime.own_windows import limit_rows, own_limits
 from streamsift.runtime.search import Buffers
-
-OPERATORS = {
-    "=": search.EQUAL,
-    "!=": search.UNEQUAL,
-    "<": search.LESS,
-    "<=": search.LESS_EQUAL,
-    ">": search.GREATER,
-    ">=": search.GREATER_EQUAL,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,15 +154,13 @@ def _assemble(plan: Alternative, events: Events, places: Sequence[Int32], lookup
             row[search.BASE] = rank.add(_in_order(ranks[number], order))
             position.add(events.window_position[entries])
         if number and direct[number]:
-            after = kernels.successors(
-                ranks[number - 1], lookup.by_step[number - 1], ranks[number], lookup.this, offsets[:-1]
-            )
-            until = kernels.successors(last_end, lookup.by_step[0], ends[number], lookup.this, offsets[:-1])
+            after = successors(ranks[number - 1], lookup.by_step[number - 1], ranks[number], lookup.this, offsets[:-1])
+            until = successors(last_end, lookup.by_step[0], ends[number], lookup.this, offsets[:-1])
             row[search.AFTER_BASE] = pointers.add(_in_order(after, orders[number - 1]))
             row[search.UNTIL_BASE] = pointers.add(until)
         elif number:
             # Positions within partitions may mix in a group that spans partitions; places in the stream never do.
-            mixed = in_partitions and not kernels.ascends_in_groups(events.window_position[entries], offsets)
+            mixed = in_partitions and not ascends_in_groups(events.window_position[entries], offsets)
             row[search.CHECK_WINDOW] = int(mixed)
             row[search.OFFSETS_BASE] = all_offsets.add(offsets)
             if lookup.earlier >= 0:
@@ -214,7 +205,7 @@ def _grouped(lookup: Lookup) -> tuple[Int64, Int32 | None]:
     """Where each group's entries start, and the order that groups them; None if they stay as they are."""
     if lookup.earlier < 0:
         return np.array([0, lookup.this.size], np.int64), None
-    offsets, order = kernels.group_entries(lookup.this, lookup.groups)
+    offsets, order = group_entries(lookup.this, lookup.groups)
     return offsets, order
 
 
@@ -239,7 +230,7 @@ class OwnLimits:
         found = window_bound(pair.earlier_side, pair.this_side)
         assert found is not None
         bounds = self.limits[self.rows[found.definition] + found.is_upper][entries[pair.earlier]]
-        operator = search.GREATER_EQUAL if found.is_upper else search.LESS_EQUAL
+        operator = GREATER_EQUAL if found.is_upper else LESS_EQUAL
         return (
             pair.earlier,
             operator,

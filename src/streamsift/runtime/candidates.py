@@ -11,11 +11,12 @@ import pyarrow.compute as pc
 from streamsift.logical.bound import BoundQuery, ClassRule, EventClass, Expr
 from streamsift.physical.kleene_query import renamed
 from streamsift.physical.plan import Alternative
-from streamsift.runtime import kernels
+from streamsift.runtime.arrays.dtypes import Int32
+from streamsift.runtime.arrays.grouping import chosen, group_entries
 from streamsift.runtime.columns import nulls, plain
 from streamsift.runtime.evaluate import Rows, mask
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Int32
+from streamsift.runtime.events.class_names import find_names
 
 
 def candidates(plan: Alternative, events: Events) -> list[Int32]:
@@ -40,7 +41,7 @@ def _passing(predicates: Sequence[Expr], places: Int32, plan: Alternative, event
     keep = np.ones(places.size, np.bool_)
     for predicate in predicates:
         keep &= mask(predicate, rows)
-    return kernels.chosen(places, keep)
+    return chosen(places, keep)
 
 
 def step_rows(plan: Alternative, events: Events, rows: Int32) -> Rows:
@@ -101,7 +102,7 @@ def _places_by_name(names: Sequence[str], query: BoundQuery, events: Events) -> 
         of_row = np.full(len(types), -1, np.int32)
         of_row[rows] = numbers
         rows, numbers = np.arange(events.rows.size, dtype=np.int32), of_row[events.rows]
-    starts, order = kernels.group_entries(numbers, len(names))
+    starts, order = group_entries(numbers, len(names))
     places = rows[order]
     return {name: places[starts[number] : starts[number + 1]] for number, name in enumerate(names)}
 
@@ -127,7 +128,7 @@ def find_names(names: Sequence[str], texts: pa.Array) -> tuple[Int32, Int32]:
     _, offsets, data = texts.buffers()
     if data is None or data.size == 0:
         return np.empty(0, np.int32), np.empty(0, np.int32)
-    rows, numbers = kernels.find_names(
+    rows, numbers = find_names(
         np.frombuffer(offsets, np.int32, count=len(texts) + 1, offset=texts.offset * 4),
         np.frombuffer(data, np.uint8),
         np.cumsum([0, *map(len, encoded)], dtype=np.int32),

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32, Int64
 from streamsift.runtime.clock import NEVER
-from streamsift.runtime.kernels import Bool, Float64, Int32, Int64
 from streamsift.runtime.measures import NOTHING, Totals
 
 

@@ -15,11 +15,11 @@ import numpy as np
 from streamsift.physical.chopping import ChoppedQueries
 from streamsift.physical.plan import Alternative
 from streamsift.runtime.aggregate_output import Groups, Timeline
+from streamsift.runtime.arrays.dtypes import Int64
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.clock import Clock
 from streamsift.runtime.connect_kernels import Connects, Ends, Pieces, connect_pieces, empty_state, starts_in_window
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Int64
 from streamsift.runtime.letters import Found, letters_of, packed, steps_of
 from streamsift.runtime.prefix_tree import LARGEST_COUNT
 

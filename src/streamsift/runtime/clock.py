@@ -14,10 +14,11 @@ import pyarrow as pa
 from numba import njit
 
 from streamsift.logical.bound import TIME, BoundQuery, TimeKind, WindowKind
+from streamsift.runtime.arrays.dtypes import Int32, Int64
+from streamsift.runtime.arrays.grouping import group_entries
 from streamsift.runtime.codes import group_codes
 from streamsift.runtime.columns import take
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Int32, Int64, group_entries
 from streamsift.runtime.ticks import tick_times, ticks_of
 
 NEVER = np.iinfo(np.int64).max

@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streamsift.logical.durations import units_per_second
+from streamsift.runtime.arrays.dtypes import UNKNOWN, Float64, Int32, Int64
 from streamsift.runtime.columns import fixed_width, integers, nulls, plain
-from streamsift.runtime.kernels import UNKNOWN, Float64, Int32, Int64, float_codes
+from streamsift.runtime.expressions.real_kernels import float_codes
 from streamsift.runtime.numbering import numbered, short_text_codes
 
 Codes = list[Int64]

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streamsift.runtime.kernels import Bool, Int32, Int64
+from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 
 INT32_BYTES = 2**31 - 1
 

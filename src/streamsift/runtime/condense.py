@@ -19,16 +19,15 @@ from numba import njit
 
 from streamsift.errors import PlanTooLargeError
 from streamsift.physical.plan import MIRRORED
-from streamsift.runtime import kernels
+from streamsift.runtime.arrays.comparing import OPERATORS, holds
+from streamsift.runtime.arrays.dtypes import Int32, Int64
+from streamsift.runtime.arrays.grouping import entries_from, group_entries
 from streamsift.runtime.budget import room
-from streamsift.runtime.buffers import OPERATORS
 from streamsift.runtime.joins import Reach
-from streamsift.runtime.kernels import Int32, Int64
 from streamsift.runtime.levels import Condensed, Packing
 from streamsift.runtime.numbering import numbered
 from streamsift.runtime.reduce import Reducer
 from streamsift.runtime.relations import Comparison, Linked, Lookup
-from streamsift.runtime.search import holds
 
 LIST_BYTES = 24  # for each entry of a list: itself, and copies of it while lists grow
 NO_OFFSETS, NO_LINKS = np.empty(0, np.int64), np.empty(0, np.int32)
@@ -124,7 +123,7 @@ def places_of(kept: Int32, numbers: Int32) -> Int32:
 
 def reach_among(reach: Reach, kept: Int32, low: int, high: int) -> Reach:
     """What order and window leave of the kept places, by their numbers; a match starts in [low, high)."""
-    own_low, own_high = kernels.entries_from(kept, [low, high])
+    own_low, own_high = entries_from(kept, [low, high])
     return Reach(
         place_after=numbers_from(kept, reach.place_after[kept]),
         place_since=numbers_from(kept, reach.place_since[kept]),
@@ -193,7 +192,7 @@ class Condenser:
         found = {}
         for step in steps:
             places = self.packing.places[step]
-            found[step] = places[slice(*kernels.entries_from(places, [low, high if step == min(steps) else reached]))]
+            found[step] = places[slice(*entries_from(places, [low, high if step == min(steps) else reached]))]
         return found
 
     def _level(self, linked: Linked, step: int, partner: int, left: Left) -> Condensed:
@@ -204,14 +203,14 @@ class Condenser:
         if lookup and not joined:
             # Equality alone: the groups of the lookup are the groups of equal terms.
             of_bound, of_own, groups = self.packing.group(lookup)
-            offsets, order = kernels.group_entries(of_own[own], groups)
+            offsets, order = group_entries(of_own[own], groups)
             links[left.numbers[partner]] = of_bound[others]
             numbers, degree = left.numbers[step][order], groups / max(1, own.size)
             return Condensed(numbers, offsets, links, partner, linked.comparisons, degree)
         left_groups, left_terms, left_codes = self._terms(lookup, partner, joined, others, is_bound=True)
         right_groups, right_terms, right_codes = self._terms(lookup, step, joined, own, is_bound=False)
         groups = self.packing.group(lookup)[2] if lookup else 1
-        right_offsets, right_order = kernels.group_entries(right_groups[right_terms], groups)
+        right_offsets, right_order = group_entries(right_groups[right_terms], groups)
         operators = [OPERATORS[c[1] if c[0][0] == partner else MIRRORED[c[1]]] for c in joined]
         offsets, entries = successor_lists(
             left_groups,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.kernels import Int64
+from streamsift.runtime.arrays.dtypes import Int64
 from streamsift.runtime.letters import Found, Letters, Steps, end_of_time, entries_of, most_entries
 
 

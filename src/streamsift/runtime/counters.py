@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32, Int64
 from streamsift.runtime.clock import NEVER
-from streamsift.runtime.kernels import Bool, Float64, Int32, Int64
 from streamsift.runtime.operations import NO_SEAL, Operations
 
 

@@ -12,10 +12,10 @@ from streamsift.physical.plan import Branch, Strategy
 from streamsift.runtime import accumulators, counters
 from streamsift.runtime.accumulators import Records
 from streamsift.runtime.aggregate_output import Groups, Timeline
+from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.clock import NEVER, Clock
 from streamsift.runtime.counters import Counts
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Bool, Int32, Int64
 from streamsift.runtime.measures import Measures, Totals
 from streamsift.runtime.operations import NO_SEAL, Layout, Operations, lay_out
 from streamsift.runtime.paths import Loads

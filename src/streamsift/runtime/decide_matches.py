@@ -17,12 +17,12 @@ from streamsift.physical.anchors import DECIDES, OTHER, Anchor, Anchored, anchor
 from streamsift.physical.definitions import own_windows
 from streamsift.physical.plan import Alternative, DetectPlan
 from streamsift.physical.streaming import awaited
+from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64, Times
 from streamsift.runtime.deciding import Deciding, rows_sharing_keys
 from streamsift.runtime.detect import group_matches, match_rows
 from streamsift.runtime.event_store import EventStore
 from streamsift.runtime.events import Events
 from streamsift.runtime.group_output import group_batches
-from streamsift.runtime.kernels import Bool, Int32, Int64, Ticks
 from streamsift.runtime.keyed_vectors import KeyedVectors
 from streamsift.runtime.output import known_columns, match_schema, result_batches
 from streamsift.runtime.passing import Passing, Tick, closing, first_open, next_closing
@@ -147,7 +147,7 @@ def _places(events: Events, rows: Int32) -> Int32:
     return place_of[rows]
 
 
-def when(alternative: Alternative, events: Events, places: Int32) -> Ticks:
+def when(alternative: Alternative, events: Events, places: Int32) -> Times:
     """The moment whose passing decides each of the matches [steps, m]."""
     query, wait = alternative.query, awaited(alternative)
     found = events.ticks[places.max(axis=0)]

@@ -12,11 +12,11 @@ from streamsift.physical.anchors import group_keys, last_steps
 from streamsift.physical.plan import AggregatePlan, RankPlan
 from streamsift.physical.streaming import is_awaited, ticks_count_rows
 from streamsift.runtime.aggregate import aggregate, relevant_places
+from streamsift.runtime.arrays.dtypes import Bool, Int64
 from streamsift.runtime.clock import Clock
 from streamsift.runtime.deciding import rows_sharing_keys
 from streamsift.runtime.event_store import EventStore
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Bool, Int64
 from streamsift.runtime.keyed_vectors import KeyedVectors
 from streamsift.runtime.passing import Passing, Tick, after, closing, in_order, last_tick, next_closing, time_of_tick
 from streamsift.runtime.prepared import prepare
@@ -24,7 +24,7 @@ from streamsift.runtime.ranking import rank
 from streamsift.runtime.retention import Retention, retention_of
 from streamsift.runtime.row_counts import RowCounts
 from streamsift.runtime.schemas import output_schema
-from streamsift.runtime.ticks import Ticks as RankTicks
+from streamsift.runtime.ticks import UpdateTicks
 
 
 class Rows:
@@ -102,7 +102,7 @@ class Rows:
         assert clock.places is not None
         return passing.covers(self._when(events)[clock.places(stamps)])
 
-    def _wanted_ticks(self, events: Events, ticks: RankTicks, passing: Passing) -> RankTicks:
+    def _wanted_ticks(self, events: Events, ticks: UpdateTicks, passing: Passing) -> UpdateTicks:
         """The ticks of a ranking without those that are not wanted."""
         if self._ticks_by_time:
             low, high = self._numbers(passing)

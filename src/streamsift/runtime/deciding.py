@@ -8,9 +8,9 @@ import numpy as np
 
 from streamsift.logical.bound import BoundQuery
 from streamsift.physical.plan import Alternative, Step
+from streamsift.runtime.arrays.dtypes import Int64
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.event_store import EventStore
-from streamsift.runtime.kernels import Int64
 from streamsift.runtime.prepared import prepare
 
 MOST_FOUND = 0.5  # of the rows that are held: to find more of them by key costs more than to take all

@@ -18,13 +18,14 @@ from streamsift.logical.bound import Expr
 from streamsift.physical.choices import Choices, Condense, PlanShape
 from streamsift.physical.plan import Alternative, DetectPlan
 from streamsift.runtime.adaptive import AdaptiveSearch
+from streamsift.runtime.arrays.dtypes import Bool, Int32
+from streamsift.runtime.arrays.grouping import entries_from
 from streamsift.runtime.budget import found_matches
 from streamsift.runtime.buffers import Packed, pack
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.events import Events
 from streamsift.runtime.group_matches import GroupMatches
 from streamsift.runtime.group_output import group_batches
-from streamsift.runtime.kernels import Bool, Int32, entries_from
 from streamsift.runtime.kleene import GroupSearch
 from streamsift.runtime.nested import NestedSearch
 from streamsift.runtime.output import first_and_last, known_columns, match_schema, most_matches, result_batches

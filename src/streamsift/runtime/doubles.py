@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.kernels import LARGEST, Float64, Int64
+from streamsift.runtime.arrays.dtypes import LARGEST, Float64, Int64
 
 INFINITY = 0x7FF0 << 48  # the code of infinity: codes are integers in the order of the doubles, without gaps
 LONGEST_STEP = 1 << 61

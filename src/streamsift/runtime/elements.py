@@ -18,14 +18,15 @@ from numba import njit
 from streamsift.logical.bound import Expr
 from streamsift.physical.definitions import window_bound
 from streamsift.physical.plan import Step
-from streamsift.runtime import kernels
-from streamsift.runtime.buffers import OPERATORS, is_limit
+from streamsift.runtime.arrays.comparing import OPERATORS, holds
+from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int32, Int64
+from streamsift.runtime.arrays.grouping import group_entries
+from streamsift.runtime.arrays.searching import first_from
+from streamsift.runtime.buffers import is_limit
 from streamsift.runtime.codes import codes, group_codes
 from streamsift.runtime.evaluate import Rows, evaluate, mask
 from streamsift.runtime.group_stream import GroupStream, Reach
-from streamsift.runtime.kernels import Bool, Int32, Int64
 from streamsift.runtime.own_windows import limit_rows
-from streamsift.runtime.search import holds
 
 EARLIER, OPERATOR, PAIR_FIELDS = range(3)
 WINDOW_ROW, IS_UPPER, LIMIT_FIELDS = range(1, 4)  # after EARLIER
@@ -66,7 +67,7 @@ class ElementBuffer:
             others = stream.candidates(bound[link_step])
             sides = [[self._side(p.earlier_side, others), self._side(p.this_side, own)] for p in step.lookup]
             (earlier, this), groups = group_codes(sides)
-            offsets, order = kernels.group_entries(this, groups)
+            offsets, order = group_entries(this, groups)
             link = np.full(stream.size, -1, np.int32)
             link[others] = earlier
             own_grouped = own[order]
@@ -74,7 +75,7 @@ class ElementBuffer:
             own_grouped = own
         self.compared = [pair for pair in step.pairs if not is_limit(pair)]
         pairs = [(pair.earlier, OPERATORS[pair.op]) for pair in self.compared]
-        columns = np.full((2 * len(pairs), stream.size), kernels.UNKNOWN, np.int64)
+        columns = np.full((2 * len(pairs), stream.size), UNKNOWN, np.int64)
         for number, pair in enumerate(self.compared):
             others = stream.candidates(bound[pair.earlier])
             sides = [self._side(pair.earlier_side, others), self._side(pair.this_side, own)]
@@ -160,18 +161,6 @@ def parts(wanted: list[Wanted]) -> Iterator[tuple[int, int, list[Wanted]]]:
             for each in wanted
         ]
         yield begin, end, some
-
-
-@njit(cache=True, nogil=True)
-def first_from(places: Int32, start: int, stop: int, low: int) -> int:
-    """The first i in [start, stop) with places[i] >= low, or stop."""
-    while start < stop:
-        middle = (start + stop) >> 1
-        if places[middle] < low:
-            start = middle + 1
-        else:
-            stop = middle
-    return start
 
 
 @njit(cache=True, nogil=True)

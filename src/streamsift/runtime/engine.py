@@ -20,11 +20,11 @@ from streamsift.physical.plan import AggregatePlan, DetectPlan, Plan, RankPlan
 from streamsift.physical.sharing import SharingPlan
 from streamsift.physical.streaming import check_stream, counts_rows, keeps_no_events, why_recounted
 from streamsift.runtime.aggregate import relevant_places
+from streamsift.runtime.arrays.dtypes import Bool
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.decide_matches import Matches
 from streamsift.runtime.decide_rows import Rows
 from streamsift.runtime.event_store import HOLDS_EVENTS, EventStore
-from streamsift.runtime.kernels import Bool
 from streamsift.runtime.keyed_vectors import KeyedVectors
 from streamsift.runtime.passing import Passing, Tick, is_real
 from streamsift.runtime.prepared import prepare

@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 from streamsift.errors import BadInputError, render
 from streamsift.logical.bound import Column, Constant, Expr, GroupAggregate, Kind, Operation
 from streamsift.runtime.arithmetic import BINARY, UNARY, Overflow, arithmetic
+from streamsift.runtime.arrays.dtypes import Bool
 from streamsift.runtime.columns import truths
 from streamsift.runtime.compare import ARROW, compare
-from streamsift.runtime.kernels import Bool
 from streamsift.runtime.values import (
     DEFAULT_TYPES,
     Value,

@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from streamsift.errors import BadInputError
 from streamsift.logical.bound import Binding
+from streamsift.runtime.arrays.dtypes import Bool, Int64, Times
 from streamsift.runtime.codes import codes
 from streamsift.runtime.columns import contiguous, gatherable
 from streamsift.runtime.events import ticks_of
-from streamsift.runtime.kernels import Bool, Int64, Ticks
 from streamsift.runtime.key_index import KeyIndex
 from streamsift.runtime.saved_state import chunk_bytes
 from streamsift.runtime.tails import TableTail, Tail
@@ -41,7 +41,7 @@ class EventStore:
         self.events = TableTail(self.schema)
         is_real = ticks_of(pa.array([], schema.field(binding.time).type), binding).dtype == np.float64
         self._ticks, self._chunks = Tail(np.float64 if is_real else np.int64), Tail(np.int64)
-        self._waiting: list[tuple[pa.Table, Ticks, Int64]] = []  # with the number of each event's chunk
+        self._waiting: list[tuple[pa.Table, Times, Int64]] = []  # with the number of each event's chunk
         self._unsaved: list[pa.Table] = []
         self._next_chunk = 0
         self._held: dict[int, int] = {}  # how many rows of each chunk are needed
@@ -74,7 +74,7 @@ class EventStore:
         self._waiting.append((events, self._ticks_of(events), np.full(events.num_rows, chunk, np.int64)))
         self._held[chunk] = self._held.get(chunk, 0) + events.num_rows
 
-    def _ticks_of(self, events: pa.Table) -> Ticks:
+    def _ticks_of(self, events: pa.Table) -> Times:
         return ticks_of(contiguous(events.column(self.binding.time)), self.binding)
 
     def arrive(self, now: int | float | None) -> int:
@@ -100,7 +100,7 @@ class EventStore:
             self._chunks.append(chunks[come])
         return begin
 
-    def _order(self, events: pa.Table, ticks: Ticks, rows: Int64) -> Int64:
+    def _order(self, events: pa.Table, ticks: Times, rows: Int64) -> Int64:
         if self.binding.order is None:
             return np.argsort(ticks[rows], kind="stable")
         (order,) = codes([contiguous(events.column(self.binding.order).take(pa.array(rows)))])
@@ -112,7 +112,7 @@ class EventStore:
         return int(self._ticks.values.size)
 
     @property
-    def ticks(self) -> Ticks:
+    def ticks(self) -> Times:
         """Of the rows that are held, ascending."""
         return self._ticks.values
 

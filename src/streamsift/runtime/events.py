@@ -13,20 +13,11 @@ import pyarrow.compute as pc
 from streamsift.errors import BadInputError, BadRowsWarning, warn
 from streamsift.logical.bound import TIME, Binding, BoundQuery, EventClass, TimeKind, Window, WindowKind
 from streamsift.logical.durations import LARGEST_COUNT, LARGEST_DIFFERENCE, TEXT_TIME, width_in_units
+from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int32, Int64, Times
+from streamsift.runtime.arrays.grouping import positions_in_group
 from streamsift.runtime.codes import codes, group_codes
 from streamsift.runtime.columns import Columns, fixed_width, integers, nulls, plain, truths
-from streamsift.runtime.kernels import (
-    UNKNOWN,
-    Bool,
-    Int32,
-    Int64,
-    Ticks,
-    dense_rank,
-    is_ordered,
-    limits_by_bound,
-    limits_by_float,
-    positions_in_group,
-)
+from streamsift.runtime.kernels import dense_rank, is_ordered, limits_by_bound, limits_by_float
 from streamsift.runtime.values import decimal_type
 
 NO_LIMIT = np.iinfo(np.int32).max
@@ -58,7 +49,7 @@ class Events:
     rows: Int32  # [n]
     rank: Int32  # [n] dense rank of time, or of (time, order)
     window_position: Int32  # [n]; -1 for a row that is in no partition
-    ticks: Ticks  # [n] times, ascending
+    ticks: Times  # [n] times, ascending
     window: Window | None
     width: int | float  # of a time window in the units of `ticks`; of a count window in rows
     in_input_order: bool  # rows[i] == i for all i
@@ -114,7 +105,7 @@ def in_order(query: BoundQuery, table: pa.Table, bad_rows: str, report: Callable
 
 
 def _ordered(
-    query: BoundQuery, columns: Columns, ticks: Ticks, unit: pa.DataType, order: Int64, keep: Int64 | None
+    query: BoundQuery, columns: Columns, ticks: Times, unit: pa.DataType, order: Int64, keep: Int64 | None
 ) -> Events:
     in_order = is_ordered(ticks, order)
     if not in_order:
@@ -234,7 +225,7 @@ def _handle_bad_rows(
         warn(f"Dropped: {found}", BadRowsWarning)
 
 
-def ticks_of(times: pa.Array, binding: Binding) -> Ticks:
+def ticks_of(times: pa.Array, binding: Binding) -> Times:
     """Times as numbers that compare and subtract as those of any other call do."""
     if binding.time_kind is TimeKind.TEXT and not pa.types.is_timestamp(times.type):
         times = parse_text_times(times)
@@ -246,7 +237,7 @@ def ticks_of(times: pa.Array, binding: Binding) -> Ticks:
     return ticks
 
 
-def _ticks(time: pa.Array, binding: Binding) -> tuple[Ticks, pa.DataType]:
+def _ticks(time: pa.Array, binding: Binding) -> tuple[Times, pa.DataType]:
     """Times as numbers, and the type that tells what they count."""
     if pa.types.is_floating(time.type):
         return fixed_width(time.cast(pa.float64()), np.dtype(np.float64)), time.type

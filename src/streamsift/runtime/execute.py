@@ -9,12 +9,12 @@ import pyarrow as pa
 
 from streamsift.physical.plan import AggregatePlan, DetectPlan, Plan, RankPlan
 from streamsift.runtime.aggregate import aggregate
+from streamsift.runtime.arrays.dtypes import Bool
 from streamsift.runtime.detect import detect
 from streamsift.runtime.events import BadRows
-from streamsift.runtime.kernels import Bool
 from streamsift.runtime.prepared import prepare_relevant
 from streamsift.runtime.ranking import rank
-from streamsift.runtime.ticks import Ticks
+from streamsift.runtime.ticks import UpdateTicks
 
 
 def execute(
@@ -26,7 +26,7 @@ def execute(
     ties: bool = False,
     own: Bool | None = None,
     owners: tuple[int | None, ...] = (),
-    wanted: Callable[[Ticks], Ticks] | None = None,
+    wanted: Callable[[UpdateTicks], UpdateTicks] | None = None,
     limit: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The result of the plan on a table, in batches; none if there is no row. Bad rows raise at once.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streamsift.runtime.kernels import Bool, Int32, Int64
+from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
 from streamsift.runtime.group_values import GroupValues
-from streamsift.runtime.kernels import Float64, Int32, Int64
 from streamsift.runtime.measures import NOTHING, Measures, Totals
 
 

@@ -11,8 +11,8 @@ from streamsift.physical.caching import with_caching
 from streamsift.physical.choices import Cache
 from streamsift.physical.groups import Groups
 from streamsift.physical.plan import Alternative, Limit, Negation, Pair, Step
+from streamsift.runtime.arrays.dtypes import Bool, Int32
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Bool, Int32
 from streamsift.runtime.nested import NestedSearch
 
 CHUNK_TESTS = 1 << 12

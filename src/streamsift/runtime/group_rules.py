@@ -9,9 +9,9 @@ import numpy as np
 from numba import njit
 
 from streamsift.physical.groups import Groups
-from streamsift.runtime.elements import first_from
+from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
+from streamsift.runtime.arrays.searching import first_from
 from streamsift.runtime.group_stream import Clock
-from streamsift.runtime.kernels import Bool, Int32, Int64
 
 LEFT_SINGLE, LEFT, RIGHT_SINGLE, RIGHT, SIDE_FIELDS = range(5)
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from streamsift.logical.bound import BoundQuery, WindowKind
 from streamsift.physical.plan import Alternative, Step
+from streamsift.runtime.arrays.dtypes import Int32
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.events import NO_LIMIT, Events
-from streamsift.runtime.kernels import Int32
 from streamsift.runtime.own_windows import own_limits
 
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 from streamsift.logical.bound import BoundQuery, Column, Expr, GroupAggregate, Operation
 from streamsift.physical.groups import Groups
 from streamsift.runtime.aggregates import aggregate, empty_aggregate
+from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.columns import take
 from streamsift.runtime.evaluate import Rows, mask
 from streamsift.runtime.events import Events
 from streamsift.runtime.group_matches import GroupMatches
-from streamsift.runtime.kernels import Bool, Int32, Int64
 
 
 class GroupValues:

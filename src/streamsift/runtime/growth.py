@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.elements import first_from
+from streamsift.runtime.arrays.dtypes import Int32, Int64
+from streamsift.runtime.arrays.searching import first_from
 from streamsift.runtime.group_rules import Field, Fixed, Rules, bound_groups, can_grow, is_apt, low_limit, together
 from streamsift.runtime.group_stream import Clock
-from streamsift.runtime.kernels import Int32, Int64
 
 
 @njit(cache=True, nogil=True)

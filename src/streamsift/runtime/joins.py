@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.kernels import Int32, Int64
-from streamsift.runtime.search import first_above, holds
+from streamsift.runtime.arrays.comparing import holds
+from streamsift.runtime.arrays.dtypes import Int32, Int64
+from streamsift.runtime.arrays.searching import first_above
 
 # Columns of Levels.table.
 IS_BLOCK, ENTRIES_BASE, OFFSETS_BASE, LINK_BASE, LINK_STEP, STEPS_START, STEPS_STOP = range(7)

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 from numba import njit
 
+from streamsift.runtime.arrays.dtypes import Int64
 from streamsift.runtime.codes import codes
 from streamsift.runtime.columns import contiguous, fixed_width, integers, nulls, plain
-from streamsift.runtime.kernels import Int64
 from streamsift.runtime.tails import Tail
 
 UInt64 = np.ndarray

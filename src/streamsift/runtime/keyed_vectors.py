@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from numba import njit
 
 from streamsift.errors import StreamsiftError
+from streamsift.runtime.arrays.dtypes import Bool, Float64, Int64
 from streamsift.runtime.columns import contiguous, fixed_width, gatherable
-from streamsift.runtime.kernels import Bool, Float64, Int64
 from streamsift.runtime.key_index import LEAST_SLOTS, UInt64, key_hashes
 from streamsift.runtime.tails import TableTail
 

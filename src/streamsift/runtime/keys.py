@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from streamsift.physical.groups import Key
+from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
+from streamsift.runtime.arrays.grouping import distinct
 from streamsift.runtime.elements import Elements
-from streamsift.runtime.kernels import Bool, Int32, Int64, distinct
 
 
 @dataclass(frozen=True, slots=True)

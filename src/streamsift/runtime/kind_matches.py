@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.kernels import Int32, Int64
+from streamsift.runtime.arrays.dtypes import Int32, Int64
+from streamsift.runtime.arrays.growing import grown, longer
 from streamsift.runtime.path_graph import Graph
-from streamsift.runtime.path_heap import grown, heap_pop, heap_push, longer
+from streamsift.runtime.path_heap import heap_pop, heap_push
 from streamsift.runtime.path_kinds import Kinds
 
 

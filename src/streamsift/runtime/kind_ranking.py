@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from streamsift.physical.plan import PathPlan
+from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
 from streamsift.runtime.candidates import step_rows
 from streamsift.runtime.codes import codes
 from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Float64, Int32, Int64
 from streamsift.runtime.kind_matches import first_matches
 from streamsift.runtime.path_kinds import Kinds, told_by_kinds
 from streamsift.runtime.path_queue import best_paths

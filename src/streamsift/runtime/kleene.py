@@ -18,6 +18,7 @@ from streamsift.physical.choices import Cache
 from streamsift.physical.groups import Chosen, GroupNegation, Groups, Growth, Key, Order
 from streamsift.physical.plan import Edge
 from streamsift.runtime import growth, shared
+from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int32, Int64
 from streamsift.runtime.budget import reserve, room
 from streamsift.runtime.codes import codes, group_codes
 from streamsift.runtime.elements import CHUNK_ELEMENTS, ElementBuffer, Elements, Wanted, choose, parts
@@ -27,7 +28,6 @@ from streamsift.runtime.group_negations import GroupNegations
 from streamsift.runtime.group_rules import Field, Fixed, rules_of
 from streamsift.runtime.group_stream import Clock, GroupStream, Reach
 from streamsift.runtime.group_values import GroupValues
-from streamsift.runtime.kernels import UNKNOWN, Bool, Int32, Int64
 from streamsift.runtime.keys import Collected, by_key
 from streamsift.runtime.rivals import largest
 

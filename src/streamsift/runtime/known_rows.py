@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.kernels import Bool, Int32
+from streamsift.runtime.arrays.dtypes import Bool, Int32
 
 
 @njit(cache=True, nogil=True)

@@ -13,9 +13,10 @@ from streamsift.logical.expressions import anonymous
 from streamsift.physical.plan import Step
 from streamsift.physical.prefix_trees import TreeNode
 from streamsift.runtime.aggregate_output import Groups, Timeline
+from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
+from streamsift.runtime.arrays.grouping import group_entries
 from streamsift.runtime.clock import Clock
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Bool, Int32, Int64, group_entries
 from streamsift.runtime.measures import Totals
 
 

@@ -14,14 +14,16 @@ import pyarrow as pa
 from streamsift.logical.bound import Column
 from streamsift.physical.plan import Alternative
 from streamsift.physical.shapes import Leaf, Tree, steps_of
-from streamsift.runtime import joins, kernels
-from streamsift.runtime.buffers import OPERATORS, Parts
+from streamsift.runtime import joins
+from streamsift.runtime.arrays.comparing import OPERATORS
+from streamsift.runtime.arrays.dtypes import UNKNOWN, Int32, Int64
+from streamsift.runtime.arrays.grouping import entries_from, group_entries
+from streamsift.runtime.buffers import Parts
 from streamsift.runtime.candidates import stream_rows
 from streamsift.runtime.codes import codes, group_codes
 from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
 from streamsift.runtime.joins import Levels
-from streamsift.runtime.kernels import UNKNOWN, Int32, Int64
 from streamsift.runtime.own_windows import limit_rows
 from streamsift.runtime.relations import Comparison, Linked, Lookup, Relations, Side
 
@@ -133,7 +135,7 @@ class Packing:
         """The places [steps of the unit, entries] that a level may bind."""
         if isinstance(unit, Leaf):
             places = self.places[unit.step]
-            return places[None, slice(*kernels.entries_from(places, [low, high]))]
+            return places[None, slice(*entries_from(places, [low, high]))]
         return blocks[unit][list(steps_of(unit))]
 
     def _lookup(
@@ -152,7 +154,7 @@ class Packing:
             return None
         of_bound, of_own, groups = self.group(linked.lookup)
         own = entries[list(part).index(linked.lookup[0][1][0])]
-        starts, order = kernels.group_entries(of_own[own], groups)
+        starts, order = group_entries(of_own[own], groups)
         row[joins.OFFSETS_BASE] = offsets.add(starts)
         row[joins.LINK_STEP] = linked.lookup[0][0][0]
         row[joins.LINK_BASE] = links.add(of_bound[slice(*within)])

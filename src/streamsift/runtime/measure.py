@@ -16,13 +16,13 @@ from streamsift.logical.bound import WindowKind
 from streamsift.physical.cost import Statistics
 from streamsift.physical.definitions import PLACE, until
 from streamsift.physical.plan import Alternative
-from streamsift.runtime import search
-from streamsift.runtime.buffers import OPERATORS
+from streamsift.runtime.arrays.comparing import EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, OPERATORS, UNEQUAL
+from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int32, Int64
+from streamsift.runtime.arrays.grouping import entries_from
 from streamsift.runtime.candidates import step_rows
 from streamsift.runtime.codes import codes
 from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import UNKNOWN, Bool, Int32, Int64, entries_from
 from streamsift.runtime.relations import Comparison, Relations
 
 SAMPLES = 512
@@ -169,11 +169,11 @@ def _alike(values: Int64) -> float:
 
 def _holds(operator: int, left: Int64, right: Int64) -> Bool:
     compare = {
-        search.EQUAL: np.equal,
-        search.UNEQUAL: np.not_equal,
-        search.LESS: np.less,
-        search.LESS_EQUAL: np.less_equal,
-        search.GREATER: np.greater,
-        search.GREATER_EQUAL: np.greater_equal,
+        EQUAL: np.equal,
+        UNEQUAL: np.not_equal,
+        LESS: np.less,
+        LESS_EQUAL: np.less_equal,
+        GREATER: np.greater,
+        GREATER_EQUAL: np.greater_equal,
     }[operator]
     return compare(left, right) & (left != UNKNOWN) & (right != UNKNOWN)

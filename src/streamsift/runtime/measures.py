@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 from streamsift.errors import BadInputError
 from streamsift.logical.bound import AggregateOutput, BoundQuery
 from streamsift.physical.plan import Alternative
+from streamsift.runtime.arrays.dtypes import UNKNOWN, Float64, Int32, Int64
 from streamsift.runtime.codes import codes
 from streamsift.runtime.columns import fixed_width, integers, nulls, plain
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import UNKNOWN, Float64, Int32, Int64
 from streamsift.runtime.values import as_float, column_value
 
 NOTHING = np.iinfo(np.int64).max  # the least of no codes

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.kernels import Bool, Float64, Int32, Int64
+from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32, Int64
 
 
 class Queues(NamedTuple):

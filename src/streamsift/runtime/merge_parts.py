@@ -9,8 +9,8 @@ import numpy as np
 
 from streamsift.physical.plan import JoinPlan, PathPlan
 from streamsift.physical.ranking import MOST_PATHS
+from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Float64, Int32, Int64
 from streamsift.runtime.known_rows import are_known
 from streamsift.runtime.path_board import (
     COMPLETE,
@@ -28,7 +28,7 @@ from streamsift.runtime.path_search import Roots, Rule
 from streamsift.runtime.path_strata import EMPTY, Strata, strata, tick_roots, ticks_with_events
 from streamsift.runtime.path_weights import ROUNDING
 from streamsift.runtime.rank_join import RankJoin
-from streamsift.runtime.ticks import Ticks
+from streamsift.runtime.ticks import UpdateTicks
 
 NO_BUCKETS = np.empty(0, np.int64)  # to go on where an enumeration was left
 OPERATIONS = 16  # that round while sums are scaled and merged, at most, but for those of the sums themselves
@@ -61,7 +61,7 @@ class Part(Protocol):
         """The next matches, about so many; None if that is too much to ask."""
 
 
-def part_of(plan: PathPlan | JoinPlan, events: Events, ticks: Ticks | None, *, keeps: bool) -> Part | None:
+def part_of(plan: PathPlan | JoinPlan, events: Events, ticks: UpdateTicks | None, *, keeps: bool) -> Part | None:
     """None if sums of its weights say nothing. With `keeps`, what stays inside when the window moves is kept."""
     if isinstance(plan, JoinPlan):
         return JoinPart(plan, events, ticks)
@@ -87,7 +87,7 @@ class NoPart:
 class PathPart:
     """Best paths of the graph of all windows; the enumeration in the current window stands where it was left."""
 
-    def __init__(self, found: Strata, ticks: Ticks | None) -> None:
+    def __init__(self, found: Strata, ticks: UpdateTicks | None) -> None:
         self.graph, self.entries = found.graph, found.entries
         self.ticks, self.starts, self.roots = _roots(found, ticks)
         self.error = path_error(found)
@@ -178,7 +178,7 @@ def path_error(found: Strata) -> float:
     return (entries.error + ROUNDING * OPERATIONS * largest) * entries.unit
 
 
-def _roots(found: Strata, ticks: Ticks | None) -> tuple[Int64, Int64, Roots]:
+def _roots(found: Strata, ticks: UpdateTicks | None) -> tuple[Int64, Int64, Roots]:
     """The ticks, where the roots of each begin, and the roots."""
     windows, offsets = found.windows, found.entries.offsets
     group, tick, first = windows.group, np.zeros(windows.group.size, np.int64), windows.first
@@ -200,7 +200,7 @@ class JoinPart:
     The first question of a window is for as many matches as the one before it was asked for: one join does.
     """
 
-    def __init__(self, plan: JoinPlan, events: Events, ticks: Ticks | None) -> None:
+    def __init__(self, plan: JoinPlan, events: Events, ticks: UpdateTicks | None) -> None:
         self.join = RankJoin(plan, events, ticks=ticks is not None)
         self.size, self.windows = events.rank.size, ticks
         self.ticks = np.zeros(1, np.int64) if ticks is None else ticks_with_events(ticks)

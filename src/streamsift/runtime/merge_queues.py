@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from streamsift.physical.plan import MergePlan
-from streamsift.runtime.kernels import Float64, Int32
+from streamsift.runtime.arrays.dtypes import Float64, Int32
 from streamsift.runtime.known_rows import are_known
 from streamsift.runtime.merge_bounds import Queues, Rules
 from streamsift.runtime.merge_parts import Part

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.kernels import Float64, Int64
+from streamsift.runtime.arrays.dtypes import Float64, Int64
 from streamsift.runtime.merge_bounds import Queues, Rules, bound_at, is_exhausted, merged, score_at
 
 ROUND_ROBIN, GRADIENT, STATISTICS, WABS = range(4)

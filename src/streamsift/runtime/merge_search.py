@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.kernels import Bool, Float64, Int32, Int64
+from streamsift.runtime.arrays.comparing import holds
+from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32, Int64
+from streamsift.runtime.arrays.growing import grown, longer
 from streamsift.runtime.merge_bounds import Queues, Rules, bound_at, is_exhausted, merged
 from streamsift.runtime.merge_schedules import LAST, Steering, next_queue
-from streamsift.runtime.path_heap import grown, longer
-from streamsift.runtime.search import holds
 
 BEFORE, APART = 100, 101  # operators of Rules.pairs, beside comparisons: by rank, and no event twice
 DONE, GAVE_UP = -1, -2  # what `merge` returns instead of the queue that it needs more of

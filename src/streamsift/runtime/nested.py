@@ -14,9 +14,9 @@ import pyarrow as pa
 from streamsift.physical.choices import Cache
 from streamsift.physical.plan import Alternative, Step
 from streamsift.runtime import questions, ranges
+from streamsift.runtime.arrays.dtypes import Bool, Int32
 from streamsift.runtime.evaluate import Rows, mask
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Bool, Int32
 from streamsift.runtime.nested_buffers import Packed, pack
 from streamsift.runtime.nested_search import ASKS, YES, search
 from streamsift.runtime.questions import MOST_AHEAD, Questions

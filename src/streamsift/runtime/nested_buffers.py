@@ -13,15 +13,17 @@ from streamsift.physical.caching import value_reads
 from streamsift.physical.choices import Cache
 from streamsift.physical.definitions import window_bound
 from streamsift.physical.plan import Alternative, Edge, Negation, Pair, Step, is_sequence
-from streamsift.runtime import kernels, ranges
-from streamsift.runtime.buffers import OPERATORS
+from streamsift.runtime import ranges
+from streamsift.runtime.arrays.comparing import OPERATORS
+from streamsift.runtime.arrays.dtypes import UNKNOWN, Int32, Int64
+from streamsift.runtime.arrays.grouping import group_entries
 from streamsift.runtime.candidates import candidates, step_rows
 from streamsift.runtime.codes import codes, group_codes
 from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Int32, Int64
+from streamsift.runtime.events.reach import Stream
 from streamsift.runtime.own_windows import limit_rows
-from streamsift.runtime.ranges import Ring, Stream, Tree
+from streamsift.runtime.ranges import Ring, Tree
 from streamsift.runtime.stream_limits import stream_of
 
 EDGES = {
@@ -183,7 +185,7 @@ class _Packing:
         own, others = self.candidates[id(step)], self.candidates[id(chain[step.lookup[0].earlier])]
         equalities = [[self._side(p.earlier_side, others), self._side(p.this_side, own)] for p in step.lookup]
         (earlier_codes, own_codes), groups = group_codes(equalities)
-        starts, order = kernels.group_entries(own_codes, groups)
+        starts, order = group_entries(own_codes, groups)
         self.links.append(self._by_place(others, earlier_codes, np.int32, -1))
         return own[order], starts
 
@@ -192,7 +194,7 @@ class _Packing:
         sides = [self._side(pair.earlier_side, others), self._side(pair.this_side, own)]
         self.pairs.append((pair.earlier, OPERATORS[pair.op]))
         for at, values in zip((others, own), codes(sides, ordered=pair.op not in ("=", "!=")), strict=True):
-            self.codes.append(self._by_place(at, values, np.int64, kernels.UNKNOWN))
+            self.codes.append(self._by_place(at, values, np.int64, UNKNOWN))
 
     def _by_place(self, at: Int32, values: np.ndarray, dtype: type, unknown: int) -> np.ndarray:
         column: np.ndarray = np.full(self._count, unknown, dtype)

@@ -19,9 +19,11 @@ import numpy as np
 from numba import njit
 
 from streamsift.runtime import ranges as r
-from streamsift.runtime.kernels import Int32, Int64
-from streamsift.runtime.ranges import NO_LIMIT, Frames, Ring, Stream, Tree
-from streamsift.runtime.search import first_above, holds
+from streamsift.runtime.arrays.comparing import holds
+from streamsift.runtime.arrays.dtypes import Int32, Int64
+from streamsift.runtime.arrays.searching import first_above
+from streamsift.runtime.events.reach import Stream
+from streamsift.runtime.ranges import NO_LIMIT, Frames, Ring, Tree
 
 # Values of PHASE.
 BEGIN, ENTER, OPEN, NEXT, CHILDREN, LEAVE = range(6)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.kernels import Int32, Int64, UInt8
+from streamsift.runtime.arrays.dtypes import Int32, Int64, UInt8
 
 SCATTER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: neighbours land far from each other
 FIRST_BITS = 10  # the table begins with 2^10 slots

@@ -16,11 +16,12 @@ from streamsift.logical.bound import WindowKind
 from streamsift.physical.aggregation import is_at_edge
 from streamsift.physical.plan import Alternative, Branch, Edge
 from streamsift.runtime.aggregate_output import Groups
+from streamsift.runtime.arrays.dtypes import Int8, Int32, Int64
+from streamsift.runtime.arrays.grouping import group_entries
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.clock import NEVER, Clock, leaving_of
 from streamsift.runtime.codes import group_codes
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Int8, Int32, Int64, group_entries
 
 NO_SEAL = -1 << 62
 

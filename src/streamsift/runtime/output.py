@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import TIME, BoundQuery, ClassRule, Column, Computed, Kind, TimeKind, WholeEvent
-from streamsift.logical.durations import TEXT_TIME
 from streamsift.physical.plan import Alternative, Pair
 from streamsift.runtime.aggregates import empty_aggregate
+from streamsift.runtime.arrays.dtypes import Int32
 from streamsift.runtime.columns import Columns, take
 from streamsift.runtime.evaluate import Rows, evaluate
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Int32
+from streamsift.runtime.events.times import time_type
 
 Attribute = tuple[int, str]  # a variable and a column of its event
 BATCH_BYTES = 1 << 26  # of whole events, about
@@ -65,13 +65,6 @@ def _no_rows(query: BoundQuery) -> Rows:
     """What tells the type of an expression."""
     empty = Columns(query.schema.empty_table()).with_array(TIME, pa.array([], time_type(query)))
     return Rows(lambda _, name: empty.whole(name), 0, query.text, lambda group: empty_aggregate(group, empty))
-
-
-def time_type(query: BoundQuery) -> pa.DataType:
-    """The type of `match_start`: the time column's own, or timestamps for texts."""
-    if query.binding.time_kind is TimeKind.TEXT:
-        return TEXT_TIME
-    return query.schema.field(query.binding.time).type
 
 
 def event_type(schema: pa.Schema) -> pa.DataType:

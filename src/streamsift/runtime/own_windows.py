@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from streamsift.logical.bound import BoundQuery, SubPattern, WindowKind
 from streamsift.physical.definitions import PLACE, own_windows, since, until
+from streamsift.runtime.arrays.dtypes import Int32, Int64
+from streamsift.runtime.arrays.grouping import group_entries
 from streamsift.runtime.codes import group_codes
 from streamsift.runtime.columns import fixed_width
 from streamsift.runtime.events import Events, window_width
-from streamsift.runtime.kernels import Int32, Int64, group_entries
 
 
 class Reach(NamedTuple):

@@ -16,13 +16,14 @@ from numba import njit
 
 from streamsift.physical.aggregation import adjacent_pairs
 from streamsift.physical.plan import Branch, Pair
+from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int32, Int64
+from streamsift.runtime.arrays.grouping import distinct
 from streamsift.runtime.candidates import step_rows
 from streamsift.runtime.canvas import Canvas, add_to
 from streamsift.runtime.clock import NEVER
 from streamsift.runtime.codes import codes, group_codes
 from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import UNKNOWN, Bool, Int32, Int64, distinct
 from streamsift.runtime.measures import NOTHING, Totals
 from streamsift.runtime.operations import Layout, Operations
 from streamsift.runtime.paths import BEFORE, Loads

@@ -11,11 +11,12 @@ import pyarrow as pa
 
 from streamsift.logical.bound import BoundQuery, Window, WindowKind
 from streamsift.logical.durations import in_units, nearest_double, unit_of, zero_of
+from streamsift.runtime.arrays.dtypes import Bool, Int64, Times
+from streamsift.runtime.arrays.grouping import group_entries
 from streamsift.runtime.clock import rows_later
 from streamsift.runtime.codes import group_codes
 from streamsift.runtime.doubles import last_multiple, last_within
 from streamsift.runtime.events import Events, saturating_sum, window_width
-from streamsift.runtime.kernels import Bool, Int64, Ticks, group_entries
 
 Tick = int | float
 INT64 = np.iinfo(np.int64)
@@ -29,7 +30,7 @@ class Passing:
     passed: Tick | None
     now: Tick | None
 
-    def covers(self, when: Ticks) -> Bool:
+    def covers(self, when: Times) -> Bool:
         """Which of these moments lie after what had passed before, and not after now."""
         found = np.ones(when.size, np.bool_)
         if self.passed is not None:
@@ -39,7 +40,7 @@ class Passing:
         return found
 
 
-def closing(window: Window, keys: tuple[str, ...], events: Events) -> Ticks:
+def closing(window: Window, keys: tuple[str, ...], events: Events) -> Times:
     """For each place the moment whose passing closes the window that begins there; the end of time if none does yet."""
     if window.kind is WindowKind.TIME:
         return after(events.ticks, window_width(window, events))
@@ -53,7 +54,7 @@ def closing(window: Window, keys: tuple[str, ...], events: Events) -> Ticks:
     return np.where(last >= 0, events.ticks[last], end) if count else events.ticks
 
 
-def after(ticks: Ticks, *widths: Tick) -> Ticks:
+def after(ticks: Times, *widths: Tick) -> Times:
     """The last moments in one window with these, or in windows one behind the other; at most the end of time."""
     for width in widths:
         if ticks.dtype == np.float64:
@@ -81,7 +82,7 @@ def first_open(passed: Tick, *widths: Tick) -> Tick:
     return earlier(following(passed), *widths)
 
 
-def next_closing(ticks: Ticks, passed: Tick, *widths: Tick) -> Tick | None:
+def next_closing(ticks: Times, passed: Tick, *widths: Tick) -> Tick | None:
     """The first moment after `passed` that closes windows that begin at one of these ticks; None if all are closed."""
     first = ticks[np.searchsorted(ticks, first_open(passed, *widths)) :][:1]
     return after(first, *widths)[0].item() if first.size else None

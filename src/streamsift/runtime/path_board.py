@@ -14,9 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.kernels import Float64, Int32, Int64
+from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
+from streamsift.runtime.arrays.growing import grown, longer
 from streamsift.runtime.path_graph import Graph
-from streamsift.runtime.path_heap import grown, in_order, longer
+from streamsift.runtime.path_heap import in_order
 from streamsift.runtime.path_kinds import firsts_of_kinds
 from streamsift.runtime.path_queue import Search, new_search, read_paths
 from streamsift.runtime.path_search import Roots, Rule, is_behind, is_below, is_later

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.kernels import Float64, Int32
+from streamsift.runtime.arrays.dtypes import Float64, Int32
 
 
 class Heap(NamedTuple):
@@ -75,17 +75,3 @@ def in_order(ties: Int32, paths: Int32, sums: Float64) -> tuple[Int32, Float64]:
         node = heap_pop(ties, sums, paths, order, size - place)
         sorted_paths[place], sorted_sums[place] = paths[node], sums[node]
     return sorted_paths, sorted_sums
-
-
-@njit(cache=True, nogil=True)
-def grown(array: np.ndarray) -> np.ndarray:
-    larger = np.empty((2 * array.shape[0], array.shape[1]), array.dtype)
-    larger[: array.shape[0]] = array
-    return larger
-
-
-@njit(cache=True, nogil=True)
-def longer(array: np.ndarray) -> np.ndarray:
-    twice = np.empty(2 * array.size, array.dtype)
-    twice[: array.size] = array
-    return twice

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.kernels import Float64, Int32, Int64
+from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
 from streamsift.runtime.path_graph import Graph
 
 

@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.kernels import Bool, Float64, Int32, Int64
+from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32, Int64
+from streamsift.runtime.arrays.growing import grown, longer
 from streamsift.runtime.path_graph import Graph
-from streamsift.runtime.path_heap import Heap, grown, heap_pop, longer
+from streamsift.runtime.path_heap import Heap, heap_pop
 from streamsift.runtime.path_search import (
     Roots,
     Rule,

@@ -14,15 +14,15 @@ import numpy as np
 from streamsift.physical.choices import RankBy
 from streamsift.physical.plan import PathPlan
 from streamsift.physical.ranking import MOST_KINDS, MOST_PATHS
+from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32, Int64
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Bool, Float64, Int32, Int64
 from streamsift.runtime.kind_ranking import by_kinds, kinds_of
 from streamsift.runtime.path_board import Cast, Views, board_paths
 from streamsift.runtime.path_queue import best_paths
 from streamsift.runtime.path_search import Roots, Rule, root_sums, roots_at
 from streamsift.runtime.path_strata import EMPTY, Strata, strata, tick_roots
 from streamsift.runtime.pq_array import k_best_by_window
-from streamsift.runtime.ticks import Ticks
+from streamsift.runtime.ticks import UpdateTicks
 
 SLACK = 6  # times the error of one sum: two sums, two scores and the bound between them
 MOST_ASKED = 1 << 10  # paths of one window, for ties, of algorithms whose cost rises with their square
@@ -38,7 +38,12 @@ class Paths:
 
 
 def path_candidates(
-    plan: PathPlan, events: Events, ticks: Ticks | None, group_by: Int32, limit: int, may_start: Bool | None = None
+    plan: PathPlan,
+    events: Events,
+    ticks: UpdateTicks | None,
+    group_by: Int32,
+    limit: int,
+    may_start: Bool | None = None,
 ) -> Paths | None:
     """`group_by` [places] are the GROUP BY codes, or empty; matches start where they may [places], if not anywhere."""
     found = strata(plan, events, ticks, may_start)
@@ -103,7 +108,7 @@ def has_groups(found: Strata) -> bool:
 
 
 def _by_boards(
-    plan: PathPlan, events: Events, found: Strata, ticks: Ticks, group_by: Int32, rule: Rule
+    plan: PathPlan, events: Events, found: Strata, ticks: UpdateTicks, group_by: Int32, rule: Rule
 ) -> Paths | None:
     """With keys every key has paths of its own, so a move looks only at the keys of new events. None: too many ties."""
     cast = cast_of(found, group_by)
@@ -121,7 +126,7 @@ def _by_boards(
     return None
 
 
-def _of_ticks(found: Strata, ticks: Ticks, group_by: Int32) -> Buckets:
+def _of_ticks(found: Strata, ticks: UpdateTicks, group_by: Int32) -> Buckets:
     """A bucket for each window, or for each GROUP BY value in it, with the groups that may have a match there."""
     windows, offsets = found.windows, found.entries.offsets
     group, tick, owner = np.zeros(windows.tick.size, np.int32), windows.tick, np.zeros(windows.tick.size, np.int32)
@@ -188,7 +193,7 @@ def _chosen(sums: Float64, bucket: Int64, limit: int, slack: float) -> tuple[Int
 # --- by the algorithms of the thesis -----------------------------------------------------------------------------
 
 
-def _by_window(found: Strata, ticks: Ticks | None, limit: int, *, dynamic: bool) -> Paths | None:
+def _by_window(found: Strata, ticks: UpdateTicks | None, limit: int, *, dynamic: bool) -> Paths | None:
     """By k-SSP or k-DSSP: the best paths of each group in each of its windows, and those that may tie with the last."""
     entries, windows = found.entries, found.windows
     groups, window = windows.group, np.zeros(windows.group.size, np.int64)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.kernels import Bool, Int32, Int64
+from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 
 
 @njit(cache=True, nogil=True)

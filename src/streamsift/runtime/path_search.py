@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.elements import first_from
-from streamsift.runtime.kernels import Float64, Int32, Int64
+from streamsift.runtime.arrays.comparing import holds
+from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
+from streamsift.runtime.arrays.searching import first_from
 from streamsift.runtime.path_graph import Graph, best_in
 from streamsift.runtime.path_heap import Heap, heap_push
 from streamsift.runtime.path_kinds import best_new_in
-from streamsift.runtime.search import holds
 
 EARLIER, THIS, OPERATOR, PAIR_FIELDS = range(4)  # columns of Roots.pairs
 

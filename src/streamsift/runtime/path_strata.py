@@ -8,19 +8,20 @@ import numpy as np
 from numba import njit
 
 from streamsift.physical.plan import PathPlan
-from streamsift.runtime.best import tie_levels
+from streamsift.runtime.arrays.comparing import OPERATORS
+from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Float64, Int32, Int64
+from streamsift.runtime.arrays.grouping import group_entries
 from streamsift.runtime.budget import FEWER_TICKS, reserve
-from streamsift.runtime.buffers import OPERATORS
 from streamsift.runtime.candidates import candidates, step_rows
 from streamsift.runtime.codes import codes, group_codes
 from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import UNKNOWN, Bool, Float64, Int32, Int64, group_entries
+from streamsift.runtime.events.ties import tie_levels
 from streamsift.runtime.path_graph import Graph, build_graph, cut_windows
 from streamsift.runtime.path_reach import in_reach, offsets_of
 from streamsift.runtime.path_search import PAIR_FIELDS
 from streamsift.runtime.path_weights import path_weights
-from streamsift.runtime.ticks import Ticks
+from streamsift.runtime.ticks import UpdateTicks
 
 ROOT_BYTES = 100  # for each window: its bounds, its group and what the search for its best paths takes
 EMPTY, TOO_LARGE = "empty", "too large"  # no graph: a step has no event, or weights that do not add up
@@ -64,7 +65,7 @@ class Strata:
     bounds_only: bool  # whether the best sum of a root may be no match's
 
 
-def strata(plan: PathPlan, events: Events, ticks: Ticks | None, starts: Bool | None = None) -> Strata | str:
+def strata(plan: PathPlan, events: Events, ticks: UpdateTicks | None, starts: Bool | None = None) -> Strata | str:
     """The graph of a plan; EMPTY or TOO_LARGE where there is none. `starts` [places]: where matches may start."""
     entries = _entries(plan, events)
     if not np.isfinite(entries.error) or not np.isfinite(entries.weight).all():
@@ -145,7 +146,7 @@ def _coded(plan: PathPlan, events: Events, entries: Entries) -> tuple[Int64, Int
 
 
 def _windows(
-    events: Events, ticks: Ticks | None, entries: Entries, starts: Bool | None
+    events: Events, ticks: UpdateTicks | None, entries: Entries, starts: Bool | None
 ) -> tuple[Int32, Int32, Int64, Int32, Int32]:
     """The fields of Windows, without cuts."""
     steps, count, nothing = entries.offsets.shape[0], events.rank.size, np.empty(0, np.int32)
@@ -194,7 +195,7 @@ def list_roots(offsets: Int64, place: Int32, first: Int64, last: Int64, groups: 
     return count
 
 
-def ticks_with_events(ticks: Ticks) -> Int64:
+def ticks_with_events(ticks: UpdateTicks) -> Int64:
     """The ticks whose window holds any event."""
     everywhere = np.arange(ticks.first.size, dtype=np.int32)
     return tick_roots(np.array([0, everywhere.size], np.int64), everywhere, ticks.first, ticks.last)[1]

@@ -18,11 +18,11 @@ import pyarrow.compute as pc
 from streamsift.logical.durations import units_per_second
 from streamsift.physical.linear import LinearScore, Term
 from streamsift.physical.plan import Alternative
+from streamsift.runtime.arrays.dtypes import Float64, Int32
 from streamsift.runtime.candidates import step_rows
 from streamsift.runtime.columns import integers, nulls
 from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Float64, Int32
 from streamsift.runtime.values import as_float, is_decimal, is_integer
 
 EXACT = 2.0**49  # sums of whole numbers up to here stay exact and distinct, as decimals of 15 digits do

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.kernels import Float64, Int64
+from streamsift.runtime.arrays.dtypes import Float64, Int64
 from streamsift.runtime.measures import NOTHING
 
 BEFORE = np.iinfo(np.int64).min  # the code of a path that has not reached the event whose code counts

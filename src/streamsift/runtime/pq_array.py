@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.kernels import Bool, Float64, Int32, Int64
+from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32, Int64
 
 
 @njit(cache=True, nogil=True)

@@ -13,10 +13,10 @@ from numba import njit
 from streamsift.physical.plan import Alternative, Strategy
 from streamsift.physical.prefix_trees import SharedTree
 from streamsift.runtime.aggregate_output import Groups, Timeline
+from streamsift.runtime.arrays.dtypes import Int32, Int64
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.clock import Clock
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Int32, Int64
 from streamsift.runtime.letters import Found, Steps, end_of_time, entries_of, letters_of, most_entries, steps_of
 from streamsift.runtime.measures import Measures
 from streamsift.runtime.tree_accumulators import Records, accumulate_tree

@@ -11,10 +11,10 @@ from typing import NamedTuple
 from numba import njit
 
 from streamsift.runtime import ranges as r
-from streamsift.runtime.kernels import Bool, Int32, Int64
+from streamsift.runtime.arrays.comparing import holds
+from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.nested_search import ENTER
 from streamsift.runtime.ranges import Frames, Tree
-from streamsift.runtime.search import holds
 
 MOST_AHEAD = 32  # candidates that a partial match asks about at a time
 

@@ -8,15 +8,15 @@ from math import lcm
 import numpy as np
 
 from streamsift.errors import BadInputError
+from streamsift.runtime.arrays.dtypes import LARGEST, Float64, Int64, Times
 from streamsift.runtime.doubles import last_multiple, last_multiples
-from streamsift.runtime.kernels import LARGEST, Float64, Int64, Ticks
 
 INT64 = np.iinfo(np.int64)
 SAFE = 2**62
 SMALL = 2**52
 
 
-def floor_quotients(ticks: Ticks, shift: Fraction, step: Fraction) -> Int64:
+def floor_quotients(ticks: Times, shift: Fraction, step: Fraction) -> Int64:
     """The largest k with k * step - shift <= tick, for each of the ascending ticks; ± SAFE for infinite ones.
 
     With doubles, k * step - shift is rounded to a double first.

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.kernels import Int64
-from streamsift.runtime.path_heap import longer
+from streamsift.runtime.arrays.dtypes import Int64
+from streamsift.runtime.arrays.growing import longer
 
 NOTHING = np.iinfo(np.int64).min  # a number that is never taken
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from streamsift.runtime.kernels import Int32, Int64
+from streamsift.runtime.arrays.dtypes import Int32, Int64
 
 # Columns of Tree.nodes: the pattern is node 0, the others are negations.
 FIRST, COUNT, STEPS, CHILDREN_START, CHILDREN_STOP, READY, CONFLICTS = range(7)
@@ -55,17 +55,6 @@ class Tree(NamedTuple):
     limits: Int64  # [limits, LIMIT_FIELDS] by definitions' windows: WINDOW_ROW is a row of Stream.own_windows
     reads: Int64  # [reads, READ_FIELDS] what the answer of a negation depends on, besides its interval
     values: Int32  # READ_BASE + place of the event of READ_STEP: equal for equal values, -1 where unknown
-
-
-class Stream(NamedTuple):
-    """What intervals are computed from; arrays are [places]."""
-
-    place_after: Int32  # the first place later than this one
-    place_since: Int32  # the first place of the same time
-    window_low: Int32  # the first place in one window with this one, as its last event
-    window_high: Int32  # the last place in one window with this one, as its first event
-    widest_window: int  # the most places that one window holds
-    own_windows: Int32  # [2 * definitions, places] the first and the last place in one window of a definition with this
 
 
 class Ring(NamedTuple):

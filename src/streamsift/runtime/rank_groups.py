@@ -14,14 +14,14 @@ import pyarrow as pa
 
 from streamsift.logical.bound import TIME, TimeKind
 from streamsift.physical.plan import Alternative, RankPlan
-from streamsift.runtime.best import tie_levels
+from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32, Int64
 from streamsift.runtime.budget import FEWER_TIES, found_matches, reserve
 from streamsift.runtime.columns import take
 from streamsift.runtime.detect import group_matches
+from streamsift.runtime.events.ties import tie_levels
 from streamsift.runtime.group_matches import GroupMatches
 from streamsift.runtime.group_output import group_batches
 from streamsift.runtime.group_values import GroupValues
-from streamsift.runtime.kernels import Bool, Float64, Int32, Int64
 from streamsift.runtime.output import match_schema
 from streamsift.runtime.rank_output import Leaderboard, cast_to, rank_schema, tie_names
 from streamsift.runtime.scores import objective_values, scores

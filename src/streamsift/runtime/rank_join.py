@@ -18,11 +18,12 @@ import pyarrow as pa
 
 from streamsift.physical.choices import Choices, PlanShape
 from streamsift.physical.plan import JoinPlan
+from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32
+from streamsift.runtime.arrays.grouping import distinct
 from streamsift.runtime.budget import FEWER_TIES, reserve
 from streamsift.runtime.columns import Columns, take
 from streamsift.runtime.detect import match_rows
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Bool, Float64, Int32, distinct
 from streamsift.runtime.rank_queues import Queues
 from streamsift.runtime.scores import match_columns, objective_values, scores
 

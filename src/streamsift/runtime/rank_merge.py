@@ -18,19 +18,19 @@ from streamsift.physical.choices import Schedule
 from streamsift.physical.definitions import PLACE
 from streamsift.physical.plan import MergePlan
 from streamsift.physical.ranking import MOST_PATHS
-from streamsift.runtime.buffers import OPERATORS
+from streamsift.runtime.arrays.comparing import OPERATORS
+from streamsift.runtime.arrays.dtypes import UNKNOWN, Int32, Int64
 from streamsift.runtime.candidates import candidates, step_rows
 from streamsift.runtime.codes import codes
 from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import UNKNOWN, Int32, Int64
 from streamsift.runtime.merge_bounds import Queues, Rules
 from streamsift.runtime.merge_parts import Part, part_of
 from streamsift.runtime.merge_queues import Memory, WindowQueues
 from streamsift.runtime.merge_schedules import new_steering
 from streamsift.runtime.merge_search import APART, BEFORE, DONE, GAVE_UP, floor_of, merge
 from streamsift.runtime.path_ranking import SLACK, Paths
-from streamsift.runtime.ticks import Ticks
+from streamsift.runtime.ticks import UpdateTicks
 
 SCHEDULES = (Schedule.ROUND_ROBIN, Schedule.GRADIENT, Schedule.STATISTICS, Schedule.WABS)  # as kernels number them
 KEPT = 2  # times k: the matches that are kept for the next window, where those above may have gone
@@ -50,7 +50,7 @@ class Accesses:
 class RankMerge:
     """One run of a plan over events."""
 
-    def __init__(self, plan: MergePlan, events: Events, ticks: Ticks | None, limit: int) -> None:
+    def __init__(self, plan: MergePlan, events: Events, ticks: UpdateTicks | None, limit: int) -> None:
         self.plan, self.events, self.ticks, self.limit = plan, events, ticks, limit
         # What was looked up was joined without being read: with lookups, reading does not tell what is joined.
         self.dynamic = plan.keeps and not plan.looks_up

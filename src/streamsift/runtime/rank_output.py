@@ -11,14 +11,15 @@ import pyarrow as pa
 from streamsift.logical.bound import TIME, BoundQuery, TimeKind
 from streamsift.physical.plan import Alternative
 from streamsift.runtime.aggregates import empty_aggregate
+from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
 from streamsift.runtime.best import Scored
 from streamsift.runtime.columns import Columns
 from streamsift.runtime.evaluate import Rows
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Float64, Int32, Int64
-from streamsift.runtime.output import known_columns, match_schema, result_batches, time_type
+from streamsift.runtime.events.times import time_type
+from streamsift.runtime.output import known_columns, match_schema, result_batches
 from streamsift.runtime.scores import match_columns, objective_values
-from streamsift.runtime.ticks import Ticks, tick_type, tick_values
+from streamsift.runtime.ticks import UpdateTicks, tick_type, tick_values
 
 ROWS = 1 << 16  # of a batch
 
@@ -44,7 +45,7 @@ class Leaderboard:
     query: BoundQuery
     alternatives: Sequence[Alternative]
     events: Events
-    ticks: Ticks | None
+    ticks: UpdateTicks | None
     first_tick: int
     tick_count: int
 

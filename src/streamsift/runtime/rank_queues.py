@@ -15,11 +15,11 @@ import numpy as np
 from streamsift.errors import BadInputError
 from streamsift.logical.bound import Objective, Ranking
 from streamsift.physical.plan import JoinPlan
+from streamsift.runtime.arrays.dtypes import UNKNOWN, Float64, Int32, Int64
 from streamsift.runtime.candidates import candidates, step_rows
 from streamsift.runtime.codes import codes
 from streamsift.runtime.evaluate import evaluate
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import UNKNOWN, Float64, Int32, Int64
 from streamsift.runtime.range_tree import NOTHING, greatest, tree_of
 from streamsift.runtime.scores import match_columns, merged_scores, objective_score
 

@@ -13,13 +13,15 @@ from streamsift.errors import BadInputError
 from streamsift.physical.choices import RankBy
 from streamsift.physical.plan import Alternative, JoinPlan, MergePlan, PathPlan, RankPlan
 from streamsift.physical.ranking import FEW_MATCHES
-from streamsift.runtime.best import Best, Scored, tie_levels
+from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
+from streamsift.runtime.arrays.grouping import distinct
+from streamsift.runtime.best import Best, Scored
 from streamsift.runtime.budget import found_matches
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.codes import group_codes
 from streamsift.runtime.detect import match_rows
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Bool, Int32, Int64, distinct
+from streamsift.runtime.events.ties import tie_levels
 from streamsift.runtime.path_ranking import path_candidates
 from streamsift.runtime.path_strata import ticks_with_events
 from streamsift.runtime.rank_groups import GroupRanking
@@ -27,7 +29,7 @@ from streamsift.runtime.rank_join import RankJoin
 from streamsift.runtime.rank_merge import RankMerge
 from streamsift.runtime.rank_output import Leaderboard, variable_rows
 from streamsift.runtime.scores import match_columns, objective_values, scores
-from streamsift.runtime.ticks import Ticks, each_tick, ticks_of
+from streamsift.runtime.ticks import UpdateTicks, each_tick, ticks_of
 
 MOST_BUCKETS = 1 << 62
 JOINED_MATCHES = 1 << 14  # that are scored at a time: every call has its price
@@ -38,7 +40,7 @@ def rank(
     events: Events,
     *,
     ties: bool = False,
-    wanted: Callable[[Ticks], Ticks] | None = None,
+    wanted: Callable[[UpdateTicks], UpdateTicks] | None = None,
     own: Bool | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The ranking as result rows, in batches; with `ties`, beside them what ties are broken by.
@@ -61,7 +63,7 @@ class Ranking:
 
     plan: RankPlan
     events: Events
-    ticks: Ticks | None
+    ticks: UpdateTicks | None
     first_tick: int
     tick_count: int
     groups: Int32  # [places] the GROUP BY value; empty without GROUP BY
@@ -71,7 +73,7 @@ class Ranking:
     def of(
         plan: RankPlan,
         events: Events,
-        wanted: Callable[[Ticks], Ticks] | None = None,
+        wanted: Callable[[UpdateTicks], UpdateTicks] | None = None,
         own: Bool | None = None,
     ) -> Ranking:
         query = plan.query

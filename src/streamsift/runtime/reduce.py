@@ -16,12 +16,12 @@ import numpy as np
 from numba import njit
 
 from streamsift.physical.plan import MIRRORED
-from streamsift.runtime.buffers import OPERATORS
+from streamsift.runtime.arrays.comparing import GREATER_EQUAL, LESS, LESS_EQUAL, OPERATORS
+from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int32, Int64
+from streamsift.runtime.arrays.grouping import chosen, group_entries
 from streamsift.runtime.joins import Reach
-from streamsift.runtime.kernels import UNKNOWN, Bool, Int32, Int64, chosen, group_entries
 from streamsift.runtime.levels import Packing
 from streamsift.runtime.relations import Comparison, Linked
-from streamsift.runtime.search import GREATER_EQUAL, LESS, LESS_EQUAL
 
 ORDERED = ("<", "<=", ">", ">=")
 NO_CODES = np.empty(0, np.int64)

@@ -14,9 +14,10 @@ from numba import njit
 from streamsift.logical.bound import EventClass
 from streamsift.physical.plan import Plan
 from streamsift.physical.streaming import counts_rows
+from streamsift.runtime.arrays.dtypes import Bool, Int32
 from streamsift.runtime.candidates import places_by_class
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Bool, Int32, dense_rank
+from streamsift.runtime.kernels import dense_rank
 
 MOST_LEFT = 0.5  # of the events, for leaving out the others to be worth the copies
 

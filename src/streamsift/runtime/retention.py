@@ -9,11 +9,12 @@ import numpy as np
 from streamsift.logical.bound import BoundQuery, Window, WindowKind
 from streamsift.physical.plan import Plan
 from streamsift.physical.streaming import StateWindow, state_windows, windows
+from streamsift.runtime.arrays.dtypes import Bool
+from streamsift.runtime.arrays.grouping import positions_in_group
 from streamsift.runtime.codes import group_codes
 from streamsift.runtime.columns import contiguous
 from streamsift.runtime.event_store import EventStore
 from streamsift.runtime.events import NO_LIMIT, window_width
-from streamsift.runtime.kernels import Bool, positions_in_group
 from streamsift.runtime.passing import INT64, Tick, after, earlier, following, is_real
 from streamsift.runtime.prepared import prepare
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
+from streamsift.runtime.arrays.grouping import positions_in_group
 from streamsift.runtime.codes import group_codes
 from streamsift.runtime.columns import contiguous
 from streamsift.runtime.event_store import EventStore
-from streamsift.runtime.kernels import Bool, Int32, Int64, positions_in_group
 from streamsift.runtime.keyed_vectors import KeyedVectors, the_only_key
 
 

@@ -17,12 +17,12 @@ from streamsift.physical.plan import AggregatePlan, Alternative, Branch
 from streamsift.runtime.accumulators import Records, continue_prefixes
 from streamsift.runtime.aggregate import relevant_stamps, timeline_of
 from streamsift.runtime.aggregate_output import Groups, Timeline, groups_of, result_batch, result_rows
+from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.candidates import candidates
 from streamsift.runtime.clock import Clock, clock_of
 from streamsift.runtime.counting import KeyTotals, loads_of
 from streamsift.runtime.event_store import EventStore
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Bool, Int32, Int64
 from streamsift.runtime.keyed_vectors import KeyedVectors
 from streamsift.runtime.measures import NOTHING, Measures, Totals
 from streamsift.runtime.operations import NO_SEAL, Layout, keys_of_places, lay_out

@@ -15,10 +15,10 @@ import pyarrow as pa
 from streamsift.logical.bound import Kind, Objective, Ranking
 from streamsift.logical.durations import units_per_second
 from streamsift.physical.plan import Alternative
+from streamsift.runtime.arrays.dtypes import Float64, Int32
 from streamsift.runtime.columns import nulls, take
 from streamsift.runtime.evaluate import Rows, evaluate
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Float64, Int32
 from streamsift.runtime.values import DEFAULT_TYPES, as_float
 
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.kernels import UNKNOWN, Int32, Int64
-
-EQUAL, UNEQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = range(6)
+from streamsift.runtime.arrays.comparing import GREATER_EQUAL, holds
+from streamsift.runtime.arrays.dtypes import Int32, Int64
+from streamsift.runtime.arrays.searching import first_above
 
 # Columns of Buffers.steps.
 BASE, AFTER_BASE, UNTIL_BASE, LINK_BASE, LINK_STEP, OFFSETS_BASE = range(6)
@@ -45,56 +45,6 @@ class Buffers(NamedTuple):
     hints: Int64  # [2, offsets] where the last searches of a group ended: for the next event, for the window's end
     pairs: Int64  # [pairs, PAIR_FIELDS] comparisons, and limits by definitions' windows: their codes are places
     codes: Int64  # EARLIER_CODES or THIS_CODES + entry: the value of one side of a pair
-
-
-@njit(cache=True, nogil=True)
-def first_above(values: Int32 | Int64, base: int, low: int, high: int, hint: int, bound: int) -> int:
-    """The first i in [low, high) with values[base + i] > bound, or high. Values ascend; low <= hint <= high.
-
-    Galloping from where the last search ended ("An almost optimal algorithm for unbounded searching", Bentley and Yao,
-    1976): neighbouring searches end close to each other, so most take two or three comparisons.
-    """
-    if hint < high and values[base + hint] <= bound:
-        low = hint + 1
-        step = 1
-        while low + step <= high and values[base + low + step - 1] <= bound:
-            low += step
-            step *= 2
-        high = min(high, low + step - 1)
-    elif hint > low and values[base + hint - 1] > bound:
-        high = hint - 1
-        step = 1
-        while high - step >= low and values[base + high - step] > bound:
-            high -= step
-            step *= 2
-        low = max(low, high - step + 1)
-    else:
-        return hint
-    while low < high:
-        middle = (low + high) // 2
-        if values[base + middle] <= bound:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@njit(cache=True, nogil=True)
-def holds(operator: int, earlier: int, this: int) -> bool:
-    """Whether `earlier operator this` is true of two codes; with an unknown one it is not."""
-    if earlier == UNKNOWN or this == UNKNOWN:
-        return False
-    if operator == EQUAL:
-        return earlier == this
-    if operator == UNEQUAL:
-        return earlier != this
-    if operator == LESS:
-        return earlier < this
-    if operator == LESS_EQUAL:
-        return earlier <= this
-    if operator == GREATER:
-        return earlier > this
-    return earlier >= this
 
 
 @njit(cache=True, nogil=True)

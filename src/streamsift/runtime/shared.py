@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.elements import first_from
+from streamsift.runtime.arrays.dtypes import Int32, Int64
+from streamsift.runtime.arrays.searching import first_from
 from streamsift.runtime.group_rules import Field, Fixed, Rules, is_apt, together
 from streamsift.runtime.group_stream import Clock
 from streamsift.runtime.growth import assignment_bytes, open_range, possible_ends
-from streamsift.runtime.kernels import Int32, Int64
 
 NOBODY = -1
 

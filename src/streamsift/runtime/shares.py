@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from streamsift.runtime.kernels import Int64
-from streamsift.runtime.ticks import Ticks
+from streamsift.runtime.arrays.dtypes import Int64
+from streamsift.runtime.ticks import UpdateTicks
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Share:
     slices: Int64  # ascending
     ticks_each: int
 
-    def owned(self, ticks: Ticks) -> Ticks:
+    def owned(self, ticks: UpdateTicks) -> UpdateTicks:
         """The ticks with those of other slices left out, numbered without gaps."""
         return replace(ticks, first=self._next(ticks.first), last=self._next(ticks.last + 1) - 1, share=self)
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from streamsift.logical.bound import Expr
 from streamsift.physical.plan import Alternative
+from streamsift.runtime.arrays.dtypes import Bool, Int32
 from streamsift.runtime.evaluate import Rows, mask
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Bool, Int32
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from streamsift.logical.bound import BoundQuery, Column, Kind
 from streamsift.physical.plan import AggregatePlan, Alternative, Step
+from streamsift.runtime.arrays.dtypes import Int32
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Int32
 from streamsift.runtime.keyed_vectors import the_only_key
 from streamsift.runtime.prepared import prepare
 from streamsift.runtime.steady_measures import with_examples

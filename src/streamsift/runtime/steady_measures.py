@@ -15,10 +15,10 @@ import pyarrow as pa
 from streamsift.errors import BadInputError
 from streamsift.logical.bound import TIME, AggregateOutput, BoundQuery
 from streamsift.physical.plan import AggregatePlan
+from streamsift.runtime.arrays.dtypes import UNKNOWN, Int64
 from streamsift.runtime.codes import codes
 from streamsift.runtime.columns import integers, nulls, plain
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import UNKNOWN, Int64
 from streamsift.runtime.measures import NOTHING, Decoder, Measures, Totals, measures_of
 
 NAN_CODE = NOTHING - 1  # above every number, as Spark has it

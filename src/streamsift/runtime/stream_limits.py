@@ -7,10 +7,10 @@ from numba import njit
 
 from streamsift.logical.bound import WindowKind
 from streamsift.physical.plan import Alternative
+from streamsift.runtime.arrays.dtypes import Int32
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Int32
+from streamsift.runtime.events.reach import Stream
 from streamsift.runtime.own_windows import own_limits, rows_of_keys
-from streamsift.runtime.ranges import Stream
 
 
 def stream_of(alternative: Alternative, events: Events) -> Stream:

@@ -18,12 +18,11 @@ import pyarrow as pa
 from streamsift.errors import BadInputError, UnsupportedQuery
 from streamsift.logical.bound import TIME, BoundQuery, TimeKind, WindowKind
 from streamsift.logical.durations import UNITS_PER_SECOND, in_units, nearest_double, unit_of, zero_of
-from streamsift.runtime import kernels
+from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64, Times
 from streamsift.runtime.codes import group_codes
 from streamsift.runtime.columns import take
 from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import Float64, Int32, Int64
-from streamsift.runtime.output import time_type
+from streamsift.runtime.events.times import time_type
 from streamsift.runtime.quotients import floor_quotients
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ MOST_PLACES = 38  # behind the point of a decimal
 
 
 @dataclass(frozen=True, slots=True)
-class Ticks:
+class UpdateTicks:
     """first, last [places]: the first tick after an event, the last one whose window still holds it."""
 
     first: Int64
@@ -44,16 +43,16 @@ class Ticks:
     share: Share | None = None  # of a task that owns some of the ticks only: then they are numbered without gaps
 
 
-def ticks_of(query: BoundQuery, events: Events) -> Ticks:
+def ticks_of(query: BoundQuery, events: Events) -> UpdateTicks:
     assert query.update is not None
     assert query.window is not None, "UPDATE needs WITHIN"
     if query.update.kind is WindowKind.COUNT:
         return _count_ticks(query, events, int(query.update.length), int(query.window.length))
     first, last = _time_ticks(query, events)
-    return Ticks(first, last, np.empty(0, np.int32))
+    return UpdateTicks(first, last, np.empty(0, np.int32))
 
 
-def first_ticks(query: BoundQuery, times: kernels.Ticks) -> Int64:
+def first_ticks(query: BoundQuery, times: Times) -> Int64:
     """The first tick after each of the ascending times."""
     assert query.update is not None
     unit = unit_of(query)
@@ -91,7 +90,7 @@ def each_tick(first: Int64, last: Int64) -> Iterator[tuple[Int64, Int64]]:
         yield which, last[which] - (bounds[which] - 1 - pairs)
 
 
-def _count_ticks(query: BoundQuery, events: Events, step: int, width: int) -> Ticks:
+def _count_ticks(query: BoundQuery, events: Events, step: int, width: int) -> UpdateTicks:
     """Ticks of all partitions, numbered one partition after the other."""
     position = events.window_position.astype(np.int64)
     if query.partition_by:
@@ -107,7 +106,7 @@ def _count_ticks(query: BoundQuery, events: Events, step: int, width: int) -> Ti
     is_tick = present & ((position + 1) % step == 0)
     row_places = np.empty(int(bases[-1]), np.int32)
     row_places[first[is_tick]] = np.flatnonzero(is_tick)
-    return Ticks(first, last, row_places)
+    return UpdateTicks(first, last, row_places)
 
 
 # --- as times --------------------------------------------------------------------------------------------------------
@@ -186,7 +185,7 @@ def _check_range(query: BoundQuery, kind: pa.DataType, lowest: int, highest: int
         )
 
 
-def tick_values(query: BoundQuery, events: Events, ticks: Ticks, numbers: Int64) -> pa.Array:
+def tick_values(query: BoundQuery, events: Events, ticks: UpdateTicks, numbers: Int64) -> pa.Array:
     """`window_end` of the ticks of a ranking."""
     numbers = numbers if ticks.share is None else ticks.share.ticks(numbers)
     if query.update is None or query.update.kind is WindowKind.TIME:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.kernels import Float64, Int32, Int64
+from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
 from streamsift.runtime.letters import Steps, end_of_time, entries_of, most_entries
 from streamsift.runtime.measures import NOTHING
 from streamsift.runtime.paths import BEFORE

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from streamsift.physical.prefix_trees import SharedTree
-from streamsift.runtime.kernels import Float64, Int64
+from streamsift.runtime.arrays.dtypes import Float64, Int64
 from streamsift.runtime.measures import NOTHING, Measures, Totals
 
 

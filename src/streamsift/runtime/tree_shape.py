@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from streamsift.physical.prefix_trees import SharedTree
-from streamsift.runtime.kernels import Bool, Int64
+from streamsift.runtime.arrays.dtypes import Bool, Int64
 from streamsift.runtime.letters import Letters, Steps, packed
 
 

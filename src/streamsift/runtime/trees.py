@@ -19,11 +19,12 @@ from streamsift.logical.expressions import variables_of
 from streamsift.physical.plan import Alternative
 from streamsift.physical.shapes import Join, Leaf, Tree, steps_of, units_of
 from streamsift.runtime import joins
+from streamsift.runtime.arrays.dtypes import Int32, Int64
+from streamsift.runtime.arrays.grouping import entries_from
 from streamsift.runtime.budget import room
 from streamsift.runtime.condense import Condenser, places_of, reach_among
 from streamsift.runtime.events import Events
 from streamsift.runtime.joins import Block, Levels, Reach
-from streamsift.runtime.kernels import Int32, Int64, entries_from
 from streamsift.runtime.levels import Packing
 from streamsift.runtime.relations import Relations
 from streamsift.runtime.stages import Stage, passing

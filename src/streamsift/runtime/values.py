@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from streamsift.logical.bound import Kind, Scalar
 from streamsift.logical.durations import UNITS_PER_SECOND
+from streamsift.runtime.arrays.dtypes import Bool, Float64
 from streamsift.runtime.columns import integers, nulls, plain
-from streamsift.runtime.kernels import Bool, Float64
 
 Value: TypeAlias = pa.Array | pa.Scalar
 

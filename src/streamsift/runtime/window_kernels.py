@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from streamsift.runtime.accumulators import Records, add_product, add_row, open_record, reaches
-from streamsift.runtime.kernels import Float64, Int8, Int64
+from streamsift.runtime.arrays.dtypes import Float64, Int8, Int64
 from streamsift.runtime.operations import NO_SEAL
 from streamsift.runtime.paths import Loads, Paths, begin, clear, extend, no_paths, precede
 

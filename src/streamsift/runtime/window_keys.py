@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from streamsift.physical.plan import Branch
 from streamsift.runtime.aggregate_output import Groups
+from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
 from streamsift.runtime.clock import Clock
 from streamsift.runtime.counting import KeyTotals, loads_of
 from streamsift.runtime.events import Events, saturating_sum
-from streamsift.runtime.kernels import Float64, Int32, Int64
 from streamsift.runtime.keyed_vectors import KeyedVectors
 from streamsift.runtime.measures import Measures, Totals
 from streamsift.runtime.operations import Operations, lay_out

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from streamsift.runtime.accumulators import Records
-from streamsift.runtime.kernels import Float64, Int64
+from streamsift.runtime.arrays.dtypes import Float64, Int64
 from streamsift.runtime.measures import NOTHING
 from streamsift.runtime.operations import NO_SEAL, Operations
 from streamsift.runtime.paths import BEFORE, Loads, Paths

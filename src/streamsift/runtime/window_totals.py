@@ -15,12 +15,13 @@ import pyarrow as pa
 from streamsift.physical.plan import AggregatePlan
 from streamsift.runtime.aggregate import paint_keys
 from streamsift.runtime.aggregate_output import Timeline, as_batch, groups_of, result_rows
+from streamsift.runtime.arrays.dtypes import Int64
+from streamsift.runtime.arrays.grouping import distinct
 from streamsift.runtime.canvas import Canvas, Leaves
 from streamsift.runtime.clock import Clock, clock_of
 from streamsift.runtime.counting import KeyTotals
 from streamsift.runtime.decide_rows import Rows
 from streamsift.runtime.event_store import EventStore
-from streamsift.runtime.kernels import Int64, distinct
 from streamsift.runtime.keyed_vectors import KeyedVectors
 from streamsift.runtime.passing import LAST_TICK, Passing, Tick
 from streamsift.runtime.steady_events import key_rows, of_events, prepared

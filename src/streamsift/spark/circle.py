@@ -19,7 +19,8 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 
-from streamsift.runtime.kernels import Bool, Int64, distinct
+from streamsift.runtime.arrays.dtypes import Bool, Int64
+from streamsift.runtime.arrays.grouping import distinct
 from streamsift.spark.packing import bucket_numbers
 
 STOP = "$streamsift_stop"  # a column beside the events: where this copy is; null for rows that cannot be used

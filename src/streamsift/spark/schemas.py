@@ -17,7 +17,7 @@ from streamsift.errors import UnsupportedQuery
 from streamsift.logical import BoundQuery
 from streamsift.logical.bound import Column, Computed, TimeKind, WholeEvent
 from streamsift.runtime import output_schema
-from streamsift.runtime.output import time_type as time_type_of
+from streamsift.runtime.events.times import time_type as time_type_of
 from streamsift.spark.ranking import tie_fields
 
 

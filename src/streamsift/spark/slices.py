@@ -26,7 +26,7 @@ from streamsift.physical.definitions import own_windows
 from streamsift.physical.plan import JoinPlan, MergePlan
 from streamsift.physical.streaming import is_awaited, looks_back
 from streamsift.runtime import output_schema
-from streamsift.runtime.kernels import Int64
+from streamsift.runtime.arrays.dtypes import Int64
 from streamsift.spark.filters import column, counted_keys
 
 SLICE_REACHES = 16  # as long as what it needs beside its own: one row in 16 is copied, and slices are many

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import BoundQuery
+from streamsift.runtime.arrays.dtypes import Int64
 from streamsift.runtime.codes import group_codes
-from streamsift.runtime.kernels import Int64
 from streamsift.spark.circle import NOWHERE, Part, is_in
 from streamsift.spark.slices import Slices, slice_numbers
 

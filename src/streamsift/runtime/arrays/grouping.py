@@ -1,0 +1,101 @@
+"""Sort, group and select the entries of arrays of places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numba import njit
+
+from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64, Places
+
+
+def entries_from(places: Int32, bounds: Sequence[int] | Int32 | Int64) -> Int64:
+    """For each bound the first entry that lies there or later; places ascend.
+
+    Bounds are made 32 bits wide, or NumPy would make all places 64 bits wide for each search.
+    """
+    return np.searchsorted(places, np.asarray(bounds, np.int32))
+
+
+def distinct(values: Places) -> Places:
+    """Each value once, in ascending order. NumPy's own hashes them: where most differ, ten times as long."""
+    ascending = np.sort(values)
+    is_first = np.ones(ascending.size, np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=is_first[1:])
+    return ascending[is_first]
+
+
+@njit(cache=True, nogil=True)
+def group_entries(codes: Int32, groups: int) -> tuple[Int64, Int32]:
+    """Counting sort: (offsets [groups + 1], places [kept]).
+
+    The places of code g, ascending, are offsets[g]:offsets[g + 1]. Code -1 is no group: its places are left out.
+    """
+    # Code c is counted at c + 2, so that after the sums c + 1 is where it starts. No branch on -1: it is sorted too.
+    starts = np.zeros(groups + 2, np.int64)
+    for i in range(codes.size):
+        starts[codes[i] + 2] += 1
+    for slot in range(1, groups + 2):
+        starts[slot] += starts[slot - 1]
+    places = np.empty(codes.size, np.int32)
+    for i in range(codes.size):
+        slot = codes[i] + 1
+        places[starts[slot]] = i
+        starts[slot] += 1
+    left_out = starts[0]
+    return starts[: groups + 1] - left_out, places[left_out:]
+
+
+@njit(cache=True, nogil=True)
+def chosen(values: Int32, keep: Bool) -> Int32:
+    """values[keep], without a branch to mispredict: a value that is not kept is overwritten by the next."""
+    found = np.empty(values.size, np.int32)
+    count = 0
+    for i in range(values.size):
+        found[count] = values[i]
+        count += keep[i]
+    return found[:count]
+
+
+@njit(cache=True, nogil=True)
+def successors(bounds: Int32, bound_codes: Int32, values: Int32, codes: Int32, offsets: Int64) -> Int32:
+    """For each i the end of the entries of group bound_codes[i] whose value is <= bounds[i]; 0 for code -1.
+
+    One merge of two ascending columns, bounds and values, with a fill count per group that begins at its offset.
+    """
+    fill = offsets.copy()
+    found = np.zeros(bounds.size, np.int32)
+    j = 0
+    for i in range(bounds.size):
+        while j < values.size and values[j] <= bounds[i]:
+            if codes[j] >= 0:
+                fill[codes[j]] += 1
+            j += 1
+        if bound_codes[i] >= 0:
+            found[i] = fill[bound_codes[i]]
+    return found
+
+
+@njit(cache=True, nogil=True)
+def positions_in_group(codes: Int32, groups: int) -> Int32:
+    """For each row how many earlier rows have the same code; -1 for rows of no group (negative codes)."""
+    seen = np.zeros(groups, np.int32)
+    position = np.empty(codes.size, np.int32)
+    for i in range(codes.size):
+        if codes[i] < 0:
+            position[i] = -1
+        else:
+            position[i] = seen[codes[i]]
+            seen[codes[i]] += 1
+    return position
+
+
+@njit(cache=True, nogil=True)
+def ascends_in_groups(values: Int32, offsets: Int64) -> bool:
+    """Whether the values of each group offsets[g]:offsets[g + 1] never fall."""
+    for group in range(offsets.size - 1):
+        for i in range(offsets[group] + 1, offsets[group + 1]):
+            if values[i] < values[i - 1]:
+                return False
+    return True
