@@ -19,15 +19,15 @@ from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.turns import Samples, medians, sampled
 from benchmarks.intermediate import peak_mb
 from benchmarks.report import Measurement
-from streamsift.many import ShareName
-from streamsift.physical.plan import AggregatePlan
-from streamsift.physical.sharing import share as plan_sharing
-from streamsift.runtime import counters
-from streamsift.runtime.aggregate_output import groups_of
-from streamsift.runtime.clock import clock_of
-from streamsift.runtime.counters import Counts
-from streamsift.runtime.operations import NO_SEAL, Layout, lay_out
-from streamsift.runtime.prepared import prepare
+from streamsift.api.many import ShareName
+from streamsift.physical.plan.plan import AggregatePlan
+from streamsift.physical.share.plan import share as plan_sharing
+from streamsift.runtime.count import count_kernels
+from streamsift.runtime.count.count_kernels import Counts
+from streamsift.runtime.count.operations import NO_SEAL, Layout, lay_out
+from streamsift.runtime.count.output import groups_of
+from streamsift.runtime.events.prepare import prepare
+from streamsift.runtime.events.stamps import clock_of
 
 BINDING = {"time": "ts", "type": "symbol"}
 TRADES = 120_000  # as many as the paper's trace has
@@ -208,7 +208,7 @@ def kernel(layout: Layout, name: str) -> tuple[Callable[[], int], np.ndarray]:
     """A run of a kernel, and its counts."""
     room = int((layout.operations.seal != NO_SEAL).sum())
     out = Counts.room(room)
-    way = counters.multiply_windows if name == "two-stack" else counters.mark_starts
+    way = count_kernels.multiply_windows if name == "two-stack" else count_kernels.mark_starts
     run = partial(way, layout.operations, layout.levels, False, out)
     written = run()
     assert out.size[:written].max() < 2.0**63, "a count passes 64 bits"

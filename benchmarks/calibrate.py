@@ -19,18 +19,18 @@ import numpy as np
 import pyarrow as pa
 
 import streamsift as ss
-from streamsift.physical import cost
-from streamsift.physical.choices import Choices, Condense, PlanShape
-from streamsift.physical.cost import CostModel
-from streamsift.physical.plan import Alternative, DetectPlan
-from streamsift.runtime import adaptive, detect, joins
-from streamsift.runtime.adaptive import AdaptiveSearch, Chosen
-from streamsift.runtime.buffers import pack
-from streamsift.runtime.candidates import candidates
-from streamsift.runtime.detect import CHUNK_MATCHES, Search
-from streamsift.runtime.events import Events
-from streamsift.runtime.prepared import prepare
-from streamsift.runtime.trees import TreeSearch
+from streamsift.physical.detect import cost
+from streamsift.physical.detect.cost import CostModel
+from streamsift.physical.plan.options import Choices, Condense, PlanShape
+from streamsift.physical.plan.plan import Alternative, DetectPlan
+from streamsift.runtime.detect import adaptive, detect, join_kernel
+from streamsift.runtime.detect.adaptive import AdaptiveSearch, Chosen
+from streamsift.runtime.detect.detect import CHUNK_MATCHES, Search
+from streamsift.runtime.detect.joins import TreeSearch
+from streamsift.runtime.detect.sequence_packing import pack
+from streamsift.runtime.events.candidates import candidates
+from streamsift.runtime.events.events import Events
+from streamsift.runtime.events.prepare import prepare
 
 LEFT = ("LEFT_OPEN_NS", "LEFT_SCAN_NS", "LEFT_BUILD_NS")
 ANY_ORDER = ("OPEN_NS", "SCAN_NS", "BUILD_NS")
@@ -121,7 +121,7 @@ def search(alternative: Alternative, events: Events, choices: Choices) -> Adapti
 
 def taken_ns(alternative: Alternative, events: Events, choices: Choices) -> tuple[float, float]:
     """(inside a kernel, outside of it), each the least of some rounds."""
-    module, kernel = (detect, "extend") if choices.plan is PlanShape.LEFT else (joins, "join")
+    module, kernel = (detect, "extend") if choices.plan is PlanShape.LEFT else (join_kernel, "join")
     inside, outside = [], []
     for _ in range(ROUNDS):
         with watched(module, kernel) as stopwatch:
@@ -208,7 +208,7 @@ def condensed_ns(alternative: Alternative, events: Events, choices: Choices) -> 
     """To make condensed levels and to search them."""
     taken = []
     for _ in range(ROUNDS):
-        with watched(TreeSearch, "_condensed") as levels, watched(joins, "join") as kernel:
+        with watched(TreeSearch, "_condensed") as levels, watched(join_kernel, "join") as kernel:
             search(alternative, events, choices)
             taken.append(levels.taken_ns + kernel.taken_ns)
     return float(min(taken))

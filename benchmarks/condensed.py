@@ -21,11 +21,11 @@ from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.turns import medians, sampled
 from benchmarks.intermediate import peak_mb, rows_built, searched, told
 from benchmarks.report import Measurement
-from streamsift.physical.choices import Choices, Condense
-from streamsift.physical.plan import DetectPlan
-from streamsift.runtime.detect import match_rows
-from streamsift.runtime.events import Events
-from streamsift.runtime.prepared import prepare
+from streamsift.physical.plan.options import Choices, Condense
+from streamsift.physical.plan.plan import DetectPlan
+from streamsift.runtime.detect.detect import match_rows
+from streamsift.runtime.events.events import Events
+from streamsift.runtime.events.prepare import prepare
 
 WALK_TIMES = 20_000
 CLASS_WINDOW = 8

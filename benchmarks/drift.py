@@ -16,13 +16,13 @@ from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.turns import medians, sampled
 from benchmarks.intermediate import peak_mb, rows_built, searched, told
 from benchmarks.report import Measurement
-from streamsift.physical.choices import Choices, PlanShape
-from streamsift.physical.describe_joins import names_of, one_line
-from streamsift.physical.plan import Alternative, DetectPlan
-from streamsift.runtime.adaptive import AdaptiveSearch
-from streamsift.runtime.detect import match_rows
-from streamsift.runtime.events import Events
-from streamsift.runtime.prepared import prepare
+from streamsift.physical.explain.joins import names_of, one_line
+from streamsift.physical.plan.options import Choices, PlanShape
+from streamsift.physical.plan.plan import Alternative, DetectPlan
+from streamsift.runtime.detect.adaptive import AdaptiveSearch
+from streamsift.runtime.detect.detect import match_rows
+from streamsift.runtime.events.events import Events
+from streamsift.runtime.events.prepare import prepare
 
 EVENTS, VALUES, WINDOW, SEED = 600_000, 1_000, 80, 5
 QUERY = f"PATTERN SEQ(A a, B b, C c, D d) WHERE a.x = b.x AND c.y = d.y WITHIN {WINDOW}"

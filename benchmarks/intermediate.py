@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from streamsift.physical.choices import Choices
-from streamsift.physical.describe_joins import names_of
-from streamsift.physical.plan import Alternative
-from streamsift.runtime.adaptive import AdaptiveSearch
-from streamsift.runtime.candidates import candidates
-from streamsift.runtime.detect import CHUNK_MATCHES
-from streamsift.runtime.events import Events
+from streamsift.physical.explain.joins import names_of
+from streamsift.physical.plan.options import Choices
+from streamsift.physical.plan.plan import Alternative
+from streamsift.runtime.detect.adaptive import AdaptiveSearch
+from streamsift.runtime.detect.detect import CHUNK_MATCHES
+from streamsift.runtime.events.candidates import candidates
+from streamsift.runtime.events.events import Events
 
 
 def searched(alternative: Alternative, events: Events, choices: Choices) -> AdaptiveSearch:

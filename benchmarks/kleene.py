@@ -15,8 +15,8 @@ from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.turns import medians, sampled
 from benchmarks.intermediate import peak_mb, searched
 from benchmarks.report import Measurement
-from streamsift.physical.plan import DetectPlan
-from streamsift.runtime.prepared import prepare
+from streamsift.physical.plan.plan import DetectPlan
+from streamsift.runtime.events.prepare import prepare
 
 EVENTS = 1_000_000
 CLASSES = 8

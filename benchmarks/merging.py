@@ -23,14 +23,14 @@ from benchmarks.data.sensors import busiest, from_file, generated
 from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.turns import medians, sampled
 from benchmarks.report import Measurement
-from streamsift.physical.choices import Schedule
-from streamsift.physical.plan import MergePlan, RankPlan
+from streamsift.physical.plan.options import Schedule
+from streamsift.physical.plan.plan import MergePlan, RankPlan
 from streamsift.runtime import prepare
-from streamsift.runtime.events import Events
-from streamsift.runtime.path_ranking import Paths
-from streamsift.runtime.rank_merge import RankMerge
-from streamsift.runtime.scores import match_columns, objective_values, scores
-from streamsift.runtime.ticks import UpdateTicks, ticks_of
+from streamsift.runtime.events.events import Events
+from streamsift.runtime.events.update_ticks import UpdateTicks, ticks_of
+from streamsift.runtime.matches.scores import match_columns, objective_values, scores
+from streamsift.runtime.paths.best import Paths
+from streamsift.runtime.rank.merge import RankMerge
 
 SEQUENCES = {
     "S7": ("EG", "EH", "EJ"),

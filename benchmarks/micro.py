@@ -21,12 +21,12 @@ from benchmarks.engines.spark_joins import session
 from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.turns import Samples, medians, sampled, spark_cpu_s
 from benchmarks.report import Measurement
-from streamsift.physical.plan import AggregatePlan, DetectPlan, Plan, RankPlan
+from streamsift.physical.plan.plan import AggregatePlan, DetectPlan, Plan, RankPlan
 from streamsift.runtime import Events, match_rows
-from streamsift.runtime.aggregate import aggregate
-from streamsift.runtime.detect import detect
-from streamsift.runtime.prepared import prepare_relevant
-from streamsift.runtime.ranking import rank
+from streamsift.runtime.count.aggregate import aggregate
+from streamsift.runtime.detect.detect import detect
+from streamsift.runtime.events.prepare import prepare_relevant
+from streamsift.runtime.rank.rank import rank
 
 EVENTS = 1_000_000
 KEYS, CLASSES, EVENTS_PER_KEY = 100, 3, 12

@@ -20,14 +20,14 @@ from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.turns import medians, sampled
 from benchmarks.nested_sql import Bucket, bucketed, sequence_of
 from benchmarks.report import Measurement
-from streamsift.physical.shapes import Join, Leaf, Tree
+from streamsift.command.demo_data import ticks
+from streamsift.physical.plan.join_trees import Join, Leaf, Tree
 from streamsift.runtime import prepare
-from streamsift.runtime.adaptive import SLICE_PLACES
-from streamsift.runtime.candidates import candidates
-from streamsift.runtime.detect import CHUNK_MATCHES
-from streamsift.runtime.relations import Relations
-from streamsift.runtime.trees import TreeSearch
-from streamsift.view.demo_data import ticks
+from streamsift.runtime.detect.adaptive import SLICE_PLACES
+from streamsift.runtime.detect.detect import CHUNK_MATCHES
+from streamsift.runtime.detect.joins import TreeSearch
+from streamsift.runtime.detect.relations import Relations
+from streamsift.runtime.events.candidates import candidates
 
 QUERIES = {
     "q1": "SEQ(MSFT, !SEQ(RIMM, AMAT), ORCL, IPIX, INTC)",

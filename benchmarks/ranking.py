@@ -21,11 +21,11 @@ from benchmarks.data.sensors import busiest, from_file, generated
 from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.turns import medians, sampled
 from benchmarks.report import Measurement
-from streamsift.runtime.path_graph import build_graph, cut_windows
-from streamsift.runtime.path_queue import best_paths
-from streamsift.runtime.path_reach import in_reach, offsets_of
-from streamsift.runtime.path_search import Roots, Rule
-from streamsift.runtime.pq_array import k_best_by_window
+from streamsift.runtime.paths.enumerate import best_paths
+from streamsift.runtime.paths.graph import build_graph, cut_windows
+from streamsift.runtime.paths.reachable import in_reach, offsets_of
+from streamsift.runtime.paths.sets import Roots, Rule
+from streamsift.runtime.paths.thesis import k_best_by_window
 
 LENGTHS = {2: ("EG", "EH"), 3: ("EG", "EH", "EJ"), 4: ("EG", "EH", "EJ", "EI")}
 FREQUENCIES = {"1x": ("EG", "EH", "EN"), "10x": ("EG", "EH", "EO"), "89x": ("EG", "EH", "EJ")}

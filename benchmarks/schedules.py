@@ -21,10 +21,10 @@ from benchmarks.harness.clock import Taken, taken_by
 from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.turns import Samples, by_clock, in_turns, medians
 from benchmarks.report import Measurement
-from streamsift.runtime.merge_bounds import Queues, Rules
-from streamsift.runtime.merge_queues import link_from
-from streamsift.runtime.merge_schedules import new_steering
-from streamsift.runtime.merge_search import DONE, Found, merge
+from streamsift.runtime.rank.merge_bounds import Queues, Rules
+from streamsift.runtime.rank.merge_kernel import DONE, Found, merge
+from streamsift.runtime.rank.merge_queues import link_from
+from streamsift.runtime.rank.merge_schedules import new_steering
 
 SCHEDULES = ("round-robin", "gradient", "statistics", "wabs")
 ENTRIES = 10_000

@@ -20,11 +20,11 @@ from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.turns import sampled
 from benchmarks.intermediate import peak_mb, rows_built, searched, told
 from benchmarks.report import Measurement
-from streamsift.physical.choices import Choices, PlanShape
-from streamsift.physical.plan import Alternative, DetectPlan
-from streamsift.runtime.detect import group_matches, match_rows
-from streamsift.runtime.events import Events
-from streamsift.runtime.prepared import prepare
+from streamsift.physical.plan.options import Choices, PlanShape
+from streamsift.physical.plan.plan import Alternative, DetectPlan
+from streamsift.runtime.detect.detect import group_matches, match_rows
+from streamsift.runtime.events.events import Events
+from streamsift.runtime.events.prepare import prepare
 
 SKEWED = {"A": 9000, "B": 3000, "C": 1000, "D": 300}
 RECORDS, FEW_RECORDS = 10_000_000, 500_000

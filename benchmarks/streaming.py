@@ -29,7 +29,7 @@ from benchmarks.data.uniform import REAL, uniform_events
 from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.turns import Samples, medians
 from benchmarks.report import Measurement
-from streamsift.spark.streaming import use_rocksdb
+from streamsift.spark.stream.run import use_rocksdb
 
 KEYS, ROWS, TRIGGERS, SKIPPED = 1_000, 200_000, 10, 3  # the first triggers start workers and load kernels
 PARTITIONS = 4

@@ -12,11 +12,11 @@ from benchmarks.data.uniform import REAL, uniform_events
 from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.turns import Samples, medians, sampled
 from benchmarks.report import Measurement
-from streamsift.physical.plan import DetectPlan
-from streamsift.runtime.candidates import candidates
-from streamsift.runtime.detect import detect, match_rows
-from streamsift.runtime.events import Events
-from streamsift.runtime.prepared import prepare
+from streamsift.physical.plan.plan import DetectPlan
+from streamsift.runtime.detect.detect import detect, match_rows
+from streamsift.runtime.events.candidates import candidates
+from streamsift.runtime.events.events import Events
+from streamsift.runtime.events.prepare import prepare
 
 EVENTS = 8_000_000
 MATCHING_EVENTS = 400_000

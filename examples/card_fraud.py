@@ -8,7 +8,7 @@
 
 # %%
 import streamsift as ss
-from streamsift.view.demo_data import purchases
+from streamsift.command.demo_data import purchases
 
 events = purchases(rows=20_000, seed=7)
 print(events.slice(0, 3).to_pandas().to_string(index=False))

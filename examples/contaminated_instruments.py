@@ -9,7 +9,7 @@
 
 # %%
 import streamsift as ss
-from streamsift.view.demo_data import hospital
+from streamsift.command.demo_data import hospital
 
 events = hospital(rows=20_000, seed=7)
 print(events.num_rows, "events of", len(events.column("id").unique()), "instruments")

@@ -8,7 +8,7 @@
 
 # %%
 import streamsift as ss
-from streamsift.view.demo_data import ticks
+from streamsift.command.demo_data import ticks
 
 events = ticks(rows=20_000, seed=7)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import streamsift as ss
-from streamsift.view.demo_data import hospital, purchases
+from streamsift.command.demo_data import hospital, purchases
 
 IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from streamsift import cli
+from streamsift.command import main
 
 
 def command(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
@@ -15,7 +15,7 @@ def command(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, 
     capsys.readouterr()
     try:
         with pytest.raises(SystemExit) as ended:
-            cli.main()
+            main.main()
     finally:
         sys.argv = given
         logging.disable(logging.NOTSET)

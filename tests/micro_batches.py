@@ -15,14 +15,15 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Row
 
-from streamsift.physical.plan import Plan
-from streamsift.runtime.engine import ManyEngine
-from streamsift.spark import stateful
-from streamsift.spark.event_time import event_time, lateness_of
-from streamsift.spark.identity import describe_state, to_text
-from streamsift.spark.packing import Packer, bucket_numbers, unpack
-from streamsift.spark.stateful import BucketProcessor
-from streamsift.spark.streaming import common_keys, seen_by_all
+from streamsift.physical.plan.plan import Plan
+from streamsift.runtime.stream.engine import ManyEngine
+from streamsift.spark.columns.event_time import event_time, lateness_of
+from streamsift.spark.distribute.sharding import bucket_numbers
+from streamsift.spark.stream import stateful
+from streamsift.spark.stream.identity import describe_state, to_text
+from streamsift.spark.stream.packing import Packer, unpack
+from streamsift.spark.stream.run import common_keys, seen_by_all
+from streamsift.spark.stream.stateful import BucketProcessor
 
 
 class Value:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 import streamsift as ss
 from streamsift.errors import UnsupportedQuery
-from streamsift.physical.streaming import check_stream
+from streamsift.physical.stream.final import check_stream
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "src" / "streamsift"

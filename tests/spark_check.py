@@ -14,9 +14,9 @@ import streamsift as ss
 from streamsift.language import Script, print_script
 from streamsift.physical import Plan
 from streamsift.runtime import output_schema
-from streamsift.spark.circle import way_of
-from streamsift.spark.tables import tables
-from streamsift.spark.task import Task
+from streamsift.spark.batch.spill import tables
+from streamsift.spark.batch.task import Task
+from streamsift.spark.distribute.sharding import way_of
 from supported import may_be_refused
 from test_generated import SCHEMA, Rows, assert_same
 

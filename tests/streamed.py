@@ -14,10 +14,11 @@ import pyarrow as pa
 import streamsift as ss
 from casefile import plain
 from streamsift.logical.bound import Binding
-from streamsift.physical.plan import Plan
-from streamsift.physical.sharing import share
-from streamsift.runtime import deciding
-from streamsift.runtime.engine import (
+from streamsift.physical.plan.plan import Plan
+from streamsift.physical.share.plan import share
+from streamsift.runtime.events.events import ticks_of
+from streamsift.runtime.stream import affected_rows
+from streamsift.runtime.stream.engine import (
     ManyEngine,
     OneEngine,
     engine_for,
@@ -25,10 +26,9 @@ from streamsift.runtime.engine import (
     load_engine,
     load_engine_for_many,
 )
-from streamsift.runtime.events import ticks_of
 from times import around
 
-deciding.MOST_FOUND = 1.0  # rows are found by key on streams of few rows too
+affected_rows.MOST_FOUND = 1.0  # rows are found by key on streams of few rows too
 
 
 def plan_of(text: str, schema: pa.Schema, binding: dict[str, str | None], **choices: Any) -> Plan:

@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def streamsift(folder: Path, *arguments: str, code: int = 0) -> tuple[str, str]:
-    command = [sys.executable, "-m", "streamsift.cli", *arguments]
+    command = [sys.executable, "-m", "streamsift", *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8", check=False)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout, done.stderr
@@ -194,7 +194,19 @@ def test_errors(folder: Path, arguments: list[str], message: str) -> None:
 def test_a_full_device_is_an_error_and_a_closed_pipe_is_silent(
     folder: Path, monkeypatch: pytest.MonkeyPatch, buffering: str
 ) -> None:
-    command = [sys.executable, "-m", "streamsift.cli", "run", "q.txt", "-i", "e.csv", "--time", "ts", "--type", "kind"]
+    command = [
+        sys.executable,
+        "-m",
+        "streamsift",
+        "run",
+        "q.txt",
+        "-i",
+        "e.csv",
+        "--time",
+        "ts",
+        "--type",
+        "kind",
+    ]
     command += ["--engine", "local", "--format", "json"]
     monkeypatch.setenv("PYTHONUNBUFFERED", buffering)
     with open("/dev/full", "w") as full:
@@ -210,7 +222,7 @@ def test_a_full_device_is_an_error_and_a_closed_pipe_is_silent(
 def test_an_interrupt_is_no_success(folder: Path) -> None:
     # A process that a shell started in the background ignores interrupts, and so would this one.
     script = (
-        "import signal, streamsift.cli as cli, streamsift.query_files as files;"
+        "import signal, streamsift.command.main as cli, streamsift.command.query_files as files;"
         "signal.signal(signal.SIGINT, signal.default_int_handler);"
         "files.query = lambda _: signal.raise_signal(signal.SIGINT); cli.main()"
     )

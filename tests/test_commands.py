@@ -14,11 +14,11 @@ import pytest
 
 import streamsift as ss
 from command import command
-from streamsift.benches import bench_command
+from streamsift.command import demo_data
+from streamsift.command.bench_command import bench_command
+from streamsift.command.guess import guess
+from streamsift.command.progress import pace
 from streamsift.errors import SetupError
-from streamsift.view import demo_data
-from streamsift.view.guess import guess
-from streamsift.view.progress import pace
 
 Capture = pytest.CaptureFixture[str]
 LOCAL = ["--input", "e.csv", "--time", "ts", "--type", "kind", "--engine", "local"]
@@ -157,7 +157,9 @@ def test_did_you_mean(words: list[str], told: str, capsys: Capture) -> None:
 def test_completion_of_commands_and_columns(words: str, completed: list[str]) -> None:
     wanted = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
     environment = {**os.environ, "_STREAMSIFT_COMPLETE": "complete_bash", **wanted}
-    script = "import sys; sys.argv = ['streamsift']; from streamsift.cli import app; app(prog_name='streamsift')"
+    script = (
+        "import sys; sys.argv = ['streamsift']; from streamsift.command.main import app; app(prog_name='streamsift')"
+    )
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
     assert done.stdout.split() == completed, done.stderr
 
@@ -178,7 +180,7 @@ def test_benchmarks_are_found_in_the_source_tree_or_told_of(monkeypatch: pytest.
     root, words = bench_command(["nested"])
     assert (root / "benchmarks" / "nested.py").is_file()
     assert words[1:] == ["-m", "benchmarks", "run", "nested"]
-    monkeypatch.setattr("streamsift.benches.__file__", str(Path.cwd() / "benches.py"))
+    monkeypatch.setattr("streamsift.command.bench_command.__file__", str(Path.cwd() / "benches.py"))
     with pytest.raises(SetupError, match="in a clone of the project"):
         bench_command([])
 

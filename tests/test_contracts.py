@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from documents import pages
-from streamsift.spark.memory import WORKING_BYTES
+from streamsift.spark.batch.memory import WORKING_BYTES
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))

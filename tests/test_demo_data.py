@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from streamsift.view.demo_data import FIRST_CARD, STEPS, SYMBOLS, hospital, purchases, ticks
+from streamsift.command.demo_data import FIRST_CARD, STEPS, SYMBOLS, hospital, purchases, ticks
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 SCHEMAS = {

@@ -12,7 +12,7 @@ import naive
 import streamsift as ss
 from strategies import COLUMNS, aggregations, bindings, neighbour_aggregations, streams
 from streamsift.language import Script, print_script
-from streamsift.physical.plan import Strategy
+from streamsift.physical.plan.plan import Strategy
 from supported import may_be_refused
 from test_generated import SCHEMA, assert_equal
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import streamsift as ss
 from strategies import bindings, queries, streams
 from streamsift.language import Script, print_script
-from streamsift.runtime import path_ranking
+from streamsift.runtime.paths import best
 from supported import may_be_refused
 from test_generated import EXAMPLES, LARGE, SCHEMA, Rows, assert_same
 
@@ -48,7 +48,7 @@ def test_linear_sequences(script: Script, rows: Rows, binding: dict[str, str]) -
 @given(queries(max_depth=2, **FLAT), streams(), bindings())
 def test_linear_sequences_by_kinds(script: Script, rows: Rows, binding: dict[str, str]) -> None:
     """As where no path is told from the others: so many equal scores would be too much for the oracle."""
-    with mock.patch.object(path_ranking, "FEW_PATHS", 0), mock.patch.object(path_ranking, "_by_boards", no_boards):
+    with mock.patch.object(best, "FEW_PATHS", 0), mock.patch.object(best, "_by_boards", no_boards):
         check_ranking(script, rows, binding, "auto")
 
 

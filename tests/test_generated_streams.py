@@ -23,8 +23,8 @@ from strategies import (
 )
 from streamed import counted, plan_of, streamed, streamed_many
 from streamsift.language import Script, parse, print_script
-from streamsift.physical.plan import Plan
-from streamsift.runtime.engine import engine_for
+from streamsift.physical.plan.plan import Plan
+from streamsift.runtime.stream.engine import engine_for
 from test_generated import EXAMPLES, LARGE, SCHEMA, Rows
 from test_generated_kleene import FLAT as ONE_GROUP
 

@@ -29,9 +29,9 @@ from strategies import (
 )
 from streamed import plan_of, streamed
 from streamsift.language import Script, print_script
-from streamsift.physical.plan import Plan, Strategy
-from streamsift.runtime.engine import engine_for
-from streamsift.runtime.events import ticks_of
+from streamsift.physical.plan.plan import Plan, Strategy
+from streamsift.runtime.events.events import ticks_of
+from streamsift.runtime.stream.engine import engine_for
 from supported import may_be_refused
 from test_generated import EXAMPLES, LARGE, Rows, frozen
 from times import AT, Times, spaced_times, times, windows

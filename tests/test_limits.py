@@ -19,15 +19,19 @@ import streamsift as ss
 from strategies import aggregations, bindings, flat_queries, queries, streams
 from streamsift.errors import PlanTooLargeError
 from streamsift.language import Script, print_script
-from streamsift.runtime import budget, detect, elements, kleene, output, ticks
-from streamsift.runtime.adaptive import AdaptiveSearch
+from streamsift.runtime.detect import detect
+from streamsift.runtime.detect.adaptive import AdaptiveSearch
+from streamsift.runtime.events import update_ticks
+from streamsift.runtime.groups import elements, search
+from streamsift.runtime.matches import output
+from streamsift.runtime.resources import budget
 from test_generated import EXAMPLES, LARGE, SCHEMA, Rows, assert_equal, check_answer, frozen
 
 SMALL = {
     detect: "CHUNK_MATCHES",
     elements: "CHUNK_ELEMENTS",
-    kleene: "CHUNK_ELEMENTS",
-    ticks: "CHUNK_PAIRS",
+    search: "CHUNK_ELEMENTS",
+    update_ticks: "CHUNK_PAIRS",
     output: "BATCH_BYTES",
 }
 SCRIPTS = st.one_of(flat_queries(), queries(), queries(aggregates=False, ranking=False), aggregations(ranking=False))
@@ -180,7 +184,7 @@ def test_a_plan_that_keeps_too_much_is_left_unless_it_was_asked_for(caplog: pyte
     left: Any = {**binding, "plan": "left", "condense": "off"}
     expected = counted(query.run_local(table, **left).to_pylist())
     for chosen in (
-        mock.patch("streamsift.runtime.adaptive.cheapest", return_value=bushy()),
+        mock.patch("streamsift.runtime.detect.adaptive.cheapest", return_value=bushy()),
         mock.patch.object(AdaptiveSearch, "_may_pay", return_value=True),
     ):
         with chosen, caplog.at_level("DEBUG", logger="streamsift"):
@@ -191,8 +195,8 @@ def test_a_plan_that_keeps_too_much_is_left_unless_it_was_asked_for(caplog: pyte
 
 
 def bushy() -> Any:
-    from streamsift.physical.choices import PlanShape
-    from streamsift.physical.shapes import forced
+    from streamsift.physical.plan.join_trees import forced
+    from streamsift.physical.plan.options import PlanShape
 
     return forced(PlanShape.BUSHY, range(4))
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 from rich.console import Console
 
-from streamsift.spark.metrics import metrics_of
-from streamsift.view.live import Reading, live_table, summary
+from streamsift.command.live_table import Reading, live_table, summary
+from streamsift.spark.stream.metrics import metrics_of
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 

@@ -103,7 +103,7 @@ def test_without_java(folder: Path, environment: dict[str, str], said: str) -> N
     words = [
         sys.executable,
         "-m",
-        "streamsift.cli",
+        "streamsift",
         "run",
         "query.txt",
         "-i",

@@ -14,7 +14,7 @@ from benchmarks.data.prices import QUOTES, quotes, walks
 from benchmarks.data.ratings import POPULATION, ratings
 from benchmarks.data.sensors import generated
 from benchmarks.data.trades import trades_of
-from streamsift.view.demo_data import purchases
+from streamsift.command.demo_data import purchases
 
 WALKING = 4  # classes of the random walk
 RATED = sum(POPULATION.values()) / 1_000_000  # the share of records that are of the four classes

@@ -10,12 +10,12 @@ import pyarrow as pa
 
 import streamsift as ss
 from benchmarks.data.uniform import REAL, uniform_events
-from streamsift.physical.plan import AggregatePlan, DetectPlan, RankPlan
+from streamsift.physical.plan.plan import AggregatePlan, DetectPlan, RankPlan
 from streamsift.runtime import match_rows
-from streamsift.runtime.aggregate import aggregate
-from streamsift.runtime.detect import detect
-from streamsift.runtime.prepared import prepare_relevant
-from streamsift.runtime.ranking import rank
+from streamsift.runtime.count.aggregate import aggregate
+from streamsift.runtime.detect.detect import detect
+from streamsift.runtime.events.prepare import prepare_relevant
+from streamsift.runtime.rank.rank import rank
 
 EVENTS = 200_000
 CLASSES = 8

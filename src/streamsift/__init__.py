@@ -2,7 +2,9 @@
 
 import logging
 
-from streamsift.api import Query, all_of, any_of, event, query, register, seq
+from streamsift.api.many import explain_many, metrics, run_many
+from streamsift.api.query import Query, all_of, any_of, event, query, register, seq
+from streamsift.api.show import plot, show
 from streamsift.errors import (
     BadInputError,
     BadRowsWarning,
@@ -14,8 +16,6 @@ from streamsift.errors import (
     StreamsiftWarning,
     UnsupportedQuery,
 )
-from streamsift.many import explain_many, metrics, run_many
-from streamsift.show import plot, show
 
 # By the book for a library: silent unless the application gives this logger, or its parents, a handler.
 logging.getLogger("streamsift").addHandler(logging.NullHandler())

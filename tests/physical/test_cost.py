@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from streamsift.physical.choices import Cache, PlanShape
-from streamsift.physical.cost import CostModel, Statistics, cheapest
-from streamsift.physical.shapes import Join, Leaf, forced, is_left_deep, steps_of, units_of
+from streamsift.physical.detect.cost import CostModel, Statistics, cheapest
+from streamsift.physical.plan.join_trees import Join, Leaf, forced, is_left_deep, steps_of, units_of
+from streamsift.physical.plan.options import Cache, PlanShape
 
 
 def rates(*in_window: float, ordered: bool = True, other: dict[tuple[int, int], float] | None = None) -> Statistics:

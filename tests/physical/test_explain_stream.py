@@ -7,7 +7,7 @@ import pytest
 
 from golden import check_golden
 from streamed import plan_of
-from streamsift.physical.explain_stream import describe_stream
+from streamsift.physical.explain.stream import describe_stream
 
 SCHEMA = pa.schema(
     [("t", pa.int64()), ("kind", pa.string()), ("id", pa.int64()), ("x", pa.float64()), ("s", pa.string())]

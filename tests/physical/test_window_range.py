@@ -10,7 +10,7 @@ import pytest
 
 import streamsift as ss
 from streamed import plan_of
-from streamsift.runtime.engine import engine_for
+from streamsift.runtime.stream.engine import engine_for
 
 PAIR = "PATTERN SEQ(ANY a, ANY b)"
 HUGE = 10**390

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamsift.runtime import best
-from streamsift.runtime.best import Best, Scored
+from streamsift.runtime.rank import best
+from streamsift.runtime.rank.best import Best, Scored
 
 TIMES = np.array([0, 0, 1, 1, 2, 2, -1], np.int32)  # two events at each time; the last stands for no event
 PLACES = np.array([0, 1, 2, 3, 4, 5, -1], np.int32)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from streamsift.logical.bound import Column, Kind, Operation
 from streamsift.runtime.arrays.dtypes import UNKNOWN
-from streamsift.runtime.codes import codes, group_codes
-from streamsift.runtime.evaluate import Rows, evaluate
+from streamsift.runtime.expressions.codes import codes, group_codes
+from streamsift.runtime.expressions.evaluate import Rows, evaluate
 
 COMPARE = {
     "=": operator.eq,

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import naive
 import streamsift as ss
-from streamsift.runtime import execute, match_rows, output, prepare
+from streamsift.runtime import execute, match_rows, prepare
+from streamsift.runtime.matches import output
 
 SCHEMA = pa.schema(
     {

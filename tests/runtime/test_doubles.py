@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 import streamsift as ss
 from streamed import plan_of
 from streamsift.logical.durations import nearest_double
-from streamsift.runtime.doubles import last_multiple, last_within
-from streamsift.runtime.engine import engine_for
-from streamsift.runtime.passing import after, earlier, first_open, following, next_closing
-from streamsift.runtime.quotients import floor_quotients
+from streamsift.runtime.arrays.doubles import last_multiple, last_within
+from streamsift.runtime.arrays.floor_quotients import floor_quotients
+from streamsift.runtime.stream.engine import engine_for
+from streamsift.runtime.stream.watermark import after, earlier, first_open, following, next_closing
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 WIDTHS = st.floats(min_value=0.0, allow_nan=False, allow_infinity=False)

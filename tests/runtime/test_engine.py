@@ -13,9 +13,9 @@ import pytest
 
 import streamsift as ss
 from streamed import Saved, counted, plan_of
-from streamsift.physical.sharing import share
-from streamsift.runtime import saved_state
-from streamsift.runtime.engine import OneEngine, engine_for, engine_for_many, load_engine, load_engine_for_many
+from streamsift.physical.share.plan import share
+from streamsift.runtime.state import format
+from streamsift.runtime.stream.engine import OneEngine, engine_for, engine_for_many, load_engine, load_engine_for_many
 
 EVENTS = pa.table({"t": [1, 2, 3, 8, 20], "kind": ["A", "B", "A", "B", "C"]})
 BINDING: dict[str, str | None] = {"time": "t", "type": "kind"}
@@ -331,7 +331,7 @@ def test_an_unknown_format_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     for each in (engine, later):
         each.push(part(0))
     head = engine.changes().head
-    monkeypatch.setattr(saved_state, "FORMAT", 9)
+    monkeypatch.setattr(format, "FORMAT", 9)
     changes = later.changes()
     monkeypatch.undo()
     with pytest.raises(ss.BadInputError, match="format 9"):

@@ -13,7 +13,7 @@ import pytest
 
 from streamsift.errors import BadInputError, Span
 from streamsift.logical.bound import Column, Constant, Expr, Kind, Operation, Scalar
-from streamsift.runtime.evaluate import Rows, evaluate, mask
+from streamsift.runtime.expressions.evaluate import Rows, evaluate, mask
 
 NAN, INF = float("nan"), float("inf")
 INT_MAX, INT_MIN = 2**63 - 1, -(2**63)

@@ -12,7 +12,7 @@ import pytest
 
 import streamsift as ss
 from streamsift.errors import BadInputError
-from streamsift.runtime.frames import table_of_frame
+from streamsift.runtime.input.frames import table_of_frame
 
 NANOSECONDS = [pd.Timestamp("2024-01-01 00:00:00.000000001"), pd.Timestamp("2024-01-01 00:00:00.000000002")]
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import streamsift as ss
-from streamsift.runtime import detect
+from streamsift.runtime.detect import detect
 
 
 def trades(seed: int) -> pa.Table:

@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from streamsift.runtime.kind_matches import first_matches
-from streamsift.runtime.path_graph import Graph, build_graph
-from streamsift.runtime.path_kinds import Kinds, firsts_of_kinds
-from streamsift.runtime.path_reach import in_reach
+from streamsift.runtime.paths.graph import Graph, build_graph
+from streamsift.runtime.paths.kind_matches import first_matches
+from streamsift.runtime.paths.kinds import Kinds, firsts_of_kinds
+from streamsift.runtime.paths.reachable import in_reach
 
 STEPS, KINDS, COUNT = 3, 2, 24
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streamsift.runtime import memory
+from streamsift.runtime.resources import memory
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_a_path_of_the_host_that_the_container_does_not_see(system: Path) -> Non
 
 
 def test_the_limit_of_the_process() -> None:
-    code = "from streamsift.runtime import memory; print(memory.of_process())"
+    code = "from streamsift.runtime.resources import memory; print(memory.of_process())"
     command = ["bash", "-c", f"ulimit -v 6000000; exec {sys.executable} -c '{code}'"]
     left = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     assert 1_000_000_000 < left < 6_000_000 * 1024

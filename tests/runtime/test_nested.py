@@ -9,10 +9,11 @@ import pyarrow as pa
 import pytest
 
 import streamsift as ss
-from streamsift.physical.choices import Cache
-from streamsift.runtime import nested_buffers, nested_search, prepare
+from streamsift.physical.plan.options import Cache
+from streamsift.runtime import prepare
 from streamsift.runtime.arrays.dtypes import Int32
-from streamsift.runtime.nested import NestedSearch
+from streamsift.runtime.negation import kernel, packing
+from streamsift.runtime.negation.search import NestedSearch
 
 QUERIES = [
     "SEQ(A a, !SEQ(B b, C c), D d) WITHIN 40",
@@ -58,8 +59,8 @@ def test_cached_or_not_the_rows_are_the_same(query: str, monkeypatch: pytest.Mon
     for cache, chunk in ((Cache.ON, 1 << 12), (Cache.AUTO, 7), (Cache.OFF, 1)):
         assert np.array_equal(searched(query, table, cache, chunk)[0], expected)
     # So small a ring loses most of its entries to others.
-    monkeypatch.setattr(nested_buffers, "LEAST_ENTRIES", 2)
-    monkeypatch.setattr(nested_buffers, "MOST_ENTRIES", 2)
+    monkeypatch.setattr(packing, "LEAST_ENTRIES", 2)
+    monkeypatch.setattr(packing, "MOST_ENTRIES", 2)
     assert np.array_equal(searched(query, table, Cache.ON)[0], expected)
 
 
@@ -72,11 +73,11 @@ def test_an_answer_serves_every_end_and_every_equal_value() -> None:
 
 
 def test_a_cache_that_does_not_pay_is_given_up() -> None:
-    table = events(6 * nested_search.TRIAL)
+    table = events(6 * kernel.TRIAL)
     for cache, is_given_up in ((Cache.AUTO, True), (Cache.ON, False)):
         _, search = searched(NO_REUSE, table, cache)
         assert search.packed is not None
-        assert (search.packed.ring.asked[1] == nested_search.TRIAL) == is_given_up
+        assert (search.packed.ring.asked[1] == kernel.TRIAL) == is_given_up
 
 
 def test_rings_hold_a_window() -> None:

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 import streamsift as ss
-from streamsift.runtime import execute, output, output_schema
+from streamsift.runtime import execute, output_schema
+from streamsift.runtime.matches import output
 
 TABLE = pa.table(
     {

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 
 import streamsift as ss
-from streamsift.runtime import path_ranking
-from streamsift.runtime.path_board import Cast, Views, board_paths
-from streamsift.runtime.path_graph import build_graph, cut_windows
-from streamsift.runtime.path_queue import best_paths
-from streamsift.runtime.path_search import Roots, Rule
-from streamsift.runtime.pq_array import k_best_by_window
+from streamsift.runtime.paths import best
+from streamsift.runtime.paths.board import Cast, Views, board_paths
+from streamsift.runtime.paths.enumerate import best_paths
+from streamsift.runtime.paths.graph import build_graph, cut_windows
+from streamsift.runtime.paths.sets import Roots, Rule
+from streamsift.runtime.paths.thesis import k_best_by_window
 
 
 def events(count: int, values: str, seed: int = 5) -> pa.Table:
@@ -109,8 +109,8 @@ def test_kinds_agree(query: str, values: str, order: str | None, monkeypatch: py
     """As where no path is told from the others by its sum."""
     table = events(300, values)
     wanted = ss.query(query).run_local(table, time="t", type="kind", order=order, rank="enumerate")
-    monkeypatch.setattr(path_ranking, "FEW_PATHS", 0)
-    monkeypatch.setattr(path_ranking, "_by_boards", lambda *_: None)
+    monkeypatch.setattr(best, "FEW_PATHS", 0)
+    monkeypatch.setattr(best, "_by_boards", lambda *_: None)
     found = ss.query(query).run_local(table, time="t", type="kind", order=order)
     assert wanted.num_rows > 0
     assert found.equals(wanted)

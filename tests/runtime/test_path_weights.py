@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamsift as ss
-from streamsift.physical.plan import PathPlan, RankPlan
-from streamsift.runtime.candidates import candidates
-from streamsift.runtime.path_weights import path_weights
-from streamsift.runtime.prepared import prepare
+from streamsift.physical.plan.plan import PathPlan, RankPlan
+from streamsift.runtime.events.candidates import candidates
+from streamsift.runtime.events.prepare import prepare
+from streamsift.runtime.paths.weights import path_weights
 
 TENTHS = st.integers(-9, 9).map(lambda n: n / 10)
 VALUES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamsift as ss
-from streamsift.runtime.range_tree import NOTHING, greatest, tree_of
-from streamsift.runtime.rank_join import RankJoin
+from streamsift.runtime.arrays.range_tree import NOTHING, greatest, tree_of
+from streamsift.runtime.rank.join import RankJoin
 
 PATTERNS = {
     "A a; B b": ["MAX[SQRT(a.x^2 + b.x^2)]", "MIN[a.x + b.x^2]", "MAX[GREATEST(a.x, b.x)]", "MIN[LEAST(a.x, b.x)]"],

@@ -11,7 +11,7 @@ import pytest
 
 import streamsift as ss
 from streamsift.errors import BadInputError
-from streamsift.runtime.sources import read_head, read_names, read_schema, read_table
+from streamsift.runtime.input.files import read_head, read_names, read_schema, read_table
 
 PAIRS = ss.query("PATTERN SEQ(ANY a, ANY b) WHERE [x] RETURN a.t AS first, b.t AS then")
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamsift.errors import BadInputError
-from streamsift.runtime.text_shapes import column_type, merge
-from streamsift.runtime.text_types import converted, converted_block, shape_of
+from streamsift.runtime.input.text_shapes import column_type, merge
+from streamsift.runtime.input.text_types import converted, converted_block, shape_of
 from text_columns import COLUMNS
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import streamsift as ss
 from streamed import plan_of
-from streamsift.runtime.engine import engine_for
+from streamsift.runtime.stream.engine import engine_for
 
 TOTALS, RANKING = "PATTERN ANY v AGG COUNT", "PATTERN ANY v PREF MAX[v.x]"
 MIDNIGHT = datetime(1970, 1, 1)

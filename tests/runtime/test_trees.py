@@ -18,13 +18,14 @@ from strategies import bindings, flat_queries, queries, streams
 from streamsift.errors import PlanTooLargeError
 from streamsift.language import Script, print_script, syntax
 from streamsift.physical import DetectPlan
-from streamsift.physical.choices import Choices, Condense, PlanShape
-from streamsift.physical.shapes import Join, Leaf, units_of
-from streamsift.runtime import adaptive, match_rows, prepare, trees
-from streamsift.runtime.adaptive import AdaptiveSearch
-from streamsift.runtime.candidates import candidates
-from streamsift.runtime.relations import Relations
-from streamsift.runtime.trees import TreeSearch
+from streamsift.physical.plan.join_trees import Join, Leaf, units_of
+from streamsift.physical.plan.options import Choices, Condense, PlanShape
+from streamsift.runtime import match_rows, prepare
+from streamsift.runtime.detect import adaptive, joins
+from streamsift.runtime.detect.adaptive import AdaptiveSearch
+from streamsift.runtime.detect.joins import TreeSearch
+from streamsift.runtime.detect.relations import Relations
+from streamsift.runtime.events.candidates import candidates
 from test_generated import DETECTION, SCHEMA, assert_same
 
 EXAMPLES = int(os.environ.get("STREAMSIFT_EXAMPLES", "0"))
@@ -220,7 +221,7 @@ def test_following_the_selectivities_builds_fewer_rows(monkeypatch: pytest.Monke
 
 
 def test_a_block_that_is_too_large_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trees, "MOST_KEPT_ROWS", 100)
+    monkeypatch.setattr(joins, "MOST_KEPT_ROWS", 100)
     with pytest.raises(PlanTooLargeError, match=r"sub-matches of \(c, d\)"):
         ss.query(QUERY).run_local(stream("ABCD", 1, 600), time="t", type="kind", plan="bushy")
 

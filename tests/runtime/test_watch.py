@@ -9,8 +9,8 @@ import pyarrow.parquet
 import pytest
 
 import streamsift as ss
-from streamsift.runtime.sources import read_table
-from streamsift.runtime.watch import Watch, watching
+from streamsift.runtime.input.files import read_table
+from streamsift.runtime.resources.progress import Watch, watching
 
 EVENTS = pa.table({"t": np.arange(3_000)[::-1], "kind": np.array(list("ABC"))[np.arange(3_000) % 3]})
 

@@ -16,11 +16,11 @@ import streamsift as ss
 from strategies import bindings, streams
 from streamed import Saved, counted, plan_of, streamed
 from streamsift.language import parse
-from streamsift.physical.plan import AggregatePlan
-from streamsift.physical.streaming import why_recounted
-from streamsift.runtime import window_totals
-from streamsift.runtime.engine import ManyEngine, engine_for
-from streamsift.runtime.window_totals import WindowTotals
+from streamsift.physical.plan.plan import AggregatePlan
+from streamsift.physical.stream.final import why_recounted
+from streamsift.runtime.stream import window_totals
+from streamsift.runtime.stream.engine import ManyEngine, engine_for
+from streamsift.runtime.stream.window_totals import WindowTotals
 from test_generated import EXAMPLES, LARGE, SCHEMA, Rows
 
 PATTERNS = (

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import streamsift as ss
-from streamsift.demo import DATA, TOURS
+from streamsift.command.demo import DATA, TOURS
 
 ROWS, SEED = 20_000, 7
 

@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 
 import streamsift as ss
 from casefile import Case, assert_rows, load_cases
-from streamsift.physical.plan import Plan
-from streamsift.physical.streaming import check_stream, counts_rows, is_awaited
+from streamsift.physical.plan.plan import Plan
+from streamsift.physical.stream.final import check_stream, counts_rows, is_awaited
 from test_generated import LARGE
 
 FILES = 3

@@ -20,7 +20,7 @@ def run(folder: Path, *arguments: str) -> tuple[str, str, int]:
     command = [
         sys.executable,
         "-m",
-        "streamsift.cli",
+        "streamsift",
         "run",
         query,
         "--input",
@@ -88,7 +88,7 @@ def test_a_file_of_another_format(tmp_path: Path) -> None:
 
 
 def test_demo(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "streamsift.cli", "demo", "--rows", "5000"]
+    command = [sys.executable, "-m", "streamsift", "demo", "--rows", "5000"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("matches") >= 4

@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 
 import streamsift as ss
 from command import command
-from streamsift import live
-from streamsift.runtime.sources import read_table
+from streamsift.command import stream_job
+from streamsift.runtime.input.files import read_table
 
 QUERY = "PATTERN SEQ(A a, B b, !C c) WHERE [id] WITHIN 5"
 WORDS = ["run", QUERY, "--time", "t", "--type", "kind"]
@@ -62,7 +62,7 @@ def folder(tmp_path: Path) -> Path:
 def test_two_runs_give_what_one_batch_gives(
     folder: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "start_spark", lambda *_: Kept(spark))
+    monkeypatch.setattr(stream_job, "start_spark", lambda *_: Kept(spark))
     options = ("--stream", "--once", "--output", str(folder / "out.json"))
     code, _, error = run(folder, capsys, *options)
     assert code == 0, error
@@ -80,7 +80,17 @@ def test_two_runs_give_what_one_batch_gives(
 def test_ctrl_c_ends_it_in_the_middle_of_a_micro_batch(folder: Path) -> None:
     """As a terminal does: all processes of the group are told. Whatever runs then is given up without a word of it."""
     drop(folder, "two", [(100, "X", 0)])
-    words = [sys.executable, "-m", "streamsift.cli", *WORDS, "--input", "in", "--stream", "--checkpoint", "checkpoint"]
+    words = [
+        sys.executable,
+        "-m",
+        "streamsift",
+        *WORDS,
+        "--input",
+        "in",
+        "--stream",
+        "--checkpoint",
+        "checkpoint",
+    ]
     with subprocess.Popen(
         words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as stream:
@@ -98,7 +108,7 @@ def test_ctrl_c_ends_it_in_the_middle_of_a_micro_batch(folder: Path) -> None:
         finally:
             stream.kill()
     assert (stream.returncode, out) == (0, "")
-    told = error[error.index(live.STOPPING) :].splitlines()  # pyspark's workers tell of themselves before
+    told = error[error.index(stream_job.STOPPING) :].splitlines()  # pyspark's workers tell of themselves before
     assert re.fullmatch(r"\d micro-batch(es)?, \d rows, [01] matches", told[1])  # a micro-batch counts once committed
     assert told[2:] == []
     assert "Traceback" not in error

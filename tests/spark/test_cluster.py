@@ -22,7 +22,7 @@ import pyspark
 import pytest
 
 from documents import ROOT, blocks
-from streamsift.demo import TOURS
+from streamsift.command.demo import TOURS
 
 HOME = Path(pyspark.__file__).parent
 DRIVER = Path(__file__).with_name("cluster_driver.py")

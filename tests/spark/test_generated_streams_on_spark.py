@@ -25,8 +25,8 @@ from strategies import any_queries, on_a_stream, sparse_streams
 from streamed import counted
 from streamsift.language import Script, print_script
 from streamsift.language import syntax as s
-from streamsift.physical.streaming import check_stream, counts_rows, is_awaited
-from streamsift.spark.packing import table_of
+from streamsift.physical.stream.final import check_stream, counts_rows, is_awaited
+from streamsift.spark.stream.packing import table_of
 from test_generated import EXAMPLES, LARGE, SCHEMA, Rows
 
 BINDING = {"time": "t", "type": "kind", "order": "seq"}  # rows of equal time have no order of their own on Spark

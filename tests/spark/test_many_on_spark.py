@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 import streamsift as ss
-from streamsift.spark import slices as cutting
-from streamsift.spark.batch import asked_of_rows
-from streamsift.spark.many_placements import placements
+from streamsift.spark.batch.run import asked_of_rows
+from streamsift.spark.distribute import slices as cutting
+from streamsift.spark.share.placements import placements
 
 LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
 BINDING: dict[str, Any] = {"time": "t", "type": "kind", "order": "seq"}

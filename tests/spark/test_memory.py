@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from streamsift.errors import BadInputError
-from streamsift.spark import memory
+from streamsift.spark.batch import memory
 
 
 def batches() -> list[pa.RecordBatch]:

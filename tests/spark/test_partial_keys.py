@@ -16,10 +16,10 @@ from spark_check import check_on_spark, check_tasks, planned
 from strategies import queries, streams
 from streamsift.language import Script, parse
 from streamsift.physical import DetectPlan
-from streamsift.physical.partial_keys import partial_key
-from streamsift.spark import spreading as decided
-from streamsift.spark.spreading import Spreading
-from streamsift.spark.task import Task
+from streamsift.physical.detect.partial_keys import partial_key
+from streamsift.spark.batch.task import Task
+from streamsift.spark.distribute import distribution as decided
+from streamsift.spark.distribute.distribution import Spreading
 from test_generated import DETECTION, Rows
 
 LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"

@@ -21,7 +21,7 @@ from spark_check import BINDING
 from strategies import any_queries, sparse_streams, tying_queries
 from streamed import counted
 from streamsift.language import Script, print_script
-from streamsift.spark import slices
+from streamsift.spark.distribute import slices
 from test_generated import EXAMPLES, LARGE, SCHEMA, Rows
 
 ADAPTIVE, PARTITIONS = "spark.sql.adaptive.enabled", "spark.sql.shuffle.partitions"

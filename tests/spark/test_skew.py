@@ -13,7 +13,7 @@ import streamsift as ss
 from spark_check import check_on_spark
 from strategies import queries, streams
 from streamsift.language import Script
-from streamsift.spark import slices as cutting
+from streamsift.spark.distribute import slices as cutting
 from supported import may_be_refused
 from test_generated import DETECTION, Rows
 

@@ -19,11 +19,11 @@ from spark_check import check_on_spark, check_tasks, planned
 from strategies import queries, streams
 from streamsift.language import Script
 from streamsift.physical import DetectPlan
-from streamsift.spark import slices as cutting
-from streamsift.spark import tables as task_tables
-from streamsift.spark.slices import Slices, slices
-from streamsift.spark.spreading import Spreading
-from streamsift.spark.task import Task
+from streamsift.spark.batch import spill as task_tables
+from streamsift.spark.batch.task import Task
+from streamsift.spark.distribute import slices as cutting
+from streamsift.spark.distribute.distribution import Spreading
+from streamsift.spark.distribute.slices import Slices, slices
 from supported import may_be_refused
 from test_generated import DETECTION, Rows
 

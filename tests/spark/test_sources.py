@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamsift.errors import BadInputError
-from streamsift.runtime.sources import read_table
-from streamsift.spark.sources import read_events, stream_events
+from streamsift.runtime.input.files import read_table
+from streamsift.spark.files.sources import read_events, stream_events
 from text_columns import COLUMNS
 
 ON_SPARK_TOO_FINE = "nanoseconds"

@@ -27,7 +27,7 @@ from strategies import (
     tying_queries,
 )
 from streamsift.language import Script, print_script
-from streamsift.physical.plan import Plan
+from streamsift.physical.plan.plan import Plan
 from test_generated import EXAMPLES, LARGE, SCHEMA, Rows, frozen
 
 SEEDS = st.integers(0, 2**32)

@@ -15,13 +15,13 @@ import streamsift as ss
 from streamsift.errors import BadInputError
 from streamsift.physical import Plan
 from streamsift.runtime import output_schema
-from streamsift.spark import memory
-from streamsift.spark import tables as task_tables
-from streamsift.spark.circle import way_of
-from streamsift.spark.slices import Slices, slices
-from streamsift.spark.spreading import Spreading
-from streamsift.spark.tables import tables
-from streamsift.spark.task import Task
+from streamsift.spark.batch import memory
+from streamsift.spark.batch import spill as task_tables
+from streamsift.spark.batch.spill import tables
+from streamsift.spark.batch.task import Task
+from streamsift.spark.distribute.distribution import Spreading
+from streamsift.spark.distribute.sharding import way_of
+from streamsift.spark.distribute.slices import Slices, slices
 
 STOPS = st.one_of(st.none(), st.integers(0, 5), st.integers(-(2**63), 2**63 - 1))
 

@@ -14,10 +14,11 @@ import pyarrow as pa
 import pytest
 
 import streamsift as ss
+from streamsift.api.results import origin
+from streamsift.command import demo_data
 from streamsift.errors import QueryError
-from streamsift.view import demo_data, notebook
+from streamsift.view import notebook
 from streamsift.view.gaps import gaps, interval
-from streamsift.view.results import origin
 
 EVENTS = demo_data.hospital(4_000, 7)
 NESTED = (

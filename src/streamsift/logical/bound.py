@@ -5,7 +5,8 @@ Everything here is frozen, compares by content and travels to Spark workers as i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -332,3 +333,33 @@ class BoundQuery:
     schema: pa.Schema
     text: str = field(compare=False, repr=False)
     group_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered(Conjunction):
+    """Two operands of AND, the first strictly before the second. Bounds of negations stay those of the AND."""
+
+    swapped: bool = False
+
+
+def leaves(node: Node) -> list[int]:
+    """The positive variables of a pattern, in order of appearance."""
+    match node:
+        case Leaf():
+            return [node.variable]
+        case Sequence() | Conjunction() | Disjunction():
+            return [variable for child in node.children for variable in leaves(child)]
+        case SubPattern():
+            return leaves(node.child)
+        case _:
+            return []
+
+
+def renamed(expression: Expr, names: Mapping[int, int]) -> Expr:
+    match expression:
+        case Column():
+            return replace(expression, variable=names.get(expression.variable, expression.variable))
+        case Operation():
+            return replace(expression, operands=tuple(renamed(operand, names) for operand in expression.operands))
+        case _:
+            return expression

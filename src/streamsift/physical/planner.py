@@ -9,20 +9,20 @@ from math import prod
 
 from streamsift.errors import QueryError, UnsupportedQuery
 from streamsift.logical import bound as b
-from streamsift.physical.aggregation import aggregation
-from streamsift.physical.caching import with_caching
-from streamsift.physical.choices import Choices, CountBy
-from streamsift.physical.definitions import upper_edge
-from streamsift.physical.equalities import Equalities
-from streamsift.physical.explain_groups import group_reasons
-from streamsift.physical.keys import shared_columns
-from streamsift.physical.kleene import MOST_NEGATED_EVENTS, group_alternatives
-from streamsift.physical.kleene_definitions import without_definitions
-from streamsift.physical.kleene_forms import leaves
-from streamsift.physical.kleene_query import kleene_query
-from streamsift.physical.plan import Alternative, DetectPlan, Edge, Limit, Plan
-from streamsift.physical.ranking import ranking
-from streamsift.physical.scopes import Scope
+from streamsift.logical.bound import leaves
+from streamsift.physical.count.strategy import aggregation
+from streamsift.physical.detect.caching import with_caching
+from streamsift.physical.detect.definition_windows import upper_edge
+from streamsift.physical.detect.equalities import Equalities
+from streamsift.physical.detect.keys import shared_columns
+from streamsift.physical.detect.steps import Scope
+from streamsift.physical.explain.groups import group_reasons
+from streamsift.physical.groups.alternatives import MOST_NEGATED_EVENTS, group_alternatives
+from streamsift.physical.groups.definition_windows import without_definitions
+from streamsift.physical.groups.elements import kleene_query
+from streamsift.physical.plan.options import Choices, CountBy
+from streamsift.physical.plan.plan import Alternative, DetectPlan, Edge, Limit, Plan
+from streamsift.physical.rank.plan import ranking
 
 DEFAULTS = Choices()
 MOST_ALTERNATIVES = 1_000

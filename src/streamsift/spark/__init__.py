@@ -1,12 +1,12 @@
 """DataFrame to DataFrame: the only package that imports pyspark."""
 
-from streamsift.spark.batch import placement, run_batch
-from streamsift.spark.many import SharedFrames, many_batch_placement, run_batch_many
-from streamsift.spark.metrics import Metrics, Trigger, metrics
-from streamsift.spark.schemas import arrow_schema, session_settings
-from streamsift.spark.stream_placement import many_placement, stream_placement
-from streamsift.spark.streaming import run_stream
-from streamsift.spark.streaming_many import SharedStream, run_stream_many
+from streamsift.spark.batch.run import placement, run_batch
+from streamsift.spark.columns.schemas import arrow_schema, session_settings
+from streamsift.spark.share.batch import SharedFrames, many_batch_placement, run_batch_many
+from streamsift.spark.share.stream import SharedStream, run_stream_many
+from streamsift.spark.stream.metrics import Metrics, Trigger, metrics
+from streamsift.spark.stream.placement import many_placement, stream_placement
+from streamsift.spark.stream.run import run_stream
 
 __all__ = [
     "Metrics",

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+import pyarrow as pa
 from numba import njit
 
 from streamsift.runtime.arrays.dtypes import Int32, UInt8
+from streamsift.runtime.expressions.columns import nulls
 
 
 @njit(cache=True, nogil=True)
-def find_names(
+def _find_names(
     offsets: Int32, data: UInt8, name_offsets: Int32, letters: UInt8, buckets: Int32, chain: Int32
 ) -> tuple[Int32, Int32]:
     """The texts that are one of the names: (their numbers, ascending; the number of the name of each).
@@ -48,3 +52,28 @@ def find_names(
         codes[kept] = code
         kept += code >= 0
     return texts[:kept], codes[:kept]
+
+
+def find_names(names: Sequence[str], texts: pa.Array) -> tuple[Int32, Int32]:
+    """The rows whose text is one of `names` (none of them empty), and the number of its name for each."""
+    encoded = [name.encode() for name in names]
+    buckets, chain = np.full(256, -1, np.int32), np.full(len(names), -1, np.int32)
+    for number, name in enumerate(encoded):
+        mark = (31 * name[0] + 7 * name[-1] + len(name)) & 255
+        chain[number], buckets[mark] = buckets[mark], number
+    _, offsets, data = texts.buffers()
+    if data is None or data.size == 0:
+        return np.empty(0, np.int32), np.empty(0, np.int32)
+    rows, numbers = _find_names(
+        np.frombuffer(offsets, np.int32, count=len(texts) + 1, offset=texts.offset * 4),
+        np.frombuffer(data, np.uint8),
+        np.cumsum([0, *map(len, encoded)], dtype=np.int32),
+        np.frombuffer(b"".join(encoded), np.uint8),
+        buckets,
+        chain,
+    )
+    missing = nulls(texts)
+    if missing is not None:
+        keep = ~missing[rows]
+        rows, numbers = rows[keep], numbers[keep]
+    return rows, numbers

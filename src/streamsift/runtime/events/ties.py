@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from streamsift.runtime.arrays.dtypes import Int32
-from streamsift.runtime.events import Events
-from streamsift.runtime.kernels import dense_rank
+from streamsift.runtime.events.events import Events
+from streamsift.runtime.events.order_kernels import dense_rank
 
 
 def tie_levels(events: Events) -> list[Int32]:

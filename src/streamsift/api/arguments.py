@@ -1,0 +1,114 @@
+"""What callers hand over in, the same as Arrow tables and checked names out, or an error that says what is wanted."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+
+from streamsift.errors import QueryError
+
+if TYPE_CHECKING:
+    from pyspark.sql import Observation
+
+BadRowsPolicy = Literal["fail", "drop"]
+_SIZE = re.compile(r"\s*(?P<number>\d+(\.\d+)?)\s*((?P<unit>[KMGT]?)(?P<binary>i?)B)?\s*", re.IGNORECASE)
+
+
+def is_spark(data: Any) -> bool:
+    return type(data).__module__.startswith("pyspark.sql")
+
+
+def type_name(data: Any) -> str:
+    return f"{type(data).__module__}.{type(data).__qualname__}"
+
+
+def check_streaming(observation: Observation | None) -> None:
+    if observation is not None:
+        raise QueryError("observation= on a stream", hint="a stream's counts are in its progress: see ss.metrics().")
+
+
+def check_batch(lateness: str | float | None) -> None:
+    if lateness is not None:
+        raise QueryError("lateness= on a batch", hint="no row of it is late: leave it out.")
+
+
+def check_policy(bad_rows: str) -> None:
+    if bad_rows not in ("fail", "drop"):
+        raise QueryError(f"bad_rows={bad_rows!r}", hint='it is "fail" or "drop".')
+
+
+def check_limit(limit: int | None) -> int | None:
+    """Return the limit of result rows, or raise if it is none."""
+    if limit is None or (_is_integer(limit) and limit >= 1):
+        return None if limit is None else int(limit)
+    raise QueryError(f"limit={limit!r}", hint="it is a number of rows, 1 or more, or None for all of them.")
+
+
+def check_no_limits(limit: int | None, memory_limit: int | str | None) -> None:
+    """Raise if a limit of this process is given for work on Spark."""
+    if limit is not None:
+        raise QueryError("limit= on Spark", hint="results are lazy DataFrames there: take `.limit(n)` of one.")
+    if memory_limit is not None:
+        raise QueryError("memory_limit= on Spark", hint="set spark.executor.pyspark.memory for its Python workers.")
+
+
+def memory_bytes(memory_limit: int | str | None) -> int:
+    """Return the memory that a query may hold, in bytes; half of what the process may still take if not given.
+
+    >>> memory_bytes("1.5 GB"), memory_bytes("512 MiB"), memory_bytes(10_000)
+    (1500000000, 536870912, 10000)
+    """
+    size = None
+    if memory_limit is None:
+        from streamsift.runtime import default_limit
+
+        return default_limit()
+    if isinstance(memory_limit, str) and (found := _SIZE.fullmatch(memory_limit)):
+        base = 1024 if found["binary"] else 1000
+        size = int(Decimal(found["number"]) * base ** (" KMGT".index((found["unit"] or " ").upper())))
+    elif _is_integer(memory_limit):
+        size = int(memory_limit)
+    if size is None or size < 1:
+        raise QueryError(f"memory_limit={memory_limit!r}", hint='it is a number of bytes, or a text such as "2 GB".')
+    return size
+
+
+def _is_integer(value: Any) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool)
+
+
+def check_names(**names: Any) -> None:
+    for role, name in names.items():
+        if not isinstance(name, str) and (name is not None or role == "time"):
+            raise TypeError(f"`{role}` is the name of a column, not {type_name(name)}")
+
+
+def check_columns(names: list[str]) -> None:
+    """Spark cannot read `x` where there is an `X` too, unless it minds case."""
+    counts = Counter(name.lower() for name in names)
+    twice = ", ".join(f"`{name}`" for name in names if counts[name.lower()] > 1)
+    if twice:
+        raise QueryError(f"Spark cannot tell these columns apart: {twice}", hint="rename or drop all but one.")
+
+
+def as_table(data: Any) -> pa.Table:
+    match data:
+        case pa.Table():
+            return data
+        case pa.RecordBatch():
+            return pa.Table.from_batches([data])
+        case pa.RecordBatchReader():
+            return data.read_all()
+    if type(data).__module__.startswith("pandas."):
+        from streamsift.runtime.input.frames import table_of_frame
+
+        return table_of_frame(data)
+    if hasattr(data, "__arrow_c_stream__") and not is_spark(data):
+        return pa.table(data)
+    raise TypeError(
+        f"run_local() takes a pyarrow or pandas table, not {type_name(data)}; run() takes a Spark DataFrame"
+    )

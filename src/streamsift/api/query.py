@@ -1,0 +1,349 @@
+"""The public face: a query as text or from Python calls, run on Spark or on Arrow tables, or explained."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Unpack
+
+import pyarrow as pa
+
+from streamsift import logical, optimizer, physical
+from streamsift.api.arguments import (
+    BadRowsPolicy,
+    as_table,
+    check_batch,
+    check_columns,
+    check_limit,
+    check_names,
+    check_policy,
+    check_streaming,
+    is_spark,
+    memory_bytes,
+    type_name,
+)
+from streamsift.api.building import Buildable
+from streamsift.api.explanation import Stages
+from streamsift.api.results import signed
+from streamsift.errors import QueryError
+from streamsift.language import Script, parse, print_script, syntax
+from streamsift.logical import builder
+from streamsift.view.notebook import Explanation, query_html
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Observation, SparkSession
+
+    from streamsift.runtime import Budget
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Query(Buildable):
+    """A query. Immutable: every method that changes something returns a new one.
+
+    Made by `query(text)`, or by `event`, `seq`, `all_of`, `any_of` and then `where`, `within`, ….
+    """
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return query_html(self.text, self.sketch)
+
+    @property
+    def text(self) -> str:
+        """The query as it was written, or as it is printed if it was built in Python."""
+        return self.script.text or print_script(self.script)
+
+    @property
+    def sketch(self) -> logical.BoundQuery | None:
+        """What can be told without data, for pictures; None while a query that is being built makes no sense yet."""
+        try:
+            return logical.sketch(self._located)
+        except QueryError:
+            return None
+
+    # --- running ---
+    def run(
+        self,
+        df: DataFrame,
+        *,
+        time: str,
+        type: str | None = None,
+        order: str | None = None,
+        bad_rows: BadRowsPolicy = "fail",
+        lateness: str | float | None = None,
+        observation: Observation | None = None,
+        **choices: Unpack[physical.ChoiceNames],
+    ) -> DataFrame:
+        """The result on a Spark DataFrame, as a lazy Spark DataFrame; on a streaming one as a streaming one.
+
+        `time`, `type` and `order` name the columns that play these parts. Rows without a usable time (or order) make
+        the job fail, or are left out with `bad_rows="drop"`; a pyspark `Observation` then tells how many
+        (`observation.get["bad_rows"]`, after an action).
+
+        On a stream rows are appended when the watermark has passed what decides them. It is the caller's
+        (`withWatermark` on the time column), or the greatest time seen in earlier micro-batches less `lateness`
+        ("10 s", or a number in the time column's own units; nothing if not given). Events before it are late: they are
+        dropped and counted, see `metrics`.
+
+        The other choices are left to cost models unless given; none of them changes the rows. `plan` is the tree of
+        joins ("left", "right", "bushy", "inner"), `condense` ("on", "off") whether events with equal values are
+        compared once, `cache` ("on", "off") whether answers of inner sub-patterns are kept for later partial matches,
+        `strategy` ("prefix", "sem", "two-stack", "pairs", "detect") how an aggregation counts.
+        """
+        if not is_spark(df):
+            raise TypeError(
+                f"run() takes a Spark DataFrame, not {type_name(df)}; run_local() takes Arrow and pandas tables"
+            )
+        from streamsift import spark
+
+        check_policy(bad_rows)
+        schema, settings = spark.arrow_schema(df.schema), spark.session_settings(df.sparkSession)
+        plan = self._plan(schema, time, type, order, choices, **settings).plan
+        if df.isStreaming:
+            check_streaming(observation)
+            return spark.run_stream(df, plan, lateness=lateness, bad_rows=bad_rows)
+        check_batch(lateness)
+        return spark.run_batch(df, plan, bad_rows=bad_rows, observation=observation)
+
+    def run_local(
+        self,
+        data: Any,
+        *,
+        time: str,
+        type: str | None = None,
+        order: str | None = None,
+        bad_rows: BadRowsPolicy = "fail",
+        limit: int | None = None,
+        memory_limit: int | str | None = None,
+        **choices: Unpack[physical.ChoiceNames],
+    ) -> pa.Table:
+        """The result on a pyarrow or pandas table (or anything that exports Arrow), as a pyarrow Table, without Spark.
+
+        The order of the matches depends on the plan: sort them where it matters. The search stops when it has `limit`
+        matches, whichever they are; the rows of `AGG` and `PREF` are cut off last. A result that would hold more than
+        `memory_limit` (bytes, or "2 GB"; half of what the process may take if not given) raises `MemoryLimitExceeded`;
+        `batches` holds one part of it at a time.
+        """
+        from streamsift import runtime
+
+        budget = runtime.Budget(memory_bytes(memory_limit))
+        found = self._found(data, time, type, order, bad_rows, limit, budget, choices)
+        return pa.Table.from_batches(runtime.held(found, budget), found.schema)
+
+    def batches(
+        self,
+        data: Any,
+        *,
+        time: str,
+        type: str | None = None,
+        order: str | None = None,
+        bad_rows: BadRowsPolicy = "fail",
+        limit: int | None = None,
+        memory_limit: int | str | None = None,
+        **choices: Unpack[physical.ChoiceNames],
+    ) -> pa.RecordBatchReader:
+        """The rows of `run_local`, as record batches that are made when they are asked for.
+
+        Memory is that of the events and of one batch, however many matches there are. What cannot be found in
+        `memory_limit` raises `MemoryLimitExceeded`. The reader has the result's `schema`, and goes to whatever takes a
+        stream of Arrow batches.
+
+        >>> events = pa.table({"t": [1, 2, 5], "kind": ["A", "B", "B"]})
+        >>> found = query("PATTERN SEQ(A a, B b) RETURN b.t AS at").batches(events, time="t", type="kind")
+        >>> [batch.to_pylist() for batch in found]
+        [[{'at': 2}, {'at': 5}]]
+        """
+        from streamsift import runtime
+
+        budget = runtime.Budget(memory_bytes(memory_limit))
+        return self._found(data, time, type, order, bad_rows, limit, budget, choices)
+
+    def _found(
+        self,
+        data: Any,
+        time: str,
+        type: str | None,
+        order: str | None,
+        bad_rows: str,
+        limit: int | None,
+        budget: Budget,
+        choices: physical.ChoiceNames,
+    ) -> pa.RecordBatchReader:
+        from streamsift import runtime
+
+        check_policy(bad_rows)
+        limit = check_limit(limit)
+        table = as_table(data)
+        plan = self._plan(table.schema, time, type, order, choices).plan
+        schema = signed(runtime.output_schema(plan.query), self.text, time)
+        with runtime.limited(budget):
+            batches = runtime.execute(plan, table, bad_rows=bad_rows, limit=limit)
+        return pa.RecordBatchReader.from_batches(schema, runtime.limited_batches(batches, budget))
+
+    def explain(
+        self,
+        data: Any,
+        *,
+        time: str,
+        type: str | None = None,
+        order: str | None = None,
+        analyze: bool = False,
+        **choices: Unpack[physical.ChoiceNames],
+    ) -> Explanation:
+        """What will run on this data (a DataFrame, a table or an Arrow schema) and why; notebooks show the tree.
+
+        Reads no rows, unless `analyze` is asked for: then the query is run on the table, and rates, selectivities and
+        time are told, and the trees of joins are drawn with the rows that were expected and built.
+        """
+        if analyze:
+            return self._analyzed(data, time, type, order, choices)
+        if is_spark(data):
+            from streamsift import spark
+
+            schema, settings = spark.arrow_schema(data.schema), spark.session_settings(data.sparkSession)
+            stages = self._plan(schema, time, type, order, choices, **settings)
+            placement = spark.stream_placement if data.isStreaming else spark.placement
+            return stages.explain(placement(data, stages.plan))
+        schema = data if isinstance(data, pa.Schema) else as_table(data).schema
+        return self._plan(schema, time, type, order, choices).explain()
+
+    def _analyzed(
+        self, data: Any, time: str, type: str | None, order: str | None, choices: physical.ChoiceNames
+    ) -> Explanation:
+        if is_spark(data) or isinstance(data, pa.Schema):
+            raise TypeError("explain(analyze=True) runs in this process: it takes an Arrow or pandas table")
+        from streamsift import runtime
+
+        table = as_table(data)
+        stages = self._plan(table.schema, time, type, order, choices)
+        with runtime.limited(runtime.Budget(memory_bytes(None))):
+            return stages.explain(analysed=list(runtime.analyze_run(stages.plan, table)))
+
+    def check(
+        self, data: Any = None, *, time: str | None = None, type: str | None = None, order: str | None = None
+    ) -> None:
+        """Raises what is wrong with the query, alone or (given data or a schema, and `time`) against its columns."""
+        if data is None:
+            logical.check(self._located)
+        elif time is None:
+            raise TypeError("check() against data needs `time`, the name of the time column")
+        else:
+            self.explain(data, time=time, type=type, order=order)
+
+    @cached_property
+    def _located(self) -> Script:
+        """The script with source spans: a query made by Python calls is located in its printed text."""
+        return self.script if self.script.text else parse(self.text)
+
+    def plan(
+        self,
+        schema: pa.Schema,
+        time: str,
+        type: str | None,
+        order: str | None,
+        choices: physical.ChoiceNames | None = None,
+        **settings: Any,
+    ) -> physical.Plan:
+        """The physical plan on events of a schema: what `run_many` shares."""
+        return self._plan(schema, time, type, order, choices or {}, **settings).plan
+
+    def _plan(
+        self,
+        schema: pa.Schema,
+        time: str,
+        type: str | None,
+        order: str | None,
+        choices: physical.ChoiceNames,
+        **settings: Any,
+    ) -> Stages:
+        check_names(time=time, type=type, order=order)
+        chosen = physical.choices(**choices)
+        bound = logical.bind(self._located, schema, time=time, type=type, order=order, **settings)
+        optimised, rules = optimizer.optimize(bound)
+        if settings.get("case_sensitive") is False:  # a setting of Spark sessions only
+            check_columns(optimised.schema.names)
+        plan = physical.plan(optimised, chosen)
+        LOG.debug("planned %r: %s", self._located.text, "; ".join(plan.reasons))
+        return Stages(self._located.text, bound, optimised, rules, plan)
+
+
+def query(text: str) -> Query:
+    """A query from its text. What is wrong without knowing the data raises here.
+
+    >>> import pyarrow as pa
+    >>> events = pa.table({"t": [1, 2, 5], "kind": ["A", "B", "B"], "x": [3, 4, 2]})
+    >>> q = query("PATTERN SEQ(A a, B b) WITHIN 3 RETURN a.x AS first, b.x AS then")
+    >>> q.run_local(events, time="t", type="kind").to_pylist()
+    [{'first': 3, 'then': 4}]
+    >>> query("PATTERN SEQ(A a B b)")
+    Traceback (most recent call last):
+    ...
+    streamsift.errors.QuerySyntaxError: unexpected `B` (line 1, column 17)
+       1 | PATTERN SEQ(A a B b)
+         |                 ^
+    Hint: an event is `class variable`; the next one follows a comma or `;`.
+    """
+    script = parse(text)
+    logical.check(script)
+    return Query(script)
+
+
+def register(session: SparkSession, name: str = "streamsift") -> None:
+    """Makes the table function `streamsift` known to a session's SQL.
+
+    `SELECT * FROM streamsift(TABLE(trades) PARTITION BY (symbol), 'PATTERN SEQ(A a, B b) WITHIN 5 s', 'ts', 'kind')`:
+    the arguments after the table are query, time, type, order and bad_rows, by place or by name (`time => 'ts'`).
+    """
+    from streamsift.spark import table_function
+
+    table_function.register(session, name, _plan_of)
+
+
+def _plan_of(text: str, schema: pa.Schema, time: str, type: str | None, order: str | None, **settings: Any) -> Any:
+    return query(text).plan(schema, time, type, order, **settings)
+
+
+def event(class_name: str, variable: str | None = None) -> Query:
+    """One event of a class.
+
+    >>> print(event("A", "a"))
+    PATTERN A a
+    >>> print(event("A", "a").one_or_more())
+    PATTERN A+ a
+    """
+    return Query._of(builder.event_pattern(class_name, variable))
+
+
+def seq(*operands: Query | str) -> Query:
+    """One after the other; strings are its predicates.
+
+    >>> print(seq(event("A", "a"), ~event("N", "n"), event("B", "b"), "a.x < b.x").within("10 s"))
+    PATTERN SEQ(A a, !N n, B b, a.x < b.x) WITHIN 10 s
+    """
+    return Query._of(builder.operator_pattern(syntax.Seq, _patterns(operands)))
+
+
+def all_of(*operands: Query | str) -> Query:
+    """AND: all operands, in any order; `&` does the same.
+
+    >>> print(all_of(event("A", "a"), event("B", "b")))
+    PATTERN AND(A a, B b)
+    """
+    return Query._of(builder.operator_pattern(syntax.And, _patterns(operands)))
+
+
+def any_of(*operands: Query | str) -> Query:
+    """OR: each match of each operand; `|` does the same.
+
+    >>> print(event("A", "a") | event("B", "b"))
+    PATTERN OR(A a, B b)
+    """
+    return Query._of(builder.operator_pattern(syntax.Or, _patterns(operands)))
+
+
+def _patterns(operands: tuple[Query | str, ...]) -> tuple[syntax.Pattern | str, ...]:
+    return tuple(o if isinstance(o, str) else builder.only_pattern(o.script) for o in operands)

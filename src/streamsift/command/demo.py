@@ -1,0 +1,213 @@
+"""Seeded data in, a guided tour on Spark out: for each query its text, its plan, its first rows and its speed."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+from rich.console import Console
+from rich.markup import escape
+from rich.panel import Panel
+from rich.syntax import Syntax
+from rich.table import Table
+
+from streamsift.api.query import query
+from streamsift.command import demo_data
+from streamsift.command.jobs import best_first, nouns
+from streamsift.command.progress import progress
+from streamsift.command.session import start_spark
+from streamsift.view.tables import how_many, result_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class Tour:
+    """One stop: what is looked for, in which data, and the columns to show of a match."""
+
+    title: str
+    data: str
+    type: str | None
+    text: str
+    why: str
+
+
+WARM_ROWS = 10_000
+SAMPLE_ROWS = 2_000
+
+DATA: dict[str, Callable[[int, int], pa.Table]] = {
+    "hospital": demo_data.hospital,
+    "purchases": demo_data.purchases,
+    "ticks": demo_data.ticks,
+}
+
+TOURS = (
+    Tour(
+        "Washed too cool, then used in surgery",
+        "hospital",
+        "kind",
+        "PATTERN SEQ(Recycle r, Washing w, Operating o)\n"
+        "WHERE [id] AND o.ins_type = 'surgery' AND w.temperature < 55\n"
+        "WITHIN 2 hours\n"
+        "RETURN r.id AS instrument, r.ts AS recycled, w.temperature AS washed_at, o.ts AS operated, o.room AS room",
+        "[id] ties all three events to one instrument: Spark splits the work by it",
+    ),
+    Tour(
+        "Used in surgery after washing, without being sharpened, disinfected and checked in between",
+        "hospital",
+        "kind",
+        "PATTERN SEQ(Recycle r, Washing w, !SEQ(Sharpening s, Disinfection d, Checking c), Operating o)\n"
+        "WHERE [id] AND o.ins_type = 'surgery'\n"
+        "WITHIN 3 hours\n"
+        "RETURN r.id AS instrument, w.ts AS washed, o.ts AS operated, o.ts - w.ts AS after, o.room AS room",
+        "an existence test per match: the negated sequence is never enumerated",
+    ),
+    Tour(
+        "Two small payments try a card, a large one follows in another city",
+        "purchases",
+        None,
+        "PATTERN SEQ(Small a, Small b, Large c)\n"
+        "WITH Small = (amount <= 5), Large = (amount >= 800)\n"
+        "WHERE [ccid] AND a.city != c.city\n"
+        "WITHIN 15 min\n"
+        "RETURN a.ccid AS card, a.ts AS first_try, a.amount AS tried, c.amount AS taken,\n"
+        "       a.city AS home, c.city AS city, c.ts - a.ts AS after",
+        "classes by predicate; card numbers above 2^53 and decimal amounts compare exactly",
+    ),
+    Tour(
+        "A dip of one stock within twelve of its own trades",
+        "ticks",
+        None,
+        "PATTERN SEQ(ANY before, ANY dip, ANY after)\n"
+        "PARTITION BY symbol\n"
+        "WHERE dip.price < before.price * 0.998 AND after.price > before.price AND dip.volume >= 1000\n"
+        "WITHIN 12 EVENTS\n"
+        "RETURN before.symbol AS symbol, before.price AS before, dip.price AS dip, after.price AS after, dip.ts AS ts",
+        "a window of rows, counted per symbol",
+    ),
+    Tour(
+        "Three stocks in a row within half a second",
+        "ticks",
+        "symbol",
+        "PATTERN DELL; IPIX; AMAT\n"
+        "WHERE DELL.volume > 800 AND ABS(DELL.price - IPIX.price) < ABS(IPIX.price - AMAT.price)\n"
+        "WITHIN 500 ms",
+        "no key: whole events come back as structs",
+    ),
+    Tour(
+        "How often three small trades come before a large one, by stock and minute",
+        "ticks",
+        None,
+        "PATTERN SEQ(Small a, Small b, Small c, Large d)\n"
+        "WITH Small = (volume <= 300), Large = (volume >= 2000)\n"
+        "GROUP BY symbol\n"
+        "AGG COUNT AS times, SUM(d.volume) AS volume, MAX(d.price) AS dearest\n"
+        "WITHIN 1 min UPDATE 1 min",
+        "very many matches, counted and added up without building one",
+    ),
+    Tour(
+        "The three best trades of every minute, had one known",
+        "ticks",
+        None,
+        "PATTERN SEQ(ANY buy, ANY sell)\n"
+        "WHERE [symbol]\n"
+        "PREF MAX[sell.price - buy.price]\n"
+        "WITHIN 1 min UPDATE 1 min\n"
+        "RETURN TOP 3 buy.symbol AS symbol, buy.price AS paid, sell.price AS got, sell.ts - buy.ts AS after",
+        "the best are found as best paths: the others are never looked at",
+    ),
+)
+
+
+def run_demo(console: Console, rows: int, seed: int, master: str | None = None) -> None:
+    spark = start_spark(console, master, "streamsift demo")
+    with progress(console, "starting Spark's Python workers"):
+        # So that the queries are timed, not the start of workers and, on a new machine, the compilation of kernels.
+        events = spark.range(WARM_ROWS).selectExpr("id AS ts", "id % 100 AS key")
+        query("PATTERN SEQ(ANY a, ANY b) WHERE [key] WITHIN 200").run(events, time="ts").count()
+    try:
+        with tempfile.TemporaryDirectory(prefix="streamsift-demo-") as folder:
+            frames = {name: _generate(console, spark, Path(folder), name, rows, seed) for name in DATA}
+            speeds = [_stop(console, spark, frames[tour.data], tour, rows) for tour in TOURS]
+            _summary(console, speeds)
+    finally:
+        spark.stop()
+
+
+def save_data(folder: Path, rows: int, seed: int) -> list[Path]:
+    """The three data sets as CSV files: something to try queries on."""
+    folder.mkdir()
+    paths = []
+    for name, generate in DATA.items():
+        paths.append(folder / f"{name}.csv")
+        pa.csv.write_csv(generate(rows, seed), paths[-1])
+    return paths
+
+
+def _generate(console: Console, spark: SparkSession, folder: Path, name: str, rows: int, seed: int) -> DataFrame:
+    with progress(console, f"generating {rows:,} events: {name}"):
+        table = DATA[name](rows, seed)
+        path = folder / f"{name}.parquet"
+        pa.parquet.write_table(table, path)
+    console.print(
+        f"[bold]{name}[/]: {table.num_rows:,} events, columns {', '.join(table.column_names)}", highlight=False
+    )
+    return spark.read.parquet(str(path))
+
+
+def _stop(
+    console: Console, spark: SparkSession, events: DataFrame, tour: Tour, rows: int
+) -> tuple[str, int, int, float]:
+    from streamsift.spark.files.jobs import task_counter
+
+    asked = query(tour.text)
+    binding: dict[str, Any] = {"time": "ts", "type": tour.type}
+    console.rule(f"[bold]{tour.title}[/]", align="left")
+    console.print(
+        Panel(
+            Syntax(tour.text, "sql", background_color="default", word_wrap=True),
+            title=tour.data,
+            title_align="left",
+            subtitle=escape(tour.why),
+            subtitle_align="left",
+        )
+    )
+    console.print(_plan_part(asked.explain(events, **binding)), highlight=False, markup=False, style="dim")
+    result = asked.run(events, **binding).persist()  # counted, then shown: found once
+    with progress(console, "compiling the plan on a sample", task_counter(spark)):
+        asked.run(events.limit(SAMPLE_ROWS), **binding).count()
+    started = time.perf_counter()
+    with progress(console, "finding matches", task_counter(spark)):
+        total = result.count()
+        seconds = time.perf_counter() - started
+        head = best_first(asked, result).limit(5).toArrow()
+    result.unpersist()
+    console.print(result_table(head, caption=how_many(head.num_rows, total, *nouns(asked))))
+    return tour.title, rows, total, seconds
+
+
+def _plan_part(explained: str) -> str:
+    """Explain without the parts that repeat the query."""
+    return explained[explained.index("Physical") :]
+
+
+def _summary(console: Console, speeds: list[tuple[str, int, int, float]]) -> None:
+    table = Table(
+        title="Read from Parquet, filter, shuffle, find and count rows, on Spark",
+        title_justify="left",
+        caption=f"each query ran on {SAMPLE_ROWS:,} events first: Spark compiles its plan then",
+        caption_justify="left",
+    )
+    for heading in ("query", "events", "rows", "seconds", "events/s"):
+        table.add_column(heading, justify="left" if heading == "query" else "right")
+    for title, events, rows, seconds in speeds:
+        table.add_row(title, f"{events:,}", f"{rows:,}", f"{seconds:.2f}", f"{events / seconds:,.0f}")
+    console.print(table)

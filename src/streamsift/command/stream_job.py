@@ -1,0 +1,175 @@
+"""A query and a directory in, a stream that runs until interrupted out: a live view, rows to files or stdout."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.live import Live
+
+from streamsift.api.query import Query
+from streamsift.command.jobs import Columns, nouns, to_lines
+from streamsift.command.live_table import Reading, live_table, summary
+from streamsift.command.session import start_spark
+from streamsift.command.stderr_filter import hushed_by
+from streamsift.errors import SetupError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+SECONDS_PER_LOOK = 1
+STOPPING = "interrupted: the micro-batch that runs is given up; the next run makes it again"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamJob:
+    """A query over the files of a directory, those that are there and those that come."""
+
+    query: Query
+    path: Path
+    given_format: str | None
+    columns: Columns
+    lateness: str | None
+    output: Path | None
+    output_format: str
+    checkpoint: Path | None
+    once: bool  # until all files that are there are read, instead of until interrupted
+    master: str | None
+    console: Console
+
+    def run(self) -> None:
+        """Starts, follows and ends the stream."""
+        if not self.path.is_dir():
+            raise SetupError(f"--stream reads a directory that files are dropped into; {self.path} is none")
+        if self.output is not None and self.output.exists() and not self._checkpoint_of_output().exists():
+            raise SetupError(f"{self.output} is there already, and not from a stream; remove it or choose another name")
+        interrupted = threading.Event()
+        with hushed_by(interrupted):
+            spark = start_spark(self.console, self.master)
+        from streamsift.spark.files.sources import stream_events
+
+        try:
+            events = stream_events(spark, self.path, self.given_format)
+            result = self.query.run(
+                events, bad_rows=self.columns.bad_rows, lateness=self.lateness, **self.columns.binding()
+            )
+            with self._checkpoint() as checkpoint:
+                self._follow(spark, self._start(result, checkpoint), interrupted)
+        finally:
+            spark.stop()
+
+    def _checkpoint_of_output(self) -> Path:
+        assert self.output is not None
+        return self.checkpoint or self.output.with_name(f"{self.output.name}.checkpoint")
+
+    @contextmanager
+    def _checkpoint(self) -> Iterator[Path]:
+        """Where the stream remembers how far it is: beside the output, where another run goes on from it."""
+        if self.checkpoint is not None or self.output is not None:
+            yield self.checkpoint or self._checkpoint_of_output()
+            return
+        with tempfile.TemporaryDirectory(prefix="streamsift-", ignore_cleanup_errors=True) as path:
+            yield Path(path)
+
+    def _start(self, result: DataFrame, checkpoint: Path) -> StreamingQuery:
+        from streamsift.spark.files.sinks import flat
+
+        match self.output_format if self.output is not None else "lines":
+            case "parquet":
+                writer = result.writeStream.format("parquet")
+            case "csv":
+                writer = flat(result).writeStream.format("csv").option("header", True)
+            case "lines":
+                writer = result.mapInArrow(to_lines, "line string").writeStream.foreachBatch(_to_stdout)
+            case _:
+                writer = result.mapInArrow(to_lines, "line string").writeStream.format("text")
+        if self.output is not None:
+            writer = writer.option("path", str(self.output))
+        if self.once:
+            writer = writer.trigger(availableNow=True)
+        return writer.option("checkpointLocation", str(checkpoint)).start()
+
+    def _follow(self, spark: SparkSession, stream: StreamingQuery, interrupted: threading.Event) -> None:
+        noun = nouns(self.query)[1]
+        look = _reader(stream)
+        with _told_by_interrupts(interrupted), self._view(noun) as show:
+            while not interrupted.is_set() and not stream.awaitTermination(SECONDS_PER_LOOK):
+                show(look())
+        if interrupted.is_set():
+            self.console.print(STOPPING, highlight=False)
+            # Tasks that are given up end with errors, which would be told to whoever has just said that they may.
+            spark.sparkContext.setLogLevel("OFF")
+            stream.stop()
+        self.console.print(summary(look(), noun), highlight=False)
+
+    @contextmanager
+    def _view(self, noun: str) -> Iterator[Callable[[Reading], None]]:
+        if not self.console.is_terminal:
+            yield lambda _: None
+            return
+        with Live(console=self.console, auto_refresh=False, transient=True) as live:
+            yield lambda reading: live.update(live_table(reading, noun), refresh=True)
+
+
+@contextmanager
+def _told_by_interrupts(interrupted: threading.Event) -> Iterator[None]:
+    """Sets the event at Ctrl-C; a second one ends the process as usual.
+
+    Spark's own handler would cancel the jobs of the stream, which then fails instead of being stopped.
+    """
+    before = signal.getsignal(signal.SIGINT)
+
+    def note(*_: object) -> None:
+        interrupted.set()
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _to_stdout(batch: DataFrame, _: int) -> None:
+    # One partition after the other passes through this process, never all of them at once.
+    sys.stdout.writelines(f"{row.line}\n" for row in batch.toLocalIterator())
+    sys.stdout.flush()
+
+
+def _reader(stream: Any) -> Callable[[], Reading]:
+    """Adds up what a stream reports; each batch once, though Spark remembers only the last ones."""
+    from streamsift.spark.stream.metrics import metrics
+
+    reading, last = Reading(), -1
+    lock = threading.Lock()
+
+    def look() -> Reading:
+        nonlocal reading, last
+        with lock:
+            triggers = metrics(stream).triggers
+            new = [t for t in triggers if t.batch > last]
+            if new:
+                last = new[-1].batch
+                counts = [(t.rows, t.matches, t.late, t.bad_rows, t.latency_ms) for t in new]
+                reading = reading.after(counts, (new[-1].state_rows, new[-1].state_bytes))
+                reading = replace(reading, watermark=_moment(new[-1].watermark))
+            return reading
+
+    return look
+
+
+def _moment(text: str | None) -> datetime | None:
+    """Spark's watermark as a time; None for 1970, where it begins, and for codes of numbers, far in the future."""
+    if text is None or text.startswith(("+", "1970-01-01T00:00:00.000")):
+        return None
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC)

@@ -1,0 +1,187 @@
+"""Statistics of a pattern's steps in, expected rows and the cheapest tree of joins out.
+
+Rows are expected numbers of sub-matches, of events that come independently of each other. Costs are nanoseconds in
+the kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
+from math import exp, inf, lgamma
+
+from streamsift.physical.plan.join_trees import Join, Leaf, Tree, forced, is_left_deep, steps_of, units_of
+from streamsift.physical.plan.options import Cache, PlanShape
+
+# Fitted by `python -m benchmarks.calibrate`, one core of a busy machine: off by 12 %, 23 % and 25 % on average.
+OPEN_NS, SCAN_NS, BUILD_NS = 20.0, 7.5, 0.5  # the search in any order: per partial match, entry looked at, row built
+LEFT_OPEN_NS, LEFT_SCAN_NS, LEFT_BUILD_NS = 7.8, 2.8, 1.1  # the search of plain sequences: ranges are known before
+BLOCK_NS, BLOCK_OPEN_NS = 20.0, 0.4e6  # to keep one row of a block; to keep a block at all
+MOST_BLOCK_ROWS = 20_000_000
+MOST_STEPS = 12  # up to here every tree of a SEQ and every order of an AND is considered
+
+
+Option = tuple[float, Tree, tuple[int, ...]]  # what a tree costs, and the steps that it joins
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What was measured: `counts` candidates of each step in all, `in_window` of them in one window.
+
+    Selectivities are by pair of steps (i < j): `equal` of the equalities, one mapping for each class of values that
+    are all equal, `other` of all other comparisons but definitions' windows, which limit what is scanned.
+    """
+
+    counts: tuple[float, ...]
+    in_window: tuple[float, ...]
+    equal: tuple[Mapping[tuple[int, int], float], ...]
+    other: Mapping[tuple[int, int], float]
+    ordered: bool = True  # a SEQ: of all orders of its events one is right
+    alike: float = 0.0  # so many events of a window have equal values for a comparison: of the one with most
+    limits: tuple[tuple[frozenset[int], float], ...] = ()  # steps in one window of their own, its share of the window
+
+
+@dataclass(slots=True)
+class CostModel:
+    """Expected rows and nanoseconds, each computed once."""
+
+    statistics: Statistics
+    _rows: dict[tuple[frozenset[int], bool], float] = field(default_factory=dict)
+
+    def rows(self, steps: Iterable[int], *, compared: bool = True) -> float:
+        """How many sub-matches these steps have; without `compared`, before comparisons other than lookups."""
+        key = frozenset(steps), compared
+        if key not in self._rows:
+            self._rows[key] = self._expected(sorted(key[0]), compared)
+        return self._rows[key]
+
+    def _expected(self, steps: Sequence[int], compared: bool) -> float:
+        found = self.statistics
+        first, *others = steps
+        rows = found.counts[first]
+        for step in others:
+            rows *= found.in_window[step]
+        if found.ordered:
+            rows *= exp(-lgamma(len(steps)))  # divided by (steps - 1)!
+        for of in found.equal:
+            members = [step for step in steps if any(step in pair for pair in of)]
+            for pair in pairwise(members):  # the others follow
+                rows *= of.get(pair, 1.0)
+        for own, share in found.limits:
+            rows *= share ** max(0, len(own.intersection(steps)) - 1)
+        return rows * self._selectivity(found.other, steps) if compared else rows
+
+    @staticmethod
+    def _selectivity(of: Mapping[tuple[int, int], float], steps: Sequence[int]) -> float:
+        product = 1.0
+        for pair in combinations(sorted(steps), 2) if of else ():
+            product *= of.get(pair, 1.0)
+        return product
+
+    def _looked_up(self, bound: Sequence[int], unit: Sequence[int]) -> float:
+        """The share of a unit's rows that equalities with what is bound leave."""
+        share = 1.0
+        for of in self.statistics.equal:
+            between = [
+                found for (i, j), found in of.items() if (i in bound and j in unit) or (j in bound and i in unit)
+            ]
+            share *= min(between, default=1.0)
+        return share
+
+    def cost(self, tree: Tree) -> float:
+        if is_left_deep(tree) and self.statistics.ordered:
+            return self._left_cost(steps_of(tree))
+        first, *others = units_of(tree)
+        total, steps = SCAN_NS * self.rows(steps_of(first)), steps_of(first)
+        for unit in others:
+            if isinstance(unit, Join):
+                total += self.cost(unit)
+            total += self.join_cost(steps, steps_of(unit))
+            steps = (*steps, *steps_of(unit))
+        return total
+
+    def build_ns(self, tree: Tree) -> float:
+        """What it costs to write one match."""
+        return LEFT_BUILD_NS if is_left_deep(tree) and self.statistics.ordered else BUILD_NS
+
+    def join_cost(self, bound: Sequence[int], unit: Sequence[int]) -> float:
+        """Of extending every partial match by a unit: to find where it may be, to look at what is there, to build."""
+        together = (*bound, *unit)
+        inside = self._selectivity(self.statistics.other, bound) * self._selectivity(self.statistics.other, unit)
+        looked_at = self.rows(together, compared=False) * inside
+        total = OPEN_NS * self.rows(bound) + BUILD_NS * self.rows(together)
+        if len(unit) > 1:
+            # Those sub-matches are looked at that start in the window, wherever they end.
+            rows = self.rows(unit)
+            in_window = rows / max(1.0, self.statistics.counts[min(unit)]) * self.statistics.in_window[min(unit)]
+            looked_at = max(looked_at, self.rows(bound) * in_window / len(bound) * self._looked_up(bound, unit))
+            total += BLOCK_OPEN_NS + BLOCK_NS * rows if rows < MOST_BLOCK_ROWS else inf
+        return total + SCAN_NS * looked_at
+
+    def _left_cost(self, steps: Sequence[int]) -> float:
+        """The search of plain sequences leaves out what cannot end inside the window, by the order of times alone."""
+        total = 0.0
+        for number in range(1, len(steps) + 1):
+            bound = steps[:number]
+            ends = 1.0
+            for later in steps[number:]:
+                ends *= 1.0 - exp(-self.statistics.in_window[later] / number)
+            inside = self._selectivity(self.statistics.other, bound[:-1])
+            looked_at = self.rows(bound, compared=False) * inside
+            build_ns = LEFT_OPEN_NS if number < len(steps) else LEFT_BUILD_NS
+            total += ends * (build_ns * self.rows(bound) + LEFT_SCAN_NS * looked_at)
+        return total
+
+
+def cheapest(statistics: Statistics, cache: Cache = Cache.AUTO) -> Tree:
+    """The cheapest tree over neighbouring parts (SEQ), or the cheapest order (AND), by dynamic programming.
+
+    A block caches the sub-matches of a part: `cache` on asks for one wherever the pattern is long enough, off for none.
+    """
+    model = CostModel(statistics)
+    count = len(statistics.counts)
+    if not statistics.ordered:
+        return _cheapest_order(model, count)
+    if count > MOST_STEPS:
+        return min((forced(shape, range(count)) for shape in (PlanShape.LEFT, PlanShape.RIGHT)), key=model.cost)
+    best: dict[tuple[int, int], Option] = {}
+    for i in range(count):
+        best[i, i] = SCAN_NS * statistics.counts[i], Leaf(i), (i,)
+    for length in range(2, count + 1):
+        for first in range(count - length + 1):
+            last = first + length - 1
+            middles = sorted({first, last - 1}) if cache is Cache.OFF else range(first, last)
+            if cache is Cache.ON and length == count > 3:
+                middles = range(first + 1, last - 1)
+            splits = ((best[first, middle], best[middle + 1, last]) for middle in middles)
+            best[first, last] = min((_joined(model, *split) for split in splits), key=lambda option: option[0])
+    found, left = best[0, count - 1], forced(PlanShape.LEFT, range(count))
+    is_asked_for = cache is Cache.ON and count > 3
+    return left if not is_asked_for and model.cost(left) <= found[0] else found[1]
+
+
+def _joined(model: CostModel, left: Option, right: Option) -> Option:
+    """Two parts as one: a leaf extends the other part, a join on the right is a block first (`units_of`)."""
+    from_right = isinstance(left[1], Leaf) and isinstance(right[1], Leaf) and right[0] < left[0]
+    is_left_last = from_right or (isinstance(left[1], Leaf) and isinstance(right[1], Join))
+    bound, unit = (right, left) if is_left_last else (left, right)
+    total = bound[0] + model.join_cost(bound[2], unit[2]) + (0.0 if isinstance(unit[1], Leaf) else unit[0])
+    return total, Join(left[1], right[1], from_right), (*left[2], *right[2])
+
+
+def _cheapest_order(model: CostModel, count: int) -> Tree:
+    """Step by step the cheapest way to each set of steps; of many steps, only the cheapest set is followed."""
+    states: dict[frozenset[int], tuple[float, Tree]] = {
+        frozenset({step}): (SCAN_NS * model.rows((step,)), Leaf(step)) for step in range(count)
+    }
+    for _ in range(count - 1):
+        longer: dict[frozenset[int], tuple[float, Tree]] = {}
+        kept = sorted(states.items(), key=lambda item: item[1][0])
+        for steps, (cost, tree) in kept if count <= MOST_STEPS else kept[:1]:
+            for step in sorted(set(range(count)) - steps):
+                total = cost + model.join_cost(tuple(steps), (step,))
+                if steps | {step} not in longer or total < longer[steps | {step}][0]:
+                    longer[steps | {step}] = total, Join(tree, Leaf(step))
+        states = longer
+    return min(states.values(), key=lambda item: item[0])[1]

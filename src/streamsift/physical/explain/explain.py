@@ -1,0 +1,154 @@
+"""A query on its way through the stages in, the text that tells what will run and why out. The text is an interface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from streamsift.logical import bound as b
+from streamsift.logical.describe import describe_class, describe_expression, describe_query
+from streamsift.physical.detect.caching import describe_caching
+from streamsift.physical.explain.algebra import describe_algebra
+from streamsift.physical.explain.counting import describe_counting
+from streamsift.physical.explain.groups import describe_groups
+from streamsift.physical.explain.joins import describe_joins
+from streamsift.physical.explain.words import describe_limit, describe_pair
+from streamsift.physical.plan.groups import Groups
+from streamsift.physical.plan.plan import (
+    AggregatePlan,
+    Alternative,
+    DetectPlan,
+    Negation,
+    Plan,
+    RankPlan,
+    Step,
+    Strategy,
+)
+from streamsift.physical.rank.plan import describe_ranking
+
+
+def explain(
+    text: str,
+    bound: b.BoundQuery,
+    optimised: b.BoundQuery,
+    rules: tuple[str, ...],
+    plan: Plan,
+    where: Iterable[str] = (),
+    analysed: Iterable[str] = (),
+) -> str:
+    """All stages; `where` says how the work is spread and `analysed` what a run built, which only an engine knows."""
+    sections = [
+        ("Query", text.strip().splitlines()),
+        ("Logical", list(describe_query(bound))),
+        ("Optimised", _optimised(optimised, rules)),
+        ("Algebra", _algebra(bound, plan.detection if isinstance(plan, RankPlan) else plan)),
+        ("Physical", list(_physical(plan))),
+        ("Why", list(plan.reasons)),
+        ("Where", list(where)),
+        ("Analysed", list(analysed)),
+    ]
+    return "\n".join("\n".join([title, *(f"  {line}" for line in lines)]) for title, lines in sections if lines)
+
+
+def _optimised(optimised: b.BoundQuery, rules: tuple[str, ...]) -> list[str]:
+    return [f"by {', '.join(rules)}:", *describe_query(optimised)] if rules else ["unchanged"]
+
+
+def _algebra(bound: b.BoundQuery, plan: Plan) -> list[str]:
+    """Of the matches, where any are built. It knows no windows of definitions."""
+    if isinstance(plan, AggregatePlan):
+        is_found = any(branch.strategy is Strategy.DETECT for branch in plan.branches)
+        return _algebra(bound, plan.detection) if is_found else []
+    if isinstance(plan, RankPlan):
+        return _algebra(bound, plan.detection)
+    return [] if _has_definitions(bound.pattern) else list(describe_algebra(bound.pattern, plan))
+
+
+def _has_definitions(node: b.Node) -> bool:
+    match node:
+        case b.SubPattern():
+            return True
+        case b.Negated():
+            return _has_definitions(node.child)
+        case b.Sequence() | b.Conjunction() | b.Disjunction():
+            return any(map(_has_definitions, node.children))
+        case _:
+            return False
+
+
+def _physical(plan: Plan) -> Iterator[str]:
+    if isinstance(plan, RankPlan):
+        yield from describe_ranking(plan)
+        plan = plan.detection
+    for number, alternative in enumerate(plan.alternatives, start=1):
+        count = f"{len(alternative.steps)} step{'s' if len(alternative.steps) != 1 else ''}"
+        branch = plan.branches[number - 1] if isinstance(plan, AggregatePlan) else None
+        how = f"aggregate by {branch.strategy.value}" if branch is not None else "detect"
+        yield f"{how}, {count}" if len(plan.alternatives) == 1 else f"alternative {number}: {how}, {count}"
+        if branch is not None and branch.strategy is not Strategy.DETECT:
+            yield from describe_counting(branch)
+            continue
+        found = plan.detection if isinstance(plan, AggregatePlan) else plan
+        yield from _steps(alternative.query, alternative.steps, alternative.steps, "", 0)
+        yield from describe_joins(alternative, found.choices)
+        own = replace(found, query=alternative.query)  # with variables for the elements of groups
+        yield from _negations(own, alternative.negations, alternative.steps, "")
+        if alternative.groups is not None:
+            yield from _groups(own, alternative, alternative.groups, "")
+    window = plan.query.window
+    if window is not None and window.kind is b.WindowKind.COUNT:
+        yield "window by row position: every row counts, so no row can be filtered before its position is known"
+        if plan.query.binding.order is None:
+            yield "warning: rows of equal time have their input order locally and any order on Spark; bind `order`"
+
+
+def _groups(plan: DetectPlan, alternative: Alternative, groups: Groups, indent: str) -> Iterator[str]:
+    """How groups are made, then the negations that they decide, for each choice of empty groups."""
+    query = alternative.query
+    for line in describe_groups(alternative, groups):
+        yield indent + line
+    for decided in groups.decided:
+        empty = [query.variables[g.variable].name for n, g in enumerate(groups.growing) if decided.empty >> n & 1]
+        if len(groups.decided) > 1:
+            yield f"{indent}where {', '.join(empty) or 'no group'} {'are' if len(empty) > 1 else 'is'} empty:"
+        yield from _negations(plan, decided.negations, groups.steps, indent, "all groups are made")
+        for negation in decided.group_negations:
+            limits = (describe_limit(query, limit, groups.steps) for limit in (negation.lower, negation.upper))
+            yield f"{indent}not, {', '.join(limits)}; its groups are made as those of the pattern"
+            yield from _groups(plan, alternative, negation.groups, indent + "  ")
+
+
+def _steps(
+    query: b.BoundQuery, steps: tuple[Step, ...], chain: tuple[Step, ...], indent: str, first: int
+) -> Iterator[str]:
+    variables = query.variables
+    for number, step in enumerate(steps, start=first):
+        variable = variables[step.variable]
+        yield f"{indent}{number + 1}. {variable.name}: {describe_class(variable.event_class, query.binding)}"
+        if step.after != (() if number == 0 else (number - 1,)) and (number > first or step.after):
+            after = ", ".join(variables[chain[earlier].variable].name for earlier in step.after)
+            yield f"{indent}   {f'after {after}' if after else 'in any order'}"
+        for expression in step.local:
+            yield f"{indent}   filter  {describe_expression(expression, variables)}"
+        for pair in step.lookup:
+            yield f"{indent}   lookup  {describe_pair(pair, query)}"
+        for compared in dict.fromkeys(describe_pair(pair, query) for pair in step.pairs):
+            yield f"{indent}   compare {compared}"
+        for expression in step.filters:
+            yield f"{indent}   check   {describe_expression(expression, variables)}"
+
+
+def _negations(
+    plan: DetectPlan, negations: tuple[Negation, ...], chain: tuple[Step, ...], indent: str, decided: str = ""
+) -> Iterator[str]:
+    query = plan.query
+    for negation in negations:
+        inside = (*chain, *negation.steps)
+        when = decided or f"{query.variables[chain[negation.ready].variable].name} is bound"
+        interval = f"{describe_limit(query, negation.lower, chain)}, {describe_limit(query, negation.upper, chain)}"
+        yield f"{indent}not, {interval}; decided once {when}; ends at the first hit"
+        yield f"{indent}  {describe_caching(negation, plan.choices.cache, query.variables)}"
+        if negation.needs_arrow:
+            yield f"{indent}  Arrow checks its candidates: the first of each partial match, then twice as many, …"
+        yield from _steps(query, negation.steps, inside, indent + "  ", negation.first)
+        yield from _negations(plan, negation.negations, inside, indent + "  ")

@@ -1,0 +1,149 @@
+"""Patterns with Kleene leaves in, patterns of the same meaning that are easier to plan out.
+
+AND around a Kleene class is ordered both ways. Inside a negation, where only existence counts, groups become events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import chain, product
+
+from streamsift.language.syntax import Quantifier, Repeat
+from streamsift.logical import bound as b
+from streamsift.logical.bound import Ordered, leaves
+
+Quantifiers = Callable[[int], Quantifier | None]
+
+
+def negated_nodes(node: b.Node) -> Iterator[b.Negated]:
+    """The outermost negations of a pattern."""
+    match node:
+        case b.Negated():
+            yield node
+        case b.Sequence() | b.Conjunction() | b.Disjunction():
+            for child in node.children:
+                yield from negated_nodes(child)
+
+
+def all_variables(node: b.Node) -> frozenset[int]:
+    """The variables of a pattern, those of its negations at any depth too."""
+    return frozenset(leaves(node)).union(*(all_variables(negated.child) for negated in negated_nodes(node)))
+
+
+def positive_part(node: b.Node) -> b.Node:
+    """The pattern without its negations."""
+    match node:
+        case b.Sequence() | b.Conjunction():
+            kept = (child for child in node.children if not isinstance(child, b.Negated))
+            return replace(node, children=tuple(positive_part(child) for child in kept))
+        case _:
+            return node
+
+
+def has_conjunction(node: b.Node) -> bool:
+    match node:
+        case b.Conjunction():
+            return True
+        case b.Sequence():
+            return any(has_conjunction(child) for child in node.children)
+        case _:
+            return False
+
+
+def ordered_forms(node: b.Node, quantifier: Quantifiers) -> list[b.Node]:
+    """The pattern once for each order of the operands of AND where one of the two is a Kleene class."""
+    match node:
+        case b.Sequence():
+            choices = product(*(ordered_forms(child, quantifier) for child in node.children))
+            return [replace(node, children=children) for children in choices]
+        case b.Conjunction():
+            positive = [child for child in node.children if not isinstance(child, b.Negated)]
+            negated = tuple(child for child in node.children if isinstance(child, b.Negated))
+            direct = [isinstance(c, b.Leaf) and quantifier(c.variable) is not None for c in positive]
+            forms = [form for child in positive[:1] for form in ordered_forms(child, quantifier)]
+            for step, child in enumerate(positive[1:], start=1):
+                apart = direct[step] or (step == 1 and direct[0])
+                pairs = product(forms, ordered_forms(child, quantifier))
+                forms = [joined for left, right in pairs for joined in _joined(node, left, right, apart)]
+            return [b.Conjunction((form, *negated), node.span) for form in forms] if negated else forms
+        case _:
+            return [node]
+
+
+def _joined(node: b.Conjunction, left: b.Node, right: b.Node, apart: bool) -> Iterator[b.Node]:
+    if apart:
+        yield Ordered((left, right), node.span)
+        yield Ordered((right, left), node.span, swapped=True)
+    else:
+        yield b.Conjunction((left, right), node.span)
+
+
+def order_pairs(node: b.Node) -> Iterator[tuple[int, int]]:
+    """Every two variables of which the first comes before the second."""
+    if isinstance(node, b.Sequence | b.Conjunction):
+        for child in node.children:
+            yield from order_pairs(child)
+    if isinstance(node, b.Sequence | Ordered):
+        parts = [leaves(child) for child in node.children]
+        for number, part in enumerate(parts):
+            yield from product(part, chain.from_iterable(parts[number + 1 :]))
+
+
+def swapped_sides(node: b.Node) -> Iterator[tuple[list[int], list[int]]]:
+    """The variables on both sides of each AND that is taken in the other order."""
+    if isinstance(node, b.Sequence | b.Conjunction):
+        if isinstance(node, Ordered) and node.swapped:
+            yield leaves(node.children[0]), leaves(node.children[1])
+        for child in node.children:
+            yield from swapped_sides(child)
+
+
+def with_events(node: b.Node, events: dict[int, tuple[int, ...]]) -> b.Node:
+    """The pattern with each Kleene leaf replaced by these events, in any order; by none if there are none."""
+    match node:
+        case b.Leaf() if node.variable in events:
+            singles = tuple(b.Leaf(event, node.span) for event in events[node.variable])
+            return singles[0] if len(singles) == 1 else b.Conjunction(singles, node.span)
+        case b.Sequence() | b.Conjunction():
+            return replace(node, children=tuple(with_events(child, events) for child in node.children))
+        case _:
+            return node
+
+
+def negated_forms(
+    negated: b.Negated, quantifier: Quantifiers, elements: dict[int, tuple[int, ...]]
+) -> Iterator[b.Negated]:
+    """Negations of single events that together forbid what the negation does.
+
+    A group exists if some of it does: one element of `+`, and where a negation looks at both its ends, two of them.
+    """
+    has_inner = next(negated_nodes(negated.child), None) is not None
+    for form in ordered_forms(negated.child, quantifier):
+        kleene = [variable for variable in leaves(form) if quantifier(variable) is not None]
+        sizes = [_sizes(quantifier(variable), has_inner) for variable in kleene]
+        for choice in product(*sizes):
+            events = {v: elements[v][:size] for v, size in zip(kleene, choice, strict=True)}
+            yield replace(negated, child=_with_inner_forms(with_events(form, events), quantifier, elements))
+
+
+def _sizes(quantifier: Quantifier | None, has_inner: bool) -> list[int]:
+    assert quantifier is not None
+    if quantifier.repeat is Repeat.EXACTLY:
+        return [quantifier.count or 1]
+    none = [0] if quantifier.repeat is Repeat.ANY_NUMBER else []
+    return [*none, 1, 2] if has_inner else [*none, 1]
+
+
+def _with_inner_forms(node: b.Node, quantifier: Quantifiers, elements: dict[int, tuple[int, ...]]) -> b.Node:
+    match node:
+        case b.Sequence() | b.Conjunction():
+            children: list[b.Node] = []
+            for child in node.children:
+                if isinstance(child, b.Negated):
+                    children += negated_forms(child, quantifier, elements)
+                else:
+                    children.append(_with_inner_forms(child, quantifier, elements))
+            return replace(node, children=tuple(children))
+        case _:
+            return node

@@ -1,0 +1,134 @@
+"""The order of a pattern's Kleene variables and its negations in, how to search for their groups out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from streamsift.language.syntax import Emit
+from streamsift.logical import bound as b
+from streamsift.logical.bound import leaves
+from streamsift.physical.groups.forms import has_conjunction, order_pairs, swapped_sides
+from streamsift.physical.groups.steps import ElementSteps, Numbers
+from streamsift.physical.plan.groups import Decided, GroupNegation, Growth, Order, Search, Side
+from streamsift.physical.plan.plan import Edge, Limit, Negation, Step
+
+
+def order_of(steps: ElementSteps, form: b.Node, singles: Numbers, growing: list[int]) -> Order:
+    """Where the growing variables stand in one form of the pattern."""
+    pairs = set(order_pairs(form))
+    fixed = [v for v in leaves(form) if v not in growing]
+
+    def neighbours(side: int) -> tuple[tuple[int, ...], ...]:
+        return tuple(steps.steps_of([p[side] for p in pairs if p[1 - side] == v], singles) for v in growing)
+
+    def touch(one: int, other: int) -> bool:
+        return (one, other) in pairs and not any((one, v) in pairs and (v, other) in pairs for v in fixed)
+
+    def side(variables: list[int]) -> Side:
+        numbers = tuple(growing.index(v) for v in variables if v in growing)
+        return Side(len(numbers) < len(variables), numbers)
+
+    return Order(
+        after=neighbours(0),
+        before=neighbours(1),
+        preceding=tuple(tuple(growing.index(u) for u in growing if touch(u, v)) for v in growing),
+        sequence=tuple(growing.index(v) for v in leaves(form) if v in growing),
+        swapped=tuple((side(left), side(right)) for left, right in swapped_sides(form)),
+    )
+
+
+def search_of(
+    query: b.BoundQuery,
+    node: b.Node,
+    orders: Sequence[Order],
+    growing: list[int],
+    decided: Sequence[Decided],
+    *,
+    is_root: bool,
+) -> Search:
+    """The cheapest search that finds the largest valid groups.
+
+    What is added to a group never lets a negation occur that did not: it shortens the intervals around the group, and
+    the elements forbid nothing. Exceptions: the end of the match bounds a negation (AND), and a negation inside a
+    negation looks at the same bounds. A negated pattern is bounded from outside, and has no end of its own.
+    """
+    may_end = is_root and any(not steps for order in orders for steps in order.before)
+    each = query.emit is Emit.EACH and may_end
+    limits = [limit for limits, _ in _negations(decided) for limit in limits]
+    moves_end = may_end and any(limit.edge is Edge.MATCH_END for limit in limits)
+    # Both ends of the window may be elements of groups: how far one reaches depends on the other.
+    spans = is_root and query.window is not None
+    spans = spans and any(not all(order.after) and not all(order.before) for order in orders)
+    has_inner = any(inner for _, inner in _negations(decided))
+    crowded = has_conjunction(node) and _may_be_crowded(query, growing, decided)
+    inherits = any(_inherits(n, n.first) for d in decided for n in d.negations) or any(
+        _is_deep(g) for d in decided for g in d.group_negations
+    )
+    exhaustive = inherits or (crowded and has_inner)
+    growth = Growth.EXTENTS if inherits else Growth.RANGES
+    if (crowded and has_inner) or any(_may_share(query, order, growing) for order in orders):
+        growth = Growth.ELEMENTS
+    return Search(
+        growth=growth,
+        by_end=not exhaustive and (each or moves_end or spans),
+        keeps_end=not exhaustive and (each or moves_end),
+        each=each,
+        compared=exhaustive or (moves_end and not each),
+        crowded=crowded,
+    )
+
+
+def _negations(decided: Sequence[Decided]) -> Iterator[tuple[tuple[Limit, Limit], bool]]:
+    """The limits of each negation, and whether it has others inside."""
+    for each in decided:
+        yield from (((n.lower, n.upper), bool(n.negations)) for n in each.negations)
+        yield from (((g.lower, g.upper), bool(g.groups.decided)) for g in each.group_negations)
+
+
+def _is_deep(negation: GroupNegation) -> bool:
+    return bool(negation.groups.decided)
+
+
+def _inherits(negation: Negation, first: int) -> bool:
+    """Whether a bound of a negation inside this one is one of the pattern around it."""
+    return any(
+        not all(limit.steps and min(limit.steps) >= first for limit in (inner.lower, inner.upper))
+        or _inherits(inner, first)
+        for inner in negation.negations
+    )
+
+
+def _may_be_crowded(query: b.BoundQuery, growing: list[int], decided: Sequence[Decided]) -> bool:
+    inside: set[b.EventClass] = set()
+    for each in decided:
+        for negation in each.negations:
+            inside |= {query.variables[step.variable].event_class for step in _all_steps(negation)}
+        for grouped in each.group_negations:
+            inside |= {query.variables[v].event_class for v in grouped.groups.variables}
+    return any(may_overlap(query.variables[g].event_class, other) for g in growing for other in inside)
+
+
+def _all_steps(negation: Negation) -> Iterator[Step]:
+    yield from negation.steps
+    for inner in negation.negations:
+        yield from _all_steps(inner)
+
+
+def _may_share(query: b.BoundQuery, order: Order, growing: list[int]) -> bool:
+    """Whether two groups that nothing orders may have events in common."""
+    for one, other in combinations(range(len(growing)), 2):
+        ordered = _comes_before(order, one, other) or _comes_before(order, other, one)
+        classes = [query.variables[growing[number]].event_class for number in (one, other)]
+        if not ordered and may_overlap(*classes):
+            return True
+    return False
+
+
+def _comes_before(order: Order, one: int, other: int) -> bool:
+    return one in order.preceding[other] or not {*order.before[one]}.isdisjoint(order.after[other])
+
+
+def may_overlap(one: b.EventClass, other: b.EventClass) -> bool:
+    """Whether a row may be of both classes."""
+    return not (one.rule is other.rule is b.ClassRule.TYPE and one.name != other.name)

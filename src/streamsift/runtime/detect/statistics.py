@@ -1,0 +1,179 @@
+"""The candidates of a slice of the stream in, the statistics of the cost model out.
+
+Counts are exact; selectivities are measured on pairs of candidates drawn evenly, each with one of the other step's that
+lies in its window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from streamsift.logical.bound import WindowKind
+from streamsift.physical.detect.cost import Statistics
+from streamsift.physical.detect.definition_windows import PLACE, until
+from streamsift.physical.plan.plan import Alternative
+from streamsift.runtime.arrays.comparing import EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, OPERATORS, UNEQUAL
+from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int32, Int64
+from streamsift.runtime.arrays.grouping import entries_from
+from streamsift.runtime.detect.relations import Comparison, Relations
+from streamsift.runtime.events.candidates import step_rows
+from streamsift.runtime.events.events import Events
+from streamsift.runtime.expressions.codes import codes
+from streamsift.runtime.expressions.evaluate import evaluate
+
+SAMPLES = 512
+LARGEST = 2.0**63 - 1024  # of the doubles that are 64-bit integers
+TINY = 1e-12  # a share that is not taken for nothing
+LEAST = 1.0 / (4 * SAMPLES)  # what no sample satisfied is not taken for impossible
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Measures slices of one alternative's events; `places` are the candidates of each step."""
+
+    alternative: Alternative
+    events: Events
+    places: Sequence[Int32]
+    relations: Relations
+    known: Callable[[Comparison, tuple[Int32, Int32]], list[Int64] | None] = lambda *_: None  # codes made before
+
+    def window_end(self, starts: Int32 | Int64) -> Int64:
+        """About where the windows of these places end; estimates need no more."""
+        count = self.events.rank.size
+        window = self.events.window
+        if window is None:
+            return np.full(starts.size, count, np.int64)
+        if window.kind is WindowKind.COUNT:
+            keys = np.count_nonzero(self.events.window_position == 0)  # one, where the rows of all are counted
+            return np.minimum(starts + int(self.events.width) * keys, count)
+        ticks = self.events.ticks
+        with np.errstate(over="ignore", invalid="ignore"):
+            bounds = ticks[starts].astype(np.float64) + float(self.events.width)
+        if ticks.dtype != np.float64:
+            bounds = bounds.clip(-LARGEST, LARGEST)
+        ends = np.searchsorted(ticks, bounds.astype(ticks.dtype), side="right").astype(np.int64)
+        return np.maximum(ends, starts + 1)  # rounded sums, and those of infinite times, may lie before the start
+
+    def width(self) -> float:
+        """How many places a window holds, on average."""
+        count = self.events.rank.size
+        some = np.linspace(0, count - 1, min(count, 256)).astype(np.int64)
+        return float(np.mean(self.window_end(some) - some))
+
+    def slice(self, low: int, high: int) -> Statistics:
+        """Of matches that start in [low, high)."""
+        ordered = self.alternative.is_sequence
+        firsts = np.linspace(low, high - 1, min(high - low, 64)).astype(np.int64)
+        ends = self.window_end(firsts)
+        reached = int(ends[-1])
+        ranges = [entries_from(places, [low, high, reached]) for places in self.places]
+        counts = tuple(float(stop - start) for start, stop, _ in ranges)
+        # Of the events within reach of the slice, the share that lies in the window of one event.
+        share = float(np.mean(ends - firsts)) / (reached - low) * (1 if ordered else 2)
+        in_window = tuple(float(far - start) * share for start, _, far in ranges)
+        equal, other, alike = self._selectivities([(start, far) for start, _, far in ranges], in_window)
+        return Statistics(counts, in_window, equal, other, ordered, alike, self._limits(firsts, ends))
+
+    def _limits(self, firsts: Int64, ends: Int64) -> tuple[tuple[frozenset[int], float], ...]:
+        """For each definition with a window its steps, and the share of the statement's window that its own leaves."""
+        found = []
+        rows = self.events.rows[firsts]
+        for name, steps in self.relations.definitions.items():
+            last, first = (self.events.columns.at(column, rows).to_numpy() for column in (until(name), PLACE))
+            share = np.mean(last - first + 1) / max(1.0, np.mean(ends - firsts))
+            found.append((frozenset(steps), float(np.clip(share, TINY, 1.0))))
+        return tuple(found)
+
+    def _selectivities(
+        self, ranges: Sequence[tuple[int, int]], in_window: Sequence[float]
+    ) -> tuple[tuple[dict[tuple[int, int], float], ...], dict[tuple[int, int], float], float]:
+        equal: list[dict[tuple[int, int], float]] = []
+        other: dict[tuple[int, int], float] = {}
+        for sides in self.relations.equal:
+            equal.append({})
+            for left, right in combinations(sides, 2):
+                self._multiply(equal[-1], (left, "=", right), ranges)
+        alike = 0.0
+        limited = {max(left, right) for (left, _), _, (right, _) in self.relations.windows}
+        for comparison in self.relations.comparisons:
+            codes_of_sides = self._multiply(other, comparison, ranges)
+            if max(comparison[0][0], comparison[2][0]) in limited:
+                continue  # a definition's window leaves few events to compare
+            for (step, _), values in zip(comparison[::2], codes_of_sides, strict=False):
+                alike = max(alike, in_window[step] * _alike(values))
+        return tuple(equal), other, alike
+
+    def _multiply(
+        self, found: dict[tuple[int, int], float], comparison: Comparison, ranges: Sequence[tuple[int, int]]
+    ) -> list[Int64]:
+        """Multiplies the selectivity into that of its pair; returns the codes of a sample of each side."""
+        (left, _), op, (right, _) = comparison
+        pairs = None if left == right else self._drawn(left, right, ranges)
+        if pairs is None:
+            return []
+        left_codes, right_codes = self._codes(comparison, pairs)
+        if op == "=":
+            share = _equal_share(left_codes, right_codes)
+        else:
+            share = float(np.mean(_holds(OPERATORS[op], left_codes, right_codes)))
+        key = (min(left, right), max(left, right))
+        found[key] = found.get(key, 1.0) * max(share, LEAST)
+        return [left_codes, right_codes]
+
+    def _codes(self, comparison: Comparison, pairs: tuple[Int32, Int32]) -> list[Int64]:
+        known = self.known(comparison, pairs)
+        if known is not None:
+            return known
+        sides = (
+            evaluate(side, step_rows(self.alternative, self.events, self.events.rows_at(places)))
+            for (_, side), places in zip((comparison[0], comparison[2]), pairs, strict=True)
+        )
+        return codes(list(sides))
+
+    def _drawn(self, left: int, right: int, ranges: Sequence[tuple[int, int]]) -> tuple[Int32, Int32] | None:
+        """Places of both steps: evenly drawn, the second near the first."""
+        first, second = min(left, right), max(left, right)
+        (low, high), (start, stop) = ranges[first], ranges[second]
+        if low == high or start == stop:
+            return None
+        chosen = self.places[first][np.linspace(low, high - 1, min(SAMPLES, high - low)).astype(np.int64)]
+        others = self.places[second]
+        begin = np.searchsorted(others, chosen, side="right")
+        end = entries_from(others, self.window_end(chosen))
+        some = end > begin
+        if not some.any():
+            return None
+        chosen, begin, end = chosen[some], begin[some], end[some]
+        # A different one of each window, spread by the golden ratio: random enough, and the same every time.
+        spread = (np.arange(chosen.size) * 0.6180339887498949) % 1.0
+        partners = others[begin + ((end - begin) * spread).astype(np.int64)]
+        return (chosen, partners) if left == first else (partners, chosen)
+
+
+def _equal_share(left: Int64, right: Int64) -> float:
+    """The share of all pairs of the two samples that are equal: there are many more of these than of samples."""
+    values, inverse = np.unique(np.concatenate([left, right]), return_inverse=True)
+    of_left, of_right = (np.bincount(part, minlength=values.size) for part in np.split(inverse, [left.size]))
+    return float((of_left * of_right)[values != UNKNOWN].sum() / (left.size * right.size))
+
+
+def _alike(values: Int64) -> float:
+    """The share of all pairs of two of the values that are equal."""
+    _, counts = np.unique(values, return_counts=True)
+    return float((counts * (counts - 1)).sum() / max(1, values.size * (values.size - 1)))
+
+
+def _holds(operator: int, left: Int64, right: Int64) -> Bool:
+    compare = {
+        EQUAL: np.equal,
+        UNEQUAL: np.not_equal,
+        LESS: np.less,
+        LESS_EQUAL: np.less_equal,
+        GREATER: np.greater,
+        GREATER_EQUAL: np.greater_equal,
+    }[operator]
+    return compare(left, right) & (left != UNKNOWN) & (right != UNKNOWN)

@@ -1,0 +1,148 @@
+"""Two values and a comparison in, a three-valued Boolean column out, mathematically exact across number types."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streamsift.runtime.expressions.codes import ticks
+from streamsift.runtime.expressions.values import (
+    Value,
+    as_array,
+    as_numpy,
+    decimal_type,
+    from_numpy,
+    is_decimal,
+    is_duration,
+    is_float,
+    is_instant,
+    is_integer,
+    is_null_typed,
+    is_text,
+    missing,
+    same_unit,
+)
+
+ARROW = {
+    "=": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+# The comparison of a three-way sign with 0.
+SIGNS = {"=": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
+
+
+def compare(op: str, left: Value, right: Value) -> Value:
+    """`left op right`; null where a side is null or NaN."""
+    if is_null_typed(left) or is_null_typed(right):
+        return _unknown(left, right)
+    if is_float(left) or is_float(right):
+        return _with_float(op, left, right)
+    if is_decimal(left) or is_decimal(right):
+        return ARROW[op](*_one_scale(left, right))
+    if is_instant(left) or is_duration(left):
+        return _temporal(op, left, right)
+    if is_text(left) and left.type != right.type:
+        left, right = pc.cast(left, pa.large_string()), pc.cast(right, pa.large_string())
+    return ARROW[op](left, right)
+
+
+def _unknown(*values: Value) -> Value:
+    lengths = [len(value) for value in values if isinstance(value, pa.Array)]
+    return pa.nulls(lengths[0], pa.bool_()) if lengths else pa.scalar(None, pa.bool_())
+
+
+def _one_scale(left: Value, right: Value) -> tuple[Value, Value]:
+    """Integers and decimals as decimals of one type wide enough for both: at most 38 + 38 digits."""
+    left, right = _decimal(left), _decimal(right)
+    scale = max(left.type.scale, right.type.scale)
+    whole = max(left.type.precision - left.type.scale, right.type.precision - right.type.scale)
+    kind = decimal_type(min(76, whole + scale), scale)
+    return pc.cast(left, kind), pc.cast(right, kind)
+
+
+def _decimal(value: Value) -> Value:
+    return value if is_decimal(value) else pc.cast(value, pa.decimal128(19, 0))
+
+
+def _temporal(op: str, left: Value, right: Value) -> Value:
+    try:
+        left_ticks, right_ticks, _ = same_unit(left, right)
+    except pa.ArrowInvalid:
+        # The coarser side does not fit the finer unit: compare decimal nanoseconds.
+        left_ticks, right_ticks = _one_scale(_nanoseconds(left), _nanoseconds(right))
+    return ARROW[op](left_ticks, right_ticks)
+
+
+def _nanoseconds(value: Value) -> Value:
+    found = ticks(as_array(value))
+    return found[0] if isinstance(value, pa.Scalar) else found
+
+
+def _with_float(op: str, left: Value, right: Value) -> Value:
+    if is_float(left) and is_float(right):
+        return ARROW[op](_without_nan(left), _without_nan(right))
+    if is_float(left):
+        signs, null = _signs(right, left)
+        return from_numpy(SIGNS[op](-signs, 0), null, left, right)
+    signs, null = _signs(left, right)
+    return from_numpy(SIGNS[op](signs, 0), null, left, right)
+
+
+def _without_nan(value: Value) -> Value:
+    array = as_array(value)
+    nan = pc.is_nan(array)
+    if not pc.any(nan).as_py():
+        return value
+    array = pc.if_else(nan, pa.scalar(None, pa.float64()), array)
+    return array[0] if isinstance(value, pa.Scalar) else array
+
+
+def _signs(exact: Value, real: Value) -> tuple[np.ndarray, np.ndarray]:
+    """The sign of exact - real, an integer or decimal minus a double, and where it is unknown."""
+    numbers = as_numpy(real)
+    nan = np.isnan(numbers)
+    null = missing(exact, real) | nan
+    numbers = np.where(nan, 0.0, numbers)
+    if is_integer(exact):
+        return _integer_signs(as_numpy(exact), numbers), null
+    if isinstance(exact, pa.Scalar) and exact.is_valid:
+        return _constant_signs(Fraction(exact.as_py()), numbers), null
+    return _decimal_signs(exact, numbers, null), null
+
+
+def _integer_signs(integers: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Against the floor, as integers: a cast to double would merge integers above 2^53."""
+    floor = np.floor(numbers)
+    high, low = floor >= 2.0**63, floor < -(2.0**63)
+    whole = np.where(high | low, 0.0, floor).astype(np.int64)
+    near = np.where(integers > whole, 1, np.where((integers < whole) | (numbers > floor), -1, 0))
+    return np.where(high, -1, np.where(low, 1, near))
+
+
+def _constant_signs(constant: Fraction, numbers: np.ndarray) -> np.ndarray:
+    """Against the double nearest to the constant, which lies on a known side of it."""
+    nearest = float(constant)
+    tie = (constant > Fraction(nearest)) - (constant < Fraction(nearest))
+    return np.where(numbers < nearest, 1, np.where(numbers > nearest, -1, tie))
+
+
+def _decimal_signs(decimals: Value, numbers: np.ndarray, null: np.ndarray) -> np.ndarray:
+    """By doubles where they differ clearly, by exact fractions where they are close."""
+    rounded = as_numpy(pc.cast(decimals, pa.float64(), safe=False))
+    rounded, numbers, null = np.broadcast_arrays(rounded, numbers, null)
+    with np.errstate(invalid="ignore"):
+        close = ~null & ~(np.abs(rounded - numbers) > 1e-9 * np.abs(rounded)) & np.isfinite(numbers)
+    signs = np.sign(np.where(rounded > numbers, 1, np.where(rounded < numbers, -1, 0)))
+    places = np.flatnonzero(close)
+    exact = as_array(decimals) if isinstance(decimals, pa.Scalar) else decimals.take(pa.array(places))
+    for place, value in zip(places, exact.to_pylist(), strict=False):
+        difference = Fraction(value) - Fraction(float(numbers[place]))
+        signs[place] = (difference > 0) - (difference < 0)
+    return signs

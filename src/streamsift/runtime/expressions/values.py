@@ -1,0 +1,195 @@
+"""Arrow columns and Python constants in, values of few types out: what the operators of expressions work on.
+
+Integers are int64 (uint64: decimal), floats float64, decimals decimal128 or decimal256; the rest keeps its type.
+A constant stays an Arrow scalar until the result of the whole expression is known.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streamsift.logical.bound import Kind, Scalar
+from streamsift.logical.durations import UNITS_PER_SECOND
+from streamsift.runtime.arrays.dtypes import Bool, Float64
+from streamsift.runtime.expressions.columns import integers, nulls, plain
+
+Value: TypeAlias = pa.Array | pa.Scalar
+
+EXACT_INTEGERS = 2**53  # up to here every integer is a double
+EXACT_POWERS = 22  # and every 10^n
+DEFAULT_TYPES = {
+    Kind.INTEGER: pa.int64(),
+    Kind.DECIMAL: pa.decimal128(38, 0),
+    Kind.FLOAT: pa.float64(),
+    Kind.STRING: pa.string(),
+    Kind.BOOLEAN: pa.bool_(),
+    Kind.TIMESTAMP: pa.timestamp("us"),
+    Kind.DATE: pa.date32(),
+    Kind.DURATION: pa.duration("us"),
+    Kind.NULL: pa.null(),
+    Kind.OTHER: pa.null(),
+}
+
+
+def column_value(array: pa.Array) -> pa.Array:
+    """A column as the operators take it."""
+    array = plain(array)
+    kind = array.type
+    if pa.types.is_uint64(kind):
+        return array.cast(pa.decimal128(20, 0))
+    if pa.types.is_integer(kind):
+        return array.cast(pa.int64())
+    if pa.types.is_floating(kind):
+        return array.cast(pa.float64())
+    if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
+        return array.cast(pa.decimal128(kind.precision, kind.scale))
+    if pa.types.is_date64(kind):
+        return array.cast(pa.timestamp("ms"))
+    return array
+
+
+def constant_value(value: Scalar) -> pa.Scalar:
+    if value is None:
+        return pa.scalar(None, pa.null())
+    if isinstance(value, bool | str | float):
+        return pa.scalar(value)
+    if isinstance(value, int) and -(2**63) <= value < 2**63:
+        return pa.scalar(value, pa.int64())
+    if isinstance(value, int | Decimal):
+        return _decimal_scalar(Decimal(value))
+    if isinstance(value, timedelta):
+        return pa.scalar(value, pa.duration("us"))
+    if isinstance(value, datetime):
+        return pa.scalar(value, pa.timestamp("us", "UTC" if value.tzinfo else None))
+    assert isinstance(value, date)
+    return pa.scalar(value, pa.date32())
+
+
+def _decimal_scalar(value: Decimal) -> pa.Scalar:
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    scale = max(0, -exponent)
+    precision = max(1, scale, len(digits) + max(0, exponent))
+    if precision > 76:
+        return pa.scalar(float(value))
+    return pa.scalar(value, decimal_type(precision, scale))
+
+
+def decimal_type(precision: int, scale: int) -> pa.DataType:
+    return pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
+
+
+def is_integer(value: Value) -> bool:
+    return pa.types.is_integer(value.type)
+
+
+def is_decimal(value: Value) -> bool:
+    return pa.types.is_decimal(value.type)
+
+
+def is_float(value: Value) -> bool:
+    return pa.types.is_floating(value.type)
+
+
+def is_null_typed(value: Value) -> bool:
+    return pa.types.is_null(value.type)
+
+
+def is_duration(value: Value) -> bool:
+    return pa.types.is_duration(value.type)
+
+
+def is_instant(value: Value) -> bool:
+    return pa.types.is_timestamp(value.type) or pa.types.is_date(value.type)
+
+
+def is_text(value: Value) -> bool:
+    return pa.types.is_string(value.type) or pa.types.is_large_string(value.type)
+
+
+def spread(value: Value, length: int) -> pa.Array:
+    """The value as an array: a constant repeated."""
+    return pa.repeat(value, length) if isinstance(value, pa.Scalar) else value
+
+
+def as_array(value: Value) -> pa.Array:
+    """The value as an array that NumPy can broadcast: a constant as an array of one."""
+    return spread(value, 1)
+
+
+def as_float(value: Value) -> Value:
+    """The nearest doubles."""
+    if is_decimal(value):
+        array = as_array(value)
+        found = pa.array(_nearest_doubles(array), mask=nulls(array), from_pandas=False)
+        return found[0] if isinstance(value, pa.Scalar) else found
+    return value if is_float(value) else pc.cast(value, pa.float64(), safe=False)
+
+
+def _nearest_doubles(decimals: pa.Array) -> Float64:
+    """Arrow's own cast is often off by the last bit: 38.41 becomes 38.410000000000004."""
+    scale, unscaled = decimals.type.scale, integers(decimals)
+    if unscaled is None or not 0 <= scale <= EXACT_POWERS:
+        found, inexact = np.zeros(len(decimals)), np.ones(len(decimals), np.bool_)
+    else:
+        # Rounded once, if both the integer and the power of ten are doubles.
+        found = unscaled / float(10**scale)
+        inexact = (unscaled > EXACT_INTEGERS) | (unscaled < -EXACT_INTEGERS)
+    if inexact.any():
+        encoded = decimals.filter(pa.array(inexact)).dictionary_encode()
+        numbers = np.array([*map(float, encoded.dictionary.to_pylist()), np.nan])
+        found[inexact] = numbers[pc.fill_null(encoded.indices, -1).to_numpy()]
+    return found
+
+
+def as_numpy(value: Value) -> np.ndarray:
+    """The values of an int64 or float64 value; arbitrary where null."""
+    array = as_array(value)
+    if array.null_count:
+        array = pc.fill_null(array, 0)
+    return array.to_numpy(zero_copy_only=False)
+
+
+def missing(*values: Value) -> Bool:
+    """Where any of the values is null, broadcast together."""
+    found: Bool = np.zeros(1, np.bool_)
+    for value in values:
+        if isinstance(value, pa.Scalar):
+            found = found | (not value.is_valid)
+        elif value.null_count or len(value) != found.size:
+            found = found | pc.is_null(value).to_numpy(zero_copy_only=False)
+    return found
+
+
+def from_numpy(numbers: np.ndarray, null: Bool, *operands: Value) -> Value:
+    """An Arrow value from NumPy results: a scalar again if all operands were."""
+    null = np.broadcast_to(null, numbers.shape)
+    found = pa.array(numbers, mask=null if null.any() else None, from_pandas=False)
+    return found[0] if all(isinstance(value, pa.Scalar) for value in operands) else found
+
+
+def instant_ticks(value: Value) -> tuple[Value, str]:
+    """An instant or a duration as int64 counts of a unit, and the unit; a date counts as its midnight UTC."""
+    if pa.types.is_date32(value.type):
+        days = pc.cast(pc.cast(value, pa.int32()), pa.int64())
+        return pc.multiply_checked(days, pa.scalar(86_400, pa.int64())), "s"
+    return pc.cast(value, pa.int64()), value.type.unit
+
+
+def same_unit(left: Value, right: Value) -> tuple[Value, Value, str]:
+    """Both as counts of the finer of their units. Raises ArrowInvalid where 64 bits do not hold that."""
+    left_ticks, left_unit = instant_ticks(left)
+    right_ticks, right_unit = instant_ticks(right)
+    finer = max(left_unit, right_unit, key=UNITS_PER_SECOND.__getitem__)
+    return _rescaled(left_ticks, left_unit, finer), _rescaled(right_ticks, right_unit, finer), finer
+
+
+def _rescaled(ticks: Value, unit: str, finer: str) -> Value:
+    factor = UNITS_PER_SECOND[finer] // UNITS_PER_SECOND[unit]
+    return ticks if factor == 1 else pc.multiply_checked(ticks, pa.scalar(factor, pa.int64()))

@@ -1,0 +1,161 @@
+"""A linear score and each step's candidates in, their vertex weights out, and how far sums of them can be off.
+
+Contract: a path's sum of weights ranks it as its score does, up to `error`: with an error of 0 equal sums are equal
+scores and greater sums greater scores, exactly ("Preference Function and Vertex Weights" in the CPR thesis, with
+rounding taken into account). Checked by tests/runtime/test_path_weights.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streamsift.logical.durations import units_per_second
+from streamsift.physical.plan.linear import LinearScore, Term
+from streamsift.physical.plan.plan import Alternative
+from streamsift.runtime.arrays.dtypes import Float64, Int32
+from streamsift.runtime.events.candidates import step_rows
+from streamsift.runtime.events.events import Events
+from streamsift.runtime.expressions.columns import integers, nulls
+from streamsift.runtime.expressions.evaluate import evaluate
+from streamsift.runtime.expressions.values import as_float, is_decimal, is_integer
+
+EXACT = 2.0**49  # sums of whole numbers up to here stay exact and distinct, as decimals of 15 digits do
+BINARY_PLACES = 2.0**10  # doubles that are multiples of 1 / this are whole numbers in disguise
+ROUNDING = 2.0**-52
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """[candidates] for each step: NaN where the match would have no score.
+
+    Sums of them, `unit` times, are scores, but for the constant and up to the error.
+    """
+
+    steps: tuple[Float64, ...]
+    error: float
+    unit: float = 1.0
+
+
+def path_weights(score: LinearScore, plan: Alternative, events: Events, places: Sequence[Int32]) -> Weights:
+    step_of = {step.variable: number for number, step in enumerate(plan.steps)}
+    arrays = [
+        evaluate(term.column, step_rows(plan, events, events.rows_at(places[step_of[term.column.variable]])))
+        for term in score.terms
+    ]
+    exact = _exact(score, arrays)
+    values = (
+        exact[0]
+        if exact is not None
+        else [_value(t, a, _moment(arrays)) for t, a in zip(score.terms, arrays, strict=True)]
+    )
+    found = [np.zeros(part.size) for part in places]
+    with np.errstate(invalid="ignore", over="ignore"):
+        for term, value in zip(score.terms, values, strict=True):
+            found[step_of[term.column.variable]] += value
+    if exact is not None:
+        return Weights(tuple(found), 0.0, exact[1])
+    largest = sum((_largest(value) for value in values), abs(float(score.constant)))
+    return Weights(tuple(found), ROUNDING * (score.operations + 2 * len(places) + 8) * largest)
+
+
+def _largest(values: Float64) -> float:
+    known = values[~np.isnan(values)]
+    return float(np.abs(known).max()) if known.size else 0.0
+
+
+def _exact(score: LinearScore, arrays: Sequence[pa.Array]) -> tuple[list[Float64], float] | None:
+    """The terms as whole numbers of one quantum, and that, if their sums are exact and tell all scores apart."""
+    quanta = [quantum for array in arrays if (quantum := _quantum(array.type)) is not None]
+    if len(quanta) < len(arrays) or any(term.coefficient.denominator > 1 for term in score.terms):
+        return None
+    finest = min(quanta, default=Fraction(1))
+    moment = _moment(arrays)
+    values: list[Float64] = []
+    for term, array, quantum in zip(score.terms, arrays, quanta, strict=True):
+        whole = _whole(array, moment)
+        factor = term.coefficient * quantum / finest
+        if whole is None or factor.denominator > 1:
+            return None
+        values.append(whole * float(factor))
+    constant = score.constant / finest
+    if constant.denominator > 1 or sum(map(_largest, values)) + abs(float(constant)) >= EXACT:
+        return None
+    return values, float(finest)
+
+
+def _is_instant(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+
+
+def _quantum(kind: pa.DataType) -> Fraction | None:
+    """What every value of the type is a whole number of."""
+    if pa.types.is_floating(kind):
+        return Fraction(1, int(BINARY_PLACES))
+    if pa.types.is_integer(kind):
+        return Fraction(1)
+    if pa.types.is_decimal(kind):
+        return Fraction(1, 10**kind.scale)
+    if (per_second := units_per_second(kind)) is not None:
+        return Fraction(1, per_second)
+    return Fraction(86_400) if pa.types.is_date32(kind) else None
+
+
+def _whole(array: pa.Array, moment: int) -> Float64 | None:
+    """The values in units of their type's quantum; NaN where null; None if they are no whole numbers, or too large."""
+    if pa.types.is_floating(array.type):
+        values = np.array(pc.fill_null(array, np.nan), np.float64) * BINARY_PLACES
+        known = values[~np.isnan(values)]
+        return values if np.isfinite(known).all() and (known == np.rint(known)).all() else None
+    units = integers(array)
+    if units is None or not units.size:
+        return None if units is None else np.empty(0)
+    base = 0
+    if _is_instant(array.type):
+        quantum = _quantum(array.type)
+        assert quantum is not None
+        base = int(moment / quantum)
+    low, high = int(units.min()) - base, int(units.max()) - base
+    if max(abs(low), abs(high)) >= EXACT:
+        return None
+    values = (units - base).astype(np.float64)
+    missing = nulls(array)
+    if missing is not None:
+        values[missing] = np.nan
+    return values
+
+
+def _value(term: Term, array: pa.Array, moment: int) -> Float64:
+    """coefficient * column in doubles; NaN where null. Instants count from one moment: it cancels out."""
+    if pa.types.is_null(array.type):
+        return np.full(len(array), np.nan)
+    if is_integer(array) or is_decimal(array) or pa.types.is_floating(array.type):
+        values = np.array(pc.fill_null(as_float(array), np.nan), np.float64)
+    else:
+        units, quantum = integers(array), _quantum(array.type)
+        assert units is not None
+        assert quantum is not None
+        base = int(moment / quantum) if _is_instant(array.type) else 0
+        values = (units - base).astype(np.float64) * float(quantum)
+        missing = nulls(array)
+        if missing is not None:
+            values[missing] = np.nan
+    with np.errstate(invalid="ignore", over="ignore"):
+        return values * float(term.coefficient)
+
+
+def _moment(arrays: Sequence[pa.Array]) -> int:
+    """A midnight (in seconds) near all instants: distances from it are smaller than times since the epoch."""
+    for array in arrays:
+        known = array.drop_null() if _is_instant(array.type) else array[:0]
+        if len(known):
+            units, quantum = integers(known[:1]), _quantum(array.type)
+            assert units is not None
+            assert quantum is not None
+            return int(int(units[0]) * quantum // 86_400) * 86_400
+    return 0

@@ -1,0 +1,149 @@
+"""A pattern with a monotone score and its events in; each variable's candidates out, best first, of any window.
+
+A candidate's bound is the best score that a match with it could have: its own part beside the best part of every other
+variable. The order of a queue is that of the whole stream, found once: by the candidates' own part if there is one
+objective, else by their bounds among all events. Of a window only what is read of it is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from streamsift.errors import BadInputError
+from streamsift.logical.bound import Objective, Ranking
+from streamsift.physical.plan.plan import JoinPlan
+from streamsift.runtime.arrays.dtypes import UNKNOWN, Float64, Int32, Int64
+from streamsift.runtime.arrays.range_tree import NOTHING, greatest, tree_of
+from streamsift.runtime.events.candidates import candidates, step_rows
+from streamsift.runtime.events.events import Events
+from streamsift.runtime.expressions.codes import codes
+from streamsift.runtime.expressions.evaluate import evaluate
+from streamsift.runtime.matches.scores import match_columns, merged_scores, objective_score
+
+NO_PLACES = np.empty(0, np.int64)
+TOLERANCE = 1e-9  # bounds are raised by it, for functions whose last bit is not monotone
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """The candidates of one variable."""
+
+    places: Int32  # [n] ascending
+    tree: Int64  # of the candidates' numbers in the order of the queue, the best with the greatest
+    limits: Float64  # [m] bounds among all events, by those numbers: none of a lower number has a higher one
+    is_flat: bool  # all bounds are equal: no candidate is the best
+
+    def read(self, low: int, high: int, worst: float, most: int) -> Int32:
+        """The best at the places [low, high) that may be in a match with this score, and so many of them at most."""
+        floor = int(np.searchsorted(self.limits, worst))
+        first, last = np.searchsorted(self.places, [low, high])
+        return self.places[greatest(self.tree, first, last, floor, most)]
+
+
+class Queues:
+    """Those of a plan over the events of a whole stream."""
+
+    def __init__(self, plan: JoinPlan, events: Events) -> None:
+        ranking = plan.alternative.query.ranking
+        assert ranking is not None
+        self.plan, self.events, self.ranking = plan, events, ranking
+        self.places = candidates(plan.alternative, events)
+        self.is_empty = not all(part.size for part in self.places)
+        # With one objective, who is before whom does not depend on the other variables' best.
+        self.is_one = len(plan.objectives) == 1
+        self.queues: list[Queue] = []
+        if not self.is_empty:
+            self._own_parts()
+            self.queues = self._queues()
+
+    def _own_parts(self) -> None:
+        step_of = {step.variable: number for number, step in enumerate(self.plan.alternative.steps)}
+        self.hopeless = [np.zeros(part.size, np.bool_) for part in self.places]
+        self.parts: list[dict[int, Int64]] = []  # for each objective the candidates' own parts, by step
+        self.knows_all = []
+        for objective in self.plan.objectives:
+            own, knows_all = {}, True
+            for part in objective.parts:
+                step = step_of[part.variable]
+                rows = step_rows(self.plan.alternative, self.events, self.events.rows_at(self.places[step]))
+                (ordered,) = codes([evaluate(part.expression, rows)])
+                unknown = ordered == UNKNOWN
+                if objective.skips_nulls:
+                    knows_all = knows_all and not unknown.any()
+                else:
+                    self.hopeless[step] |= unknown
+                own[step] = np.where(unknown, NOTHING, ordered if part.rises else -ordered)
+            self.parts.append(own)
+            self.knows_all.append(knows_all)
+        self.part_trees = [{step: tree_of(own) for step, own in parts.items()} for parts in self.parts]
+
+    def _queues(self) -> list[Queue]:
+        tops = self.tops([0] * len(self.places), self.events.rank.size)
+        found = []
+        for step, places in enumerate(self.places):
+            bound = self.bounds(step, places, tops)
+            alike = np.zeros(places.size, np.int64)
+            order = np.argsort(self.parts[0].get(step, alike) if self.is_one else bound, kind="stable")
+            order = order[~self.hopeless[step][order]]
+            number = np.full(places.size, NOTHING, np.int64)
+            number[order] = np.arange(order.size)
+            limits = np.maximum.accumulate(bound[order])
+            is_flat = order.size == 0 or bool(limits[0] == limits[-1])
+            found.append(Queue(places, tree_of(number), limits, is_flat))
+        return found
+
+    def has_some(self, step: int, low: int, high: int, worst: float = -np.inf) -> bool:
+        """Whether a candidate of this step at the places [low, high) may be in a match with this score."""
+        return self.queues[step].read(low, high, worst, 1).size > 0
+
+    def is_below(self, step: int, place: int, tops: Int32, worst: float) -> bool:
+        """Whether neither this candidate nor any that is after it in its queue may be in a match with this score."""
+        if not self.has_some(step, place, place + 1, worst):
+            return True
+        # What is after it may have a higher bound in the window, if there are several objectives.
+        return self.is_one and bool(self.bounds(step, np.array([place], np.int32), tops)[0] < worst)
+
+    def tops(self, lows: Sequence[int], high: int) -> Int32:
+        """For each objective and step [objectives, steps] the place of the best part from the step's low on.
+
+        Each step has a candidate there.
+        """
+        found = np.empty((len(self.part_trees), len(self.places)), np.int32)
+        for step, places in enumerate(self.places):
+            first, last = np.searchsorted(places, [lows[step], high])
+            for objective, trees in enumerate(self.part_trees):
+                best = greatest(trees[step], first, last, NOTHING, 1) if step in trees else NO_PLACES
+                found[objective, step] = places[best[0] if best.size else first]
+        return found
+
+    def bounds(self, step: int, places: Int32, tops: Int32) -> Float64:
+        """For each of these candidates a bound on the scores of its matches, given the best of the others."""
+        by_objective = []
+        for written, knows_all, best in zip(self.ranking.objectives, self.knows_all, tops, strict=True):
+            if not knows_all:  # a null part may be better than all others
+                by_objective.append(np.full(places.size, np.inf))
+                continue
+            corner = np.repeat(best[:, None], places.size, axis=1)
+            corner[step] = places
+            by_objective.append(self._corner_scores(written, corner))
+        return _raised(self.ranking, by_objective)
+
+    def _corner_scores(self, objective: Objective, corner: Int32) -> Float64:
+        """The scores [m] of what need be no matches [steps, m]; inf where there is none."""
+        seen = match_columns(self.plan.alternative, self.events, self.events.rows_at(corner))
+        try:
+            bound = objective_score(objective, evaluate(objective.expression, seen))
+        except BadInputError:  # an overflow that no match need have
+            return np.full(corner.shape[1], np.inf)
+        return np.where(np.isnan(bound), np.inf, bound)
+
+
+def _raised(ranking: Ranking, by_objective: Sequence[Float64]) -> Float64:
+    merged = merged_scores(ranking, by_objective)
+    with np.errstate(invalid="ignore"):
+        merged = merged + TOLERANCE * (np.abs(merged) + 1)
+    merged[np.isnan(merged)] = np.inf
+    return merged

@@ -1,0 +1,142 @@
+"""Hold the work of a query to a limit of memory.
+
+Work asks the budget of its context before it makes a large array, and tells it how many matches there are. Without a
+budget nothing is limited, so tests and streams pay nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import pyarrow as pa
+
+from streamsift.errors import MemoryLimitExceeded, StreamsiftError
+from streamsift.runtime.resources.memory import free_bytes
+
+T = TypeVar("T")
+LEAST_FREE = 1 << 27  # bytes that a query leaves the system, whatever its limit
+UNLIMITED = 1 << 62
+_MORE = "memory_limit= sets another limit"
+_ROWS = (
+    "limit=n stops after n matches; batches() takes bounded memory; AGG COUNT counts matches without building"
+    f" them; a shorter WITHIN, more conditions or RETURN of fewer columns make the result smaller; {_MORE}."
+)
+FEWER_EVENTS = "a shorter WITHIN or more conditions leave fewer events to combine"
+FEWER_TIES = "an objective that tells more matches apart, a shorter WITHIN or more conditions leave fewer of them"
+FEWER_TICKS = "a longer UPDATE makes fewer of them"
+
+
+@dataclass(slots=True)
+class Budget:
+    """The memory that a query may hold, what it holds of results, and how many matches it has found."""
+
+    limit: int
+    matches: int = 0
+    held: int = 0
+    _buffers: dict[int, int] = field(default_factory=dict)  # address: size, of those that are held
+
+    def hold(self, batch: pa.RecordBatch) -> None:
+        """Count a batch that the caller keeps; raise if the result has become too large."""
+        for column in batch.columns:
+            for buffer in column.buffers():
+                if buffer is not None and buffer.size > (known := self._buffers.get(buffer.address, 0)):
+                    self._buffers[buffer.address] = buffer.size
+                    self.held += buffer.size - known
+        if self.held > self.limit:
+            raise self._exceeded(f"its result holds {size_text(self.held)}", _ROWS)
+        free = free_bytes()
+        if free is not None and free < LEAST_FREE:
+            raise self._exceeded(f"the system has only {size_text(free)} left", _ROWS)
+
+    def reserve(self, size: int, purpose: str, advice: str) -> None:
+        """Raise if an array of so many bytes would be too large; `purpose` ends "it needs 3 GB for …"."""
+        if size > self.limit - self.held:
+            held = f" beside {size_text(self.held)} of results" if self.held else ""
+            raise self._exceeded(f"it needs {size_text(size)} for {purpose}{held}", f"{advice}; {_MORE}.")
+
+    def refused(self) -> MemoryLimitExceeded:
+        """Return the error for an allocation that the system has refused."""
+        free = free_bytes()
+        left = "" if free is None else f", which has {size_text(free)} left"
+        return self._exceeded(f"it needs more than it gets from the system{left}", _ROWS)
+
+    def _exceeded(self, why: str, hint: str) -> MemoryLimitExceeded:
+        matches = "; 1 match so far" if self.matches == 1 else f"; {self.matches:,} matches so far"
+        return MemoryLimitExceeded(
+            f"The query needs too much memory: {why}, and its limit is {size_text(self.limit)}"
+            f"{matches if self.matches else ''}.\nHint: {hint}"
+        )
+
+
+_BUDGET: ContextVar[Budget | None] = ContextVar("budget", default=None)
+
+
+@contextmanager
+def limited(budget: Budget) -> Iterator[None]:
+    """Put the work inside under a budget; an allocation that fails becomes an error that tells of it."""
+    token = _BUDGET.set(budget)
+    try:
+        yield
+    except StreamsiftError:
+        raise
+    except MemoryError as error:
+        raise budget.refused() from error
+    finally:
+        _BUDGET.reset(token)
+
+
+def limited_batches(batches: Iterator[T], budget: Budget) -> Iterator[T]:
+    """Yield the same, each made under the budget; between two of them the caller's context is as it was."""
+    while True:
+        with limited(budget):
+            found = next(batches, None)
+        if found is None:
+            return
+        yield found
+
+
+def held(batches: Iterable[pa.RecordBatch], budget: Budget) -> Iterator[pa.RecordBatch]:
+    """Yield the batches to a caller who keeps them all; raise before they are too large."""
+    for batch in batches:
+        budget.hold(batch)
+        yield batch
+
+
+def found_matches(count: int) -> None:
+    """Tell the budget of this context that there are so many matches more."""
+    if (budget := _BUDGET.get()) is not None:
+        budget.matches += count
+
+
+def reserve(size: int, purpose: str, advice: str = FEWER_EVENTS) -> None:
+    """Raise if an array of so many bytes is more than the budget of this context leaves."""
+    if (budget := _BUDGET.get()) is not None:
+        budget.reserve(size, purpose, advice)
+
+
+def room() -> int:
+    """Return how many bytes the budget of this context leaves for one array."""
+    budget = _BUDGET.get()
+    return UNLIMITED if budget is None else max(0, budget.limit - budget.held)
+
+
+def default_limit() -> int:
+    """Return half of what this process may still take."""
+    free = free_bytes()
+    return UNLIMITED if free is None else free // 2
+
+
+def size_text(size: float) -> str:
+    """Return a number of bytes for people.
+
+    >>> size_text(2_140_000_000), size_text(512)
+    ('2.1 GB', '512 bytes')
+    """
+    for factor, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
+        if size >= factor:
+            return f"{size / factor:.1f} {unit}"
+    return f"{size:.0f} bytes"

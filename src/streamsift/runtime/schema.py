@@ -1,0 +1,16 @@
+"""A bound query in, the Arrow schema of its result out, the same for every input, empty ones too."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from streamsift.logical.bound import BoundQuery
+from streamsift.runtime.count.output import aggregate_schema
+from streamsift.runtime.matches.output import match_schema
+from streamsift.runtime.rank.output import rank_schema
+
+
+def output_schema(query: BoundQuery) -> pa.Schema:
+    if query.aggregates:
+        return aggregate_schema(query)
+    return rank_schema(query) if query.ranking else match_schema(query)

@@ -1,0 +1,242 @@
+"""Pieces, how they connect, and events in, counts over time out: the kernels of chop-connect.
+
+The lemmas are those of "Complex Event Analytics: Online Aggregation of Stream Sequence Patterns", section 4.2, with
+sums from the last start to the first in place of one number for each: starts leave first in, first out.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from streamsift.runtime.arrays.dtypes import Int64
+from streamsift.runtime.share.alphabet import Found, Letters, Steps, end_of_time, entries_of, most_entries
+
+
+class Pieces(NamedTuple):
+    letters: Letters
+    piece_of: Int64  # [nodes + 1]
+    first: Int64  # [pieces + 1] the first node of each
+    room: Int64  # [pieces] a power of two, no less than the most starts of each in one window
+
+
+class Connects(NamedTuple):
+    """A connect joins a piece to what comes before it in a query; queries that go the same way so far share it."""
+
+    source: Int64  # the piece before
+    target: Int64  # the piece whose starts take a snapshot
+    tag: Int64  # the first piece of all, whose starts the snapshot is by
+    before: Int64  # the connect that leads to `source`; -1 if that is the first piece
+    offset: Int64  # [connects + 1] where its snapshots begin: for each start of the target one number for each tag
+    row: Int64  # [connects + 1] where its rows of `since` and `until` begin
+    first: Int64  # [pieces + 1] where the connects of each target begin
+    of_piece: Int64
+
+
+class Ends(NamedTuple):
+    piece: Int64
+    connect: Int64  # -1 for a query of one piece
+    first: Int64  # [pieces + 1] where the ends of each piece begin
+    of_piece: Int64
+    room: Int64  # [ends + 1] where the counts of each are written
+
+
+class State(NamedTuple):
+    """Start n of a piece, counted from its first in this group, is in column n - origin[piece]."""
+
+    counts: Int64  # [nodes + 1, columns]
+    leaving: Int64  # [pieces, columns]
+    begin: Int64  # [pieces] the first start in the window, as far as was looked at
+    after: Int64  # [pieces]
+    origin: Int64  # [pieces]
+    snapshots: Int64
+    since: Int64  # for each row of a snapshot the tag of its first number
+    until: Int64  # and the tag after that of its last
+    entries: Int64  # what the events of one time do
+    fresh: Int64  # [pieces] new starts at this time that are not yet added
+    sofar: Int64  # [ends] the matches before this time's events
+    asked: Int64  # [ends] the event at which `sofar` was asked for
+
+
+def empty_state(pieces: Pieces, connects: Connects, ends: Ends, steps: Steps) -> State:
+    """No start anywhere. Made outside the kernel: arrays that it makes itself are counted at each use."""
+    count, rows = pieces.room.size, int(connects.row[-1])
+    columns = 2 * int(pieces.room.max())
+    return State(
+        np.zeros((pieces.piece_of.size, columns), np.int64),
+        np.zeros((count, columns), np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(int(connects.offset[-1]), np.int64),
+        np.zeros(rows, np.int64),
+        np.zeros(rows, np.int64),
+        np.empty((most_entries(pieces.letters, steps), 2), np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(ends.piece.size, np.int64),
+        np.full(ends.piece.size, -1, np.int64),
+    )
+
+
+@njit(cache=True, nogil=True)
+def starts_in_window(letters: int, steps: Steps) -> tuple[Int64, Int64, Int64]:
+    """For each letter: its most events in one window, the sum of what is in the window at each, how many there are."""
+    held, most = np.zeros(letters, np.int64), np.zeros(letters, np.int64)
+    total, seen = np.zeros(letters, np.int64), np.zeros(letters, np.int64)
+    for group in range(steps.offsets.size - 1):
+        held[:] = 0
+        tail = steps.offsets[group]
+        for i in range(steps.offsets[group], steps.offsets[group + 1]):
+            while steps.leaving[tail] <= steps.stamp[i]:
+                held[steps.letter[tail]] -= 1
+                tail += 1
+            letter = steps.letter[i]
+            held[letter] += 1
+            most[letter] = max(most[letter], held[letter])
+            total[letter] += held[letter]
+            seen[letter] += 1
+    return most, total, seen
+
+
+@njit(cache=True, nogil=True, inline="always")
+def expire(state: State, piece: int, stamp: int) -> None:
+    begin = state.begin[piece]
+    while begin < state.after[piece] and state.leaving[piece, begin - state.origin[piece]] <= stamp:
+        begin += 1
+    state.begin[piece] = begin
+
+
+@njit(cache=True, nogil=True, inline="always")
+def add_start(pieces: Pieces, state: State, piece: int, leaving: int) -> None:
+    """A column for one more start; when there is none left, those in the window move to the first ones."""
+    column = state.after[piece] - state.origin[piece]
+    if column == state.leaving.shape[1]:
+        shift = state.begin[piece] - state.origin[piece]
+        for old in range(shift, column):
+            state.leaving[piece, old - shift] = state.leaving[piece, old]
+            for node in range(pieces.first[piece], pieces.first[piece + 1]):
+                state.counts[node, old - shift] = state.counts[node, old]
+        state.origin[piece] = state.begin[piece]
+        column -= shift
+    state.leaving[piece, column] = leaving
+    for node in range(pieces.first[piece], pieces.first[piece + 1]):
+        state.counts[node, column] = 0
+    state.counts[pieces.first[piece], column] = 1
+    state.after[piece] += 1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def take_snapshot(pieces: Pieces, connects: Connects, state: State, connect: int, start: int) -> None:
+    """The matches of all pieces before, by the tags in the window: those that begin at a tag or later."""
+    source, tag, before = connects.source[connect], connects.tag[connect], connects.before[connect]
+    node = pieces.first[source + 1] - 1
+    since, until = state.begin[tag], state.after[tag]
+    place = start & (pieces.room[connects.target[connect]] - 1)
+    at = connects.offset[connect] + place * pieces.room[tag]
+    state.since[connects.row[connect] + place] = since
+    state.until[connects.row[connect] + place] = until
+    if before < 0:
+        running = 0
+        for n in range(until - 1, since - 1, -1):
+            running += state.counts[node, n - state.origin[tag]]
+            state.snapshots[at + n - since] = running
+        return
+    state.snapshots[at : at + until - since] = 0
+    for earlier in range(state.begin[source], state.after[source]):
+        count = state.counts[node, earlier - state.origin[source]]
+        if count > 0:
+            row = earlier & (pieces.room[source] - 1)
+            known = state.until[connects.row[before] + row]
+            shift = connects.offset[before] + row * pieces.room[tag] - state.since[connects.row[before] + row]
+            for n in range(since, known):
+                state.snapshots[at + n - since] += count * state.snapshots[shift + n]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def matches_of(pieces: Pieces, connects: Connects, state: State, piece: int, connect: int, stamp: int) -> int:
+    """The matches in the window of a query that ends with a piece."""
+    expire(state, piece, stamp)
+    node = pieces.first[piece + 1] - 1
+    origin = state.origin[piece]
+    total = 0
+    if connect < 0:
+        for n in range(state.begin[piece], state.after[piece]):
+            total += state.counts[node, n - origin]
+        return total
+    tag = connects.tag[connect]
+    expire(state, tag, stamp)
+    first = state.begin[tag]
+    for n in range(state.begin[piece], state.after[piece]):
+        place = n & (pieces.room[piece] - 1)
+        row = connects.row[connect] + place
+        if first < state.until[row]:
+            at = connects.offset[connect] + place * pieces.room[tag] + first - state.since[row]
+            total += state.counts[node, n - origin] * state.snapshots[at]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def connect_pieces(
+    pieces: Pieces, connects: Connects, ends: Ends, steps: Steps, state: State, out: Found, filled: Int64
+) -> None:
+    """At each time: snapshots for the new starts and the matches so far, then the counters, then the matches again."""
+    entries, fresh, sofar, asked = state.entries, state.fresh, state.sofar, state.asked
+    for group in range(steps.offsets.size - 1):
+        state.begin[:] = 0
+        state.after[:] = 0
+        state.origin[:] = 0
+        begin = steps.offsets[group]
+        while begin < steps.offsets[group + 1]:
+            end = end_of_time(steps, begin)
+            stamp, leaving = steps.stamp[begin], steps.leaving[begin]
+            doing = entries_of(pieces.letters, steps, begin, end, entries)
+            for k in range(doing):
+                node = entries[k, 0]
+                if node < 0:
+                    continue
+                piece = pieces.piece_of[node]
+                expire(state, piece, stamp)
+                if node == pieces.first[piece]:
+                    start = state.after[piece] + fresh[piece]
+                    fresh[piece] += 1
+                    for c in range(connects.first[piece], connects.first[piece + 1]):
+                        connect = connects.of_piece[c]
+                        expire(state, connects.source[connect], stamp)
+                        expire(state, connects.tag[connect], stamp)
+                        take_snapshot(pieces, connects, state, connect, start)
+                if node == pieces.first[piece + 1] - 1:
+                    for e in range(ends.first[piece], ends.first[piece + 1]):
+                        which = ends.of_piece[e]
+                        if asked[which] != begin:
+                            asked[which] = begin
+                            sofar[which] = matches_of(pieces, connects, state, piece, ends.connect[which], stamp)
+            for k in range(doing):
+                node = entries[k, 0]
+                piece = pieces.piece_of[abs(node)]
+                low, high = state.begin[piece] - state.origin[piece], state.after[piece] - state.origin[piece]
+                if node < 0:
+                    state.counts[-node, low:high] = 0
+                elif node == pieces.first[piece]:
+                    fresh[piece] -= 1
+                    add_start(pieces, state, piece, leaving)
+                else:
+                    for column in range(low, high):
+                        state.counts[node, column] += state.counts[node - 1, column]
+            for k in range(doing):
+                node = entries[k, 0]
+                if node < 0 or node != pieces.first[pieces.piece_of[node] + 1] - 1:
+                    continue
+                piece = pieces.piece_of[node]
+                for e in range(ends.first[piece], ends.first[piece + 1]):
+                    which = ends.of_piece[e]
+                    if asked[which] == begin:
+                        asked[which] = -1
+                        total = matches_of(pieces, connects, state, piece, ends.connect[which], stamp)
+                        if total > sofar[which]:
+                            out.group[filled[which]] = group
+                            out.stamp[filled[which]] = stamp
+                            out.total[filled[which]] = total
+                            filled[which] += 1
+            begin = end

@@ -1,0 +1,114 @@
+"""A sharing plan and a table in, the record batches of every query out: what they share once, the others one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from streamsift.errors import BadRowsWarning, warn
+from streamsift.physical.plan.plan import Alternative
+from streamsift.physical.share.chopping import ChoppedQueries
+from streamsift.physical.share.plan import SharingPlan
+from streamsift.physical.share.prefix_trees import SharedTree
+from streamsift.runtime.count.measures import Decoder, measures_of
+from streamsift.runtime.count.output import Groups, Timeline, aggregate_schema, groups_of, result_batch, result_rows
+from streamsift.runtime.events.events import BadRows, Events
+from streamsift.runtime.events.prepare import prepare
+from streamsift.runtime.events.stamps import Clock, clock_of
+from streamsift.runtime.execute import execute
+from streamsift.runtime.share.chop import count_chopped
+from streamsift.runtime.share.tree import count_tree
+
+Report = Callable[[BadRows], None]
+RunOne = Callable[[str, Report], Iterator[pa.RecordBatch]]  # the name of a query in, its results out
+
+
+def execute_many(
+    plan: SharingPlan,
+    table: pa.Table,
+    *,
+    bad_rows: str = "fail",
+    report: Report | None = None,
+    run_one: RunOne | None = None,
+    limit: int | None = None,
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Batches with the name of their query. Bad rows are reported once, however many queries see them.
+
+    `run_one` runs a query that shares nothing, where not all of its results are wanted. Of each query not more than
+    `limit` rows are given.
+    """
+    told: list[BadRows] = []
+
+    def once(found: BadRows) -> None:
+        if not told:
+            told.append(found)
+            if report is not None:
+                report(found)
+            else:
+                warn(f"Dropped: {found}", BadRowsWarning)
+
+    alone = list(plan.alone)
+    shared: tuple[SharedTree | ChoppedQueries, ...] = (*plan.trees, *plan.chops)
+    for together in shared:
+        answers = _of_several(plan, together, table, bad_rows, once)
+        if answers is None:
+            # It would cost more on these events, or take too much memory.
+            alone += together.members
+        else:
+            yield from ((name, batch.slice(0, limit)) for name, batch in answers)
+    for name in alone:
+        found = (
+            run_one(name, once)
+            if run_one
+            else execute(plan.plans[name], table, bad_rows=bad_rows, report=once, limit=limit)
+        )
+        for batch in found:
+            yield name, batch
+
+
+def _of_several(
+    plan: SharingPlan, together: SharedTree | ChoppedQueries, table: pa.Table, bad_rows: str, report: Report
+) -> list[tuple[str, pa.RecordBatch]] | None:
+    events = prepare(together.query, table, bad_rows, report)
+    if events.rank.size == 0 or events.width < 0:
+        return []
+    clock = clock_of(together.query, events)
+    groups = groups_of(together.query, events, clock)
+    found = _counts(plan, together, events, clock, groups)
+    if found is None:
+        return None
+    answers = []
+    for name, (timeline, decoders) in found.items():
+        query = plan.plans[name].query
+        rows = result_rows(query, clock, timeline, decoders, lambda: np.empty(0, np.int64))
+        if rows.stamp.size:
+            answers.append((name, result_batch(query, aggregate_schema(query), events, clock, groups, rows, decoders)))
+    return answers
+
+
+def _counts(
+    plan: SharingPlan, together: SharedTree | ChoppedQueries, events: Events, clock: Clock, groups: Groups
+) -> dict[str, tuple[Timeline, list[Decoder]]] | None:
+    """The totals of each query, and how its aggregates are made from them."""
+    match together:
+        case ChoppedQueries():
+            counts = count_chopped(together, events, clock, groups)
+            if counts is None:
+                return None
+            return {
+                name: (found, measures_of(plan.plans[name].query, plan.plans[name].alternatives, events)[1])
+                for name, found in counts.items()
+            }
+        case SharedTree():
+            steps = tuple(node.step for node in together.nodes)
+            measures, decoders = measures_of(together.query, (Alternative(together.query, steps, ()),), events)
+            with np.errstate(over="ignore", invalid="ignore"):  # integers may wrap: the doubles beside them tell
+                totals = count_tree(together, events, clock, groups, measures)
+            if totals is None:
+                return None
+            return {
+                name: (totals[node], [decoders[number] for number in together.aggregates[name]])
+                for name, node in together.terminals.items()
+            }

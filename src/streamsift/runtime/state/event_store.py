@@ -1,0 +1,202 @@
+"""Events as they come in, those that may still matter out: in the order of the stream, and as chunks to be written.
+
+Events wait until time has passed them; then they stand in the order (time, order, arrival). What is needed no more is
+dropped from the beginning. A chunk holds the events that came between two writes; it is dropped with its last event.
+
+Contract: what `changes` gave, written and read in any order of chunks, makes the same store again, but for dropped
+events of chunks that others still need (tests/runtime/test_engine.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pyarrow as pa
+
+from streamsift.errors import BadInputError
+from streamsift.logical.bound import Binding
+from streamsift.runtime.arrays.append_buffer import TableTail, Tail
+from streamsift.runtime.arrays.dtypes import Bool, Int64, Times
+from streamsift.runtime.events.events import ticks_of
+from streamsift.runtime.expressions.codes import codes
+from streamsift.runtime.expressions.columns import contiguous, gatherable
+from streamsift.runtime.state.format import chunk_bytes
+from streamsift.runtime.state.key_index import KeyIndex
+
+HOLDS_EVENTS = "events"
+Relevant = Callable[[pa.Table], Bool]
+
+
+class EventStore:
+    """Rows are numbered by their place in the stream since its beginning; `first` is the first that is held."""
+
+    def __init__(
+        self, schema: pa.Schema, binding: Binding, relevant: Relevant | None, keys: tuple[str, ...] = ()
+    ) -> None:
+        """`relevant` says which events can matter, None: all; by `keys` rows can be found without a pass over all."""
+        self.schema, self.binding, self._relevant = gatherable(schema), binding, relevant
+        self.index = KeyIndex(keys) if keys else None
+        self.first = 0
+        self.events = TableTail(self.schema)
+        is_real = ticks_of(pa.array([], schema.field(binding.time).type), binding).dtype == np.float64
+        self._ticks, self._chunks = Tail(np.float64 if is_real else np.int64), Tail(np.int64)
+        self._waiting: list[tuple[pa.Table, Times, Int64]] = []  # with the number of each event's chunk
+        self._unsaved: list[pa.Table] = []
+        self._next_chunk = 0
+        self._held: dict[int, int] = {}  # how many rows of each chunk are needed
+        self._written: set[int] = set()
+        self._dropped: list[int] = []
+
+    # --- in ---
+    def push(self, events: pa.Table, passed: int | float | None) -> int:
+        """Takes events in; returns how many came too late and are left out."""
+        if not events.schema.equals(self.schema):
+            events = events.select(self.schema.names).cast(self.schema)
+        if self.binding.order is not None and (missing := events.column(self.binding.order).null_count):
+            raise BadInputError(f"{missing:,} rows have no usable order in `{self.binding.order}`")
+        late, ticks = 0, self._ticks_of(events)
+        if ticks.dtype == np.float64 and (missing := int(np.isnan(ticks).sum())):
+            raise BadInputError(f"{missing:,} rows have no usable time in `{self.binding.time}`")
+        if passed is not None:
+            in_time = ticks > passed
+            late = int((~in_time).sum())
+            events = events.filter(pa.array(in_time)) if late else events
+        if self._relevant is not None and events.num_rows:
+            keep = self._relevant(events)
+            events = events if keep.all() else events.filter(pa.array(keep))
+        if events.num_rows:
+            self._unsaved.append(events)
+            self._wait(events, self._next_chunk)
+        return late
+
+    def _wait(self, events: pa.Table, chunk: int) -> None:
+        self._waiting.append((events, self._ticks_of(events), np.full(events.num_rows, chunk, np.int64)))
+        self._held[chunk] = self._held.get(chunk, 0) + events.num_rows
+
+    def _ticks_of(self, events: pa.Table) -> Times:
+        return ticks_of(contiguous(events.column(self.binding.time)), self.binding)
+
+    def arrive(self, now: int | float | None) -> int:
+        """Puts the events that time has passed in order, after those before; returns the number of the first."""
+        begin = self.first + self.rows
+        if not self._waiting:
+            return begin
+        events = pa.concat_tables([table for table, _, _ in self._waiting])
+        ticks, chunks = (np.concatenate([part[i] for part in self._waiting]) for i in (1, 2))
+        self._waiting = []
+        come = np.flatnonzero(ticks <= now) if now is not None else np.arange(ticks.size)
+        if come.size < ticks.size:
+            rest = np.flatnonzero(ticks > now)
+            self._waiting = [(events.take(pa.array(rest)), ticks[rest], chunks[rest])]
+        if come.size:
+            come = come[self._order(events, ticks, come)]
+            in_order = come.size == ticks.size and bool((come[1:] > come[:-1]).all())
+            events = events.combine_chunks() if in_order else events.take(pa.array(come))
+            self.events.append(events)
+            if self.index is not None:
+                self.index.append(events)
+            self._ticks.append(ticks[come])
+            self._chunks.append(chunks[come])
+        return begin
+
+    def _order(self, events: pa.Table, ticks: Times, rows: Int64) -> Int64:
+        if self.binding.order is None:
+            return np.argsort(ticks[rows], kind="stable")
+        (order,) = codes([contiguous(events.column(self.binding.order).take(pa.array(rows)))])
+        return np.lexsort((order, ticks[rows]))
+
+    # --- out ---
+    @property
+    def rows(self) -> int:
+        return int(self._ticks.values.size)
+
+    @property
+    def ticks(self) -> Times:
+        """Of the rows that are held, ascending."""
+        return self._ticks.values
+
+    @property
+    def waiting_rows(self) -> int:
+        return sum(ticks.size for _, ticks, _ in self._waiting)
+
+    @property
+    def nbytes(self) -> int:
+        side = self._ticks.values.nbytes + self._chunks.values.nbytes
+        return int(self.events.nbytes + side + sum(table.nbytes for table, _, _ in self._waiting))
+
+    def earliest_waiting(self) -> int | float | None:
+        return min((ticks.min().item() for _, ticks, _ in self._waiting), default=None)
+
+    # --- dropping ---
+    def drop_before(self, row: int) -> None:
+        """Drops the rows before this one."""
+        count = min(row - self.first, self.rows)
+        if count > 0:
+            self._release(self._chunks.values[:count])
+            self.events.drop(count)
+            self._ticks.drop(count)
+            self._chunks.drop(count)
+            if self.index is not None:
+                self.index.drop(count)
+            self.first += count
+
+    def keep(self, needed: Bool) -> None:
+        """Drops the rows that are not needed, wherever they are; the others are numbered anew."""
+        if needed.all():
+            return
+        events, ticks, chunks = self.events.take(np.flatnonzero(needed)), self.ticks, self._chunks.values
+        self._release(chunks[~needed])
+        self.events = TableTail(self.schema)
+        self.events.append(events)
+        if self.index is not None:
+            self.index = KeyIndex(self.index.columns)
+            self.index.append(events)
+        kept_ticks, kept_chunks = ticks[needed], chunks[needed]
+        for column, values in ((self._ticks, kept_ticks), (self._chunks, kept_chunks)):
+            column.drop(column.values.size)
+            column.append(values)
+
+    def _release(self, chunks: Int64) -> None:
+        for chunk, count in zip(*(part.tolist() for part in np.unique(chunks, return_counts=True)), strict=True):
+            self._held[chunk] -= count
+            if not self._held[chunk]:
+                del self._held[chunk]
+                if chunk in self._written:
+                    self._written.remove(chunk)
+                    self._dropped.append(chunk)
+
+    # --- writing and reading ---
+    def changes(self) -> tuple[dict[int, bytes], tuple[int, ...]]:
+        """The chunk of the events since the last call, and the chunks that are needed no more."""
+        added, dropped = {}, tuple(self._dropped)
+        if self._next_chunk in self._held:
+            added[self._next_chunk] = chunk_bytes(HOLDS_EVENTS, pa.concat_tables(self._unsaved))
+            self._written.add(self._next_chunk)
+        if self._unsaved:
+            self._next_chunk += 1
+        self._unsaved, self._dropped = [], []
+        return added, dropped
+
+    def forget_changes(self) -> None:
+        """After reading a state that has them all."""
+        assert not self._unsaved
+        self._dropped = []
+
+    def reserve(self) -> int:
+        """A number for a chunk of something else."""
+        assert not self._unsaved
+        self._next_chunk += 1
+        return self._next_chunk - 1
+
+    @property
+    def next_chunk(self) -> int:
+        return self._next_chunk
+
+    def load(self, chunks: Iterable[tuple[int, pa.Table]], next_chunk: int, passed: int | float | None) -> None:
+        for number, table in sorted(chunks, key=lambda chunk: chunk[0]):
+            self._wait(table.cast(self.schema), number)
+            self._written.add(number)
+        self._next_chunk = next_chunk
+        if passed is not None:
+            self.arrive(passed)

@@ -1,0 +1,155 @@
+"""Rows as they come and the columns of their key in, the rows that share a key with some out, without a pass over all.
+
+A row knows the one before it with the same hash. Keys are told apart by their hashes alone: rows of another key that
+has the same one are found too, which costs time and changes no result, as matches never mix keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from numba import njit
+
+from streamsift.runtime.arrays.append_buffer import Tail
+from streamsift.runtime.arrays.dtypes import Int64
+from streamsift.runtime.expressions.codes import codes
+from streamsift.runtime.expressions.columns import contiguous, fixed_width, integers, nulls, plain
+
+UInt64 = np.ndarray
+LEAST_SLOTS = 1 << 12
+SAMPLE = 1 << 10  # rows that tell which share of all has some keys
+
+
+class KeyIndex:
+    """Rows are numbered from the first that is held."""
+
+    def __init__(self, columns: tuple[str, ...]) -> None:
+        self.columns = columns
+        self._hashes, self._before = Tail(np.uint64), Tail(np.int64)
+        self._first = 0  # the number of the first row since the beginning
+        self._last = np.full(LEAST_SLOTS, -1, np.int64)  # by hash: the last row, counted since the beginning
+
+    @property
+    def rows(self) -> int:
+        return int(self._hashes.values.size)
+
+    def append(self, events: pa.Table) -> None:
+        self._hashes.append(key_hashes(events, self.columns))
+        added, next_row = self._hashes.values[-events.num_rows :], self._first + self.rows - events.num_rows
+        if self._last.size < 2 * self.rows:
+            self._last = np.full(4 * self._last.size, -1, np.int64)
+            self._before.drop(self._before.values.size)
+            added, next_row = self._hashes.values, self._first
+        before = np.empty(added.size, np.int64)
+        chain(self._last, added, next_row, before)
+        self._before.append(before)
+
+    def drop(self, count: int) -> None:
+        self._hashes.drop(count)
+        self._before.drop(count)
+        self._first += count
+
+    def hashes(self, rows: slice) -> UInt64:
+        return self._hashes.values[rows]
+
+    def share_with(self, hashes: UInt64) -> float:
+        """About which share of the rows has one of these hashes, which ascend."""
+        rows = self._hashes.values[:: max(1, self.rows // SAMPLE)]
+        if not hashes.size or not rows.size:
+            return 0.0
+        at = np.minimum(np.searchsorted(hashes, rows), hashes.size - 1)
+        return float((hashes[at] == rows).mean())
+
+    def rows_with(self, hashes: UInt64, most: int) -> Int64 | None:
+        """The rows that have one of these (distinct) hashes, ascending; None if they are more than `most`."""
+        found = np.empty(most, np.int64)
+        count = follow(self._last, self._before.values, self._hashes.values, self._first, hashes, found)
+        return None if count < 0 else np.sort(found[:count])
+
+
+@njit(cache=True, nogil=True)
+def chain(last: Int64, hashes: UInt64, next_row: int, before: Int64) -> None:
+    """For each new row the one before it in its slot."""
+    mask = np.uint64(last.size - 1)
+    for i in range(hashes.size):
+        slot = hashes[i] & mask
+        before[i] = last[slot]
+        last[slot] = next_row + i
+
+
+@njit(cache=True, nogil=True)
+def follow(last: Int64, before: Int64, hashes: UInt64, first: int, wanted: UInt64, found: Int64) -> int:
+    """Writes the rows with the wanted hashes, counted from `first`; returns how many, -1 if there is no room."""
+    mask, count = np.uint64(last.size - 1), 0
+    for i in range(wanted.size):
+        row = last[wanted[i] & mask]
+        while row >= first:
+            if hashes[row - first] == wanted[i]:
+                if count == found.size:
+                    return -1
+                found[count] = row - first
+                count += 1
+            row = before[row - first]
+    return count
+
+
+# --- hashes ----------------------------------------------------------------------------------------------------------
+
+
+def key_hashes(events: pa.Table, columns: Sequence[str]) -> UInt64:
+    """A hash of each row's key; equal keys have equal hashes, in this table and in any other."""
+    found = np.zeros(events.num_rows, np.uint64)
+    with np.errstate(over="ignore"):  # hashes wrap; Numba does not mind, plain Python warns
+        for name in columns:
+            mix(found, _values(plain(contiguous(events.column(name)))))
+    return found
+
+
+def _values(array: pa.Array) -> UInt64:
+    """Numbers that are equal where values are; other types have one number for all."""
+    kind = array.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        array = array.cast(pa.large_string())
+        _, offsets, data = array.buffers()
+        starts = (
+            np.frombuffer(offsets, np.int64, len(array) + 1, array.offset * 8) if len(array) else np.zeros(1, np.int64)
+        )
+        texts = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
+        values = hash_texts(starts, texts)
+    elif pa.types.is_floating(kind):
+        (found,) = codes([array])
+        values = found.view(np.uint64)
+    elif pa.types.is_integer(kind) or pa.types.is_temporal(kind) or pa.types.is_boolean(kind):
+        whole = integers(array)
+        values = np.zeros(len(array), np.uint64) if whole is None else whole.view(np.uint64)
+    elif pa.types.is_decimal128(kind):
+        words = fixed_width(array.cast(pa.decimal128(38, kind.scale)), np.dtype((np.uint64, 2)))
+        values = words[:, 0] ^ words[:, 1]
+    else:
+        return np.zeros(len(array), np.uint64)
+    missing = nulls(array)
+    return values if missing is None else np.where(missing, np.uint64(0), values)
+
+
+@njit(cache=True, nogil=True)
+def hash_texts(starts: Int64, texts: np.ndarray) -> UInt64:
+    """FNV-1a, 64 bits."""
+    found = np.empty(starts.size - 1, np.uint64)
+    for i in range(found.size):
+        value = np.uint64(14695981039346656037)
+        for k in range(starts[i], starts[i + 1]):
+            value = (value ^ np.uint64(texts[k])) * np.uint64(1099511628211)
+        found[i] = value
+    return found
+
+
+@njit(cache=True, nogil=True)
+def mix(found: UInt64, values: UInt64) -> None:
+    """Adds a column to the hashes so far: the finaliser of SplitMix64, so that neighbours go far apart."""
+    for i in range(found.size):
+        value = found[i] * np.uint64(0x9E3779B97F4A7C15) + values[i] + np.uint64(0x9E3779B97F4A7C15)
+        value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        found[i] = value ^ (value >> np.uint64(31))

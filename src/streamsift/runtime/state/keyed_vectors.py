@@ -1,0 +1,139 @@
+"""Keys and their numbers in, the same keys and numbers out whenever they are asked for: state that outlives its events.
+
+Contract: `changes` gives what was set since the last call, or everything where that keeps what is written in proportion
+to what was set; taken in that order by `load`, it makes the same state again (tests/test_generated_streams.py).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numba import njit
+
+from streamsift.errors import StreamsiftError
+from streamsift.runtime.arrays.append_buffer import TableTail
+from streamsift.runtime.arrays.dtypes import Bool, Float64, Int64
+from streamsift.runtime.expressions.columns import contiguous, fixed_width, gatherable
+from streamsift.runtime.state.key_index import LEAST_SLOTS, UInt64, key_hashes
+
+WHOLE, REAL = "$whole", "$real"  # columns of a written state: the numbers of each key
+SPARE_ROWS = 4096  # written beyond twice the keys before everything is written again
+
+
+class KeyedVectors:
+    """For each key a vector of whole numbers and one of reals, which begin as `whole` zeros and `real` zeros."""
+
+    def __init__(self, fields: pa.Schema, whole: int, real: int) -> None:
+        self.fields = gatherable(fields) if len(fields) else the_only_key(1).schema
+        self._keys = TableTail(self.fields)
+        self.whole: Int64 = np.zeros((64, whole), np.int64)
+        self.real: Float64 = np.zeros((64, real), np.float64)
+        self._hashes: UInt64 = np.zeros(64, np.uint64)
+        self._slots: Int64 = np.full(LEAST_SLOTS, -1, np.int64)
+        self._changed: Bool = np.zeros(64, np.bool_)
+        self._written_rows = 0
+        self.count = 0
+
+    def numbers(self, keys: pa.Table) -> Int64:
+        """The number of each of the (distinct) keys; new ones are added."""
+        keys = keys.cast(self.fields)
+        hashes = key_hashes(keys, self.fields.names)
+        self._make_room(keys.num_rows)
+        before = self.count
+        found, self.count = find_or_add(self._slots, self._hashes, before, hashes)
+        new = np.flatnonzero(found >= before)
+        self._keys.append(keys.take(pa.array(new)))
+        self._check(keys, found, np.flatnonzero(found < before))
+        return found
+
+    def at(self, numbers: Int64) -> pa.Table:
+        """The keys that have these numbers."""
+        distinct, which = np.unique(numbers, return_inverse=True)
+        return self._keys.take(distinct).take(pa.array(which))
+
+    def _check(self, keys: pa.Table, found: Int64, known: Int64) -> None:
+        """Hashes are not the keys: where two share one, there is no answer, rather than a wrong one."""
+        known = known[np.argsort(found[known], kind="stable")]
+        held, asked = self._keys.take(found[known]), keys.take(pa.array(known))
+        for name in self.fields.names:
+            if not pc.all(pc.equal(held.column(name), asked.column(name))).as_py() and known.size:
+                raise StreamsiftError(f"two values of `{name}` share a hash of 64 bits: leave one of them out")
+
+    def _make_room(self, more: int) -> None:
+        needed = self.count + more
+        if needed > self._hashes.size:
+            room = 2 * needed
+            for name in ("whole", "real", "_hashes", "_changed"):
+                old = getattr(self, name)
+                grown = np.zeros((room, *old.shape[1:]), old.dtype)
+                grown[: self.count] = old[: self.count]
+                setattr(self, name, grown)
+        if 2 * needed > self._slots.size:
+            self._slots = np.full(1 << int(4 * needed).bit_length(), -1, np.int64)
+            find_or_add(self._slots, self._hashes, 0, self._hashes[: self.count].copy())
+
+    def set(self, numbers: Int64, whole: Int64, real: Float64) -> None:
+        self.whole[numbers], self.real[numbers] = whole, real
+        self._changed[numbers] = True
+
+    @property
+    def nbytes(self) -> int:
+        each = 8 * (self.whole.shape[1] + self.real.shape[1]) + 9
+        return self.count * each + self._keys.nbytes + self._slots.nbytes
+
+    # --- writing and reading ---
+    def changes(self) -> tuple[pa.Table | None, bool]:
+        """The keys that were set since the last call, None if none was; and whether that is all of the state."""
+        changed = np.flatnonzero(self._changed[: self.count])
+        if not changed.size:
+            return None, False
+        self._changed[:] = False
+        is_all = self._written_rows + changed.size > 2 * self.count + SPARE_ROWS
+        rows = np.arange(self.count) if is_all else changed
+        self._written_rows = rows.size + (0 if is_all else self._written_rows)
+        columns = self._keys.take(rows)
+        for name, block in ((WHOLE, self.whole), (REAL, self.real)):
+            columns = columns.append_column(name, _packed(block[rows]))
+        return columns, is_all
+
+    def load(self, table: pa.Table) -> None:
+        numbers = self.numbers(table.select(self.fields.names))
+        self.whole[numbers] = _unpacked(table.column(WHOLE), self.whole)
+        self.real[numbers] = _unpacked(table.column(REAL), self.real)
+        self._written_rows += numbers.size
+
+
+def the_only_key(rows: int) -> pa.Table:
+    """The key of rows where no column tells them apart."""
+    return pa.table({"$all": np.zeros(rows, np.bool_)})
+
+
+def _packed(block: np.ndarray) -> pa.Array:
+    width = 8 * block.shape[1]
+    data = pa.py_buffer(np.ascontiguousarray(block).tobytes())
+    return pa.Array.from_buffers(pa.binary(width), block.shape[0], [None, data])
+
+
+def _unpacked(column: pa.ChunkedArray, like: np.ndarray) -> np.ndarray:
+    array, width = contiguous(column), like.shape[1]
+    if not width:
+        return np.empty((len(array), 0), like.dtype)
+    return fixed_width(array, np.dtype((like.dtype, width)))
+
+
+@njit(cache=True, nogil=True)
+def find_or_add(slots: Int64, hashes: UInt64, count: int, wanted: UInt64) -> tuple[Int64, int]:
+    """The number of each wanted hash, by open addressing; new ones are numbered on from `count`."""
+    found = np.empty(wanted.size, np.int64)
+    mask = np.uint64(slots.size - 1)
+    for i in range(wanted.size):
+        slot = wanted[i] & mask
+        while slots[slot] >= 0 and hashes[slots[slot]] != wanted[i]:
+            slot = (slot + np.uint64(1)) & mask
+        if slots[slot] < 0:
+            slots[slot] = count
+            hashes[count] = wanted[i]
+            count += 1
+        found[i] = slots[slot]
+    return found, count

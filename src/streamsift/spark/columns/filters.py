@@ -1,0 +1,183 @@
+"""A plan in, Catalyst conditions out: which rows can matter at all, decided in the JVM before any shuffle.
+
+Contract: a condition keeps every row that the engine would use, and may keep more. The engine evaluates every predicate
+again with the language's own rules, so what has no exact Catalyst counterpart is left out here. A comparison that is
+unknown to the language may be anything here: three-valued logic is monotone, so a true predicate stays true
+(tests/spark/test_generated_on_spark.py, tests/spark/test_cases_on_spark.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from functools import reduce
+from operator import and_, or_
+
+import pyarrow as pa
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
+from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.types import BooleanType, DecimalType
+
+from streamsift.language.syntax import Emit
+from streamsift.logical import bound as b
+from streamsift.physical import Plan
+from streamsift.physical.detect.definition_windows import own_windows
+from streamsift.physical.plan.plan import Step
+from streamsift.runtime.events.events import parse_text_times
+
+_COMPARE = {
+    "=": SparkColumn.__eq__,
+    "!=": SparkColumn.__ne__,
+    "<": SparkColumn.__lt__,
+    "<=": SparkColumn.__le__,
+    ">": SparkColumn.__gt__,
+    ">=": SparkColumn.__ge__,
+}
+_EXACT_IN_DOUBLE = 2**52
+_DECIMAL_DIGITS = 38
+_INT64 = range(-(2**63), 2**63)
+
+
+def column(name: str) -> SparkColumn:
+    """A column by its whole name, whatever characters it has."""
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def text(name: str) -> SparkColumn:
+    """A string column by its characters: without a collation, under which other strings would be equal too."""
+    return column(name).cast("string")
+
+
+def is_bad(query: b.BoundQuery) -> SparkColumn:
+    """Rows whose time (or order) cannot be used: exactly those that the engine finds bad."""
+    binding = query.binding
+    if binding.time_kind is b.TimeKind.TEXT:
+        # pyspark types the call with a function type only, which is optional.
+        parse = arrow_udf(_is_no_time, BooleanType())  # type: ignore[call-overload]
+        bad: SparkColumn = parse(text(binding.time))
+    else:
+        bad = _is_no_value(binding.time, query.schema)
+    return bad | _is_no_value(binding.order, query.schema) if binding.order else bad
+
+
+def _is_no_value(name: str, schema: pa.Schema) -> SparkColumn:
+    is_float = pa.types.is_floating(schema.field(name).type)
+    return column(name).isNull() | F.isnan(column(name)) if is_float else column(name).isNull()
+
+
+def _is_no_time(texts: pa.Array) -> pa.Array:
+    return parse_text_times(texts).is_null()
+
+
+def counted_keys(query: b.BoundQuery) -> list[tuple[str, ...]]:
+    """For each count window, the statement's or a definition's, the columns within which it counts rows."""
+    windows = [(query.window, query.partition_by)]
+    windows += [(d.window, d.partition_by or query.partition_by) for d in own_windows(query.pattern)]
+    return [keys for window, keys in windows if window is not None and window.kind is b.WindowKind.COUNT]
+
+
+def can_matter(plan: Plan) -> SparkColumn | None:
+    """Rows that some step could bind, or None when no row can be left out."""
+    if counted_keys(plan.query) or plan.query.emit is Emit.CHANGES:
+        return None  # with EMIT CHANGES rows without a key show changes too
+    # An alternative's own query also has variables for the elements of groups.
+    return can_be_bound([(step, a.query) for a in plan.alternatives for step in a.all_steps()])
+
+
+def can_be_bound(steps: Iterable[tuple[Step, b.BoundQuery]]) -> SparkColumn | None:
+    """Rows that one of these steps, each of a query, could bind, or None when each row may be one."""
+    types: dict[str, list[str]] = {}
+    conditions: list[SparkColumn] = []
+    for step, query in steps:
+        event_class = query.variables[step.variable].event_class
+        condition = _step_condition(step, query)
+        if condition is not None:
+            conditions.append(condition)
+        elif event_class.rule is b.ClassRule.TYPE:
+            assert query.binding.type is not None
+            types.setdefault(query.binding.type, []).append(event_class.name)
+        else:
+            return None
+    conditions += [text(column).isin(names) for column, names in types.items()]
+    return reduce(or_, conditions) if conditions else F.lit(False)
+
+
+def _step_condition(step: Step, query: b.BoundQuery) -> SparkColumn | None:
+    """Class and local predicates of one step; None when its class says all (many classes then share one `isin`)."""
+    event_class = query.variables[step.variable].event_class
+    parts = [p for e in step.local for p in _conjuncts(e)]
+    if event_class.predicate is not None:
+        parts += _conjuncts(event_class.predicate)
+    conditions = [c for c in (_exact(part, query.schema) for part in parts) if c is not None]
+    if not conditions:
+        return None
+    if event_class.rule is b.ClassRule.TYPE:
+        assert query.binding.type is not None
+        conditions.append(text(query.binding.type) == F.lit(event_class.name))
+    return reduce(and_, conditions)
+
+
+def _conjuncts(expression: b.Expr) -> list[b.Expr]:
+    match expression:
+        case b.Operation(op="and"):
+            return [part for operand in expression.operands for part in _conjuncts(operand)]
+        case _:
+            return [expression]
+
+
+def _exact(expression: b.Expr, schema: pa.Schema) -> SparkColumn | None:
+    """The same condition in Catalyst, or None where it would not be the same."""
+    match expression:
+        case b.Operation(op="and" | "or"):
+            operands = [_exact(o, schema) for o in expression.operands]
+            known = [o for o in operands if o is not None]
+            return reduce(and_ if expression.op == "and" else or_, known) if len(known) == len(operands) else None
+        case b.Operation(op="not", operands=(operand,)):
+            inner = _exact(operand, schema)
+            return None if inner is None else ~inner
+        case b.Operation(op="is_null", operands=(b.Column(name=name),)) if name != b.TIME:
+            return column(name).isNull()
+        case b.Operation(op="like", operands=(b.Column() as left, b.Constant(value=str() as pattern))) if (
+            "\\" not in pattern
+        ):
+            return text(left.name).like(pattern)
+        case b.Operation(op="in", operands=(b.Column() as left, *items)):
+            comparisons = [_comparison("=", left, item, schema) for item in items]
+            known = [c for c in comparisons if c is not None]
+            return reduce(or_, known) if len(known) == len(comparisons) else None
+        case b.Operation(operands=(b.Column() as left, b.Constant() as right)):
+            return _comparison(expression.op, left, right, schema)
+        case _:
+            return None
+
+
+def _comparison(op: str, left: b.Column, right: b.Expr, schema: pa.Schema) -> SparkColumn | None:
+    if op not in _COMPARE or not isinstance(right, b.Constant) or left.name == b.TIME:
+        return None
+    compare = _COMPARE[op]
+    match (left.kind, right.value):
+        case (b.Kind.STRING, str() as value):
+            return compare(text(left.name), F.lit(value))
+        case (b.Kind.BOOLEAN, bool() as value):
+            return compare(column(left.name), F.lit(value))
+        case (b.Kind.DECIMAL, int() | Decimal() as value):
+            literal = _decimal(value, schema.field(left.name).type)
+            return None if literal is None else compare(column(left.name), literal)
+        case (b.Kind.INTEGER, int() as value) if value in _INT64:
+            return compare(column(left.name), F.lit(value))
+        case (b.Kind.INTEGER | b.Kind.FLOAT, int() | float() as value) if abs(value) < _EXACT_IN_DOUBLE:
+            return compare(column(left.name), F.lit(value))
+        case _:
+            return None  # a timestamp without zone, for one, would be compared in the session's zone
+
+
+def _decimal(value: int | Decimal, other: pa.DataType) -> SparkColumn | None:
+    """The literal, or None where the type that holds it and `other` has more digits than Spark keeps."""
+    number = Decimal(value)
+    exponent = int(number.as_tuple().exponent)
+    scale = max(0, -exponent)
+    whole = max(1, len(number.as_tuple().digits) + exponent)
+    if max(whole, other.precision - other.scale) + max(scale, other.scale) > _DECIMAL_DIGITS:
+        return None
+    return F.lit(f"{number:f}").cast(DecimalType(whole + scale, scale))

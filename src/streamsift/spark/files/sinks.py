@@ -1,0 +1,53 @@
+"""Prepare a result for where it goes: flat files, a count of its rows, its first rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
+from pyspark.sql.types import ArrayType, DayTimeIntervalType, MapType, StructField, StructType
+
+from streamsift.runtime.execute import first_rows
+from streamsift.spark.columns.filters import column
+
+
+def counted(df: DataFrame) -> tuple[DataFrame, Callable[[], int]]:
+    """The same rows, and their number once an action has gone through them all."""
+    observation = Observation()
+    return df.observe(observation, F.count(F.lit(1)).alias("rows")), lambda: int(observation.get["rows"])
+
+
+def heads(df: DataFrame, limit: int) -> DataFrame:
+    """Return the first rows of each partition: all of them are begun, so bad rows are found, and none is finished."""
+    names = df.columns
+
+    def first(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in first_rows(batches, limit):
+            yield batch.rename_columns(names)
+
+    # By position: mapInArrow cannot name columns with dots or backticks.
+    return df.toDF(*(f"c{i}" for i in range(len(names)))).mapInArrow(first, df.schema)
+
+
+def flat(df: DataFrame) -> DataFrame:
+    """Structs spread into columns `a.x`, durations as seconds; arrays and maps as JSON text."""
+    return df.select(*(c for field in df.schema.fields for c in _columns(column(field.name), field, field.name)))
+
+
+def _columns(value: Column, field: StructField, name: str) -> list[Column]:
+    match field.dataType:
+        case StructType() as struct:
+            return [
+                c
+                for inner in struct.fields
+                for c in _columns(value.getField(inner.name), inner, f"{name}.{inner.name}")
+            ]
+        case ArrayType() | MapType():
+            return [F.to_json(value).alias(name)]
+        case DayTimeIntervalType():
+            # Microseconds since the epoch, of the epoch moved by the interval: the interval in seconds.
+            return [(F.unix_micros(F.timestamp_seconds(F.lit(0)) + value) / F.lit(1e6)).alias(name)]
+        case _:
+            return [value.alias(name)]

@@ -1,0 +1,58 @@
+"""A streaming DataFrame and several plans in, one pass over the stream for all of them out, or a stream for each.
+
+Spark runs each streaming DataFrame that is started on its own, so results that share a pass share one DataFrame:
+messages of rows beside the name of their query, which foreachBatch splits again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
+from pyspark.sql.types import StructType
+
+from streamsift.physical.share.plan import SharingPlan
+from streamsift.spark.columns.schemas import result_schema
+from streamsift.spark.stream.packing import unpack
+from streamsift.spark.stream.run import run_stream, run_together
+
+ForEach = Callable[[dict[str, DataFrame], int], Any]
+
+
+class SharedStream(dict[str, DataFrame]):
+    """A streaming DataFrame for each query by its name; and `together`, one streaming DataFrame for all of them.
+
+    `together` has columns `query` and `message`. `shared.together.writeStream.foreachBatch(shared.each(write))` calls
+    `write(results, batch_id)` for every micro-batch, with a batch DataFrame for each query.
+    """
+
+    def __init__(self, alone: Mapping[str, DataFrame], together: DataFrame, schemas: Mapping[str, StructType]) -> None:
+        super().__init__(alone)
+        self.together = together
+        self._schemas = dict(schemas)
+
+    def each(self, write: ForEach) -> Callable[[DataFrame, int], None]:
+        """What foreachBatch takes on `together`: it splits a micro-batch by query and hands the parts to `write`."""
+        schemas = self._schemas  # not self: on Spark Connect this function travels to the server
+
+        def split(batch: DataFrame, batch_id: int) -> None:
+            batch.persist()  # one pass over the state, whatever `write` does with the parts
+            try:
+                write({name: rows_of(batch, name, schema) for name, schema in schemas.items()}, batch_id)
+            finally:
+                batch.unpersist()
+
+        return split
+
+
+def rows_of(messages: DataFrame, name: str, schema: StructType) -> DataFrame:
+    return messages.where(F.col("query") == name).select("message").mapInArrow(unpack, schema)
+
+
+def run_stream_many(df: DataFrame, plan: SharingPlan, *, lateness: Any, bad_rows: str) -> SharedStream:
+    options = {"lateness": lateness, "bad_rows": bad_rows}
+    alone = {name: run_stream(df, one, **options) for name, one in plan.plans.items()}
+    schemas = {name: result_schema(df.schema, one.query) for name, one in plan.plans.items()}
+    return SharedStream(alone, run_together(df, plan.plans, **options), schemas)

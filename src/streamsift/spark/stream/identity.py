@@ -1,0 +1,84 @@
+"""A plan in, a description of what its state depends on out; two of them in, what changed between them out.
+
+Names of variables and of output columns, and choices such as caching, are no part of it: with those changed, a stream
+goes on from its checkpoint. What is part of it must be what it was, or rows would be lost or made twice.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from streamsift.errors import QueryError
+from streamsift.logical.bound import BoundQuery
+from streamsift.logical.describe import describe_expression, describe_merges, describe_pattern
+from streamsift.physical.plan.plan import AggregatePlan, Plan
+
+
+def describe_state(plan: Plan, keys: tuple[str, ...], buckets: int) -> dict[str, str]:
+    """What the state of a plan depends on, part by part."""
+    query = plan.query
+    # Variables are called by their place: a longer name is no other query.
+    named = tuple(replace(v, name=f"v{v.index + 1}") for v in query.variables)
+    query = replace(query, variables=named)
+    parts = {
+        "the pattern": "; ".join(line.strip() for line in describe_pattern(query)),
+        "WHERE": " AND ".join(sorted(describe_expression(p.expression, named) for p in query.predicates)),
+        "WITHIN": _window(query),
+        "PARTITION BY": ", ".join(query.partition_by),
+        "GROUP BY": ", ".join(query.group_by),
+        "AGG": ", ".join(
+            f"{a.function}({'' if a.variable is None else named[a.variable].name}{'.' + a.column if a.column else ''})"
+            for a in query.aggregates
+        ),
+        "PREF": _preference(query),
+        "UPDATE": "" if query.update is None else f"{query.update.length} {query.update.kind.value}",
+        "EMIT": query.emit.value,
+        "how it counts": _strategies(plan),
+        "time": query.binding.time,
+        "type": query.binding.type or "",
+        "order": query.binding.order or "",
+        "the columns": ", ".join(f"{field.name} {field.type}" for field in query.schema),
+        "the keys that events are spread by": ", ".join(keys),
+        "the number of buckets (spark.sql.shuffle.partitions)": str(buckets),
+    }
+    return {name: text for name, text in parts.items() if text}
+
+
+def _window(query: BoundQuery) -> str:
+    window = query.window
+    return "" if window is None else f"{window.length} {window.kind.value}" + " EXCLUSIVE" * window.exclusive
+
+
+def _preference(query: BoundQuery) -> str:
+    if query.ranking is None:
+        return ""
+    objectives = [
+        f"{'MAX' if o.maximise else 'MIN'}[{describe_expression(o.expression, query.variables)}]"
+        for o in query.ranking.objectives
+    ]
+    return f"{' AND '.join(objectives)} merged {describe_merges(query.ranking)}, the {query.ranking.limit} best"
+
+
+def _strategies(plan: Plan) -> str:
+    return ", ".join(branch.strategy.value for branch in plan.branches) if isinstance(plan, AggregatePlan) else ""
+
+
+def to_text(description: dict[str, str]) -> str:
+    return json.dumps(description, ensure_ascii=False)
+
+
+def check_same(saved: str, now: str) -> None:
+    """Raises, naming what changed, unless the state that was saved is the state of this query."""
+    if saved == now:
+        return
+    before, after = json.loads(saved), json.loads(now)
+    changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    lines = [
+        f"\n  {name} was {before.get(name, 'absent')}\n  {' ' * len(name)}  is {after.get(name, 'absent')}"
+        for name in changed
+    ]
+    raise QueryError(
+        "this checkpoint belongs to another query: its state cannot be used." + "".join(lines),
+        hint="go on with the query as it was, or give the changed one a checkpointLocation of its own.",
+    )
