@@ -23,10 +23,10 @@ from streamsift.physical.detect import cost
 from streamsift.physical.detect.cost import CostModel
 from streamsift.physical.plan.options import Choices, Condense, PlanShape
 from streamsift.physical.plan.plan import Alternative, DetectPlan
-from streamsift.runtime.detect import adaptive, detect, join_kernel
+from streamsift.runtime.detect import adaptive, join_kernel, run
 from streamsift.runtime.detect.adaptive import AdaptiveSearch, Chosen
-from streamsift.runtime.detect.detect import CHUNK_MATCHES, Search
 from streamsift.runtime.detect.joins import TreeSearch
+from streamsift.runtime.detect.run import CHUNK_MATCHES, Search
 from streamsift.runtime.detect.sequence_packing import pack
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
@@ -121,7 +121,7 @@ def search(alternative: Alternative, events: Events, choices: Choices) -> Adapti
 
 def taken_ns(alternative: Alternative, events: Events, choices: Choices) -> tuple[float, float]:
     """(inside a kernel, outside of it), each the least of some rounds."""
-    module, kernel = (detect, "extend") if choices.plan is PlanShape.LEFT else (join_kernel, "join")
+    module, kernel = (run, "extend") if choices.plan is PlanShape.LEFT else (join_kernel, "join")
     inside, outside = [], []
     for _ in range(ROUNDS):
         with watched(module, kernel) as stopwatch:

@@ -23,7 +23,7 @@ from benchmarks.intermediate import peak_mb, rows_built, searched, told
 from benchmarks.report import Measurement
 from streamsift.physical.plan.options import Choices, Condense
 from streamsift.physical.plan.plan import DetectPlan
-from streamsift.runtime.detect.detect import match_rows
+from streamsift.runtime.detect.run import match_rows
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.prepare import prepare
 

@@ -20,7 +20,7 @@ from streamsift.physical.explain.joins import names_of, one_line
 from streamsift.physical.plan.options import Choices, PlanShape
 from streamsift.physical.plan.plan import Alternative, DetectPlan
 from streamsift.runtime.detect.adaptive import AdaptiveSearch
-from streamsift.runtime.detect.detect import match_rows
+from streamsift.runtime.detect.run import match_rows
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.prepare import prepare
 

@@ -13,7 +13,7 @@ from streamsift.physical.explain.joins import names_of
 from streamsift.physical.plan.options import Choices
 from streamsift.physical.plan.plan import Alternative
 from streamsift.runtime.detect.adaptive import AdaptiveSearch
-from streamsift.runtime.detect.detect import CHUNK_MATCHES
+from streamsift.runtime.detect.run import CHUNK_MATCHES
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
 

@@ -23,10 +23,10 @@ from benchmarks.harness.turns import Samples, medians, sampled, spark_cpu_s
 from benchmarks.report import Measurement
 from streamsift.physical.plan.plan import AggregatePlan, DetectPlan, Plan, RankPlan
 from streamsift.runtime import Events, match_rows
-from streamsift.runtime.count.aggregate import aggregate
-from streamsift.runtime.detect.detect import detect
+from streamsift.runtime.count.run import aggregate
+from streamsift.runtime.detect.run import detect
 from streamsift.runtime.events.prepare import prepare_relevant
-from streamsift.runtime.rank.rank import rank
+from streamsift.runtime.rank.run import rank
 
 EVENTS = 1_000_000
 KEYS, CLASSES, EVENTS_PER_KEY = 100, 3, 12

@@ -24,9 +24,9 @@ from streamsift.command.demo_data import ticks
 from streamsift.physical.plan.join_trees import Join, Leaf, Tree
 from streamsift.runtime import prepare
 from streamsift.runtime.detect.adaptive import SLICE_PLACES
-from streamsift.runtime.detect.detect import CHUNK_MATCHES
 from streamsift.runtime.detect.joins import TreeSearch
 from streamsift.runtime.detect.relations import Relations
+from streamsift.runtime.detect.run import CHUNK_MATCHES
 from streamsift.runtime.events.candidates import candidates
 
 QUERIES = {

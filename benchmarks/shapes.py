@@ -22,7 +22,7 @@ from benchmarks.intermediate import peak_mb, rows_built, searched, told
 from benchmarks.report import Measurement
 from streamsift.physical.plan.options import Choices, PlanShape
 from streamsift.physical.plan.plan import Alternative, DetectPlan
-from streamsift.runtime.detect.detect import group_matches, match_rows
+from streamsift.runtime.detect.run import group_matches, match_rows
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.prepare import prepare
 

@@ -13,7 +13,7 @@ from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.turns import Samples, medians, sampled
 from benchmarks.report import Measurement
 from streamsift.physical.plan.plan import DetectPlan
-from streamsift.runtime.detect.detect import detect, match_rows
+from streamsift.runtime.detect.run import detect, match_rows
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.prepare import prepare

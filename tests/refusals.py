@@ -75,7 +75,7 @@ REFUSALS = (
     ),
 )
 # Refused for what a Spark session or DataFrame is, not for what a query says: tests/spark has them.
-ABOUT_SESSIONS = ("spark/schemas.py",)
+ABOUT_SESSIONS = ("spark/columns/schemas.py",)
 
 
 OPENING = """\

@@ -19,7 +19,7 @@ import streamsift as ss
 from strategies import aggregations, bindings, flat_queries, queries, streams
 from streamsift.errors import PlanTooLargeError
 from streamsift.language import Script, print_script
-from streamsift.runtime.detect import detect
+from streamsift.runtime.detect import run
 from streamsift.runtime.detect.adaptive import AdaptiveSearch
 from streamsift.runtime.events import update_ticks
 from streamsift.runtime.groups import elements, search
@@ -28,7 +28,7 @@ from streamsift.runtime.resources import budget
 from test_generated import EXAMPLES, LARGE, SCHEMA, Rows, assert_equal, check_answer, frozen
 
 SMALL = {
-    detect: "CHUNK_MATCHES",
+    run: "CHUNK_MATCHES",
     elements: "CHUNK_ELEMENTS",
     search: "CHUNK_ELEMENTS",
     update_ticks: "CHUNK_PAIRS",

@@ -12,10 +12,10 @@ import streamsift as ss
 from benchmarks.data.uniform import REAL, uniform_events
 from streamsift.physical.plan.plan import AggregatePlan, DetectPlan, RankPlan
 from streamsift.runtime import match_rows
-from streamsift.runtime.count.aggregate import aggregate
-from streamsift.runtime.detect.detect import detect
+from streamsift.runtime.count.run import aggregate
+from streamsift.runtime.detect.run import detect
 from streamsift.runtime.events.prepare import prepare_relevant
-from streamsift.runtime.rank.rank import rank
+from streamsift.runtime.rank.run import rank
 
 EVENTS = 200_000
 CLASSES = 8

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import streamsift as ss
-from streamsift.runtime.detect import detect
+from streamsift.runtime.detect import run
 
 
 def trades(seed: int) -> pa.Table:
@@ -43,7 +43,7 @@ def test_groups_do_not_depend_on_chunks(text: str, monkeypatch: pytest.MonkeyPat
         found += whole.num_rows
         for chunk in (1, 2, 5):
             with monkeypatch.context() as patched:
-                patched.setattr(detect, "CHUNK_MATCHES", chunk)
+                patched.setattr(run, "CHUNK_MATCHES", chunk)
                 parts = query.run_local(trades(seed), **binding)
             assert sorted(map(str, parts.to_pylist())) == sorted(map(str, whole.to_pylist()))
     assert found

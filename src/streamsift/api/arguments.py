@@ -104,7 +104,7 @@ def as_table(data: Any) -> pa.Table:
         case pa.RecordBatchReader():
             return data.read_all()
     if type(data).__module__.startswith("pandas."):
-        from streamsift.runtime.input.frames import table_of_frame
+        from streamsift.runtime.input import table_of_frame
 
         return table_of_frame(data)
     if hasattr(data, "__arrow_c_stream__") and not is_spark(data):

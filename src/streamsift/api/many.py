@@ -21,8 +21,8 @@ from streamsift.api.arguments import (
 from streamsift.api.query import Query, query
 from streamsift.api.results import signed
 from streamsift.errors import QueryError
-from streamsift.physical.share.plan import Share, SharingPlan, describe_sharing
-from streamsift.physical.share.plan import share as plan_sharing
+from streamsift.physical.share import Share, SharingPlan, describe_sharing
+from streamsift.physical.share import share as plan_sharing
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

@@ -166,7 +166,7 @@ def _generate(console: Console, spark: SparkSession, folder: Path, name: str, ro
 def _stop(
     console: Console, spark: SparkSession, events: DataFrame, tour: Tour, rows: int
 ) -> tuple[str, int, int, float]:
-    from streamsift.spark.files.jobs import task_counter
+    from streamsift.spark.files import task_counter
 
     asked = query(tour.text)
     binding: dict[str, Any] = {"time": "ts", "type": tour.type}

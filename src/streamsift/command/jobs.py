@@ -21,8 +21,8 @@ from streamsift.api.query import Query
 from streamsift.command.progress import progress
 from streamsift.command.session import start_spark
 from streamsift.errors import BadRowsWarning, SetupError
-from streamsift.runtime.input.files import file_format, read_schema, read_table
-from streamsift.runtime.resources.progress import watching
+from streamsift.runtime.input import file_format, read_schema, read_table
+from streamsift.runtime.resources import watching
 from streamsift.view.files import write_csv, write_file, write_lines
 from streamsift.view.lines import flat_table, json_lines
 from streamsift.view.pictures import MOST_ROWS, save_picture
@@ -205,7 +205,7 @@ class SparkJob:
 
     def show(self, limit: int) -> int:
         """Print a table; every task looks for matches until it has one more than that shows."""
-        from streamsift.spark.files.sinks import heads
+        from streamsift.spark.files import heads
 
         result, report = self._result()
         is_counted = has_total(self.query)
@@ -240,7 +240,7 @@ class SparkJob:
         return rows
 
     def write(self, output: Path, output_format: str, limit: int | None) -> int:
-        from streamsift.spark.files.sinks import counted, flat
+        from streamsift.spark.files import counted, flat
 
         result, report = self._result(limit, keep=self.keep)
         result, rows = counted(result)
@@ -261,7 +261,7 @@ class SparkJob:
             save_picture(best_first(self.query, result).limit(MOST_ROWS).toArrow(), self.query.sketch, output)
 
     def _events(self) -> DataFrame:
-        from streamsift.spark.files.sources import read_events
+        from streamsift.spark.files import read_events
 
         with self._progress(f"looking at {self.path}"):
             return read_events(self.spark, self.path, self.given_format)
@@ -281,7 +281,7 @@ class SparkJob:
         return self.result
 
     def _progress(self, title: str) -> Any:
-        from streamsift.spark.files.jobs import task_counter
+        from streamsift.spark.files import task_counter
 
         return progress(self.console, title, task_counter(self.spark))
 

@@ -56,9 +56,9 @@ from streamsift.command.outputs import (
 from streamsift.command.query_files import read_queries, read_query
 from streamsift.command.stream_job import StreamJob
 from streamsift.errors import SetupError
-from streamsift.physical.plan.options import Cache, Condense, CountBy, PlanShape, RankBy, Schedule, Spread
-from streamsift.physical.share.plan import Share
-from streamsift.runtime.input.files import read_head
+from streamsift.physical.plan import Cache, Condense, CountBy, PlanShape, RankBy, Schedule, Spread
+from streamsift.physical.share import Share
+from streamsift.runtime.input import read_head
 from streamsift.view.notebook import sections
 
 app = typer.Typer(

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from streamsift.command.query_files import column_names
-from streamsift.physical.plan.options import Cache, Condense, CountBy, PlanShape, RankBy, Schedule, Spread
-from streamsift.physical.share.plan import Share
+from streamsift.physical.plan import Cache, Condense, CountBy, PlanShape, RankBy, Schedule, Spread
+from streamsift.physical.share import Share
 
 
 class Engine(StrEnum):

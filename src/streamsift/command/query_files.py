@@ -13,7 +13,7 @@ import typer
 
 from streamsift.api.query import Query, query
 from streamsift.errors import QueryError, SetupError, StreamsiftError
-from streamsift.runtime.input.files import missing, read_names
+from streamsift.runtime.input import missing, read_names
 
 
 def read_query(source: str) -> Query:

@@ -22,7 +22,7 @@ def start_spark(console: Console, master: str | None, name: str = "streamsift") 
     """What is missing is told before Spark, which would say it with its own words, takes its seconds to fail."""
     check_java()
     try:
-        from streamsift.spark.files.sources import local_session
+        from streamsift.spark.files import local_session
     except ModuleNotFoundError as error:
         missing = (error.name or "pyspark").split(".")[0]
         raise SetupError(

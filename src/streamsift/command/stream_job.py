@@ -56,7 +56,7 @@ class StreamJob:
         interrupted = threading.Event()
         with hushed_by(interrupted):
             spark = start_spark(self.console, self.master)
-        from streamsift.spark.files.sources import stream_events
+        from streamsift.spark.files import stream_events
 
         try:
             events = stream_events(spark, self.path, self.given_format)
@@ -82,7 +82,7 @@ class StreamJob:
             yield Path(path)
 
     def _start(self, result: DataFrame, checkpoint: Path) -> StreamingQuery:
-        from streamsift.spark.files.sinks import flat
+        from streamsift.spark.files import flat
 
         match self.output_format if self.output is not None else "lines":
             case "parquet":
@@ -148,7 +148,7 @@ def _to_stdout(batch: DataFrame, _: int) -> None:
 
 def _reader(stream: Any) -> Callable[[], Reading]:
     """Adds up what a stream reports; each batch once, though Spark remembers only the last ones."""
-    from streamsift.spark.stream.metrics import metrics
+    from streamsift.spark.stream import metrics
 
     reading, last = Reading(), -1
     lock = threading.Lock()

@@ -10,19 +10,12 @@ from math import prod
 from streamsift.errors import QueryError, UnsupportedQuery
 from streamsift.logical import bound as b
 from streamsift.logical.bound import leaves
-from streamsift.physical.count.strategy import aggregation
-from streamsift.physical.detect.caching import with_caching
-from streamsift.physical.detect.definition_windows import upper_edge
-from streamsift.physical.detect.equalities import Equalities
-from streamsift.physical.detect.keys import shared_columns
-from streamsift.physical.detect.steps import Scope
-from streamsift.physical.explain.groups import group_reasons
-from streamsift.physical.groups.alternatives import MOST_NEGATED_EVENTS, group_alternatives
-from streamsift.physical.groups.definition_windows import without_definitions
-from streamsift.physical.groups.elements import kleene_query
-from streamsift.physical.plan.options import Choices, CountBy
-from streamsift.physical.plan.plan import Alternative, DetectPlan, Edge, Limit, Plan
-from streamsift.physical.rank.plan import ranking
+from streamsift.physical.count import aggregation
+from streamsift.physical.detect import Equalities, Scope, shared_columns, upper_edge, with_caching
+from streamsift.physical.explain import group_reasons
+from streamsift.physical.groups import MOST_NEGATED_EVENTS, group_alternatives, kleene_query, without_definitions
+from streamsift.physical.plan import Alternative, Choices, CountBy, DetectPlan, Edge, Limit, Plan
+from streamsift.physical.rank import ranking
 
 DEFAULTS = Choices()
 MOST_ALTERNATIVES = 1_000

@@ -1,22 +1,15 @@
 """A plan and events in, result rows out, without Spark: columnar events, Numba kernels, Arrow batches."""
 
 from streamsift.runtime.analyze import analyze_run
-from streamsift.runtime.detect.detect import match_rows
+from streamsift.runtime.detect import match_rows
 from streamsift.runtime.events.events import BadRows, Events
 from streamsift.runtime.events.prepare import prepare
 from streamsift.runtime.execute import execute
-from streamsift.runtime.resources.budget import Budget, default_limit, held, limited, limited_batches
+from streamsift.runtime.resources import Budget, default_limit, held, limited, limited_batches
 from streamsift.runtime.schema import output_schema
-from streamsift.runtime.share.execute import execute_many
-from streamsift.runtime.state.format import Changes
-from streamsift.runtime.stream.engine import (
-    Engine,
-    ManyEngine,
-    engine_for,
-    engine_for_many,
-    load_engine,
-    load_engine_for_many,
-)
+from streamsift.runtime.share import execute_many
+from streamsift.runtime.state import Changes
+from streamsift.runtime.stream import Engine, ManyEngine, engine_for, engine_for_many, load_engine, load_engine_for_many
 
 __all__ = [
     "BadRows",

@@ -8,15 +8,13 @@ from itertools import combinations
 
 import pyarrow as pa
 
-from streamsift.physical.plan.plan import AggregatePlan, Alternative, DetectPlan, Plan, RankPlan, Strategy
-from streamsift.runtime.detect.analyze import analyze
-from streamsift.runtime.detect.relations import Relations
-from streamsift.runtime.detect.statistics import Measure
+from streamsift.physical.plan import AggregatePlan, Alternative, DetectPlan, Plan, RankPlan, Strategy
+from streamsift.runtime.detect import Measure, Relations, analyze
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.prepare import prepare
 from streamsift.runtime.execute import execute
-from streamsift.runtime.rank.analyze import merge_accesses
+from streamsift.runtime.rank import merge_accesses
 
 
 def analyze_run(plan: Plan, table: pa.Table) -> Iterator[str]:

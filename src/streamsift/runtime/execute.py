@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from streamsift.physical.plan.plan import AggregatePlan, DetectPlan, Plan, RankPlan
+from streamsift.physical.plan import AggregatePlan, DetectPlan, Plan, RankPlan
 from streamsift.runtime.arrays.dtypes import Bool
-from streamsift.runtime.count.aggregate import aggregate
-from streamsift.runtime.detect.detect import detect
+from streamsift.runtime.count import aggregate
+from streamsift.runtime.detect import detect
 from streamsift.runtime.events.events import BadRows
 from streamsift.runtime.events.prepare import prepare_relevant
 from streamsift.runtime.events.update_ticks import UpdateTicks
-from streamsift.runtime.rank.rank import rank
+from streamsift.runtime.rank import rank
 
 
 def execute(

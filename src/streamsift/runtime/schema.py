@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 
 from streamsift.logical.bound import BoundQuery
-from streamsift.runtime.count.output import aggregate_schema
-from streamsift.runtime.matches.output import match_schema
-from streamsift.runtime.rank.output import rank_schema
+from streamsift.runtime.count import aggregate_schema
+from streamsift.runtime.matches import match_schema
+from streamsift.runtime.rank import rank_schema
 
 
 def output_schema(query: BoundQuery) -> pa.Schema:

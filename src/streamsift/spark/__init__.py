@@ -1,12 +1,9 @@
 """DataFrame to DataFrame: the only package that imports pyspark."""
 
-from streamsift.spark.batch.run import placement, run_batch
-from streamsift.spark.columns.schemas import arrow_schema, session_settings
-from streamsift.spark.share.batch import SharedFrames, many_batch_placement, run_batch_many
-from streamsift.spark.share.stream import SharedStream, run_stream_many
-from streamsift.spark.stream.metrics import Metrics, Trigger, metrics
-from streamsift.spark.stream.placement import many_placement, stream_placement
-from streamsift.spark.stream.run import run_stream
+from streamsift.spark.batch import placement, run_batch
+from streamsift.spark.columns import arrow_schema, session_settings
+from streamsift.spark.share import SharedFrames, SharedStream, many_batch_placement, run_batch_many, run_stream_many
+from streamsift.spark.stream import Metrics, Trigger, many_placement, metrics, run_stream, stream_placement
 
 __all__ = [
     "Metrics",

@@ -25,7 +25,7 @@ from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult
 from streamsift.errors import BadInputError, QueryError
 from streamsift.physical import Plan
 from streamsift.runtime import execute, output_schema
-from streamsift.spark.columns.schemas import arrow_schema, result_schema, session_settings
+from streamsift.spark.columns import arrow_schema, result_schema, session_settings
 
 
 @dataclass

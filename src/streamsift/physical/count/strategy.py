@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from streamsift.errors import UnsupportedQuery
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_expression
-from streamsift.physical.detect.definition_windows import own_windows
-from streamsift.physical.plan.options import CountBy
-from streamsift.physical.plan.plan import (
+from streamsift.physical.detect import own_windows
+from streamsift.physical.plan import (
     AggregatePlan,
     Alternative,
     Branch,
+    CountBy,
     DetectPlan,
     Edge,
     Negation,

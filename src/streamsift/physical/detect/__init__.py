@@ -1,0 +1,44 @@
+"""TODO"""
+
+from streamsift.physical.detect.caching import describe_caching, value_reads, with_caching
+from streamsift.physical.detect.cost import OPEN_NS, CostModel, Statistics, cheapest
+from streamsift.physical.detect.definition_windows import (
+    PLACE,
+    WindowBound,
+    describe_window_pair,
+    own_windows,
+    positive_leaves,
+    since,
+    until,
+    upper_edge,
+    window_bound,
+)
+from streamsift.physical.detect.equalities import Equalities
+from streamsift.physical.detect.keys import shared_columns
+from streamsift.physical.detect.partial_keys import PartialKey, partial_key
+from streamsift.physical.detect.steps import Scope, step_of
+
+__all__ = [
+    "OPEN_NS",
+    "PLACE",
+    "CostModel",
+    "Equalities",
+    "PartialKey",
+    "Scope",
+    "Statistics",
+    "WindowBound",
+    "cheapest",
+    "describe_caching",
+    "describe_window_pair",
+    "own_windows",
+    "partial_key",
+    "positive_leaves",
+    "shared_columns",
+    "since",
+    "step_of",
+    "until",
+    "upper_edge",
+    "value_reads",
+    "window_bound",
+    "with_caching",
+]

@@ -11,8 +11,7 @@ from dataclasses import replace
 
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_expression
-from streamsift.physical.plan.options import Cache
-from streamsift.physical.plan.plan import Alternative, Negation, Step
+from streamsift.physical.plan import Alternative, Cache, Negation, Step
 
 
 def with_caching(alternative: Alternative) -> Alternative:

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 from math import exp, inf, lgamma
 
-from streamsift.physical.plan.join_trees import Join, Leaf, Tree, forced, is_left_deep, steps_of, units_of
-from streamsift.physical.plan.options import Cache, PlanShape
+from streamsift.physical.plan import Cache, Join, Leaf, PlanShape, Tree, forced, is_left_deep, steps_of, units_of
 
 # Fitted by `python -m benchmarks.calibrate`, one core of a busy machine: off by 12 %, 23 % and 25 % on average.
 OPEN_NS, SCAN_NS, BUILD_NS = 20.0, 7.5, 0.5  # the search in any order: per partial match, entry looked at, row built

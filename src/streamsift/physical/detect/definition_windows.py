@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamsift.logical import bound as b
-from streamsift.physical.plan.plan import Edge, Pair
+from streamsift.physical.plan import Edge, Pair
 
 PLACE = "$place"  # Column.name for an event's place in the stream
 _UNTIL, _SINCE = "$until ", "$since "

@@ -15,7 +15,7 @@ from fractions import Fraction
 from streamsift.logical import bound as b
 from streamsift.logical.bound import renamed
 from streamsift.physical.detect.keys import compared_columns, joined, may_be_missing
-from streamsift.physical.plan.plan import Alternative, DetectPlan, Step
+from streamsift.physical.plan import Alternative, DetectPlan, Step
 
 # Shares of all events that pass a test, where nothing is known of them.
 EQUAL, IN_RANGE, LIKE, OF_TYPE, ALL = Fraction(1, 100), Fraction(1, 3), Fraction(1, 10), Fraction(1, 4), Fraction(1)

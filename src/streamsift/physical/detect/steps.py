@@ -10,7 +10,7 @@ from streamsift.logical.bound import Ordered, leaves
 from streamsift.logical.expressions import variables_of
 from streamsift.physical.detect.definition_windows import last_leaves, upper_edge, window_pairs
 from streamsift.physical.detect.equalities import Equalities
-from streamsift.physical.plan.plan import MIRRORED, Edge, Limit, Negation, Pair, Step
+from streamsift.physical.plan import MIRRORED, Edge, Limit, Negation, Pair, Step
 
 
 @dataclass(slots=True)

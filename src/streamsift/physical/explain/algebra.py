@@ -15,8 +15,7 @@ from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_expression
 from streamsift.logical.expressions import variables_of
 from streamsift.physical.explain.words import describe_limit, describe_pair, describe_test
-from streamsift.physical.plan.groups import Groups, ordered_steps
-from streamsift.physical.plan.plan import DetectPlan, Edge, Limit, Negation, Step
+from streamsift.physical.plan import DetectPlan, Edge, Groups, Limit, Negation, Step, ordered_steps
 
 MADE_ALIKE = "its groups are made as those of the pattern"
 Operator = b.Sequence | b.Conjunction | b.Disjunction

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamsift.logical.describe import describe_class, describe_expression
-from streamsift.physical.count.strategy import adjacent_pairs, is_at_edge
+from streamsift.physical.count import adjacent_pairs, is_at_edge
 from streamsift.physical.explain.words import describe_pair
-from streamsift.physical.plan.plan import Branch
+from streamsift.physical.plan import Branch
 
 
 def describe_counting(branch: Branch) -> Iterator[str]:

@@ -7,24 +7,24 @@ from dataclasses import replace
 
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_class, describe_expression, describe_query
-from streamsift.physical.detect.caching import describe_caching
+from streamsift.physical.detect import describe_caching
 from streamsift.physical.explain.algebra import describe_algebra
 from streamsift.physical.explain.counting import describe_counting
 from streamsift.physical.explain.groups import describe_groups
 from streamsift.physical.explain.joins import describe_joins
 from streamsift.physical.explain.words import describe_limit, describe_pair
-from streamsift.physical.plan.groups import Groups
-from streamsift.physical.plan.plan import (
+from streamsift.physical.plan import (
     AggregatePlan,
     Alternative,
     DetectPlan,
+    Groups,
     Negation,
     Plan,
     RankPlan,
     Step,
     Strategy,
 )
-from streamsift.physical.rank.plan import describe_ranking
+from streamsift.physical.rank import describe_ranking
 
 
 def explain(

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_class, describe_expression
 from streamsift.physical.explain.words import describe_pair
-from streamsift.physical.plan.groups import Chosen, Groups, Growing, Order
-from streamsift.physical.plan.plan import Alternative, Step
+from streamsift.physical.plan import Alternative, Chosen, Groups, Growing, Order, Step
 
 
 def describe_groups(alternative: Alternative, groups: Groups) -> Iterator[str]:

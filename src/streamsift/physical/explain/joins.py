@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from streamsift.physical.detect.definition_windows import window_bound
-from streamsift.physical.plan.join_trees import Join, Leaf, Tree, forced, steps_of, units_of
-from streamsift.physical.plan.options import Cache, Choices, Condense, PlanShape
-from streamsift.physical.plan.plan import Alternative
+from streamsift.physical.detect import window_bound
+from streamsift.physical.plan import (
+    Alternative,
+    Cache,
+    Choices,
+    Condense,
+    Join,
+    Leaf,
+    PlanShape,
+    Tree,
+    forced,
+    steps_of,
+    units_of,
+)
 
 
 def names_of(alternative: Alternative) -> list[str]:

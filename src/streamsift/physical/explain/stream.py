@@ -6,18 +6,22 @@ from collections.abc import Iterator
 
 from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
-from streamsift.physical.detect.definition_windows import own_windows
-from streamsift.physical.plan.plan import AggregatePlan, DetectPlan, Plan, RankPlan
-from streamsift.physical.stream.final import (
+from streamsift.physical.detect import own_windows
+from streamsift.physical.plan import AggregatePlan, DetectPlan, Plan, RankPlan
+from streamsift.physical.stream import (
+    Anchor,
+    Anchored,
+    anchored,
     awaited,
     check_stream,
     counts_rows,
+    group_keys,
     is_awaited,
     keeps_no_events,
     state_windows,
+    stream_keys,
     why_recounted,
 )
-from streamsift.physical.stream.finalizing_steps import Anchor, Anchored, anchored, group_keys, stream_keys
 
 
 def describe_stream(plan: Plan) -> Iterator[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_expression
-from streamsift.physical.detect.definition_windows import describe_window_pair
-from streamsift.physical.plan.plan import Edge, Limit, Negation, Pair, Step
+from streamsift.physical.detect import describe_window_pair
+from streamsift.physical.plan import Edge, Limit, Negation, Pair, Step
 
 
 def describe_limit(query: b.BoundQuery, limit: Limit, chain: tuple[Step, ...]) -> str:

@@ -9,9 +9,7 @@ from itertools import combinations
 from streamsift.errors import UnsupportedQuery
 from streamsift.logical import bound as b
 from streamsift.logical.bound import leaves
-from streamsift.physical.detect.caching import with_caching
-from streamsift.physical.detect.equalities import Equalities
-from streamsift.physical.detect.steps import Scope
+from streamsift.physical.detect import Equalities, Scope, with_caching
 from streamsift.physical.groups.elements import KleeneQuery
 from streamsift.physical.groups.forms import (
     all_variables,
@@ -25,8 +23,18 @@ from streamsift.physical.groups.forms import (
 )
 from streamsift.physical.groups.search import order_of, search_of
 from streamsift.physical.groups.steps import ElementSteps, Numbers
-from streamsift.physical.plan.groups import Chosen, Decided, GroupNegation, Groups, Growing
-from streamsift.physical.plan.plan import Alternative, Edge, Limit, Negation, Step
+from streamsift.physical.plan import (
+    Alternative,
+    Chosen,
+    Decided,
+    Edge,
+    GroupNegation,
+    Groups,
+    Growing,
+    Limit,
+    Negation,
+    Step,
+)
 
 MOST_NEGATED_EVENTS = 62  # the search for them keeps a bit for each in one integer
 MOST_STARS = 8  # each choice of empty ones bounds the negations in its own way

@@ -14,7 +14,7 @@ from itertools import combinations
 from streamsift.errors import UnsupportedQuery
 from streamsift.language.syntax import Repeat
 from streamsift.logical import bound as b
-from streamsift.physical.detect.definition_windows import PLACE, positive_leaves, until
+from streamsift.physical.detect import PLACE, positive_leaves, until
 
 
 def without_definitions(query: b.BoundQuery, node: b.Node) -> tuple[b.BoundQuery, b.Node]:

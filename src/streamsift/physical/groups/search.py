@@ -10,8 +10,7 @@ from streamsift.logical import bound as b
 from streamsift.logical.bound import leaves
 from streamsift.physical.groups.forms import has_conjunction, order_pairs, swapped_sides
 from streamsift.physical.groups.steps import ElementSteps, Numbers
-from streamsift.physical.plan.groups import Decided, GroupNegation, Growth, Order, Search, Side
-from streamsift.physical.plan.plan import Edge, Limit, Negation, Step
+from streamsift.physical.plan import Decided, Edge, GroupNegation, Growth, Limit, Negation, Order, Search, Side, Step
 
 
 def order_of(steps: ElementSteps, form: b.Node, singles: Numbers, growing: list[int]) -> Order:

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from streamsift.logical import bound as b
 from streamsift.logical.bound import leaves
 from streamsift.optimizer.drop_implied_equalities import Side, column_sides
-from streamsift.physical.detect.steps import step_of
+from streamsift.physical.detect import step_of
 from streamsift.physical.groups.elements import KleeneQuery
 from streamsift.physical.groups.forms import order_pairs
-from streamsift.physical.plan.groups import Chosen, Growing, Key
-from streamsift.physical.plan.plan import Step
+from streamsift.physical.plan import Chosen, Growing, Key, Step
 
 Numbers = dict[int, int]  # the number of each variable's step
 

@@ -14,10 +14,19 @@ from fractions import Fraction
 
 from streamsift.logical import bound as b
 from streamsift.logical.expressions import variables_of
-from streamsift.physical.detect.definition_windows import PLACE
-from streamsift.physical.plan.linear import LinearScore, linear_score
-from streamsift.physical.plan.monotone import monotone_objectives
-from streamsift.physical.plan.plan import Alternative, Component, JoinPlan, MergePlan, Pair, PathPlan, Step
+from streamsift.physical.detect import PLACE
+from streamsift.physical.plan import (
+    Alternative,
+    Component,
+    JoinPlan,
+    LinearScore,
+    MergePlan,
+    Pair,
+    PathPlan,
+    Step,
+    linear_score,
+    monotone_objectives,
+)
 
 ALONE = b.Merge("MIN", 1)
 INSTANTS = (b.Kind.TIMESTAMP, b.Kind.DATE)

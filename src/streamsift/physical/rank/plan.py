@@ -9,11 +9,21 @@ from fractions import Fraction
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_expression
 from streamsift.logical.expressions import variables_of
-from streamsift.physical.detect.definition_windows import PLACE
-from streamsift.physical.plan.linear import LinearScore, linear_score
-from streamsift.physical.plan.monotone import MonotoneObjective, monotone_objectives
-from streamsift.physical.plan.options import Choices, RankBy
-from streamsift.physical.plan.plan import Alternative, DetectPlan, JoinPlan, MergePlan, PathPlan, RankPlan
+from streamsift.physical.detect import PLACE
+from streamsift.physical.plan import (
+    Alternative,
+    Choices,
+    DetectPlan,
+    JoinPlan,
+    LinearScore,
+    MergePlan,
+    MonotoneObjective,
+    PathPlan,
+    RankBy,
+    RankPlan,
+    linear_score,
+    monotone_objectives,
+)
 from streamsift.physical.rank.components import merge_plan, same_column
 
 MOST_PATHS = 200_000  # that are looked at for the k best of one window and group

@@ -16,8 +16,8 @@ from math import inf
 import pyarrow as pa
 
 from streamsift.logical import bound as b
-from streamsift.physical.count.strategy import SEM_NS_PER_START, TWO_STACK_NS_PER_LEVEL
-from streamsift.physical.plan.plan import AggregatePlan, Branch, Step
+from streamsift.physical.count import SEM_NS_PER_START, TWO_STACK_NS_PER_LEVEL
+from streamsift.physical.plan import AggregatePlan, Branch, Step
 from streamsift.physical.share.prefix_trees import ROOT, TreeNode, accepts, negated_after, signature
 
 SHORTEST = 2  # steps of a piece that is worth sharing

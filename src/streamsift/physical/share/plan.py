@@ -8,8 +8,8 @@ from enum import StrEnum
 
 from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
-from streamsift.physical.count.strategy import is_at_edge
-from streamsift.physical.plan.plan import AggregatePlan, Plan, Strategy
+from streamsift.physical.count import is_at_edge
+from streamsift.physical.plan import AggregatePlan, Plan, Strategy
 from streamsift.physical.share.chopping import ChoppedQueries, chop, describe_chopped
 from streamsift.physical.share.prefix_trees import SharedTree, accepts, separate_cost, shared_cost, signature, tree_of
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_class, describe_expression
 from streamsift.logical.expressions import anonymous
-from streamsift.physical.plan.plan import AggregatePlan, Branch, Step, Strategy
+from streamsift.physical.plan import AggregatePlan, Branch, Step, Strategy
 
 ROOT = 0
 

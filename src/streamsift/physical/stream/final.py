@@ -16,13 +16,13 @@ from streamsift.errors import QueryError, UnsupportedQuery
 from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
 from streamsift.logical.durations import limits_nothing, unit_of
-from streamsift.physical.detect.definition_windows import own_windows
-from streamsift.physical.plan.groups import Groups
-from streamsift.physical.plan.plan import (
+from streamsift.physical.detect import own_windows
+from streamsift.physical.plan import (
     AggregatePlan,
     Alternative,
     DetectPlan,
     Edge,
+    Groups,
     Limit,
     Negation,
     Plan,

@@ -12,9 +12,7 @@ from enum import Enum
 
 from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
-from streamsift.physical.plan.groups import Groups
-from streamsift.physical.plan.options import Choices, PlanShape
-from streamsift.physical.plan.plan import AggregatePlan, Alternative, DetectPlan, RankPlan, Step
+from streamsift.physical.plan import AggregatePlan, Alternative, Choices, DetectPlan, Groups, PlanShape, RankPlan, Step
 from streamsift.physical.stream.final import awaited, is_awaited
 
 DECIDES = "$decides"  # Column.name: the event may be the one that decides a match now

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from streamsift.physical.count.strategy import SEM_NS_PER_START, TWO_STACK_NS_PER_LEVEL
-from streamsift.physical.plan.plan import Branch, Strategy
+from streamsift.physical.count import SEM_NS_PER_START, TWO_STACK_NS_PER_LEVEL
+from streamsift.physical.plan import Branch, Strategy
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.count import count_kernels, measure_kernels
 from streamsift.runtime.count.count_kernels import Counts

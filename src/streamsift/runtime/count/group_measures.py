@@ -6,7 +6,7 @@ import numpy as np
 
 from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
 from streamsift.runtime.count.measures import NOTHING, Measures, Totals
-from streamsift.runtime.matches.group_values import GroupValues
+from streamsift.runtime.matches import GroupValues
 
 
 def totals_of_groups(measures: Measures, values: GroupValues, place_of_row: Int32 | None) -> Totals:

@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import BoundQuery, Column, Kind
-from streamsift.physical.plan.plan import AggregatePlan, Alternative, Step
+from streamsift.physical.plan import AggregatePlan, Alternative, Step
 from streamsift.runtime.arrays.dtypes import Int32
 from streamsift.runtime.count.incremental_measures import with_examples
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.prepare import prepare
-from streamsift.runtime.state.keyed_vectors import the_only_key
+from streamsift.runtime.state import the_only_key
 
 IS_EVENT = "$event"  # Column.name: a row is an event, and no example
 

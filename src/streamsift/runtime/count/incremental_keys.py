@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from streamsift.physical.plan.plan import Branch
+from streamsift.physical.plan import Branch
 from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
 from streamsift.runtime.count.by_key import KeyTotals, loads_of
 from streamsift.runtime.count.incremental_events import key_rows
@@ -18,7 +18,7 @@ from streamsift.runtime.count.operations import Operations, lay_out
 from streamsift.runtime.count.output import Groups
 from streamsift.runtime.events.events import Events, saturating_sum
 from streamsift.runtime.events.stamps import Clock
-from streamsift.runtime.state.keyed_vectors import KeyedVectors
+from streamsift.runtime.state import KeyedVectors
 
 EARLIEST = -(2**62)  # before every tick
 

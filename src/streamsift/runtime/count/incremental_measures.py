@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from streamsift.errors import BadInputError
 from streamsift.logical.bound import TIME, AggregateOutput, BoundQuery
-from streamsift.physical.plan.plan import AggregatePlan
+from streamsift.physical.plan import AggregatePlan
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Int64
 from streamsift.runtime.count.measures import NOTHING, Decoder, Measures, Totals, measures_of
 from streamsift.runtime.events.events import Events

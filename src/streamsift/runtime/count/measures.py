@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from streamsift.errors import BadInputError
 from streamsift.logical.bound import AggregateOutput, BoundQuery
-from streamsift.physical.plan.plan import Alternative
+from streamsift.physical.plan import Alternative
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Float64, Int32, Int64
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.expressions.codes import codes

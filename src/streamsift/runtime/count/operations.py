@@ -13,8 +13,8 @@ import numpy as np
 from numba import njit
 
 from streamsift.logical.bound import WindowKind
-from streamsift.physical.count.strategy import is_at_edge
-from streamsift.physical.plan.plan import Alternative, Branch, Edge
+from streamsift.physical.count import is_at_edge
+from streamsift.physical.plan import Alternative, Branch, Edge
 from streamsift.runtime.arrays.dtypes import Int8, Int32, Int64
 from streamsift.runtime.arrays.grouping import group_entries
 from streamsift.runtime.count.output import Groups

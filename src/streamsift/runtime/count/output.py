@@ -18,7 +18,7 @@ from streamsift.runtime.events.times import time_type
 from streamsift.runtime.events.update_ticks import tick_type
 from streamsift.runtime.expressions.codes import codes, group_codes
 from streamsift.runtime.expressions.columns import nulls, take
-from streamsift.runtime.resources.budget import FEWER_TICKS, reserve
+from streamsift.runtime.resources import FEWER_TICKS, reserve
 
 
 def aggregate_schema(query: BoundQuery) -> pa.Schema:

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 from numba import njit
 
-from streamsift.physical.count.strategy import adjacent_pairs
-from streamsift.physical.plan.plan import Branch, Pair
+from streamsift.physical.count import adjacent_pairs
+from streamsift.physical.plan import Branch, Pair
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int32, Int64
 from streamsift.runtime.arrays.grouping import distinct
 from streamsift.runtime.count.measures import NOTHING, Totals

@@ -13,16 +13,25 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from streamsift.errors import PlanTooLargeError
-from streamsift.physical.detect.cost import OPEN_NS, CostModel, Statistics, cheapest
-from streamsift.physical.plan.join_trees import Leaf, Tree, forced, is_left_deep, steps_of, units_of
-from streamsift.physical.plan.options import Choices, Condense, PlanShape
-from streamsift.physical.plan.plan import Alternative
+from streamsift.physical.detect import OPEN_NS, CostModel, Statistics, cheapest
+from streamsift.physical.plan import (
+    Alternative,
+    Choices,
+    Condense,
+    Leaf,
+    PlanShape,
+    Tree,
+    forced,
+    is_left_deep,
+    steps_of,
+    units_of,
+)
 from streamsift.runtime.arrays.dtypes import Int32, Int64
 from streamsift.runtime.detect.joins import TreeSearch
 from streamsift.runtime.detect.relations import Comparison, Relations
 from streamsift.runtime.detect.statistics import Measure
 from streamsift.runtime.events.events import Events
-from streamsift.runtime.resources.progress import watch
+from streamsift.runtime.resources import watch
 
 LOG = logging.getLogger(__name__)
 SLICE_PLACES = 1 << 18

@@ -9,16 +9,13 @@ from math import exp, factorial, prod
 import numpy as np
 
 from streamsift.language.printer import print_quantifier
-from streamsift.physical.detect.cost import CostModel
-from streamsift.physical.explain.joins import draw, names_of
-from streamsift.physical.plan.groups import Chosen as Choice
-from streamsift.physical.plan.groups import Growing
-from streamsift.physical.plan.join_trees import Tree
-from streamsift.physical.plan.options import PlanShape
-from streamsift.physical.plan.plan import Alternative, DetectPlan
+from streamsift.physical.detect import CostModel
+from streamsift.physical.explain import draw, names_of
+from streamsift.physical.plan import Alternative, DetectPlan, Growing, PlanShape, Tree
+from streamsift.physical.plan import Chosen as Choice
 from streamsift.runtime.detect.adaptive import AdaptiveSearch, Chosen
-from streamsift.runtime.detect.detect import CHUNK_MATCHES, group_matches
 from streamsift.runtime.detect.relations import Relations
+from streamsift.runtime.detect.run import CHUNK_MATCHES, group_matches
 from streamsift.runtime.detect.statistics import Measure
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events

@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from streamsift.errors import PlanTooLargeError
-from streamsift.physical.plan.plan import MIRRORED
+from streamsift.physical.plan import MIRRORED
 from streamsift.runtime.arrays.comparing import OPERATORS, holds
 from streamsift.runtime.arrays.dtypes import Int32, Int64
 from streamsift.runtime.arrays.grouping import entries_from, group_entries
@@ -27,7 +27,7 @@ from streamsift.runtime.detect.join_kernel import Reach
 from streamsift.runtime.detect.join_packing import Condensed, Packing
 from streamsift.runtime.detect.relations import Comparison, Linked, Lookup
 from streamsift.runtime.detect.semi_join import Reducer
-from streamsift.runtime.resources.budget import room
+from streamsift.runtime.resources import room
 
 LIST_BYTES = 24  # for each entry of a list: itself, and copies of it while lists grow
 NO_OFFSETS, NO_LINKS = np.empty(0, np.int64), np.empty(0, np.int32)

@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import Column
-from streamsift.physical.plan.join_trees import Leaf, Tree, steps_of
-from streamsift.physical.plan.plan import Alternative
+from streamsift.physical.plan import Alternative, Leaf, Tree, steps_of
 from streamsift.runtime.arrays.comparing import OPERATORS
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Int32, Int64
 from streamsift.runtime.arrays.grouping import entries_from, group_entries

@@ -16,8 +16,7 @@ import numpy as np
 
 from streamsift.errors import PlanTooLargeError
 from streamsift.logical.expressions import variables_of
-from streamsift.physical.plan.join_trees import Join, Leaf, Tree, steps_of, units_of
-from streamsift.physical.plan.plan import Alternative
+from streamsift.physical.plan import Alternative, Join, Leaf, Tree, steps_of, units_of
 from streamsift.runtime.arrays.dtypes import Int32, Int64
 from streamsift.runtime.arrays.grouping import entries_from
 from streamsift.runtime.detect import join_kernel
@@ -27,8 +26,8 @@ from streamsift.runtime.detect.join_packing import Packing
 from streamsift.runtime.detect.relations import Relations
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.reach import stream_of
-from streamsift.runtime.matches.filters import Stage, passing
-from streamsift.runtime.resources.budget import room
+from streamsift.runtime.matches import Stage, passing
+from streamsift.runtime.resources import room
 
 MOST_KEPT_ROWS = 1 << 25
 KEPT_BYTES = 16  # for each step of a row that is kept: the row, and copies of it in the orders that searches need

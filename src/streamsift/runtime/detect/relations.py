@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from streamsift.logical.bound import Expr
-from streamsift.physical.detect.definition_windows import WindowBound, window_bound
-from streamsift.physical.plan.plan import Alternative
+from streamsift.physical.detect import WindowBound, window_bound
+from streamsift.physical.plan import Alternative
 
 Side = tuple[int, Expr]  # a step, and what a comparison reads of its event
 Comparison = tuple[Side, str, Side]

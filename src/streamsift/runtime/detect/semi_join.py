@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 from numba import njit
 
-from streamsift.physical.plan.plan import MIRRORED
+from streamsift.physical.plan import MIRRORED
 from streamsift.runtime.arrays.comparing import GREATER_EQUAL, LESS, LESS_EQUAL, OPERATORS
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int32, Int64
 from streamsift.runtime.arrays.grouping import chosen, group_entries

@@ -9,8 +9,8 @@ import numpy as np
 
 from streamsift.logical.bound import Expr, WindowKind
 from streamsift.logical.expressions import anonymous
-from streamsift.physical.detect.definition_windows import window_bound
-from streamsift.physical.plan.plan import Alternative, Pair, Step
+from streamsift.physical.detect import window_bound
+from streamsift.physical.plan import Alternative, Pair, Step
 from streamsift.runtime.arrays.comparing import GREATER_EQUAL, LESS_EQUAL, OPERATORS
 from streamsift.runtime.arrays.dtypes import Int32, Int64
 from streamsift.runtime.arrays.grouping import ascends_in_groups, group_entries, successors

@@ -13,9 +13,8 @@ from itertools import combinations
 import numpy as np
 
 from streamsift.logical.bound import WindowKind
-from streamsift.physical.detect.cost import Statistics
-from streamsift.physical.detect.definition_windows import PLACE, until
-from streamsift.physical.plan.plan import Alternative
+from streamsift.physical.detect import PLACE, Statistics, until
+from streamsift.physical.plan import Alternative
 from streamsift.runtime.arrays.comparing import EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, OPERATORS, UNEQUAL
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int32, Int64
 from streamsift.runtime.arrays.grouping import entries_from

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streamsift.logical.bound import BoundQuery, ClassRule, EventClass, Expr, renamed
-from streamsift.physical.plan.plan import Alternative
+from streamsift.physical.plan import Alternative
 from streamsift.runtime.arrays.dtypes import Int32
 from streamsift.runtime.arrays.grouping import chosen, group_entries
 from streamsift.runtime.events.class_names import find_names

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import BoundQuery, SubPattern, WindowKind
-from streamsift.physical.detect.definition_windows import PLACE, own_windows, since, until, window_bound
-from streamsift.physical.plan.plan import Pair
+from streamsift.physical.detect import PLACE, own_windows, since, until, window_bound
+from streamsift.physical.plan import Pair
 from streamsift.runtime.arrays.dtypes import Int32, Int64
 from streamsift.runtime.arrays.grouping import group_entries
 from streamsift.runtime.events.events import Events, window_width

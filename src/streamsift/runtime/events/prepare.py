@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from streamsift.logical.bound import BoundQuery
-from streamsift.physical.plan.plan import Plan
+from streamsift.physical.plan import Plan
 from streamsift.runtime.events.definition_windows import with_own_windows
 from streamsift.runtime.events.events import BadRows, Events, in_order
 from streamsift.runtime.events.relevant import relevant

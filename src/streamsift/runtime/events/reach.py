@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from streamsift.logical.bound import WindowKind
-from streamsift.physical.plan.plan import Alternative
+from streamsift.physical.plan import Alternative
 from streamsift.runtime.arrays.dtypes import Int32
 from streamsift.runtime.events.definition_windows import own_limits, rows_of_keys
 from streamsift.runtime.events.events import Events

@@ -12,8 +12,8 @@ import numpy as np
 from numba import njit
 
 from streamsift.logical.bound import EventClass
-from streamsift.physical.plan.plan import Plan
-from streamsift.physical.stream.final import counts_rows
+from streamsift.physical.plan import Plan
+from streamsift.physical.stream import counts_rows
 from streamsift.runtime.arrays.dtypes import Bool, Int32
 from streamsift.runtime.events.candidates import places_by_class
 from streamsift.runtime.events.events import Events

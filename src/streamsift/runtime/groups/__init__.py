@@ -1,0 +1,5 @@
+"""TODO"""
+
+from streamsift.runtime.groups.search import GroupSearch
+
+__all__ = ["GroupSearch"]

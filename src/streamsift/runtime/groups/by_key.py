@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streamsift.physical.plan.groups import Key
+from streamsift.physical.plan import Key
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.arrays.grouping import distinct
 from streamsift.runtime.groups.elements import Elements

@@ -16,8 +16,8 @@ import pyarrow as pa
 from numba import njit
 
 from streamsift.logical.bound import Expr
-from streamsift.physical.detect.definition_windows import window_bound
-from streamsift.physical.plan.plan import Step
+from streamsift.physical.detect import window_bound
+from streamsift.physical.plan import Step
 from streamsift.runtime.arrays.comparing import OPERATORS, holds
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int32, Int64
 from streamsift.runtime.arrays.grouping import group_entries

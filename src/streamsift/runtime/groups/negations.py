@@ -7,13 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from streamsift.logical.bound import BoundQuery
-from streamsift.physical.detect.caching import with_caching
-from streamsift.physical.plan.groups import Groups
-from streamsift.physical.plan.options import Cache
-from streamsift.physical.plan.plan import Alternative, Limit, Negation, Pair, Step
+from streamsift.physical.detect import with_caching
+from streamsift.physical.plan import Alternative, Cache, Groups, Limit, Negation, Pair, Step
 from streamsift.runtime.arrays.dtypes import Bool, Int32
 from streamsift.runtime.events.events import Events
-from streamsift.runtime.negation.search import NestedSearch
+from streamsift.runtime.negation import NestedSearch
 
 CHUNK_TESTS = 1 << 12
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.physical.plan.groups import Groups
+from streamsift.physical.plan import Groups
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.arrays.searching import first_from
 from streamsift.runtime.groups.stream import Clock

@@ -14,9 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from streamsift.logical.bound import BoundQuery, Column
-from streamsift.physical.plan.groups import Chosen, GroupNegation, Groups, Growth, Key, Order
-from streamsift.physical.plan.options import Cache
-from streamsift.physical.plan.plan import Edge
+from streamsift.physical.plan import Cache, Chosen, Edge, GroupNegation, Groups, Growth, Key, Order
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int32, Int64
 from streamsift.runtime.events.events import NO_LIMIT, Events
 from streamsift.runtime.expressions.codes import codes, group_codes
@@ -27,9 +25,8 @@ from streamsift.runtime.groups.maximal_groups import largest
 from streamsift.runtime.groups.negations import GroupNegations
 from streamsift.runtime.groups.rules import Field, Fixed, rules_of
 from streamsift.runtime.groups.stream import Clock, GroupStream, Reach
-from streamsift.runtime.matches.group_matches import GroupMatches
-from streamsift.runtime.matches.group_values import GroupValues
-from streamsift.runtime.resources.budget import reserve, room
+from streamsift.runtime.matches import GroupMatches, GroupValues
+from streamsift.runtime.resources import reserve, room
 
 
 class GroupSearch:

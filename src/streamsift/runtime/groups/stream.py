@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from streamsift.logical.bound import BoundQuery, WindowKind
-from streamsift.physical.plan.plan import Alternative, Step
+from streamsift.physical.plan import Alternative, Step
 from streamsift.runtime.arrays.dtypes import Int32
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.definition_windows import own_limits

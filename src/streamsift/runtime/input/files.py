@@ -15,7 +15,7 @@ import pyarrow.dataset as ds
 from streamsift.errors import BadInputError, SetupError
 from streamsift.runtime.input.json_lines import read_json
 from streamsift.runtime.input.text_types import typed
-from streamsift.runtime.resources.progress import watch
+from streamsift.runtime.resources import watch
 
 FORMATS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".parquet": "parquet", ".pq": "parquet"}
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import Expr
-from streamsift.physical.plan.plan import Alternative
+from streamsift.physical.plan import Alternative
 from streamsift.runtime.arrays.dtypes import Bool, Int32
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.expressions.evaluate import Rows, mask

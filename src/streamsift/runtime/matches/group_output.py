@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import TIME, Column, Computed, TimeKind, WholeEvent
-from streamsift.physical.plan.plan import Alternative
+from streamsift.physical.plan import Alternative
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.expressions.columns import take
 from streamsift.runtime.expressions.evaluate import evaluate

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import BoundQuery, Column, Expr, GroupAggregate, Operation
-from streamsift.physical.plan.groups import Groups
+from streamsift.physical.plan import Groups
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.expressions.columns import take

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import TIME, BoundQuery, ClassRule, Column, Computed, Kind, TimeKind, WholeEvent
-from streamsift.physical.plan.plan import Alternative, Pair
+from streamsift.physical.plan import Alternative, Pair
 from streamsift.runtime.arrays.dtypes import Int32
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.times import time_type

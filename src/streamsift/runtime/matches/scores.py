@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from streamsift.logical.bound import Kind, Objective, Ranking
 from streamsift.logical.durations import units_per_second
-from streamsift.physical.plan.plan import Alternative
+from streamsift.physical.plan import Alternative
 from streamsift.runtime.arrays.dtypes import Float64, Int32
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.expressions.columns import nulls, take

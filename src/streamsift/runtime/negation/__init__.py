@@ -1,0 +1,5 @@
+"""TODO"""
+
+from streamsift.runtime.negation.search import NestedSearch
+
+__all__ = ["NestedSearch"]

@@ -9,10 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import Expr
-from streamsift.physical.detect.caching import value_reads
-from streamsift.physical.detect.definition_windows import window_bound
-from streamsift.physical.plan.options import Cache
-from streamsift.physical.plan.plan import Alternative, Edge, Negation, Pair, Step, is_sequence
+from streamsift.physical.detect import value_reads, window_bound
+from streamsift.physical.plan import Alternative, Cache, Edge, Negation, Pair, Step, is_sequence
 from streamsift.runtime.arrays.comparing import OPERATORS
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Int32, Int64
 from streamsift.runtime.arrays.grouping import group_entries

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from streamsift.physical.plan.options import Cache
-from streamsift.physical.plan.plan import Alternative, Step
+from streamsift.physical.plan import Alternative, Cache, Step
 from streamsift.runtime.arrays.dtypes import Bool, Int32
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.expressions.evaluate import Rows, mask

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streamsift.physical.plan.options import RankBy
-from streamsift.physical.plan.plan import PathPlan
-from streamsift.physical.rank.plan import MOST_KINDS, MOST_PATHS
+from streamsift.physical.plan import PathPlan, RankBy
+from streamsift.physical.rank import MOST_KINDS, MOST_PATHS
 from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32, Int64
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.update_ticks import UpdateTicks

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamsift.physical.plan.plan import PathPlan
+from streamsift.physical.plan import PathPlan
 from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
 from streamsift.runtime.events.candidates import step_rows
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.expressions.codes import codes
 from streamsift.runtime.expressions.evaluate import evaluate
-from streamsift.runtime.matches.scores import match_columns, objective_values, scores
+from streamsift.runtime.matches import match_columns, objective_values, scores
 from streamsift.runtime.paths.enumerate import best_paths
 from streamsift.runtime.paths.kind_matches import first_matches
 from streamsift.runtime.paths.kinds import Kinds, told_by_kinds

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numba import njit
 
-from streamsift.physical.plan.plan import PathPlan
+from streamsift.physical.plan import PathPlan
 from streamsift.runtime.arrays.comparing import OPERATORS
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Float64, Int32, Int64
 from streamsift.runtime.arrays.grouping import group_entries
@@ -21,7 +21,7 @@ from streamsift.runtime.paths.graph import Graph, build_graph, cut_windows
 from streamsift.runtime.paths.reachable import in_reach, offsets_of
 from streamsift.runtime.paths.sets import PAIR_FIELDS
 from streamsift.runtime.paths.weights import path_weights
-from streamsift.runtime.resources.budget import FEWER_TICKS, reserve
+from streamsift.runtime.resources import FEWER_TICKS, reserve
 
 ROOT_BYTES = 100  # for each window: its bounds, its group and what the search for its best paths takes
 EMPTY, TOO_LARGE = "empty", "too large"  # no graph: a step has no event, or weights that do not add up

@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streamsift.logical.durations import units_per_second
-from streamsift.physical.plan.linear import LinearScore, Term
-from streamsift.physical.plan.plan import Alternative
+from streamsift.physical.plan import Alternative, LinearScore, Term
 from streamsift.runtime.arrays.dtypes import Float64, Int32
 from streamsift.runtime.events.candidates import step_rows
 from streamsift.runtime.events.events import Events

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from streamsift.physical.plan.plan import MergePlan, RankPlan
+from streamsift.physical.plan import MergePlan, RankPlan
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.update_ticks import ticks_of
 from streamsift.runtime.rank.merge import SCHEDULES, RankMerge

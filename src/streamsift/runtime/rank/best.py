@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
-from streamsift.runtime.resources.budget import reserve
+from streamsift.runtime.resources import reserve
 
 KEPT_BYTES = 100  # for each match, beside its places: what sorting takes
 PENDING = 1 << 17  # matches that may wait for the next sorting, at least

@@ -13,19 +13,15 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import TIME, TimeKind
-from streamsift.physical.plan.plan import Alternative, RankPlan
+from streamsift.physical.plan import Alternative, RankPlan
 from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32, Int64
-from streamsift.runtime.detect.detect import group_matches
+from streamsift.runtime.detect import group_matches
 from streamsift.runtime.events.ties import tie_levels
 from streamsift.runtime.events.update_ticks import each_tick
 from streamsift.runtime.expressions.columns import take
-from streamsift.runtime.matches.group_matches import GroupMatches
-from streamsift.runtime.matches.group_output import group_batches
-from streamsift.runtime.matches.group_values import GroupValues
-from streamsift.runtime.matches.output import match_schema
-from streamsift.runtime.matches.scores import objective_values, scores
+from streamsift.runtime.matches import GroupMatches, GroupValues, group_batches, match_schema, objective_values, scores
 from streamsift.runtime.rank.output import Leaderboard, cast_to, rank_schema, tie_names
-from streamsift.runtime.resources.budget import FEWER_TIES, found_matches, reserve
+from streamsift.runtime.resources import FEWER_TIES, found_matches, reserve
 
 PENDING = 1 << 16  # scored matches that may wait until those that cannot be among the best are dropped
 

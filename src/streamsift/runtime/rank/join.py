@@ -16,16 +16,15 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from streamsift.physical.plan.options import Choices, PlanShape
-from streamsift.physical.plan.plan import JoinPlan
+from streamsift.physical.plan import Choices, JoinPlan, PlanShape
 from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32
 from streamsift.runtime.arrays.grouping import distinct
-from streamsift.runtime.detect.detect import match_rows
+from streamsift.runtime.detect import match_rows
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.expressions.columns import Columns, take
-from streamsift.runtime.matches.scores import match_columns, objective_values, scores
+from streamsift.runtime.matches import match_columns, objective_values, scores
 from streamsift.runtime.rank.join_queues import Queues
-from streamsift.runtime.resources.budget import FEWER_TIES, reserve
+from streamsift.runtime.resources import FEWER_TIES, reserve
 
 LOOK_AHEAD = Choices(plan=PlanShape.LEFT)  # a window's few best events are not worth a choice of trees
 FIRST_READ = 8  # events that are taken from each queue at first, and at least the k that are asked for

@@ -14,14 +14,14 @@ import numpy as np
 
 from streamsift.errors import BadInputError
 from streamsift.logical.bound import Objective, Ranking
-from streamsift.physical.plan.plan import JoinPlan
+from streamsift.physical.plan import JoinPlan
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Float64, Int32, Int64
 from streamsift.runtime.arrays.range_tree import NOTHING, greatest, tree_of
 from streamsift.runtime.events.candidates import candidates, step_rows
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.expressions.codes import codes
 from streamsift.runtime.expressions.evaluate import evaluate
-from streamsift.runtime.matches.scores import match_columns, merged_scores, objective_score
+from streamsift.runtime.matches import match_columns, merged_scores, objective_score
 
 NO_PLACES = np.empty(0, np.int64)
 TOLERANCE = 1e-9  # bounds are raised by it, for functions whose last bit is not monotone

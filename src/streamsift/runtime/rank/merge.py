@@ -14,10 +14,9 @@ from functools import reduce
 import numpy as np
 
 from streamsift.logical.bound import Expr
-from streamsift.physical.detect.definition_windows import PLACE
-from streamsift.physical.plan.options import Schedule
-from streamsift.physical.plan.plan import MergePlan
-from streamsift.physical.rank.plan import MOST_PATHS
+from streamsift.physical.detect import PLACE
+from streamsift.physical.plan import MergePlan, Schedule
+from streamsift.physical.rank import MOST_PATHS
 from streamsift.runtime.arrays.comparing import OPERATORS
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Int32, Int64
 from streamsift.runtime.events.candidates import candidates, step_rows
@@ -25,7 +24,7 @@ from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.update_ticks import UpdateTicks
 from streamsift.runtime.expressions.codes import codes
 from streamsift.runtime.expressions.evaluate import evaluate
-from streamsift.runtime.paths.best import SLACK, Paths
+from streamsift.runtime.paths import SLACK, Paths
 from streamsift.runtime.rank.merge_bounds import Queues, Rules
 from streamsift.runtime.rank.merge_kernel import APART, BEFORE, DONE, GAVE_UP, floor_of, merge
 from streamsift.runtime.rank.merge_parts import Part, part_of

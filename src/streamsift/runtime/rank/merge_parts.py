@@ -7,27 +7,36 @@ from typing import Protocol
 
 import numpy as np
 
-from streamsift.physical.plan.plan import JoinPlan, PathPlan
-from streamsift.physical.rank.plan import MOST_PATHS
+from streamsift.physical.plan import JoinPlan, PathPlan
+from streamsift.physical.rank import MOST_PATHS
 from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
 from streamsift.runtime.arrays.row_set import are_known
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.update_ticks import UpdateTicks
-from streamsift.runtime.paths.best import SLACK, cast_of, views_of
-from streamsift.runtime.paths.board import (
+from streamsift.runtime.paths import (
     COMPLETE,
     COUNT,
+    EMPTY,
     RESERVE,
+    ROUNDING,
+    SIZE,
+    SLACK,
+    Roots,
+    Rule,
+    Strata,
+    cast_of,
     groups_inside,
     moved_board,
     new_board,
+    new_search,
     opened_board,
+    read_paths,
+    strata,
+    tick_roots,
+    ticks_with_events,
     trimmed,
+    views_of,
 )
-from streamsift.runtime.paths.enumerate import SIZE, new_search, read_paths
-from streamsift.runtime.paths.sets import Roots, Rule
-from streamsift.runtime.paths.strata import EMPTY, Strata, strata, tick_roots, ticks_with_events
-from streamsift.runtime.paths.weights import ROUNDING
 from streamsift.runtime.rank.join import RankJoin
 
 NO_BUCKETS = np.empty(0, np.int64)  # to go on where an enumeration was left

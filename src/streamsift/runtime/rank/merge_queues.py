@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from streamsift.physical.plan.plan import MergePlan
+from streamsift.physical.plan import MergePlan
 from streamsift.runtime.arrays.dtypes import Float64, Int32
 from streamsift.runtime.arrays.row_set import are_known
 from streamsift.runtime.rank.merge_bounds import Queues, Rules

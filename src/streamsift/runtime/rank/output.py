@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import TIME, BoundQuery, TimeKind
-from streamsift.physical.plan.plan import Alternative
+from streamsift.physical.plan import Alternative
 from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.times import time_type
@@ -17,8 +17,7 @@ from streamsift.runtime.events.update_ticks import UpdateTicks, tick_type, tick_
 from streamsift.runtime.expressions.columns import Columns
 from streamsift.runtime.expressions.evaluate import Rows
 from streamsift.runtime.expressions.group_functions import empty_aggregate
-from streamsift.runtime.matches.output import known_columns, match_schema, result_batches
-from streamsift.runtime.matches.scores import match_columns, objective_values
+from streamsift.runtime.matches import known_columns, match_columns, match_schema, objective_values, result_batches
 from streamsift.runtime.rank.best import Scored
 
 ROWS = 1 << 16  # of a batch

@@ -10,12 +10,11 @@ from numba import njit
 
 from streamsift.logical.bound import BoundQuery
 from streamsift.logical.expressions import anonymous
-from streamsift.physical.plan.plan import Step
-from streamsift.physical.share.prefix_trees import TreeNode
+from streamsift.physical.plan import Step
+from streamsift.physical.share import TreeNode
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.arrays.grouping import group_entries
-from streamsift.runtime.count.measures import Totals
-from streamsift.runtime.count.output import Groups, Timeline
+from streamsift.runtime.count import Groups, Timeline, Totals
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.stamps import Clock
 

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from streamsift.physical.plan.plan import Alternative
-from streamsift.physical.share.chopping import ChoppedQueries
+from streamsift.physical.plan import Alternative
+from streamsift.physical.share import ChoppedQueries
 from streamsift.runtime.arrays.dtypes import Int64
-from streamsift.runtime.count.output import Groups, Timeline
+from streamsift.runtime.count import Groups, Timeline
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.stamps import Clock

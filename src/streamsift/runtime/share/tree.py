@@ -10,11 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from streamsift.physical.plan.plan import Alternative, Strategy
-from streamsift.physical.share.prefix_trees import SharedTree
+from streamsift.physical.plan import Alternative, Strategy
+from streamsift.physical.share import SharedTree
 from streamsift.runtime.arrays.dtypes import Int32, Int64
-from streamsift.runtime.count.measures import Measures
-from streamsift.runtime.count.output import Groups, Timeline
+from streamsift.runtime.count import Groups, Measures, Timeline
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.stamps import Clock

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from streamsift.physical.share.prefix_trees import SharedTree
+from streamsift.physical.share import SharedTree
 from streamsift.runtime.arrays.dtypes import Float64, Int64
-from streamsift.runtime.count.measures import NOTHING, Measures, Totals
+from streamsift.runtime.count import NOTHING, Measures, Totals
 
 
 class Columns(NamedTuple):

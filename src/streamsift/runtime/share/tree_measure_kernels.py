@@ -11,8 +11,7 @@ import numpy as np
 from numba import njit
 
 from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
-from streamsift.runtime.count.measures import NOTHING
-from streamsift.runtime.count.prefix_measures import BEFORE
+from streamsift.runtime.count import BEFORE, NOTHING
 from streamsift.runtime.share.alphabet import Steps, end_of_time, entries_of, most_entries
 from streamsift.runtime.share.tree_columns import Blocks, Columns
 from streamsift.runtime.share.tree_shape import Shape

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.physical.share.prefix_trees import SharedTree
+from streamsift.physical.share import SharedTree
 from streamsift.runtime.arrays.dtypes import Bool, Int64
 from streamsift.runtime.share.alphabet import Letters, Steps, packed
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 import numpy as np
 
 from streamsift.logical.bound import BoundQuery
-from streamsift.physical.plan.plan import Alternative, Step
+from streamsift.physical.plan import Alternative, Step
 from streamsift.runtime.arrays.dtypes import Int64
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.prepare import prepare
-from streamsift.runtime.state.event_store import EventStore
+from streamsift.runtime.state import EventStore
 
 MOST_FOUND = 0.5  # of the rows that are held: to find more of them by key costs more than to take all
 

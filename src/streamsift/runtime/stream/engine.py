@@ -16,16 +16,23 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.language.syntax import Emit
-from streamsift.physical.plan.plan import AggregatePlan, DetectPlan, Plan, RankPlan
-from streamsift.physical.share.plan import SharingPlan
-from streamsift.physical.stream.final import check_stream, counts_rows, keeps_no_events, why_recounted
+from streamsift.physical.plan import AggregatePlan, DetectPlan, Plan, RankPlan
+from streamsift.physical.share import SharingPlan
+from streamsift.physical.stream import check_stream, counts_rows, keeps_no_events, why_recounted
 from streamsift.runtime.arrays.dtypes import Bool
-from streamsift.runtime.count.aggregate import relevant_places
+from streamsift.runtime.count import relevant_places
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.prepare import prepare
-from streamsift.runtime.state.event_store import HOLDS_EVENTS, EventStore
-from streamsift.runtime.state.format import Changes, chunk_bytes, head_bytes, read_chunk, read_head
-from streamsift.runtime.state.keyed_vectors import KeyedVectors
+from streamsift.runtime.state import (
+    HOLDS_EVENTS,
+    Changes,
+    EventStore,
+    KeyedVectors,
+    chunk_bytes,
+    head_bytes,
+    read_chunk,
+    read_head,
+)
 from streamsift.runtime.stream.matches import Matches
 from streamsift.runtime.stream.rows import Rows
 from streamsift.runtime.stream.running_totals import RunningTotals

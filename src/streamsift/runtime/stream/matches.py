@@ -1,7 +1,7 @@
 """Events that came and time that passes in, the rows of detection that it decides out.
 
 Only matches that are newly decided are built: they are found from the events that decide them, among the rows that
-share a key with such an event (`physical/anchors.py`).
+share a key with such an event (`physical/stream/finalizing_steps.py`).
 """
 
 from __future__ import annotations
@@ -13,18 +13,15 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import WindowKind
-from streamsift.physical.detect.definition_windows import own_windows
-from streamsift.physical.plan.plan import Alternative, DetectPlan
-from streamsift.physical.stream.final import awaited
-from streamsift.physical.stream.finalizing_steps import DECIDES, OTHER, Anchor, Anchored, anchored, stream_keys
+from streamsift.physical.detect import own_windows
+from streamsift.physical.plan import Alternative, DetectPlan
+from streamsift.physical.stream import DECIDES, OTHER, Anchor, Anchored, anchored, awaited, stream_keys
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64, Times
-from streamsift.runtime.detect.detect import group_matches, match_rows
+from streamsift.runtime.detect import group_matches, match_rows
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.prepare import prepare
-from streamsift.runtime.matches.group_output import group_batches
-from streamsift.runtime.matches.output import known_columns, match_schema, result_batches
-from streamsift.runtime.state.event_store import EventStore
-from streamsift.runtime.state.keyed_vectors import KeyedVectors
+from streamsift.runtime.matches import group_batches, known_columns, match_schema, result_batches
+from streamsift.runtime.state import EventStore, KeyedVectors
 from streamsift.runtime.stream.affected_rows import Deciding, rows_sharing_keys
 from streamsift.runtime.stream.retention import Retention, retention_of, width_of
 from streamsift.runtime.stream.watermark import Passing, Tick, closing, first_open, next_closing

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from streamsift.logical.bound import BoundQuery, Window, WindowKind
-from streamsift.physical.plan.plan import Plan
-from streamsift.physical.stream.final import StateWindow, state_windows, windows
+from streamsift.physical.plan import Plan
+from streamsift.physical.stream import StateWindow, state_windows, windows
 from streamsift.runtime.arrays.dtypes import Bool
 from streamsift.runtime.arrays.grouping import positions_in_group
 from streamsift.runtime.events.events import NO_LIMIT, window_width
 from streamsift.runtime.events.prepare import prepare
 from streamsift.runtime.expressions.codes import group_codes
 from streamsift.runtime.expressions.columns import contiguous
-from streamsift.runtime.state.event_store import EventStore
+from streamsift.runtime.state import EventStore
 from streamsift.runtime.stream.watermark import INT64, Tick, after, earlier, following, is_real
 
 

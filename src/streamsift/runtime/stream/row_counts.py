@@ -12,8 +12,7 @@ from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.arrays.grouping import positions_in_group
 from streamsift.runtime.expressions.codes import group_codes
 from streamsift.runtime.expressions.columns import contiguous
-from streamsift.runtime.state.event_store import EventStore
-from streamsift.runtime.state.keyed_vectors import KeyedVectors, the_only_key
+from streamsift.runtime.state import EventStore, KeyedVectors, the_only_key
 
 
 class RowCounts:

@@ -8,19 +8,17 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.language.syntax import Emit
-from streamsift.physical.plan.plan import AggregatePlan, RankPlan
-from streamsift.physical.stream.final import is_awaited, ticks_count_rows
-from streamsift.physical.stream.finalizing_steps import group_keys, last_steps
+from streamsift.physical.plan import AggregatePlan, RankPlan
+from streamsift.physical.stream import group_keys, is_awaited, last_steps, ticks_count_rows
 from streamsift.runtime.arrays.dtypes import Bool, Int64
-from streamsift.runtime.count.aggregate import aggregate, relevant_places
+from streamsift.runtime.count import aggregate, relevant_places
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.prepare import prepare
 from streamsift.runtime.events.stamps import Clock
 from streamsift.runtime.events.update_ticks import UpdateTicks
-from streamsift.runtime.rank.rank import rank
+from streamsift.runtime.rank import rank
 from streamsift.runtime.schema import output_schema
-from streamsift.runtime.state.event_store import EventStore
-from streamsift.runtime.state.keyed_vectors import KeyedVectors
+from streamsift.runtime.state import EventStore, KeyedVectors
 from streamsift.runtime.stream.affected_rows import rows_sharing_keys
 from streamsift.runtime.stream.retention import Retention, retention_of
 from streamsift.runtime.stream.row_counts import RowCounts

@@ -12,24 +12,43 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from streamsift.physical.count.strategy import is_at_edge
-from streamsift.physical.plan.plan import AggregatePlan, Alternative, Branch
+from streamsift.physical.count import is_at_edge
+from streamsift.physical.plan import AggregatePlan, Alternative, Branch
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
-from streamsift.runtime.count.aggregate import relevant_stamps, timeline_of
-from streamsift.runtime.count.by_key import KeyTotals, loads_of
-from streamsift.runtime.count.incremental_events import key_rows, of_events, prepared
-from streamsift.runtime.count.incremental_measures import any_event, check_shape, steady_measures
-from streamsift.runtime.count.measure_kernels import Records, continue_prefixes
-from streamsift.runtime.count.measures import NOTHING, Measures, Totals
-from streamsift.runtime.count.operations import NO_SEAL, Layout, keys_of_places, lay_out
-from streamsift.runtime.count.output import Groups, Timeline, groups_of, result_batch, result_rows
-from streamsift.runtime.count.prefix_measures import BEFORE, Loads, Paths
+from streamsift.runtime.count import (
+    BEFORE,
+    NO_SEAL,
+    NOTHING,
+    Groups,
+    KeyTotals,
+    Layout,
+    Loads,
+    Measures,
+    Paths,
+    Records,
+    Timeline,
+    Totals,
+    any_event,
+    check_shape,
+    continue_prefixes,
+    groups_of,
+    key_rows,
+    keys_of_places,
+    lay_out,
+    loads_of,
+    of_events,
+    prepared,
+    relevant_stamps,
+    result_batch,
+    result_rows,
+    steady_measures,
+    timeline_of,
+)
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.stamps import Clock, clock_of
 from streamsift.runtime.schema import output_schema
-from streamsift.runtime.state.event_store import EventStore
-from streamsift.runtime.state.keyed_vectors import KeyedVectors
+from streamsift.runtime.state import EventStore, KeyedVectors
 from streamsift.runtime.stream.watermark import Passing, Tick
 
 

@@ -12,20 +12,33 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from streamsift.physical.plan.plan import AggregatePlan
+from streamsift.physical.plan import AggregatePlan
 from streamsift.runtime.arrays.dtypes import Int64
 from streamsift.runtime.arrays.grouping import distinct
-from streamsift.runtime.count.aggregate import paint_keys
-from streamsift.runtime.count.by_key import KeyTotals
-from streamsift.runtime.count.incremental_events import key_rows, of_events, prepared
-from streamsift.runtime.count.incremental_keys import New, Stamps, WindowKeys, moments_of
-from streamsift.runtime.count.incremental_measures import Unsteady, any_event, check_shape, steady_measures
-from streamsift.runtime.count.output import Timeline, as_batch, groups_of, result_rows
-from streamsift.runtime.count.range_totals import Canvas, Leaves
+from streamsift.runtime.count import (
+    Canvas,
+    KeyTotals,
+    Leaves,
+    New,
+    Stamps,
+    Timeline,
+    Unsteady,
+    WindowKeys,
+    any_event,
+    as_batch,
+    check_shape,
+    groups_of,
+    key_rows,
+    moments_of,
+    of_events,
+    paint_keys,
+    prepared,
+    result_rows,
+    steady_measures,
+)
 from streamsift.runtime.events.stamps import Clock, clock_of
 from streamsift.runtime.events.update_ticks import first_ticks
-from streamsift.runtime.state.event_store import EventStore
-from streamsift.runtime.state.keyed_vectors import KeyedVectors
+from streamsift.runtime.state import EventStore, KeyedVectors
 from streamsift.runtime.stream.rows import Rows
 from streamsift.runtime.stream.watermark import LAST_TICK, Passing, Tick
 

@@ -1,7 +1,7 @@
 """Gather the events of a task, or raise an error that says what is too large before the system kills the task.
 
 The engine needs a few times what the events take. How much a worker may have is what the system says
-(`runtime/memory.py`).
+(`runtime/resources/memory.py`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streamsift.errors import BadInputError, PlanTooLargeError
-from streamsift.runtime.resources.budget import Budget, default_limit, limited_batches
-from streamsift.runtime.resources.memory import free_bytes
+from streamsift.runtime.resources import Budget, default_limit, free_bytes, limited_batches
 
 # That the engine takes for an event, beside the event's own columns. Measured on 2 million events of four columns: nine
 # queries (joins, negations, groups, totals, rankings, count windows), with few keys and many, took 24 to 127 bytes.

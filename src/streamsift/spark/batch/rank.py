@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 from pyspark.sql.types import StructType
 
-from streamsift.physical.plan.plan import RankPlan
-from streamsift.runtime.rank.output import tie_names
-from streamsift.spark.columns.filters import column
+from streamsift.physical.plan import RankPlan
+from streamsift.runtime.rank import tie_names
+from streamsift.spark.columns import column
 
 
 def merged(candidates: DataFrame, plan: RankPlan, schema: StructType) -> DataFrame:

@@ -1,6 +1,6 @@
 """A batch DataFrame of events in, a lazy DataFrame of matches out: one shuffle, one Python call per partition.
 
-Contract: all rows of a stop (`spark/circle.py`) are in one partition; every row that cannot be used (null time)
+Contract: all rows of a stop (`spark/distribute/sharding.py`) are in one partition; every row that cannot be used (null time)
 is in ONE partition, whatever its key, so that one worker can count and show them all (tests/spark/test_batch.py).
 """
 
@@ -22,12 +22,28 @@ from streamsift.spark.batch.memory import told_if_too_large
 from streamsift.spark.batch.rank import merged
 from streamsift.spark.batch.spill import MOST_ROWS, tables
 from streamsift.spark.batch.task import Task
-from streamsift.spark.columns.class_codes import CODE, class_code, class_names
-from streamsift.spark.columns.filters import can_be_bound, can_matter, column, is_bad
-from streamsift.spark.columns.schemas import result_schema
-from streamsift.spark.distribute.distribution import Spreading, describe_spreading, needs_merge, shuffle_keys, spreading
-from streamsift.spark.distribute.sharding import STOP, WAY, Arc, dealt
-from streamsift.spark.distribute.slices import slices_around
+from streamsift.spark.columns import (
+    CODE,
+    can_be_bound,
+    can_matter,
+    class_code,
+    class_names,
+    column,
+    is_bad,
+    result_schema,
+)
+from streamsift.spark.distribute import (
+    STOP,
+    WAY,
+    Arc,
+    Spreading,
+    dealt,
+    describe_spreading,
+    needs_merge,
+    shuffle_keys,
+    slices_around,
+    spreading,
+)
 
 _KEY = "$streamsift_key"
 BAD = "$streamsift_bad"  # a column beside the events until the shuffle is done

@@ -1,4 +1,4 @@
-"""Record batches of a task in, tables of bounded size out: whole stops each (`spark/circle.py`), none in two tables.
+"""Record batches of a task in, tables of bounded size out: whole stops each (`spark/distribute/sharding.py`), none in two tables.
 
 A task with no more events than a table may have is one table. Those of a larger one wait on disk, in piles by a hash of
 their stops, and come back a few piles at a time; a pile that is too large is divided once more. Only the events of one

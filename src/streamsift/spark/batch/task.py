@@ -11,10 +11,8 @@ import pyarrow as pa
 from streamsift.physical import AggregatePlan, Plan
 from streamsift.runtime import BadRows, execute
 from streamsift.runtime.events.owned_ticks import Share
-from streamsift.spark.columns.class_codes import with_class_names
-from streamsift.spark.distribute.distribution import Spreading
-from streamsift.spark.distribute.sharding import Part, part_of
-from streamsift.spark.distribute.total_owners import picks_own
+from streamsift.spark.columns import with_class_names
+from streamsift.spark.distribute import Part, Spreading, part_of, picks_own
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ from pyspark.sql.types import BooleanType, DecimalType
 from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
 from streamsift.physical import Plan
-from streamsift.physical.detect.definition_windows import own_windows
-from streamsift.physical.plan.plan import Step
+from streamsift.physical.detect import own_windows
+from streamsift.physical.plan import Step
 from streamsift.runtime.events.events import parse_text_times
 
 _COMPARE = {

@@ -18,7 +18,7 @@ from streamsift.logical import BoundQuery
 from streamsift.logical.bound import Column, Computed, TimeKind, WholeEvent
 from streamsift.runtime import output_schema
 from streamsift.runtime.events.times import time_type as time_type_of
-from streamsift.runtime.rank.output import tie_names
+from streamsift.runtime.rank import tie_names
 
 
 def arrow_schema(events: StructType) -> pa.Schema:

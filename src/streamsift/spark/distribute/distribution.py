@@ -13,9 +13,9 @@ from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
 from streamsift.logical.bound import WindowKind
 from streamsift.physical import AggregatePlan, DetectPlan, Plan, RankPlan
-from streamsift.physical.detect.partial_keys import PartialKey, partial_key
-from streamsift.physical.plan.options import Spread
-from streamsift.spark.columns.filters import counted_keys
+from streamsift.physical.detect import PartialKey, partial_key
+from streamsift.physical.plan import Spread
+from streamsift.spark.columns import counted_keys
 from streamsift.spark.distribute.slices import Slices, describe_length, slices
 
 MOST_COPIES = 1  # of an event, on average, that may be made for a key of some variables

@@ -3,7 +3,7 @@
 Stops are numbered: by a hash of a key, by slices of time, by both, by tasks. An event goes to a row of them: to that of
 its key; to two where a slice that needs it borders on its own; to all where every task needs it. Tasks stand on a
 circle, and stops go round it. What is at several stops may meet again: Spark puts small tasks into one partition, and a
-table has the events of many stops (`spark/tables.py`). There the first copy of an event is kept.
+table has the events of many stops (`spark/batch/spill.py`). There the first copy of an event is kept.
 
 Contract: a stop is in one table; a table has each of its events once, and an event is at home in one table, however
 stops are put together (tests/spark/test_slices.py, test_partial_keys.py).

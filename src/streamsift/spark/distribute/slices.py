@@ -22,12 +22,12 @@ from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark 
 from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
 from streamsift.physical import AggregatePlan, DetectPlan, Plan, RankPlan
-from streamsift.physical.detect.definition_windows import own_windows
-from streamsift.physical.plan.plan import JoinPlan, MergePlan
-from streamsift.physical.stream.final import is_awaited, looks_back
+from streamsift.physical.detect import own_windows
+from streamsift.physical.plan import JoinPlan, MergePlan
+from streamsift.physical.stream import is_awaited, looks_back
 from streamsift.runtime import output_schema
 from streamsift.runtime.arrays.dtypes import Int64
-from streamsift.spark.columns.filters import column, counted_keys
+from streamsift.spark.columns import column, counted_keys
 
 SLICE_REACHES = 16  # as long as what it needs beside its own: one row in 16 is copied, and slices are many
 MICROSECONDS = 1_000_000

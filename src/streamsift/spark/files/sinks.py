@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark 
 from pyspark.sql.types import ArrayType, DayTimeIntervalType, MapType, StructField, StructType
 
 from streamsift.runtime.execute import first_rows
-from streamsift.spark.columns.filters import column
+from streamsift.spark.columns import column
 
 
 def counted(df: DataFrame) -> tuple[DataFrame, Callable[[], int]]:

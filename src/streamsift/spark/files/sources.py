@@ -15,8 +15,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import DataType, DecimalType, DoubleType, StringType, StructField, StructType
 
 from streamsift.errors import BadInputError, SetupError
-from streamsift.runtime.input.files import file_format, read_names, unnamed_column
-from streamsift.runtime.input.json_lines import exact_type
+from streamsift.runtime.input import exact_type, file_format, read_names, unnamed_column
 from streamsift.spark.files.text_columns import shapes_of, with_types
 
 LOCAL_SETTINGS = {

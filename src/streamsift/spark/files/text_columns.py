@@ -13,8 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
 from streamsift.errors import BadInputError
-from streamsift.runtime.input.text_shapes import Family, Shape, column_type, merge
-from streamsift.runtime.input.text_types import converted, converted_block, shape_of
+from streamsift.runtime.input import Family, Shape, column_type, converted, converted_block, merge, shape_of
 
 Batches = Iterator[pa.RecordBatch]
 

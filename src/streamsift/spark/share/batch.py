@@ -19,19 +19,23 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 
 from streamsift.physical import AggregatePlan, RankPlan
-from streamsift.physical.share.plan import SharingPlan, share
-from streamsift.runtime.share.execute import Report, execute_many
-from streamsift.spark.batch.rank import merged
-from streamsift.spark.batch.run import BAD, arc_of, asked_of_rows, can_matter_with_keys, key_number, tasks_of
-from streamsift.spark.batch.spill import tables
-from streamsift.spark.batch.task import Task
-from streamsift.spark.columns.filters import column, is_bad
-from streamsift.spark.columns.schemas import result_schema
-from streamsift.spark.distribute.distribution import needs_merge
-from streamsift.spark.distribute.sharding import Arc, Part, dealt, part_of
-from streamsift.spark.distribute.total_owners import Picked, picks_own
+from streamsift.physical.share import SharingPlan, share
+from streamsift.runtime.share import Report, execute_many
+from streamsift.spark.batch import (
+    BAD,
+    Task,
+    arc_of,
+    asked_of_rows,
+    can_matter_with_keys,
+    key_number,
+    merged,
+    tables,
+    tasks_of,
+)
+from streamsift.spark.columns import column, is_bad, result_schema
+from streamsift.spark.distribute import Arc, Part, Picked, dealt, needs_merge, part_of, picks_own
 from streamsift.spark.share.placements import Placement, describe_placements, placements
-from streamsift.spark.stream.packing import message_of, unpack
+from streamsift.spark.stream import message_of, unpack
 
 MESSAGES = "query string, message binary"
 TASKS_FOR_A_READER = 8  # whose messages it reads

@@ -9,8 +9,7 @@ from fractions import Fraction
 from functools import reduce
 
 from streamsift.physical import Plan, RankPlan
-from streamsift.spark.distribute.distribution import Spreading, spreading
-from streamsift.spark.distribute.slices import Slices
+from streamsift.spark.distribute import Slices, Spreading, spreading
 
 MOST_LENGTHENED = 4  # times that slices may become longer so that queries have them in common
 

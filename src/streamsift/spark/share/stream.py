@@ -13,10 +13,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 from pyspark.sql.types import StructType
 
-from streamsift.physical.share.plan import SharingPlan
-from streamsift.spark.columns.schemas import result_schema
-from streamsift.spark.stream.packing import unpack
-from streamsift.spark.stream.run import run_stream, run_together
+from streamsift.physical.share import SharingPlan
+from streamsift.spark.columns import result_schema
+from streamsift.spark.stream import run_stream, run_together, unpack
 
 ForEach = Callable[[dict[str, DataFrame], int], Any]
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from streamsift.errors import QueryError
 from streamsift.logical.bound import BoundQuery
 from streamsift.logical.describe import describe_expression, describe_merges, describe_pattern
-from streamsift.physical.plan.plan import AggregatePlan, Plan
+from streamsift.physical.plan import AggregatePlan, Plan
 
 
 def describe_state(plan: Plan, keys: tuple[str, ...], buckets: int) -> dict[str, str]:

@@ -17,7 +17,7 @@ from pyspark import TaskContext
 
 from streamsift.logical.bound import BoundQuery
 from streamsift.runtime.events.events import BadRows, find_bad_rows, ticks_of
-from streamsift.spark.columns.event_time import EventTime
+from streamsift.spark.columns import EventTime
 
 PACKED = "bucket int, seen timestamp_ltz, bad boolean, message binary"  # a session may mean another type by `timestamp`
 ROWS_PER_MESSAGE = 1 << 20

@@ -6,11 +6,11 @@ from pyspark.sql import DataFrame
 
 from streamsift.logical.bound import TimeKind
 from streamsift.physical import Plan, RankPlan
-from streamsift.physical.explain.stream import describe_stream
-from streamsift.physical.share.plan import SharingPlan
-from streamsift.physical.stream.final import check_stream
-from streamsift.spark.columns.filters import can_matter
-from streamsift.spark.distribute.distribution import shuffle_keys, why_one_task
+from streamsift.physical.explain import describe_stream
+from streamsift.physical.share import SharingPlan
+from streamsift.physical.stream import check_stream
+from streamsift.spark.columns import can_matter
+from streamsift.spark.distribute import shuffle_keys, why_one_task
 from streamsift.spark.stream.run import bucket_count, common_keys, marked_columns, stream_keys
 
 ONE_BUCKET = "cost: every event goes through one task, so one core is the limit, and its memory holds the whole state"

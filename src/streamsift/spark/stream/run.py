@@ -20,13 +20,10 @@ from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark 
 from streamsift.errors import QueryError
 from streamsift.logical.bound import BoundQuery
 from streamsift.physical import Plan, RankPlan
-from streamsift.runtime.stream.engine import ManyEngine
-from streamsift.spark.batch.run import can_matter_with_keys, normal_key
-from streamsift.spark.columns.event_time import EventTime, event_time, lateness_of
-from streamsift.spark.columns.filters import column
-from streamsift.spark.columns.schemas import result_schema
-from streamsift.spark.distribute.distribution import needs_merge, shuffle_keys
-from streamsift.spark.distribute.sharding import bucket_numbers
+from streamsift.runtime.stream import ManyEngine
+from streamsift.spark.batch import can_matter_with_keys, normal_key
+from streamsift.spark.columns import EventTime, column, event_time, lateness_of, result_schema
+from streamsift.spark.distribute import bucket_numbers, needs_merge, shuffle_keys
 from streamsift.spark.stream.identity import describe_state, to_text
 from streamsift.spark.stream.metrics import METRICS
 from streamsift.spark.stream.packing import PACKED, Packer, unpack

@@ -32,9 +32,9 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 from streamsift.logical.bound import Binding
 from streamsift.physical import Plan
 from streamsift.runtime.events.events import bad_rows_error
-from streamsift.runtime.state.format import read_head
-from streamsift.runtime.stream.engine import ManyEngine
-from streamsift.spark.columns.event_time import EventTime
+from streamsift.runtime.state import read_head
+from streamsift.runtime.stream import ManyEngine
+from streamsift.spark.columns import EventTime
 from streamsift.spark.stream.identity import check_same
 from streamsift.spark.stream.packing import bad_rows_in, message_of, table_of
 

@@ -15,8 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import Expr
-from streamsift.physical.plan.options import Choices, Condense, PlanShape
-from streamsift.physical.plan.plan import Alternative, DetectPlan
+from streamsift.physical.plan import Alternative, Choices, Condense, DetectPlan, PlanShape
 from streamsift.runtime.arrays.dtypes import Bool, Int32
 from streamsift.runtime.arrays.grouping import entries_from
 from streamsift.runtime.detect.adaptive import AdaptiveSearch
@@ -24,14 +23,20 @@ from streamsift.runtime.detect.sequence_kernel import CURSOR_FIELDS, DONE, exten
 from streamsift.runtime.detect.sequence_packing import Packed, pack
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
-from streamsift.runtime.groups.search import GroupSearch
-from streamsift.runtime.matches.filters import Stage, passing
-from streamsift.runtime.matches.group_matches import GroupMatches
-from streamsift.runtime.matches.group_output import group_batches
-from streamsift.runtime.matches.output import first_and_last, known_columns, match_schema, most_matches, result_batches
-from streamsift.runtime.negation.search import NestedSearch
-from streamsift.runtime.resources.budget import found_matches
-from streamsift.runtime.resources.progress import watch
+from streamsift.runtime.groups import GroupSearch
+from streamsift.runtime.matches import (
+    GroupMatches,
+    Stage,
+    first_and_last,
+    group_batches,
+    known_columns,
+    match_schema,
+    most_matches,
+    passing,
+    result_batches,
+)
+from streamsift.runtime.negation import NestedSearch
+from streamsift.runtime.resources import found_matches, watch
 
 CHUNK_MATCHES = 1 << 17
 FEW_ANCHORS = 1 << 10

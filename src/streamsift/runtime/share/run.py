@@ -8,12 +8,18 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.errors import BadRowsWarning, warn
-from streamsift.physical.plan.plan import Alternative
-from streamsift.physical.share.chopping import ChoppedQueries
-from streamsift.physical.share.plan import SharingPlan
-from streamsift.physical.share.prefix_trees import SharedTree
-from streamsift.runtime.count.measures import Decoder, measures_of
-from streamsift.runtime.count.output import Groups, Timeline, aggregate_schema, groups_of, result_batch, result_rows
+from streamsift.physical.plan import Alternative
+from streamsift.physical.share import ChoppedQueries, SharedTree, SharingPlan
+from streamsift.runtime.count import (
+    Decoder,
+    Groups,
+    Timeline,
+    aggregate_schema,
+    groups_of,
+    measures_of,
+    result_batch,
+    result_rows,
+)
 from streamsift.runtime.events.events import BadRows, Events
 from streamsift.runtime.events.prepare import prepare
 from streamsift.runtime.events.stamps import Clock, clock_of

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import BoundQuery, Column, Expr, Operation
-from streamsift.physical.plan.plan import AggregatePlan, Alternative, Branch, Strategy
+from streamsift.physical.plan import AggregatePlan, Alternative, Branch, Strategy
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.count.by_key import KeyTotals, count_branch, loads_of
 from streamsift.runtime.count.group_measures import totals_of_groups
@@ -22,12 +22,12 @@ from streamsift.runtime.count.operations import lay_out
 from streamsift.runtime.count.output import Groups, Timeline, aggregate_schema, groups_of, result_batch, result_rows
 from streamsift.runtime.count.pairs import index_of, paint_pairs
 from streamsift.runtime.count.range_totals import Canvas, Leaves
-from streamsift.runtime.detect.detect import group_matches, match_rows
+from streamsift.runtime.detect import group_matches, match_rows
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.stamps import Clock, clock_of
-from streamsift.runtime.matches.group_values import GroupValues
-from streamsift.runtime.resources.budget import found_matches
+from streamsift.runtime.matches import GroupValues
+from streamsift.runtime.resources import found_matches
 
 
 def aggregate(

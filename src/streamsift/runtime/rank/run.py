@@ -10,26 +10,24 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.errors import BadInputError
-from streamsift.physical.plan.options import RankBy
-from streamsift.physical.plan.plan import Alternative, JoinPlan, MergePlan, PathPlan, RankPlan
-from streamsift.physical.rank.plan import FEW_MATCHES
+from streamsift.physical.plan import Alternative, JoinPlan, MergePlan, PathPlan, RankBy, RankPlan
+from streamsift.physical.rank import FEW_MATCHES
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.arrays.grouping import distinct
-from streamsift.runtime.detect.detect import match_rows
+from streamsift.runtime.detect import match_rows
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.ties import tie_levels
 from streamsift.runtime.events.update_ticks import UpdateTicks, each_tick, ticks_of
 from streamsift.runtime.expressions.codes import group_codes
-from streamsift.runtime.matches.scores import match_columns, objective_values, scores
-from streamsift.runtime.paths.best import path_candidates
-from streamsift.runtime.paths.strata import ticks_with_events
+from streamsift.runtime.matches import match_columns, objective_values, scores
+from streamsift.runtime.paths import path_candidates, ticks_with_events
 from streamsift.runtime.rank.best import Best, Scored
 from streamsift.runtime.rank.groups import GroupRanking
 from streamsift.runtime.rank.join import RankJoin
 from streamsift.runtime.rank.merge import RankMerge
 from streamsift.runtime.rank.output import Leaderboard, variable_rows
-from streamsift.runtime.resources.budget import found_matches
+from streamsift.runtime.resources import found_matches
 
 MOST_BUCKETS = 1 << 62
 JOINED_MATCHES = 1 << 14  # that are scored at a time: every call has its price
