@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Tests run on this many processes; Spark tests share one of them (--dist loadgroup).
+# Tests run on this many processes, in the order that tests/conftest.py gives them (--dist loadgroup).
 JOBS ?= 2
 
 # Spark starts its Python workers by this name, and must find the packages of .venv there.

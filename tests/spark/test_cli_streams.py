@@ -10,32 +10,19 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 import streamsift as ss
 from command import command
+from kept_session import Kept
 from streamsift.command import stream_job
 from streamsift.runtime.input.files import read_table
 
 QUERY = "PATTERN SEQ(A a, B b, !C c) WHERE [id] WITHIN 5"
 WORDS = ["run", QUERY, "--time", "t", "--type", "kind"]
 PATIENCE_SECONDS = 240
-
-
-class Kept:
-    """The session of all tests, which no command ends: to start one takes longer than these streams."""
-
-    def __init__(self, session: SparkSession) -> None:
-        self._session = session
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._session, name)
-
-    def stop(self) -> None:
-        pass
 
 
 def drop(folder: Path, name: str, rows: list[tuple[int, str, int]]) -> None:
