@@ -85,7 +85,7 @@ MINUTES ?= 30
 ROUNDS ?= 50
 
 soak: setup ## A stream at a steady rate for MINUTES=30: state, memory and trigger time must not grow
-	$(BIN)/python -m benchmarks.soak $(MINUTES)
+	$(BIN)/python -m benchmarks.stream.soak $(MINUTES)
 
 kill-rounds: setup ## ROUNDS=50 times SIGKILL for a stream's driver or worker: its sink must hold the batch answer
 	$(BIN)/python tests/kill_rounds.py --rounds $(ROUNDS)

@@ -5,21 +5,20 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 
 import pytest
-from benchmarks import throughput
-from benchmarks.figures import draw
-from benchmarks.findings import Finding, gains
+from benchmarks.detect import throughput
 from benchmarks.harness.clock import Clock, Taken
 from benchmarks.harness.experiment import DEFAULTS, Experiment, Settings, Side
 from benchmarks.harness.measure import Measured, Times
 from benchmarks.harness.turns import FILL_S, MOST_ROUNDS, in_turns, medians, sampled
-from benchmarks.paper_figures import panels_of
-from benchmarks.registry import QUICK, SLOW, as_measured
-from benchmarks.report import Measurement
-from benchmarks.report_papers import others, papers
+from benchmarks.registry import QUICK, SLOW, as_measured, module_of
+from benchmarks.report.figures import draw
+from benchmarks.report.findings import Finding, gains
+from benchmarks.report.measurement import Measurement
+from benchmarks.report.paper_figures import panels_of
+from benchmarks.report.paper_sections import others, papers
 
 
 def fake(order: list[str], name: str, wall_s: float, cpu_s: float = 0.0) -> Callable[[], Taken]:
@@ -99,7 +98,7 @@ def test_the_default_seed_is_every_generators_own() -> None:
 
 @pytest.mark.parametrize("name", [*QUICK, *SLOW])
 def test_every_benchmark_takes_settings(name: str) -> None:
-    module = import_module(f"benchmarks.{name}")
+    module = module_of(name)
     if not isinstance(getattr(module, "EXPERIMENT", None), Experiment):
         first = next(iter(inspect.signature(module.main).parameters.values()))
         assert (first.name, first.default) == ("settings", DEFAULTS)

@@ -9,11 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from benchmarks import __main__ as runner
-from benchmarks import report_page
 from benchmarks.data.keyed import keyed_events, window_ms
 from benchmarks.engines import duckdb_joins, ours, python_nfa
 from benchmarks.engines.question import Kind, Question
-from benchmarks.findings import exactly_three_is_least, flat, gains, gains_less, gains_more, grows, least_is
 from benchmarks.guard.check import judged
 from benchmarks.harness.answers import Answer, answer_of, answer_of_table
 from benchmarks.harness.clock import Taken
@@ -21,8 +19,10 @@ from benchmarks.harness.compare import ratios
 from benchmarks.harness.experiment import Contender, Settings, Side, Workload
 from benchmarks.harness.measure import Measured, Times, WrongAnswer, measure
 from benchmarks.harness.record import load, save
-from benchmarks.papers import FINDINGS
 from benchmarks.registry import QUICK, SLOW
+from benchmarks.report import page
+from benchmarks.report.findings import exactly_three_is_least, flat, gains, gains_less, gains_more, grows, least_is
+from benchmarks.report.papers import FINDINGS
 
 
 def test_the_order_of_rows_does_not_matter_and_that_of_columns_does() -> None:
@@ -110,13 +110,13 @@ def test_a_report_has_what_was_measured_and_nothing_else(tmp_path: Path, monkeyp
     readme = tmp_path / "README.md"
     readme.write_text("before\n<!-- speed -->\nold\n<!-- end of speed -->\nafter\n")
     for name, path in (("PAGE", "PERFORMANCE.md"), ("FIGURES", "figures"), ("README", "README.md"), ("ROOT", "")):
-        monkeypatch.setattr(report_page, name, tmp_path / path)
-    written = list(report_page.write(tmp_path / "results"))
-    page = (tmp_path / "PERFORMANCE.md").read_text()
+        monkeypatch.setattr(page, name, tmp_path / path)
+    written = list(page.write(tmp_path / "results"))
+    text = (tmp_path / "PERFORMANCE.md").read_text()
     assert [path.name for path in written] == ["PERFORMANCE.md", "README.md"]
-    assert "| SEQ(A, B); 1,000,000; 5 | 2.0 M events/s ±0% |  |  | 2.0× | 12.0× |  |" in page
-    assert "| SEQ(A, B) | 2.00 s | 3.0×, joins |" in page
-    assert "Growth" not in page
+    assert "| SEQ(A, B); 1,000,000; 5 | 2.0 M events/s ±0% |  |  | 2.0× | 12.0× |  |" in text
+    assert "| SEQ(A, B) | 2.00 s | 3.0×, joins |" in text
+    assert "Growth" not in text
     assert "| SEQ(A, B) | 2.0 M events/s | not run | 2.0× |" in readme.read_text()
     assert "old" not in readme.read_text()
 
@@ -180,10 +180,10 @@ def test_a_benchmark_that_is_not_there_is_told_before_any_runs(capsys: pytest.Ca
 
 
 def test_no_report_is_written_from_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = report_page.PAGE.read_text(encoding="utf-8")
+    before = page.PAGE.read_text(encoding="utf-8")
     assert runner.main(["report", "--results", str(tmp_path)]) == 1
     assert "no records" in capsys.readouterr().err
-    assert report_page.PAGE.read_text(encoding="utf-8") == before
+    assert page.PAGE.read_text(encoding="utf-8") == before
 
 
 def test_a_run_of_no_workload_leaves_no_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
