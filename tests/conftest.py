@@ -27,15 +27,15 @@ settings.load_profile(os.environ.get("STREAMSIFT_HYPOTHESIS", "quick"))
 # so that no process is left with a long test at the end.
 FIRST = (
     "tests/test_cases.py",
-    "tests/spark/test_cases_on_spark.py",
-    "tests/spark/test_cases_on_streams.py",
+    "tests/spark/batch/test_cases_on_spark.py",
+    "tests/spark/stream/test_cases_on_streams.py",
     "tests/spark/",
     "tests/physical/test_keys.py",
     "tests/test_without_jit.py",
-    "tests/test_generated",
-    "tests/test_many.py",
-    "tests/test_limits.py",
-    "tests/test_cli.py",
+    "tests/generated/",
+    "tests/api/test_many.py",
+    "tests/api/test_limits.py",
+    "tests/command/test_cli.py",
 )
 
 

@@ -17,8 +17,8 @@ def papers(measured: Mapping[str, list[Measured]], pictures: Mapping[str, Path])
     if not found:
         return
     yield "## The papers' experiments\n"
-    yield "Whether a run agrees is computed from it, by the rule beside the finding in `benchmarks/report/papers.py`. Pictures"
-    yield "have a line or bars for each contender; what is shaded, or a thin line on a bar, is the spread.\n"
+    yield "Whether a run agrees is computed from it, by the rule beside the finding in `benchmarks/report/papers.py`."
+    yield "Pictures have a line or bars for each contender; what is shaded, or a thin line on a bar, is the spread.\n"
     for paper, picture in PICTURES.items():
         of_paper = [(finding, cases) for finding, cases in found if finding.paper == paper]
         if of_paper:

@@ -1,7 +1,7 @@
 """Memory at scale: many events with 2 GB for each Python worker, and many more matches than memory holds, to Parquet.
 
-`python -m benchmarks.scale.scale_memory [events|matches] [millions]`. The peak of the workers' memory is what Linux says
-of each process that Spark started (VmHWM). Each runs once; a scale only makes inputs smaller.
+`python -m benchmarks.scale.scale_memory [events|matches] [millions]`. The peak of the workers' memory is what Linux
+says of each process that Spark started (VmHWM). Each runs once; a scale only makes inputs smaller.
 """
 
 from __future__ import annotations

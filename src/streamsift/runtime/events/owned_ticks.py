@@ -1,6 +1,6 @@
 """Ticks in slices of time in, those of some of the slices out.
 
-Contract: each tick is in one slice, and each slice is owned by one task (tests/spark/test_rank_slices.py).
+Contract: each tick is in one slice, and each slice is owned by one task (tests/spark/distribute/test_rank_slices.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The candidates of each partition in, the exact ranking over all of them out: no collect, the JVM merges.
 
 Contract: a candidate is among the k best of its own partition, so the k best of all are among the candidates
-(tests/spark/test_ranking_on_spark.py).
+(tests/spark/batch/test_ranking_on_spark.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A batch DataFrame of events in, a lazy DataFrame of matches out: one shuffle, one Python call per partition.
 
 Contract: all rows of a stop (`spark/distribute/sharding.py`) are in one partition; every row that cannot be used (null time)
-is in ONE partition, whatever its key, so that one worker can count and show them all (tests/spark/test_batch.py).
+is in ONE partition, whatever its key, so that one worker can count and show them all (tests/spark/batch/test_batch.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A plan and a number of tasks in, how its events meet in tasks out, with the reasons that explain prints.
 
 Contract: the task that owns a match, or a row of totals or ranks, has every event that it depends on; one task owns it
-(tests/spark/test_slices.py, test_total_slices.py, test_rank_slices.py, test_partial_keys.py, test_skew.py).
+(tests/spark/distribute/test_slices.py, test_total_slices.py, test_rank_slices.py, test_partial_keys.py, test_skew.py).
 """
 
 from __future__ import annotations

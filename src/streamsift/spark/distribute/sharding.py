@@ -6,7 +6,7 @@ circle, and stops go round it. What is at several stops may meet again: Spark pu
 table has the events of many stops (`spark/batch/spill.py`). There the first copy of an event is kept.
 
 Contract: a stop is in one table; a table has each of its events once, and an event is at home in one table, however
-stops are put together (tests/spark/test_slices.py, test_partial_keys.py).
+stops are put together (tests/spark/distribute/test_slices.py, test_partial_keys.py).
 """
 
 from __future__ import annotations

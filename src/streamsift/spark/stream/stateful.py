@@ -4,11 +4,11 @@ The state of a bucket is a head and immutable chunks; a micro-batch writes the h
 A Python worker keeps the engine of a bucket in memory beside the token of the state that it stands for. A token is
 written with each state, beside those before it. An engine with an earlier token catches up, as another worker had the
 bucket in between; one whose token the state does not know, after a failure or a retry, is thrown away and read again
-(tests/spark/test_stateful.py).
+(tests/spark/stream/test_stateful.py).
 
 Contract: time passes first, then events come: an event is late exactly if it is before the watermark of the micro-batch
 that brings it, whichever bucket it falls into and whenever that was used last
-(tests/spark/test_stateful.py, `test_what_is_late_does_not_depend_on_the_bucket`).
+(tests/spark/stream/test_stateful.py, `test_what_is_late_does_not_depend_on_the_bucket`).
 """
 
 from __future__ import annotations

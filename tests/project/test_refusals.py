@@ -19,7 +19,7 @@ def test_the_page_has_the_messages_as_they_are() -> None:
 
 def test_no_refusal_is_missing() -> None:
     missing = places() - {place_of(refusal.raised) for refusal in REFUSALS}
-    assert not missing, f"give tests/refusals.py a query that is refused at {sorted(missing)}"
+    assert not missing, f"give tests/support/refusals.py a query that is refused at {sorted(missing)}"
 
 
 @pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: refusal.title)

@@ -18,8 +18,8 @@ import pyarrow.parquet
 import pytest
 
 import streamsift as ss
-from command import command
 from golden import check_golden
+from run_command import command
 
 RUN = ["--input", "events.csv", "--time", "ts", "--type", "kind", "--engine", "local"]
 

@@ -26,7 +26,7 @@ from streamsift.command.demo import TOURS
 
 HOME = Path(pyspark.__file__).parent
 DRIVER = Path(__file__).with_name("cluster_driver.py")
-SOURCE = Path(__file__).parents[2] / "src"
+SOURCE = Path(__file__).parents[3] / "src"
 PLACES = ("sc://server:15002", "s3://bucket/events")  # of a documented program, that are elsewhere here
 WAIT_S = 240
 # Workers of a cluster compile what they run, as they would after each start of a machine.

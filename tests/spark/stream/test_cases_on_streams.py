@@ -20,7 +20,7 @@ from streamsift.physical.stream.final import check_stream, counts_rows, is_await
 from test_generated import LARGE
 
 FILES = 3
-# One for each strategy; the others are played by tests/spark/test_stateful.py.
+# One for each strategy; the others are played by tests/spark/stream/test_stateful.py.
 ALWAYS = ("kleene: ", "aggregation: ", "ranking: ")
 LATER: dict[str, Any] = {
     "int": 10**7,

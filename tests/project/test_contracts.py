@@ -12,7 +12,7 @@ import pytest
 from documents import pages
 from streamsift.spark.batch.memory import WORKING_BYTES
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 TEST_PATH = re.compile(r"\btests/[\w/]+(?:\.\w+)?")
 RANK_TABLE = re.compile(r"^```text\n(?P<header>[^\n]*\brank\b[^\n]*)\n(?P<rows>.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -33,7 +33,7 @@ BINDING = {"time": "t", "type": "kind", "order": "seq"}  # rows of equal time ha
 LATENESS, END = 3, 10**6
 COLUMNS = "t bigint, kind string, id bigint, x double, n bigint, s string, seq bigint"
 SEEDS = st.integers(0, 2**32)
-# Not shrunk: each try is a stream. What fails is tried again by tests/test_generated_streams.py, in memory.
+# Not shrunk: each try is a stream. What fails is tried again by tests/generated/test_generated_streams.py, in memory.
 SLOW = {"suppress_health_check": list(HealthCheck), "phases": [Phase.generate], "deadline": None}
 
 

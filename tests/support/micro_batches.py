@@ -1,7 +1,7 @@
 """Micro-batches in, the rows that a stream appends out: what Spark does around packer and processor, without Spark.
 
 The state store, timers, watermark, task retries and workers that lose what they kept are played by plain objects, so
-that thousands of streams can be tried. tests/spark/test_streaming.py has the same on Spark itself.
+that thousands of streams can be tried. tests/spark/stream/test_streaming.py has the same on Spark itself.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import pyarrow.csv
 import pytest
 
 import streamsift as ss
-from command import command
+from run_command import command
 from streamsift.command import demo_data
 from streamsift.command.bench_command import bench_command
 from streamsift.command.guess import guess

@@ -21,7 +21,7 @@ from typing import Any
 
 import pyarrow as pa
 
-CASES = Path(__file__).parent / "cases"
+CASES = Path(__file__).parents[1] / "cases"
 
 Row = dict[str, Any]
 

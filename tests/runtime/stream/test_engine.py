@@ -19,7 +19,7 @@ from streamsift.runtime.stream.engine import OneEngine, engine_for, engine_for_m
 
 EVENTS = pa.table({"t": [1, 2, 3, 8, 20], "kind": ["A", "B", "A", "B", "C"]})
 BINDING: dict[str, str | None] = {"time": "t", "type": "kind"}
-FORMAT_1 = Path(__file__).parent / "state_format_1"
+FORMAT_1 = Path(__file__).parents[1] / "state_format_1"
 
 
 def engine_of(text: str) -> OneEngine:

@@ -24,7 +24,7 @@ from typing import Any
 import streamsift as ss
 from streamsift.view.tables import cell_text
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(
     r"^(?P<skip><!-- not run: [^\n]+ -->\n)?(?P<indent> *)```(?P<mark>\w+)[^\n]*\n(?P<body>.*?)^(?P=indent)```$",
     re.MULTILINE | re.DOTALL,

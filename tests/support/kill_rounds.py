@@ -1,6 +1,6 @@
 """SIGKILL in, the batch answer out: a stream whose driver or Python worker is killed at random moments, and restarted.
 
-    python tests/kill_rounds.py --rounds 50
+    python tests/support/kill_rounds.py --rounds 50
 
 A round is one kill. The stream reads files and writes files; after each kill it is started again from its checkpoint.
 When it has read everything, its sink must hold the rows of the batch query: nothing lost, nothing twice.

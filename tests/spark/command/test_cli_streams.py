@@ -15,8 +15,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import streamsift as ss
-from command import command
 from kept_session import Kept
+from run_command import command
 from streamsift.command import stream_job
 from streamsift.runtime.input.files import read_table
 

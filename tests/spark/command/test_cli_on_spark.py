@@ -14,8 +14,8 @@ import pyarrow.parquet
 import pytest
 from pyspark.sql import SparkSession
 
-from command import command
 from kept_session import as_command_line
+from run_command import command
 from streamsift.command import jobs
 
 EVENTS = pa.table({"ts": [1, 2, 3, 4, None], "kind": ["A", "B", "A", "B", "A"], "id": [1, 1, 2, 1, 1]})

@@ -16,7 +16,7 @@ from streamsift.language import syntax as s
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_merges
 
-GOLDENS = Path(__file__).parent / "goldens"
+GOLDENS = Path(__file__).parents[1] / "goldens"
 
 
 def check_golden(name: str, actual: str) -> None:

@@ -19,7 +19,7 @@ import streamsift as ss
 from streamsift.errors import UnsupportedQuery
 from streamsift.physical.stream.final import check_stream
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "src" / "streamsift"
 SCHEMA = pa.schema([("ts", pa.timestamp("us", "UTC")), ("kind", pa.string()), ("id", pa.int64()), ("x", pa.float64())])
 STARS = ", ".join(f"A* a{n}" for n in range(9))
@@ -44,7 +44,7 @@ class Refusal:
                 query.run_local(SCHEMA.empty_table(), **binding, **self.choices)
         except UnsupportedQuery as error:
             return error
-        raise AssertionError(f"{self.title}: this is evaluated now; take it off the list in tests/refusals.py")
+        raise AssertionError(f"{self.title}: this is evaluated now; take it off the list in tests/support/refusals.py")
 
 
 REFUSALS = (

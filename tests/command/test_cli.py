@@ -239,5 +239,5 @@ def test_cells() -> None:
 
 
 def test_version_is_that_of_the_project(tmp_path: Path) -> None:
-    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert streamsift(tmp_path, "--version")[0] == f"streamsift {project['version']}\n"
