@@ -14,7 +14,7 @@ from streamsift.language.parser import parse
 from streamsift.language.printer import print_duration, print_expression, print_script
 from streamsift.logical import bound as b
 from streamsift.logical.clauses import check_clauses
-from streamsift.logical.columns import UNKNOWN_COLUMNS, Columns, bind_columns
+from streamsift.logical.columns import UNKNOWN_COLUMNS, EventColumns, bind_columns
 from streamsift.logical.expressions import SECONDS_PER_UNIT, ExpressionBinder, settled, variables_of
 from streamsift.logical.predicates import PredicateBinder
 from streamsift.logical.preferences import preference_class
@@ -42,7 +42,7 @@ def _structure(script: s.Script) -> Scopes:
     return scopes
 
 
-def _bound(scopes: Scopes, columns: Columns) -> b.BoundQuery:
+def _bound(scopes: Scopes, columns: EventColumns) -> b.BoundQuery:
     try:
         return _Binder(scopes, columns).query()
     except RecursionError:
@@ -70,7 +70,7 @@ def bind(
 @dataclass(slots=True)
 class _Binder:
     scopes: Scopes
-    columns: Columns
+    columns: EventColumns
 
     @property
     def text(self) -> str:
@@ -198,7 +198,7 @@ class _Binder:
         return build(pattern)
 
     # --- names ---
-    def _binder(self, definition: str | None, inside: tuple[s.Objective, ...] = ()) -> ExpressionBinder:
+    def _binder(self, definition: str | None, inside: tuple[s.ObjectiveClause, ...] = ()) -> ExpressionBinder:
         """Binds expressions of the statement (None) or inside a definition, where its variables have short names.
 
         `inside` are the objectives whose expressions are being bound: none of them may lead back to itself.
@@ -207,7 +207,7 @@ class _Binder:
 
         def resolve(name: s.Name) -> b.Expr:
             variable, attribute = self._variable_of(name, definition, names)
-            if isinstance(attribute, s.Objective):
+            if isinstance(attribute, s.ObjectiveClause):
                 if any(attribute is outer for outer in inside):
                     hint = "write out what it should be, over the variables' attributes."
                     raise self._fail(f"the objective `{'.'.join(name.parts)}` is defined by itself", name.span, hint)
@@ -223,7 +223,7 @@ class _Binder:
 
     def _variable_of(
         self, name: s.Name, definition: str | None, names: dict[str, int]
-    ) -> tuple[int, str] | tuple[None, s.Objective]:
+    ) -> tuple[int, str] | tuple[None, s.ObjectiveClause]:
         first, *rest = name.parts
         inner = self.scopes.definition(first)
         if inner is not None and rest and first not in names:
@@ -264,7 +264,7 @@ class _Binder:
                 "select the nested field into a column of its own first.",
             )
 
-    def _objective_of(self, definition: s.Definition, name: str, span: Span) -> s.Objective:
+    def _objective_of(self, definition: s.Definition, name: str, span: Span) -> s.ObjectiveClause:
         preference = definition.statement.preference
         named = {o.name: o for o in preference.objectives if o.name} if preference else {}
         if name not in named:
@@ -291,7 +291,7 @@ class _Binder:
             else argument
         )
         variable, attribute = self._variable_of(full, definition, names)
-        if variable is None or isinstance(attribute, s.Objective):
+        if variable is None or isinstance(attribute, s.ObjectiveClause):
             raise self._fail(
                 f"{call.function} of an objective", argument.span, "it takes the attribute of a Kleene variable."
             )
@@ -377,7 +377,7 @@ class _Binder:
         return tuple(keys)
 
     # --- time ---
-    def _window(self, window: s.Window | None) -> b.Window | None:
+    def _window(self, window: s.WithinClause | None) -> b.Window | None:
         return self._length(window.length, "WITHIN", window.exclusive) if window else None
 
     def _length(self, duration: s.Duration, clause: str, exclusive: bool) -> b.Window:
@@ -497,7 +497,7 @@ class _Binder:
         merges = tuple(b.Merge(p.merge or "MIN", len(p.objectives)) for p in preferences if p)
         return b.Ranking(objectives, merges, statement.returns.limit)
 
-    def _objective(self, number: int, objective: s.Objective, definition: str | None) -> b.Objective:
+    def _objective(self, number: int, objective: s.ObjectiveClause, definition: str | None) -> b.Objective:
         bound = settled(self._binder(definition, (objective,)).bind(objective.expression))
         if bound.kind not in (*b.NUMERIC, b.Kind.DURATION, b.Kind.NULL):
             message = f"a preference is a number, not {with_article(bound.kind.value)}"

@@ -336,7 +336,7 @@ class BoundQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Ordered(Conjunction):
+class OrderedConjunction(Conjunction):
     """Two operands of AND, the first strictly before the second. Bounds of negations stay those of the AND."""
 
     swapped: bool = False

@@ -51,7 +51,7 @@ _VALUE_KIND = {
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class EventColumns:
     """The event columns of one stream: finds them by name as Spark does."""
 
     schema: pa.Schema
@@ -77,7 +77,7 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True)
-class UnknownColumns(Columns):
+class UnknownColumns(EventColumns):
     """Stands in where there is no schema yet: every column is there, and could be of any kind."""
 
     def find(self, name: str, text: str, span: Span) -> tuple[str, Kind]:
@@ -95,7 +95,7 @@ def bind_columns(
     case_sensitive: bool = False,
     zone: tzinfo = UTC,
     distinct_case: bool = True,
-) -> Columns:
+) -> EventColumns:
     """Checks the caller's `time`, `type` and `order` against the schema."""
     time_column, time_kind = _bound(schema, "time", time, case_sensitive)
     if time_kind not in _TIME_KINDS:
@@ -119,7 +119,7 @@ def bind_columns(
                 hint="order events by a number, a string or a time.",
             )
     binding = Binding(time_column, _TIME_KINDS[time_kind], type_column, order_column)
-    return Columns(schema, binding, case_sensitive, zone, distinct_case)
+    return EventColumns(schema, binding, case_sensitive, zone, distinct_case)
 
 
 def _bound(schema: pa.Schema, role: str, name: str, case_sensitive: bool) -> tuple[str, Kind]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from streamsift.errors import QueryError, Span, with_article
 from streamsift.language import syntax as s
 from streamsift.logical.bound import NUMERIC, THIS_ROW, Column, Constant, Expr, GroupAggregate, Kind, Operation
-from streamsift.logical.columns import Columns
+from streamsift.logical.columns import EventColumns
 
 SECONDS_PER_UNIT = {
     s.Unit.MILLISECOND: Fraction(1, 1000),
@@ -33,7 +33,7 @@ class ExpressionBinder:
     text: str
     resolve: Callable[[s.Name], Expr]
     group: Callable[[s.Call], GroupAggregate]
-    columns: Columns
+    columns: EventColumns
 
     def _fail(self, message: str, span: Span, hint: str = "") -> QueryError:
         return QueryError(message, self.text, span, hint)

@@ -10,7 +10,7 @@ from streamsift.errors import QueryError, Span, place
 from streamsift.language import syntax as s
 from streamsift.language.printer import print_expression
 from streamsift.logical.bound import ROOT_SCOPE, Column, Expr, Kind, Operation, Predicate, PredicateClass
-from streamsift.logical.columns import Columns
+from streamsift.logical.columns import EventColumns
 from streamsift.logical.expressions import ExpressionBinder, has_group, settled, variables_of
 from streamsift.logical.scopes import Scopes
 
@@ -20,7 +20,7 @@ COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 @dataclass(frozen=True, slots=True)
 class PredicateBinder:
     scopes: Scopes
-    columns: Columns
+    columns: EventColumns
     expressions: ExpressionBinder
 
     def split(self, expression: s.Expression, variables: list[int]) -> Iterator[Predicate]:

@@ -13,15 +13,15 @@ from streamsift.logical.bound import leaves
 from streamsift.physical.count import aggregation
 from streamsift.physical.detect import Equalities, Scope, shared_columns, upper_edge, with_caching
 from streamsift.physical.explain import group_reasons
-from streamsift.physical.groups import MOST_NEGATED_EVENTS, group_alternatives, kleene_query, without_definitions
-from streamsift.physical.plan import Alternative, Choices, CountBy, DetectPlan, Edge, Limit, Plan
+from streamsift.physical.groups import MAX_NEGATED_EVENTS, group_alternatives, kleene_query, without_definitions
+from streamsift.physical.plan import Alternative, CountBy, DetectPlan, Edge, Limit, Plan, PlannerOptions
 from streamsift.physical.rank import ranking
 
-DEFAULTS = Choices()
-MOST_ALTERNATIVES = 1_000
+DEFAULTS = PlannerOptions()
+MAX_ALTERNATIVES = 1_000
 
 
-def plan(query: b.BoundQuery, choices: Choices = DEFAULTS) -> Plan:
+def plan(query: b.BoundQuery, choices: PlannerOptions = DEFAULTS) -> Plan:
     """The plan for a query."""
     found = detection(query, choices)
     if query.aggregates:
@@ -32,7 +32,7 @@ def plan(query: b.BoundQuery, choices: Choices = DEFAULTS) -> Plan:
     return ranking(found) if query.ranking else found
 
 
-def detection(query: b.BoundQuery, choices: Choices) -> DetectPlan:
+def detection(query: b.BoundQuery, choices: PlannerOptions) -> DetectPlan:
     """Detection, left to right, one alternative for each choice at the ORs."""
     _refuse_what_is_not_evaluated(query)
     alternatives = tuple(a for (node,) in or_free_forms(query.pattern) for a in _alternatives(query, node))
@@ -47,9 +47,9 @@ def _refuse_what_is_not_evaluated(query: b.BoundQuery) -> None:
                 for child in node.children:
                     visit(child)
             case b.Negated():
-                if len(leaves(node.child)) > MOST_NEGATED_EVENTS:
+                if len(leaves(node.child)) > MAX_NEGATED_EVENTS:
                     raise UnsupportedQuery(
-                        f"a negated sub-pattern of more than {MOST_NEGATED_EVENTS} events cannot be evaluated",
+                        f"a negated sub-pattern of more than {MAX_NEGATED_EVENTS} events cannot be evaluated",
                         query.text,
                         node.span,
                         "shorten the negated sub-pattern; a shorter one forbids more.",
@@ -59,9 +59,9 @@ def _refuse_what_is_not_evaluated(query: b.BoundQuery) -> None:
                 visit(node.child)
 
     visit(query.pattern)
-    if (choices := _choices(query.pattern)) > MOST_ALTERNATIVES:
+    if (choices := _choices(query.pattern)) > MAX_ALTERNATIVES:
         raise UnsupportedQuery(
-            f"the ORs of this pattern make {choices:,} alternatives, more than {MOST_ALTERNATIVES:,}",
+            f"the ORs of this pattern make {choices:,} alternatives, more than {MAX_ALTERNATIVES:,}",
             query.text,
             query.pattern.span,
             "several classes in one place are one class defined in WITH: X = (kind IN ('A', 'B')).",

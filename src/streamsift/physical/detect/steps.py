@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from streamsift.logical import bound as b
-from streamsift.logical.bound import Ordered, leaves
+from streamsift.logical.bound import OrderedConjunction, leaves
 from streamsift.logical.expressions import variables_of
 from streamsift.physical.detect.definition_windows import last_leaves, upper_edge, window_pairs
 from streamsift.physical.detect.equalities import Equalities
@@ -71,10 +71,10 @@ class Scope:
                 after[node.variable] = preceding
             case b.Negated():
                 found.append((node, lower, upper))
-            case b.Conjunction() if not isinstance(node, Ordered):
+            case b.Conjunction() if not isinstance(node, OrderedConjunction):
                 for child in node.children:
                     self.walk(child, preceding, lower, upper, place, after, found)
-            case b.Sequence() | Ordered():
+            case b.Sequence() | OrderedConjunction():
                 parts = [tuple(place[v] for v in leaves(child)) for child in node.children]
                 lasts = [tuple(place[v] for v in last_leaves(child)) for child in node.children]
                 for number, child in enumerate(node.children):

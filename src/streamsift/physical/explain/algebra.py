@@ -15,7 +15,7 @@ from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_expression
 from streamsift.logical.expressions import variables_of
 from streamsift.physical.explain.words import describe_limit, describe_pair, describe_test
-from streamsift.physical.plan import DetectPlan, Edge, Groups, Limit, Negation, Step, ordered_steps
+from streamsift.physical.plan import DetectPlan, Edge, KleeneGroups, Limit, Negation, Step, ordered_steps
 
 MADE_ALIKE = "its groups are made as those of the pattern"
 Operator = b.Sequence | b.Conjunction | b.Disjunction
@@ -78,7 +78,7 @@ class _Tree:
         self.paths = dict(_leaf_paths(pattern, ()))
         self.forms: dict[int, list[tuple[Chain, Chain]]] = {}  # by scope: the scope's own steps, and the whole chain
         self.negations: dict[int, list[_Negation]] = {}  # by scope
-        self.groups: dict[int, list[Groups]] = {}  # by scope
+        self.groups: dict[int, list[KleeneGroups]] = {}  # by scope
         for alternative in plan.alternatives:
             if alternative.groups is None:
                 self._collect(b.ROOT_SCOPE, alternative.steps, alternative.steps)
@@ -98,7 +98,7 @@ class _Tree:
             self._collect(inner, negation.steps, (*chain, *negation.steps))
             self._collect_negations(negation.negations, (*chain, *negation.steps))
 
-    def _collect_groups(self, scope: int, steps: Chain, groups: Groups) -> None:
+    def _collect_groups(self, scope: int, steps: Chain, groups: KleeneGroups) -> None:
         """Single events, `[n]` groups and growing ones, each after what comes before it in one order of AND."""
         self.groups.setdefault(scope, []).append(groups)
         for form in ordered_steps(steps, groups):

@@ -17,7 +17,7 @@ from streamsift.physical.plan import (
     AggregatePlan,
     Alternative,
     DetectPlan,
-    Groups,
+    KleeneGroups,
     Negation,
     Plan,
     RankPlan,
@@ -102,7 +102,7 @@ def _physical(plan: Plan) -> Iterator[str]:
             yield "warning: rows of equal time have their input order locally and any order on Spark; bind `order`"
 
 
-def _groups(plan: DetectPlan, alternative: Alternative, groups: Groups, indent: str) -> Iterator[str]:
+def _groups(plan: DetectPlan, alternative: Alternative, groups: KleeneGroups, indent: str) -> Iterator[str]:
     """How groups are made, then the negations that they decide, for each choice of empty groups."""
     query = alternative.query
     for line in describe_groups(alternative, groups):

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_class, describe_expression
 from streamsift.physical.explain.words import describe_pair
-from streamsift.physical.plan import Alternative, Chosen, Groups, Growing, Order, Step
+from streamsift.physical.plan import Alternative, FixedGroup, KleeneGroups, MaximalGroup, Order, Step
 
 
-def describe_groups(alternative: Alternative, groups: Groups) -> Iterator[str]:
+def describe_groups(alternative: Alternative, groups: KleeneGroups) -> Iterator[str]:
     """After the lines of the single events: each group, then what decides which groups are matches."""
     names = [alternative.query.variables[step.variable].name for step in groups.steps]
     for chosen in groups.chosen:
@@ -33,16 +33,18 @@ def describe_groups(alternative: Alternative, groups: Groups) -> Iterator[str]:
         yield f"check   {describe_expression(expression, alternative.query.variables)}, of whole groups"
 
 
-def _name(alternative: Alternative, group: Chosen | Growing) -> str:
+def _name(alternative: Alternative, group: FixedGroup | MaximalGroup) -> str:
     return alternative.query.variables[group.variable].name
 
 
-def _class(alternative: Alternative, group: Chosen | Growing) -> str:
+def _class(alternative: Alternative, group: FixedGroup | MaximalGroup) -> str:
     event_class = alternative.query.variables[group.variable].event_class
     return describe_class(event_class, alternative.query.binding).replace("every row", "all rows")
 
 
-def _place(alternative: Alternative, names: list[str], groups: Groups, order: Order, number: int) -> Iterator[str]:
+def _place(
+    alternative: Alternative, names: list[str], groups: KleeneGroups, order: Order, number: int
+) -> Iterator[str]:
     def others(numbers: Sequence[int]) -> list[str]:
         return [_name(alternative, groups.growing[other]) for other in numbers]
 

@@ -1,7 +1,7 @@
 """TODO"""
 
-from streamsift.physical.groups.alternatives import MOST_NEGATED_EVENTS, group_alternatives
+from streamsift.physical.groups.alternatives import MAX_NEGATED_EVENTS, group_alternatives
 from streamsift.physical.groups.definition_windows import without_definitions
 from streamsift.physical.groups.elements import kleene_query
 
-__all__ = ["MOST_NEGATED_EVENTS", "group_alternatives", "kleene_query", "without_definitions"]
+__all__ = ["MAX_NEGATED_EVENTS", "group_alternatives", "kleene_query", "without_definitions"]

@@ -25,19 +25,19 @@ from streamsift.physical.groups.search import order_of, search_of
 from streamsift.physical.groups.steps import ElementSteps, Numbers
 from streamsift.physical.plan import (
     Alternative,
-    Chosen,
     Decided,
     Edge,
+    FixedGroup,
     GroupNegation,
-    Groups,
-    Growing,
+    KleeneGroups,
     Limit,
+    MaximalGroup,
     Negation,
     Step,
 )
 
-MOST_NEGATED_EVENTS = 62  # the search for them keeps a bit for each in one integer
-MOST_STARS = 8  # each choice of empty ones bounds the negations in its own way
+MAX_NEGATED_EVENTS = 62  # the search for them keeps a bit for each in one integer
+MAX_STARS = 8  # each choice of empty ones bounds the negations in its own way
 OPEN = Limit(Edge.WINDOW_START), Limit(Edge.WINDOW_END)
 Bounded = tuple[b.Negated, Limit, Limit]
 
@@ -86,18 +86,18 @@ class _Planner:
     def negation(self) -> GroupNegation:
         return GroupNegation(self.lower, self.upper, self._groups(self.around, dict(self.outer), []))
 
-    def _groups(self, bound: tuple[Step, ...], numbers: Numbers, early: list[Bounded]) -> Groups:
+    def _groups(self, bound: tuple[Step, ...], numbers: Numbers, early: list[Bounded]) -> KleeneGroups:
         known, steps = self.known, ElementSteps(self.known, self.forms[0], self.scope)
         rest = [v for v in leaves(self.node) if v not in numbers]
         chosen = tuple(steps.chosen(v, numbers) for v in rest if not known.is_growing(v))
         singles, growing = dict(numbers), [v for v in rest if known.is_growing(v)]
         grown = tuple(steps.growing(v, singles, numbers) for v in growing)
-        made: tuple[Chosen | Growing, ...] = (*chosen, *grown)
+        made: tuple[FixedGroup | MaximalGroup, ...] = (*chosen, *grown)
         chain = (*bound, *(element for group in made for element in steps.elements_of(group)))
         orders = tuple(order_of(steps, form, singles, growing) for form in self.forms)
         decided = tuple(self._decided(growing, numbers, chain, early))
         visible = {*self.outer, *leaves(self.node)}
-        return Groups(
+        return KleeneGroups(
             variables=all_variables(self.node),
             steps=chain,
             chosen=chosen,
@@ -150,9 +150,9 @@ class _Planner:
         self, growing: list[int], numbers: Numbers, chain: tuple[Step, ...], early: list[Bounded]
     ) -> Iterator[Decided]:
         stars = [number for number, v in enumerate(growing) if self.known.may_be_empty(v)]
-        if len(stars) > MOST_STARS and next(negated_nodes(self.node), None) is not None:
+        if len(stars) > MAX_STARS and next(negated_nodes(self.node), None) is not None:
             raise UnsupportedQuery(
-                f"negations beside more than {MOST_STARS} `*` variables cannot be evaluated",
+                f"negations beside more than {MAX_STARS} `*` variables cannot be evaluated",
                 self.known.query.text,
                 self.node.span,
                 "write some of them with `+`, or the negations in a query of their own.",
@@ -178,9 +178,9 @@ class _Planner:
                 yield scope.negation(form, lower, upper, numbers)
 
     def _check_size(self, negated: b.Negated) -> None:
-        if len(leaves(negated.child)) > MOST_NEGATED_EVENTS:
+        if len(leaves(negated.child)) > MAX_NEGATED_EVENTS:
             raise UnsupportedQuery(
-                f"a negated sub-pattern of more than {MOST_NEGATED_EVENTS} events cannot be evaluated",
+                f"a negated sub-pattern of more than {MAX_NEGATED_EVENTS} events cannot be evaluated",
                 self.known.query.text,
                 negated.span,
                 "a smaller n in `[n]` would forbid more.",

@@ -11,7 +11,7 @@ from itertools import chain, product
 
 from streamsift.language.syntax import Quantifier, Repeat
 from streamsift.logical import bound as b
-from streamsift.logical.bound import Ordered, leaves
+from streamsift.logical.bound import OrderedConjunction, leaves
 
 Quantifiers = Callable[[int], Quantifier | None]
 
@@ -73,8 +73,8 @@ def ordered_forms(node: b.Node, quantifier: Quantifiers) -> list[b.Node]:
 
 def _joined(node: b.Conjunction, left: b.Node, right: b.Node, apart: bool) -> Iterator[b.Node]:
     if apart:
-        yield Ordered((left, right), node.span)
-        yield Ordered((right, left), node.span, swapped=True)
+        yield OrderedConjunction((left, right), node.span)
+        yield OrderedConjunction((right, left), node.span, swapped=True)
     else:
         yield b.Conjunction((left, right), node.span)
 
@@ -84,7 +84,7 @@ def order_pairs(node: b.Node) -> Iterator[tuple[int, int]]:
     if isinstance(node, b.Sequence | b.Conjunction):
         for child in node.children:
             yield from order_pairs(child)
-    if isinstance(node, b.Sequence | Ordered):
+    if isinstance(node, b.Sequence | OrderedConjunction):
         parts = [leaves(child) for child in node.children]
         for number, part in enumerate(parts):
             yield from product(part, chain.from_iterable(parts[number + 1 :]))
@@ -93,7 +93,7 @@ def order_pairs(node: b.Node) -> Iterator[tuple[int, int]]:
 def swapped_sides(node: b.Node) -> Iterator[tuple[list[int], list[int]]]:
     """The variables on both sides of each AND that is taken in the other order."""
     if isinstance(node, b.Sequence | b.Conjunction):
-        if isinstance(node, Ordered) and node.swapped:
+        if isinstance(node, OrderedConjunction) and node.swapped:
             yield leaves(node.children[0]), leaves(node.children[1])
         for child in node.children:
             yield from swapped_sides(child)

@@ -10,7 +10,18 @@ from streamsift.logical import bound as b
 from streamsift.logical.bound import leaves
 from streamsift.physical.groups.forms import has_conjunction, order_pairs, swapped_sides
 from streamsift.physical.groups.steps import ElementSteps, Numbers
-from streamsift.physical.plan import Decided, Edge, GroupNegation, Growth, Limit, Negation, Order, Search, Side, Step
+from streamsift.physical.plan import (
+    Decided,
+    Edge,
+    GroupNegation,
+    GroupSearchPlan,
+    Growth,
+    Limit,
+    Negation,
+    Order,
+    Side,
+    Step,
+)
 
 
 def order_of(steps: ElementSteps, form: b.Node, singles: Numbers, growing: list[int]) -> Order:
@@ -45,7 +56,7 @@ def search_of(
     decided: Sequence[Decided],
     *,
     is_root: bool,
-) -> Search:
+) -> GroupSearchPlan:
     """The cheapest search that finds the largest valid groups.
 
     What is added to a group never lets a negation occur that did not: it shortens the intervals around the group, and
@@ -68,7 +79,7 @@ def search_of(
     growth = Growth.EXTENTS if inherits else Growth.RANGES
     if (crowded and has_inner) or any(_may_share(query, order, growing) for order in orders):
         growth = Growth.ELEMENTS
-    return Search(
+    return GroupSearchPlan(
         growth=growth,
         by_end=not exhaustive and (each or moves_end or spans),
         keeps_end=not exhaustive and (each or moves_end),

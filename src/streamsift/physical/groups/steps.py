@@ -11,7 +11,7 @@ from streamsift.optimizer.drop_implied_equalities import Side, column_sides
 from streamsift.physical.detect import step_of
 from streamsift.physical.groups.elements import KleeneQuery
 from streamsift.physical.groups.forms import order_pairs
-from streamsift.physical.plan import Chosen, Growing, Key, Step
+from streamsift.physical.plan import FixedGroup, Key, MaximalGroup, Step
 
 Numbers = dict[int, int]  # the number of each variable's step
 
@@ -24,7 +24,7 @@ class ElementSteps:
     form: b.Node
     scope: int
 
-    def chosen(self, variable: int, numbers: Numbers) -> Chosen:
+    def chosen(self, variable: int, numbers: Numbers) -> FixedGroup:
         """A group of n; its elements are added to the numbers."""
         pairs = [p for p in order_pairs(self.form) if variable in p]
         after, before = (self.steps_of([p[side] for p in pairs if p[1 - side] == variable], numbers) for side in (0, 1))
@@ -36,15 +36,17 @@ class ElementSteps:
             if isinstance(predicate.expression, b.Column) and members[0] == variable and len(elements) > 1
         )
         numbers.update({element: first + number for number, element in enumerate(elements)})
-        return Chosen(variable, len(elements), step, first, after, before, agree)
+        return FixedGroup(variable, len(elements), step, first, after, before, agree)
 
-    def growing(self, variable: int, singles: Numbers, numbers: Numbers) -> Growing:
+    def growing(self, variable: int, singles: Numbers, numbers: Numbers) -> MaximalGroup:
         """A group of any size; its first and last element are added to the numbers."""
         first, last = self.known.elements[variable]
         numbers[first], numbers[last] = len(numbers), len(numbers) + 1
-        return Growing(variable, self.known.may_be_empty(variable), self._element(variable, singles), numbers[first])
+        return MaximalGroup(
+            variable, self.known.may_be_empty(variable), self._element(variable, singles), numbers[first]
+        )
 
-    def elements_of(self, group: Chosen | Growing) -> Iterator[Step]:
+    def elements_of(self, group: FixedGroup | MaximalGroup) -> Iterator[Step]:
         """The elements as steps that are bound already."""
         for element in self.known.elements.get(group.variable, (group.variable,)):
             yield Step(element, (), group.step.local, (), (), ())

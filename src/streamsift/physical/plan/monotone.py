@@ -10,7 +10,7 @@ from streamsift.logical.preferences import not_negative
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class MonotonePart:
     """`expression` has one variable; the preference rises with its value, or falls."""
 
     variable: int
@@ -22,7 +22,7 @@ class Part:
 class MonotoneObjective:
     """`skips_nulls`: a null or NaN part does not make the whole null or NaN."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[MonotonePart, ...]
     skips_nulls: bool
 
 
@@ -39,12 +39,12 @@ def monotone_objectives(ranking: b.Ranking) -> tuple[MonotoneObjective, ...] | N
     return tuple(found)
 
 
-def _parts(expression: b.Expr, rises: bool, *, outermost: bool) -> list[Part] | None:
+def _parts(expression: b.Expr, rises: bool, *, outermost: bool) -> list[MonotonePart] | None:
     variables = variables_of(expression)
     if not variables:
         return []
     if len(variables) == 1:
-        return [Part(min(variables), expression, rises)]
+        return [MonotonePart(min(variables), expression, rises)]
     match expression:
         case b.Operation(op="-", operands=(left, right)):
             return _both(_parts(left, rises, outermost=False), _parts(right, not rises, outermost=False))
@@ -69,14 +69,14 @@ def _parts(expression: b.Expr, rises: bool, *, outermost: bool) -> list[Part] | 
             return None
 
 
-def _of_all(operands: tuple[b.Expr, ...], rises: bool) -> list[Part] | None:
-    found: list[Part] | None = []
+def _of_all(operands: tuple[b.Expr, ...], rises: bool) -> list[MonotonePart] | None:
+    found: list[MonotonePart] | None = []
     for operand in operands:
         found = _both(found, _parts(operand, rises, outermost=False))
     return found
 
 
-def _both(one: list[Part] | None, two: list[Part] | None) -> list[Part] | None:
+def _both(one: list[MonotonePart] | None, two: list[MonotonePart] | None) -> list[MonotonePart] | None:
     return None if one is None or two is None else one + two
 
 

@@ -77,7 +77,7 @@ class Spread(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class PlannerOptions:
     cache: Cache = Cache.AUTO
     plan: PlanShape = PlanShape.AUTO
     condense: Condense = Condense.AUTO
@@ -87,7 +87,7 @@ class Choices:
     spread: Spread = Spread.AUTO
 
 
-class ChoiceNames(TypedDict, total=False):
+class PlannerKeywords(TypedDict, total=False):
     """The same as keyword arguments of `Query.run`, `run_local` and `explain`."""
 
     cache: Literal["auto", "on", "off"]
@@ -110,13 +110,13 @@ _KINDS: dict[str, type[StrEnum]] = {
 }
 
 
-def choices(**given: str) -> Choices:
+def planner_options(**given: str) -> PlannerOptions:
     """The choices by name; an unknown name or value raises."""
-    known = [field.name for field in fields(Choices)]
+    known = [field.name for field in fields(PlannerOptions)]
     for name, value in given.items():
         if name not in known:
             raise TypeError(f"there is no option `{name}`; there are {', '.join(known)}")
         if value not in list(_KINDS[name]):
             *most, last = (f'"{kind.value}"' for kind in _KINDS[name])
             raise QueryError(f"{name}={value!r}", hint=f"it is {', '.join(most)} or {last}.")
-    return Choices(**{name: _KINDS[name](value) for name, value in given.items()})  # type: ignore[arg-type]
+    return PlannerOptions(**{name: _KINDS[name](value) for name, value in given.items()})  # type: ignore[arg-type]

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from streamsift.logical.bound import BoundQuery, Column, Expr
 from streamsift.physical.plan.linear import LinearScore
 from streamsift.physical.plan.monotone import MonotoneObjective
-from streamsift.physical.plan.options import Choices, RankBy, Schedule
+from streamsift.physical.plan.options import PlannerOptions, RankBy, Schedule
 
 if TYPE_CHECKING:
-    from streamsift.physical.plan.groups import Groups
+    from streamsift.physical.plan.groups import KleeneGroups
 
 
 MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}  # the operator with its sides exchanged
@@ -154,7 +154,7 @@ class Alternative:
     query: BoundQuery
     steps: tuple[Step, ...]
     negations: tuple[Negation, ...]
-    groups: Groups | None = None
+    groups: KleeneGroups | None = None
 
     @property
     def variables(self) -> frozenset[int]:
@@ -173,7 +173,7 @@ class Alternative:
     def all_steps(self) -> Iterator[Step]:
         """The steps, then those of Kleene variables, then those of all negations at any depth."""
 
-        def of_groups(groups: Groups) -> Iterator[Step]:
+        def of_groups(groups: KleeneGroups) -> Iterator[Step]:
             yield from groups.own_steps()
             for negation in groups.negations():
                 yield from negation.all_steps()
@@ -195,7 +195,7 @@ class DetectPlan:
     alternatives: tuple[Alternative, ...]
     keys: tuple[str, ...]
     reasons: tuple[str, ...]
-    choices: Choices = Choices()
+    choices: PlannerOptions = PlannerOptions()
 
 
 class _OverMatches:

@@ -12,13 +12,13 @@ from streamsift.logical.expressions import variables_of
 from streamsift.physical.detect import PLACE
 from streamsift.physical.plan import (
     Alternative,
-    Choices,
     DetectPlan,
     JoinPlan,
     LinearScore,
     MergePlan,
     MonotoneObjective,
     PathPlan,
+    PlannerOptions,
     RankBy,
     RankPlan,
     linear_score,
@@ -26,8 +26,8 @@ from streamsift.physical.plan import (
 )
 from streamsift.physical.rank.components import merge_plan, same_column
 
-MOST_PATHS = 200_000  # that are looked at for the k best of one window and group
-MOST_KINDS = 1_000_000  # of paths, for the same: finding all matches costs more, however long that takes
+MAX_PATHS = 200_000  # that are looked at for the k best of one window and group
+MAX_KINDS = 1_000_000  # of paths, for the same: finding all matches costs more, however long that takes
 MANY_MOVES = 12  # that a window is in: from here on, keeping what was joined costs less than joining it again
 FEW_MATCHES = 20_000  # of one window, on average: below, finding them all is quicker
 PATHS = (RankBy.LAZY, RankBy.K_SSP, RankBy.K_DSSP)
@@ -47,7 +47,7 @@ def ranking(detection: DetectPlan) -> RankPlan:
     return RankPlan(detection.query, detection, tuple(branches), tuple(dict.fromkeys(reasons)))
 
 
-def _branch(alternative: Alternative, keys: tuple[str, ...], choices: Choices) -> tuple[Branch, list[str]]:
+def _branch(alternative: Alternative, keys: tuple[str, ...], choices: PlannerOptions) -> tuple[Branch, list[str]]:
     query, by = alternative.query, choices.rank
     assert query.ranking is not None
     if alternative.groups is not None:
@@ -84,8 +84,8 @@ def _merge_reasons(merge: MergePlan) -> list[str]:
     if any(group.count > 1 and group.function in ("SUM", "AVG") for group in ranking.merges):
         found.append("objectives that are weighted sums and merged by SUM or AVG are one weighted sum")
     if merge.looks_up:
-        found.append(f"to be looked up, all matches of each part are listed; past {MOST_PATHS:,} all matches instead")
-    found.append(f"all that may tie with the last of the best are joined; past {MOST_PATHS:,} all matches instead")
+        found.append(f"to be looked up, all matches of each part are listed; past {MAX_PATHS:,} all matches instead")
+    found.append(f"all that may tie with the last of the best are joined; past {MAX_PATHS:,} all matches instead")
     if merge.alternative.query.update is None:
         return found
     if not merge.keeps:
@@ -204,14 +204,14 @@ def _when_close(score: LinearScore, query: b.BoundQuery, *, keys: bool, compared
     broken = ", or break a comparison" if compared else ""
     yield f"where many sums round alike{broken}: kinds of paths instead, events with equal values being one"
     if keys and query.update:
-        yield f"past {MOST_PATHS:,} of them in one window, every window looks at all its keys"
+        yield f"past {MAX_PATHS:,} of them in one window, every window looks at all its keys"
     totals: dict[b.Column, Fraction] = {}
     for term in score.terms:
         totals[term.column] = totals.get(term.column, Fraction(0)) + term.coefficient
     for column in (column for column, total in totals.items() if not total and column.kind is b.Kind.FLOAT):
         name = describe_expression(column, query.variables)
         yield f"{name} cancels out but for rounding: a window costs as many kinds as it has values there"
-    yield f"more than {MOST_KINDS:,} kinds for one window: all matches instead"
+    yield f"more than {MAX_KINDS:,} kinds for one window: all matches instead"
 
 
 def describe_ranking(plan: RankPlan) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """TODO"""
 
 from streamsift.physical.share.chopping import ChoppedQueries
-from streamsift.physical.share.plan import Share, SharingPlan, describe_sharing, share
+from streamsift.physical.share.plan import ShareMode, SharingPlan, describe_sharing, share
 from streamsift.physical.share.prefix_trees import SharedTree, TreeNode
 
-__all__ = ["ChoppedQueries", "Share", "SharedTree", "SharingPlan", "TreeNode", "describe_sharing", "share"]
+__all__ = ["ChoppedQueries", "ShareMode", "SharedTree", "SharingPlan", "TreeNode", "describe_sharing", "share"]

@@ -14,7 +14,7 @@ from streamsift.physical.share.chopping import ChoppedQueries, chop, describe_ch
 from streamsift.physical.share.prefix_trees import SharedTree, accepts, separate_cost, shared_cost, signature, tree_of
 
 
-class Share(StrEnum):
+class ShareMode(StrEnum):
     """Which queries are counted together. Every choice gives the same rows."""
 
     AUTO = "auto"  # those for which it costs less
@@ -30,12 +30,12 @@ class SharingPlan:
     trees: tuple[SharedTree, ...]
     chops: tuple[ChoppedQueries, ...]
     alone: dict[str, str]
-    how: Share
+    how: ShareMode
 
 
-def share(plans: Mapping[str, Plan], how: Share = Share.AUTO) -> SharingPlan:
+def share(plans: Mapping[str, Plan], how: ShareMode = ShareMode.AUTO) -> SharingPlan:
     """The cheapest sharing: trees of those that begin alike, where that saves work; of the rest, pieces in common."""
-    if how is Share.NEVER:
+    if how is ShareMode.NEVER:
         return SharingPlan(dict(plans), (), (), dict.fromkeys(plans, "as asked"), how)
     alone: dict[str, str] = {}
     families: dict[object, dict[str, AggregatePlan]] = {}
@@ -51,14 +51,14 @@ def share(plans: Mapping[str, Plan], how: Share = Share.AUTO) -> SharingPlan:
         found, rest = _trees(members, how)
         trees += found
         inner = {name: members[name] for name in rest}
-        chopped = chop(inner, how is Share.ALWAYS) if _may_be_chopped(members) else None
+        chopped = chop(inner, how is ShareMode.ALWAYS) if _may_be_chopped(members) else None
         if chopped is not None:
             chops.append(chopped)
         alone |= {name: why for name, why in rest.items() if chopped is None or name not in chopped.routes}
     return SharingPlan(dict(plans), tuple(trees), tuple(chops), alone, how)
 
 
-def _trees(members: Mapping[str, AggregatePlan], how: Share) -> tuple[list[SharedTree], dict[str, str]]:
+def _trees(members: Mapping[str, AggregatePlan], how: ShareMode) -> tuple[list[SharedTree], dict[str, str]]:
     """The trees that pay, and why the other queries are in none."""
     alike: dict[object, dict[str, AggregatePlan]] = {}
     for name, plan in members.items():
@@ -67,7 +67,7 @@ def _trees(members: Mapping[str, AggregatePlan], how: Share) -> tuple[list[Share
     rest: dict[str, str] = {}
     for beginning in alike.values():
         tree = tree_of(beginning)
-        if len(beginning) > 1 and (how is Share.ALWAYS or shared_cost(tree) < separate_cost(beginning)):
+        if len(beginning) > 1 and (how is ShareMode.ALWAYS or shared_cost(tree) < separate_cost(beginning)):
             trees.append(tree)
             continue
         reason = (

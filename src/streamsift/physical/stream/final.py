@@ -22,7 +22,7 @@ from streamsift.physical.plan import (
     Alternative,
     DetectPlan,
     Edge,
-    Groups,
+    KleeneGroups,
     Limit,
     Negation,
     Plan,
@@ -91,7 +91,7 @@ def _of_negations(negations: tuple[Negation, ...], *, is_outermost: bool) -> Ite
         yield from _of_negations(negation.negations, is_outermost=False)
 
 
-def _of_groups(groups: Groups, *, is_outermost: bool) -> Iterator[tuple[Limit, bool]]:
+def _of_groups(groups: KleeneGroups, *, is_outermost: bool) -> Iterator[tuple[Limit, bool]]:
     for decided in groups.decided:
         yield from _of_negations(decided.negations, is_outermost=is_outermost)
         for negation in decided.group_negations:

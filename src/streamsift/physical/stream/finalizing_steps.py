@@ -12,7 +12,16 @@ from enum import Enum
 
 from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
-from streamsift.physical.plan import AggregatePlan, Alternative, Choices, DetectPlan, Groups, PlanShape, RankPlan, Step
+from streamsift.physical.plan import (
+    AggregatePlan,
+    Alternative,
+    DetectPlan,
+    KleeneGroups,
+    PlannerOptions,
+    PlanShape,
+    RankPlan,
+    Step,
+)
 from streamsift.physical.stream.final import awaited, is_awaited
 
 DECIDES = "$decides"  # Column.name: the event may be the one that decides a match now
@@ -35,7 +44,7 @@ class Anchored:
     anchor: Anchor
     deciding: tuple[Step, ...]  # those that may bind the deciding event, Kleene variables included
     variants: tuple[Alternative, ...]  # disjoint; each has all its matches decided now, and maybe others
-    choices: Choices
+    choices: PlannerOptions
 
     @property
     def is_marked(self) -> bool:
@@ -60,7 +69,7 @@ def anchored(plan: DetectPlan, alternative: Alternative) -> Anchored:
     return Anchored(alternative, anchor, deciding, variants, _choices(plan, alternative, anchor))
 
 
-def _is_decided_by_single(groups: Groups, anchor: Anchor) -> bool:
+def _is_decided_by_single(groups: KleeneGroups, anchor: Anchor) -> bool:
     """Whether the last event of a match (or its first) is always a single one: no group has none behind (before) it."""
     ends = [chosen.before if anchor is Anchor.END else chosen.after for chosen in groups.chosen]
     for order in groups.orders:
@@ -99,7 +108,7 @@ def _variant(alternative: Alternative, anchor: Anchor, numbers: tuple[int, ...],
     return replace(alternative, steps=tuple(marked(*numbered) for numbered in enumerate(alternative.steps)))
 
 
-def _choices(plan: DetectPlan, alternative: Alternative, anchor: Anchor) -> Choices:
+def _choices(plan: DetectPlan, alternative: Alternative, anchor: Anchor) -> PlannerOptions:
     """New events are few: what ends with one is found from its last step backwards, unless the caller knows better."""
     is_pair = len(alternative.steps) < 3 and not alternative.negations
     if plan.choices.plan is not PlanShape.AUTO or anchor is not Anchor.END or is_pair or len(alternative.steps) == 1:
