@@ -368,7 +368,7 @@ class Scope:
 
     operand: Pattern
     predicates: tuple[ast.Expression, ...]
-    window: ast.WithinClause | None
+    window: ast.Window | None
     position: Mapping[Row, int] = field(compare=False)
     outermost: bool  # bounds its edge negations itself: the statement, and a definition with its own WITHIN
 
@@ -861,7 +861,7 @@ def inside(scope: Scope, start: Row, end: Row) -> bool:
     return fits(scope.window, elapsed(end.time, start.time))
 
 
-def fits(window: ast.WithinClause, distance: Fraction | float) -> bool:
+def fits(window: ast.Window, distance: Fraction | float) -> bool:
     """Exactly; a rounded difference of float times beside the double nearest to the bound."""
     strict = window.exclusive or window.length.unit is ast.Unit.EVENT
     bound: Fraction | float = length(window.length)

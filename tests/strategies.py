@@ -176,7 +176,7 @@ def on_a_stream(script: s.Script) -> s.Script:
     statement = script.statement
     is_ranking = statement.preference is not None or (statement.returns is not None and statement.returns.limit)
     if is_ranking or not statement.aggregates:
-        statement = replace(statement, window=statement.window or s.WithinClause(s.Duration(3, s.Unit.NONE)))
+        statement = replace(statement, window=statement.window or s.Window(s.Duration(3, s.Unit.NONE)))
     if is_ranking and statement.window is not None:
         statement = replace(statement, update=statement.update or s.Duration(2, statement.window.length.unit))
     return replace(script, statement=statement)
@@ -457,22 +457,20 @@ class _Writer:
         columns = self.one([["id"], ["id"], ["n"], ["s"], ["ID", "n"]])
         return tuple(s.Name((column,)) for column in columns)
 
-    def own_window(self) -> s.WithinClause | None:
+    def own_window(self) -> s.Window | None:
         """The window of a definition: short ones limit what the statement's window leaves."""
         if not self.features.own_windows:
             return self.window() if self.chance(40) else None
         if self.chance(50):
-            return s.WithinClause(s.Duration(self.one([3, 2, 4]), s.Unit.EVENT), self.chance(10))
-        return (
-            s.WithinClause(s.Duration(self.one([2, 1, 3]), s.Unit.NONE), self.chance(25)) if self.chance(90) else None
-        )
+            return s.Window(s.Duration(self.one([3, 2, 4]), s.Unit.EVENT), self.chance(10))
+        return s.Window(s.Duration(self.one([2, 1, 3]), s.Unit.NONE), self.chance(25)) if self.chance(90) else None
 
-    def window(self) -> s.WithinClause:
+    def window(self) -> s.Window:
         if self.chance(30):
-            return s.WithinClause(s.Duration(self.one([5, 4, 6, 7, 8, 9, 3, 2, 1]), s.Unit.EVENT), self.chance(5))
+            return s.Window(s.Duration(self.one([5, 4, 6, 7, 8, 9, 3, 2, 1]), s.Unit.EVENT), self.chance(5))
         lengths: list[int | Decimal] = [4, 5, 6, 7, 8, 9, 3, 2, 1, Decimal("2.5"), 0]
         length = self.one(lengths)
-        return s.WithinClause(s.Duration(length, s.Unit.NONE), bool(length) and self.chance(25))
+        return s.Window(s.Duration(length, s.Unit.NONE), bool(length) and self.chance(25))
 
     # --- what comes out ---
     def detection(self, statement: s.Statement, slots: list[_Slot]) -> s.Statement:
@@ -528,12 +526,12 @@ class _Writer:
             returns=s.Return(self.draw(st.integers(1, 4)), items),
         )
 
-    def objectives(self, slots: list[_Slot], definition: str | None) -> Iterator[s.ObjectiveClause]:
+    def objectives(self, slots: list[_Slot], definition: str | None) -> Iterator[s.Objective]:
         for number in range(self.draw(st.integers(1, 2))):
             expression = self.number(self.with_one_group(slots), definition, 2)
             if self.features.linear and self.chance(85):
                 expression = self.weighted_sum([slot.path(definition) for slot in slots if not slot.is_group])
-            yield s.ObjectiveClause(self.chance(50), expression, f"goal{number}" if self.chance(50) else None)
+            yield s.Objective(self.chance(50), expression, f"goal{number}" if self.chance(50) else None)
 
     def weighted_sum(self, paths: list[tuple[str, ...]]) -> s.Expression:
         """Most variables, most of them with weight one: ties and distinct scores both come about."""
@@ -550,7 +548,7 @@ class _Writer:
     def group_by(self, slots: list[_Slot]) -> tuple[s.Name, ...]:
         return self.keys(40) if self.may_share(slots) else ()
 
-    def update(self, window: s.WithinClause | None, percent: int) -> s.Duration | None:
+    def update(self, window: s.Window | None, percent: int) -> s.Duration | None:
         if window is None or not self.chance(percent):
             return None
         return s.Duration(self.draw(st.integers(1, 5)), window.length.unit)

@@ -61,7 +61,7 @@ class Times:
         window, update = statement.window, statement.update
         if window is not None:
             length = self._length(window.length)
-            window = s.WithinClause(length, window.exclusive and length.value != 0)
+            window = s.Window(length, window.exclusive and length.value != 0)
         return replace(statement, window=window, update=update and self._length(update))
 
     def _length(self, duration: s.Duration) -> s.Duration:

@@ -51,7 +51,7 @@ def test_keywords_in_any_case() -> None:
     ],
 )
 def test_units(written: str, unit: s.Unit) -> None:
-    assert parse_clauses(f"WITHIN {written}")["window"] == s.WithinClause(s.Duration(5, unit))
+    assert parse_clauses(f"WITHIN {written}")["window"] == s.Window(s.Duration(5, unit))
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def counted_by_key(script: Script) -> Script:
     """The same in a window that counts the rows of each key: it ends at another place for each."""
-    window = syntax.WithinClause(syntax.Duration(4, syntax.Unit.EVENT))
+    window = syntax.Window(syntax.Duration(4, syntax.Unit.EVENT))
     partition = (syntax.Name(("id",)),)
     return replace(script, statement=replace(script.statement, partition_by=partition, window=window))
 

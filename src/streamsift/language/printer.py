@@ -83,7 +83,7 @@ def _aggregate(aggregate: s.Aggregate) -> str:
     return aggregate.function + argument + _alias(aggregate.alias)
 
 
-def _objective(objective: s.ObjectiveClause) -> str:
+def _objective(objective: s.Objective) -> str:
     name = f"{_name(objective.name)} = " if objective.name else ""
     return f"{'MAX' if objective.maximise else 'MIN'}[{name}{_expression(objective.expression, _SUM)}]"
 

@@ -277,7 +277,7 @@ class ClassDefinition:
 
 
 @dataclass(frozen=True, slots=True)
-class WithinClause:
+class Window:
     """`WITHIN length [EXCLUSIVE]`."""
 
     length: Duration
@@ -296,7 +296,7 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectiveClause:
+class Objective:
     """`MAX[name = expression]`; maximise False for MIN."""
 
     maximise: bool
@@ -307,7 +307,7 @@ class ObjectiveClause:
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    objectives: tuple[ObjectiveClause, ...]
+    objectives: tuple[Objective, ...]
     merge: str | None = None  # SUM AVG MIN MAX PRODUCT, or None where not written
     span: Span = _span()
 
@@ -353,7 +353,7 @@ class Statement:
     group_by: tuple[Name, ...] = ()
     aggregates: tuple[Aggregate, ...] = ()
     preference: Preference | None = None
-    window: WithinClause | None = None
+    window: Window | None = None
     update: Duration | None = None
     emit: EmitMode | None = None
     returns: Return | None = None

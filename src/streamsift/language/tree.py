@@ -265,7 +265,7 @@ class TreeBuilder(Transformer[Token, Any]):
         return token.upper()
 
     def pref_clause(self, meta: Meta, children: list[Any]) -> _Clause:
-        objectives = tuple(c for c in children if isinstance(c, s.ObjectiveClause))
+        objectives = tuple(c for c in children if isinstance(c, s.Objective))
         merge = children[-1] if isinstance(children[-1], s.Name) else None
         if merge and merge.parts[0].upper() not in MERGES:
             raise self._fail(
@@ -274,16 +274,16 @@ class TreeBuilder(Transformer[Token, Any]):
         preference = s.Preference(objectives, merge.parts[0].upper() if merge else None, span=self._span(meta))
         return _Clause("preference", preference, self._span(meta))
 
-    def objective(self, meta: Meta, children: list[Any]) -> s.ObjectiveClause:
-        return s.ObjectiveClause(children[0].upper() == "MAX", _nodes(children)[0], None, span=self._span(meta))
+    def objective(self, meta: Meta, children: list[Any]) -> s.Objective:
+        return s.Objective(children[0].upper() == "MAX", _nodes(children)[0], None, span=self._span(meta))
 
-    def named_objective(self, meta: Meta, children: list[Any]) -> s.ObjectiveClause:
+    def named_objective(self, meta: Meta, children: list[Any]) -> s.Objective:
         name, expression = _nodes(children)
-        return s.ObjectiveClause(children[0].upper() == "MAX", expression, name.parts[0], span=self._span(meta))
+        return s.Objective(children[0].upper() == "MAX", expression, name.parts[0], span=self._span(meta))
 
     def within_clause(self, meta: Meta, children: list[Any]) -> _Clause:
         span = self._span(meta)
-        return _Clause("window", s.WithinClause(children[1], children[2] is not None, span=span), span)
+        return _Clause("window", s.Window(children[1], children[2] is not None, span=span), span)
 
     def update_clause(self, meta: Meta, children: list[Any]) -> _Clause:
         return _Clause("update", children[1], self._span(meta))

@@ -15,7 +15,7 @@ from streamsift.language.printer import print_duration, print_expression, print_
 from streamsift.logical import bound as b
 from streamsift.logical.clauses import check_clauses
 from streamsift.logical.columns import UNKNOWN_COLUMNS, EventColumns, bind_columns
-from streamsift.logical.expressions import SECONDS_PER_UNIT, ExpressionBinder, settled, variables_of
+from streamsift.logical.expressions import SECONDS_PER_UNIT, ExpressionBinder, settled
 from streamsift.logical.predicates import PredicateBinder
 from streamsift.logical.preferences import preference_class
 from streamsift.logical.scopes import Scopes, check_upper_edges, resolve_scopes
@@ -198,7 +198,7 @@ class _Binder:
         return build(pattern)
 
     # --- names ---
-    def _binder(self, definition: str | None, inside: tuple[s.ObjectiveClause, ...] = ()) -> ExpressionBinder:
+    def _binder(self, definition: str | None, inside: tuple[s.Objective, ...] = ()) -> ExpressionBinder:
         """Binds expressions of the statement (None) or inside a definition, where its variables have short names.
 
         `inside` are the objectives whose expressions are being bound: none of them may lead back to itself.
@@ -207,7 +207,7 @@ class _Binder:
 
         def resolve(name: s.Name) -> b.Expr:
             variable, attribute = self._variable_of(name, definition, names)
-            if isinstance(attribute, s.ObjectiveClause):
+            if isinstance(attribute, s.Objective):
                 if any(attribute is outer for outer in inside):
                     hint = "write out what it should be, over the variables' attributes."
                     raise self._fail(f"the objective `{'.'.join(name.parts)}` is defined by itself", name.span, hint)
@@ -223,7 +223,7 @@ class _Binder:
 
     def _variable_of(
         self, name: s.Name, definition: str | None, names: dict[str, int]
-    ) -> tuple[int, str] | tuple[None, s.ObjectiveClause]:
+    ) -> tuple[int, str] | tuple[None, s.Objective]:
         first, *rest = name.parts
         inner = self.scopes.definition(first)
         if inner is not None and rest and first not in names:
@@ -264,7 +264,7 @@ class _Binder:
                 "select the nested field into a column of its own first.",
             )
 
-    def _objective_of(self, definition: s.Definition, name: str, span: Span) -> s.ObjectiveClause:
+    def _objective_of(self, definition: s.Definition, name: str, span: Span) -> s.Objective:
         preference = definition.statement.preference
         named = {o.name: o for o in preference.objectives if o.name} if preference else {}
         if name not in named:
@@ -291,7 +291,7 @@ class _Binder:
             else argument
         )
         variable, attribute = self._variable_of(full, definition, names)
-        if variable is None or isinstance(attribute, s.ObjectiveClause):
+        if variable is None or isinstance(attribute, s.Objective):
             raise self._fail(
                 f"{call.function} of an objective", argument.span, "it takes the attribute of a Kleene variable."
             )
@@ -377,17 +377,17 @@ class _Binder:
         return tuple(keys)
 
     # --- time ---
-    def _window(self, window: s.WithinClause | None) -> b.Window | None:
+    def _window(self, window: s.Window | None) -> b.BoundWindow | None:
         return self._length(window.length, "WITHIN", window.exclusive) if window else None
 
-    def _length(self, duration: s.Duration, clause: str, exclusive: bool) -> b.Window:
+    def _length(self, duration: s.Duration, clause: str, exclusive: bool) -> b.BoundWindow:
         text = print_duration(duration) + (" EXCLUSIVE" if exclusive else "")
         if duration.unit is s.Unit.EVENT:
             if not isinstance(duration.value, int) or duration.value < 1:
                 raise self._fail(
                     f"{clause} counts whole events, at least 1", duration.span, f"e.g. {clause} 20 EVENTS."
                 )
-            return b.Window(b.WindowKind.COUNT, Fraction(duration.value), exclusive, text, duration.span)
+            return b.BoundWindow(b.WindowKind.COUNT, Fraction(duration.value), exclusive, text, duration.span)
         if clause == "UPDATE" and duration.value == 0:
             raise self._fail("UPDATE 0 would never move on", duration.span, "say how far: UPDATE 5 s, UPDATE 100.")
         is_calendar = self.columns.binding.time_kind in (b.TimeKind.TIMESTAMP, b.TimeKind.DATE, b.TimeKind.TEXT)
@@ -402,9 +402,9 @@ class _Binder:
         if exclusive and duration.value == 0:
             raise self._fail("WITHIN 0 EXCLUSIVE leaves no room for a match", duration.span, "leave EXCLUSIVE out.")
         seconds = SECONDS_PER_UNIT.get(duration.unit, Fraction(1))
-        return b.Window(b.WindowKind.TIME, Fraction(duration.value) * seconds, exclusive, text, duration.span)
+        return b.BoundWindow(b.WindowKind.TIME, Fraction(duration.value) * seconds, exclusive, text, duration.span)
 
-    def _update(self, statement: s.Statement, window: b.Window | None) -> b.Window | None:
+    def _update(self, statement: s.Statement, window: b.BoundWindow | None) -> b.BoundWindow | None:
         if statement.update is None:
             return None
         update = self._length(statement.update, "UPDATE", False)
@@ -445,21 +445,17 @@ class _Binder:
         return f"{clause} of `{slot.output_name}`, which is negated at {where}"
 
     def _check_visible(self, bound: b.Expr, span: Span, clause: str) -> None:
-        for variable in sorted(variables_of(bound)):
+        for variable in sorted(bound.variables):
             slot = self.scopes.slots[variable]
             if slot.scope != b.ROOT_SCOPE:
                 raise self._fail(self._negated(clause, variable), span, "no event is bound to it in a match.")
 
     def _check_no_group(self, bound: b.Expr, span: Span, clause: str) -> None:
-        match bound:
-            case b.Column():
-                slot = self.scopes.slots[bound.variable]
-                if slot.event.quantifier is not None:
-                    hint = f"take one value: FIRST, LAST, SUM, AVG, MIN or MAX; or RETURN `{slot.output_name}` whole."
-                    raise self._fail(f"{clause} of one attribute of the group `{slot.output_name}`", span, hint)
-            case b.Operation():
-                for operand in bound.operands:
-                    self._check_no_group(operand, span, clause)
+        for column in (part for part in bound.walk() if isinstance(part, b.Column)):
+            slot = self.scopes.slots[column.variable]
+            if slot.event.quantifier is not None:
+                hint = f"take one value: FIRST, LAST, SUM, AVG, MIN or MAX; or RETURN `{slot.output_name}` whole."
+                raise self._fail(f"{clause} of one attribute of the group `{slot.output_name}`", span, hint)
 
     def _aggregate(self, aggregate: s.Aggregate) -> b.AggregateOutput:
         if aggregate.argument is None:
@@ -497,7 +493,7 @@ class _Binder:
         merges = tuple(b.Merge(p.merge or "MIN", len(p.objectives)) for p in preferences if p)
         return b.Ranking(objectives, merges, statement.returns.limit)
 
-    def _objective(self, number: int, objective: s.ObjectiveClause, definition: str | None) -> b.Objective:
+    def _objective(self, number: int, objective: s.Objective, definition: str | None) -> b.BoundObjective:
         bound = settled(self._binder(definition, (objective,)).bind(objective.expression))
         if bound.kind not in (*b.NUMERIC, b.Kind.DURATION, b.Kind.NULL):
             message = f"a preference is a number, not {with_article(bound.kind.value)}"
@@ -506,7 +502,7 @@ class _Binder:
         self._check_visible(bound, objective.span, "PREF")
         self._check_no_group(bound, objective.span, "PREF")
         own = f"{definition}.{objective.name}" if definition and objective.name else objective.name
-        return b.Objective(
+        return b.BoundObjective(
             own or f"objective_{number}", objective.maximise, bound, preference_class(bound), objective.span
         )
 

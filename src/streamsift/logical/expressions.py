@@ -146,13 +146,7 @@ class ExpressionBinder:
         return literal
 
     def _has_zone(self, expression: Expr) -> bool:
-        match expression:
-            case Column():
-                return self.columns.has_zone(expression.name)
-            case Operation():
-                return any(self._has_zone(o) for o in expression.operands)
-            case _:
-                return False
+        return any(isinstance(part, Column) and self.columns.has_zone(part.name) for part in expression.walk())
 
     def _constant(self, literal: s.Number | s.String | s.Boolean | s.Null | s.Timestamp | s.Duration) -> Constant:
         span = literal.span
@@ -274,13 +268,10 @@ class ExpressionBinder:
         return Operation(call.function.lower(), tuple(operands), kind, call.span)
 
     def _carried_types(self, expression: Expr) -> Iterator[pa.DataType]:
-        """The types of the nested and binary columns that an expression chooses from."""
-        match expression:
-            case Column(kind=Kind.OTHER):
-                yield self.columns.schema.field(expression.name).type
-            case Operation(kind=Kind.OTHER):
-                for operand in expression.operands:
-                    yield from self._carried_types(operand)
+        """Yield the types of the nested and binary columns that an expression chooses from."""
+        for part in expression.walk() if expression.kind is Kind.OTHER else ():
+            if isinstance(part, Column) and part.kind is Kind.OTHER:
+                yield self.columns.schema.field(part.name).type
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,43 +289,17 @@ class _ClockTime(Constant):
 
 
 def settled(expression: Expr) -> Expr:
-    """The expression with plain constants only, as the rest of the system knows them."""
-    match expression:
-        case _Literal() | _ClockTime():
-            return Constant(expression.value, expression.kind, expression.span)
-        case Operation():
-            return replace(expression, operands=tuple(settled(o) for o in expression.operands))
-        case _:
-            return expression
+    """Return the expression with plain constants only, as the rest of the system knows them."""
 
+    def plain(part: Expr) -> Expr:
+        return Constant(part.value, part.kind, part.span) if isinstance(part, _Literal | _ClockTime) else part
 
-def variables_of(expression: Expr) -> frozenset[int]:
-    match expression:
-        case Column() | GroupAggregate():
-            return frozenset({expression.variable})
-        case Operation():
-            return frozenset().union(*(variables_of(o) for o in expression.operands))
-        case _:
-            return frozenset()
+    return expression.transform(plain)
 
 
 def anonymous(expression: Expr) -> Expr:
-    """The expression with its variable forgotten: `a.key` and `b.key` become the same."""
-    if isinstance(expression, Column):
-        return replace(expression, variable=THIS_ROW)
-    if isinstance(expression, Operation):
-        return replace(expression, operands=tuple(anonymous(operand) for operand in expression.operands))
-    return expression
-
-
-def has_group(expression: Expr) -> bool:
-    match expression:
-        case GroupAggregate():
-            return True
-        case Operation():
-            return any(has_group(o) for o in expression.operands)
-        case _:
-            return False
+    """Return the expression with its variable forgotten: `a.key` and `b.key` become the same."""
+    return expression.transform(lambda part: replace(part, variable=THIS_ROW) if isinstance(part, Column) else part)
 
 
 def _as_decimal(expression: Expr) -> Expr:

@@ -9,9 +9,18 @@ from itertools import combinations, pairwise
 from streamsift.errors import QueryError, Span, place
 from streamsift.language import syntax as s
 from streamsift.language.printer import print_expression
-from streamsift.logical.bound import ROOT_SCOPE, Column, Expr, Kind, Operation, Predicate, PredicateClass
+from streamsift.logical.bound import (
+    ROOT_SCOPE,
+    Column,
+    Expr,
+    GroupAggregate,
+    Kind,
+    Operation,
+    Predicate,
+    PredicateClass,
+)
 from streamsift.logical.columns import EventColumns
-from streamsift.logical.expressions import ExpressionBinder, has_group, settled, variables_of
+from streamsift.logical.expressions import ExpressionBinder, settled
 from streamsift.logical.scopes import Scopes
 
 COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
@@ -137,7 +146,7 @@ class PredicateBinder:
 
     def piece(self, expression: Expr, text: str, span: Span) -> Predicate:
         expression = settled(expression)
-        variables = tuple(sorted(variables_of(expression)))
+        variables = tuple(sorted(expression.variables))
         return Predicate(
             expression, variables, self._owner(variables, span), self._classify(expression, variables), text, span
         )
@@ -163,12 +172,12 @@ class PredicateBinder:
         return len(list(self.scopes.chain(scope)))
 
     def _classify(self, expression: Expr, variables: tuple[int, ...]) -> PredicateClass:
-        if has_group(expression):
+        if any(isinstance(part, GroupAggregate) for part in expression.walk()):
             return PredicateClass.GROUP
         if len(variables) < 2:
             return PredicateClass.LOCAL if variables else PredicateClass.CONSTANT
         if isinstance(expression, Operation) and expression.op in COMPARISONS:
-            left, right = (variables_of(o) for o in expression.operands)
+            left, right = (o.variables for o in expression.operands)
             if len(left) == len(right) == 1:
                 return PredicateClass.EQUALITY if expression.op == "=" else PredicateClass.PAIRWISE
         return PredicateClass.GENERAL

@@ -9,7 +9,6 @@ from math import prod
 
 from streamsift.errors import QueryError, UnsupportedQuery
 from streamsift.logical import bound as b
-from streamsift.logical.bound import leaves
 from streamsift.physical.count import aggregation
 from streamsift.physical.detect import Equalities, Scope, shared_columns, upper_edge, with_caching
 from streamsift.physical.explain import group_reasons
@@ -41,47 +40,24 @@ def detection(query: b.BoundQuery, choices: PlannerOptions) -> DetectPlan:
 
 
 def _refuse_what_is_not_evaluated(query: b.BoundQuery) -> None:
-    def visit(node: b.Node) -> None:
-        match node:
-            case b.Sequence() | b.Conjunction() | b.Disjunction():
-                for child in node.children:
-                    visit(child)
-            case b.Negated():
-                if len(leaves(node.child)) > MAX_NEGATED_EVENTS:
-                    raise UnsupportedQuery(
-                        f"a negated sub-pattern of more than {MAX_NEGATED_EVENTS} events cannot be evaluated",
-                        query.text,
-                        node.span,
-                        "shorten the negated sub-pattern; a shorter one forbids more.",
-                    )
-                visit(node.child)
-            case b.SubPattern():
-                visit(node.child)
-
-    visit(query.pattern)
-    if (choices := _choices(query.pattern)) > MAX_ALTERNATIVES:
-        raise UnsupportedQuery(
-            f"the ORs of this pattern make {choices:,} alternatives, more than {MAX_ALTERNATIVES:,}",
-            query.text,
-            query.pattern.span,
-            "several classes in one place are one class defined in WITH: X = (kind IN ('A', 'B')).",
-        )
+    for node in query.pattern.walk():
+        if isinstance(node, b.Negated) and len(node.child.leaves()) > MAX_NEGATED_EVENTS:
+            message = f"a negated sub-pattern of more than {MAX_NEGATED_EVENTS} events cannot be evaluated"
+            hint = "shorten the negated sub-pattern; a shorter one forbids more."
+            raise UnsupportedQuery(message, query.text, node.span, hint)
+    if (count := _count_choices(query.pattern)) > MAX_ALTERNATIVES:
+        message = f"the ORs of this pattern make {count:,} alternatives, more than {MAX_ALTERNATIVES:,}"
+        hint = "several classes in one place are one class defined in WITH: X = (kind IN ('A', 'B'))."
+        raise UnsupportedQuery(message, query.text, query.pattern.span, hint)
 
 
 # --- alternatives ------------------------------------------------------------------------------------------------
 
 
-def _choices(node: b.Node) -> int:
-    """How many ways there are to choose at the ORs, negated ones included: each is planned on its own."""
-    match node:
-        case b.Disjunction():
-            return sum(map(_choices, node.children))
-        case b.Sequence() | b.Conjunction():
-            return prod(map(_choices, node.children))
-        case b.Negated() | b.SubPattern():
-            return _choices(node.child)
-        case _:
-            return 1
+def _count_choices(node: b.Node) -> int:
+    """Return how many ways there are to choose at the ORs, negated ones included: each is planned on its own."""
+    counts = map(_count_choices, node.children)
+    return sum(counts) if isinstance(node, b.Disjunction) else prod(counts)
 
 
 def or_free_forms(node: b.Node) -> list[tuple[b.Node, ...]]:

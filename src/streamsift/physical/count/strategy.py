@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from streamsift.errors import UnsupportedQuery
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_expression
-from streamsift.physical.detect import own_windows
 from streamsift.physical.plan import (
     AggregatePlan,
     Alternative,
@@ -133,7 +132,7 @@ def _obstacle(query: b.BoundQuery, alternative: Alternative, keys: tuple[str, ..
         return None
     if query.update is not None and query.update.kind is b.WindowKind.COUNT:
         return "UPDATE counts rows, and a tick may fall between rows of equal time"
-    if any(True for _ in own_windows(query.pattern)):
+    if any(True for _ in query.pattern.windowed_definitions()):
         return "a definition has a window of its own"
     if alternative.groups is not None:
         return "a Kleene variable binds a group of events"

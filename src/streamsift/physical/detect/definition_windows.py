@@ -47,46 +47,15 @@ def window_bound(bound_side: b.Expr, own_side: b.Expr) -> WindowBound | None:
     return None
 
 
-def own_windows(node: b.Node) -> Iterator[b.SubPattern]:
-    """The definitions in a pattern that have a window of their own, negated ones included."""
-    match node:
-        case b.SubPattern():
-            if node.window is not None:
-                yield node
-            yield from own_windows(node.child)
-        case b.Negated():
-            yield from own_windows(node.child)
-        case b.Sequence() | b.Conjunction() | b.Disjunction():
-            for child in node.children:
-                yield from own_windows(child)
-
-
-def positive_leaves(node: b.Node) -> list[int]:
-    """The positive variables of a pattern, in order of appearance."""
-    match node:
-        case b.Leaf():
-            return [node.variable]
-        case b.Sequence() | b.Conjunction() | b.Disjunction():
-            return [variable for child in node.children for variable in positive_leaves(child)]
-        case b.SubPattern():
-            return positive_leaves(node.child)
-        case _:
-            return []
-
-
 def last_leaves(node: b.Node) -> list[int]:
-    """Variables one of which is the latest of the pattern: what follows them follows all of it."""
+    """Return variables one of which is the latest of the pattern: what follows them follows all of it."""
     match node:
-        case b.Leaf():
-            return [node.variable]
         case b.Sequence():
             return next((last for child in reversed(node.children) if (last := last_leaves(child))), [])
-        case b.Conjunction() | b.Disjunction():
+        case b.Conjunction() | b.Disjunction() | b.SubPattern():
             return [variable for child in node.children for variable in last_leaves(child)]
-        case b.SubPattern():
-            return last_leaves(node.child)
         case _:
-            return []
+            return node.leaves()
 
 
 def upper_edge(node: b.Node) -> Edge:
@@ -99,8 +68,8 @@ def upper_edge(node: b.Node) -> Edge:
 def window_pairs(node: b.Node, place: dict[int, int]) -> dict[int, list[Pair]]:
     """By variable, the comparisons with earlier steps that the definitions of a positive pattern ask for."""
     found: dict[int, list[Pair]] = {}
-    for definition in _positive_windows(node):
-        steps = sorted(positive_leaves(definition.child), key=place.__getitem__)
+    for definition in node.windowed_definitions(into_negations=False):
+        steps = sorted(definition.child.leaves(), key=place.__getitem__)
         ordered = last_leaves(definition.child) == steps[-1:] and _is_chain(definition.child)
         for number, variable in enumerate(steps[1:], start=1):
             for earlier in steps[:1] if ordered else steps[:number]:
@@ -108,28 +77,10 @@ def window_pairs(node: b.Node, place: dict[int, int]) -> dict[int, list[Pair]]:
     return found
 
 
-def _positive_windows(node: b.Node) -> Iterator[b.SubPattern]:
-    match node:
-        case b.SubPattern():
-            if node.window is not None:
-                yield node
-            yield from _positive_windows(node.child)
-        case b.Sequence() | b.Conjunction() | b.Disjunction():
-            for child in node.children:
-                yield from _positive_windows(child)
-
-
 def _is_chain(node: b.Node) -> bool:
-    """Whether the events of the pattern come one after the other, the first variable's first."""
-    match node:
-        case b.Leaf() | b.Negated():
-            return True
-        case b.Sequence():
-            return all(map(_is_chain, node.children))
-        case b.SubPattern():
-            return _is_chain(node.child)
-        case _:
-            return False
+    """Return True if the events of the pattern come one after the other, the first variable's first."""
+    operators = (b.Conjunction, b.Disjunction)
+    return not any(isinstance(part, operators) for part in node.walk(into_negations=False))
 
 
 def _apart(definition: str, earlier: int, this: int, place: dict[int, int], ordered: bool) -> Iterator[Pair]:
@@ -149,7 +100,7 @@ def describe_window_pair(pair: Pair, variables: tuple[b.Variable, ...], pattern:
     match pair.earlier_side, pair.this_side:
         case (b.Column(variable=earlier, name=one), b.Column(variable=this, name=other)) if PLACE in (one, other):
             limit = other if one == PLACE else one
-            definition = next(d for d in own_windows(pattern) if until(d.name) == limit)
+            definition = next(d for d in pattern.windowed_definitions() if until(d.name) == limit)
             assert definition.window is not None
             names = f"{variables[earlier].name}, {variables[this].name}"
             return f"{names} within {definition.window.text} ({definition.name})"

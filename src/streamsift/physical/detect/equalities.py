@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from streamsift.logical import bound as b
-from streamsift.optimizer.drop_implied_equalities import Side, column_sides
+from streamsift.logical.bound import Side, column_sides
 
 
 @dataclass(slots=True)

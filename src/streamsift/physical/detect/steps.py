@@ -6,8 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from streamsift.logical import bound as b
-from streamsift.logical.bound import OrderedConjunction, leaves
-from streamsift.logical.expressions import variables_of
+from streamsift.logical.bound import OrderedConjunction
 from streamsift.physical.detect.definition_windows import last_leaves, upper_edge, window_pairs
 from streamsift.physical.detect.equalities import Equalities
 from streamsift.physical.plan import MIRRORED, Edge, Limit, Negation, Pair, Step
@@ -25,7 +24,7 @@ class Scope:
     def plan(self, node: b.Node, lower: Limit, upper: Limit) -> tuple[tuple[Step, ...], tuple[Negation, ...]]:
         first = len(self.outer)
         place = dict(self.outer)
-        for variable in leaves(node):
+        for variable in node.leaves():
             place[variable] = len(place)
         after: dict[int, tuple[int, ...]] = {}
         found: list[tuple[b.Negated, Limit, Limit]] = []
@@ -75,7 +74,7 @@ class Scope:
                 for child in node.children:
                     self.walk(child, preceding, lower, upper, place, after, found)
             case b.Sequence() | OrderedConjunction():
-                parts = [tuple(place[v] for v in leaves(child)) for child in node.children]
+                parts = [tuple(place[v] for v in child.leaves()) for child in node.children]
                 lasts = [tuple(place[v] for v in last_leaves(child)) for child in node.children]
                 for number, child in enumerate(node.children):
                     before = next((p for p in reversed(lasts[:number]) if p), ())
@@ -86,7 +85,7 @@ class Scope:
                     self.walk(child, before or preceding, low, high, place, after, found)
             case b.SubPattern():
                 if node.window is not None:  # its own outermost: its edges are those of its own events and window
-                    own = tuple(place[v] for v in leaves(node.child))
+                    own = tuple(place[v] for v in node.child.leaves())
                     lower = Limit(Edge.WINDOW_START, own, node.name)
                     upper = Limit(upper_edge(node), own, node.name)
                 self.walk(node.child, preceding, lower, upper, place, after, found)
@@ -133,7 +132,7 @@ def step_of(predicates: list[b.Predicate], variable: int, place: dict[int, int],
 def _pair(expression: b.Expr, place: dict[int, int]) -> Pair:
     assert isinstance(expression, b.Operation)
     left, right = expression.operands
-    (left_variable,), (right_variable,) = variables_of(left), variables_of(right)
+    (left_variable,), (right_variable,) = left.variables, right.variables
     if place[left_variable] < place[right_variable]:
         return Pair(place[left_variable], expression.op, left, right)
     return Pair(place[right_variable], MIRRORED[expression.op], right, left)

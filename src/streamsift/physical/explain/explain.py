@@ -61,19 +61,8 @@ def _algebra(bound: b.BoundQuery, plan: Plan) -> list[str]:
         return _algebra(bound, plan.detection) if is_found else []
     if isinstance(plan, RankPlan):
         return _algebra(bound, plan.detection)
-    return [] if _has_definitions(bound.pattern) else list(describe_algebra(bound.pattern, plan))
-
-
-def _has_definitions(node: b.Node) -> bool:
-    match node:
-        case b.SubPattern():
-            return True
-        case b.Negated():
-            return _has_definitions(node.child)
-        case b.Sequence() | b.Conjunction() | b.Disjunction():
-            return any(map(_has_definitions, node.children))
-        case _:
-            return False
+    has_definitions = any(isinstance(node, b.SubPattern) for node in bound.pattern.walk())
+    return [] if has_definitions else list(describe_algebra(bound.pattern, plan))
 
 
 def _physical(plan: Plan) -> Iterator[str]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
-from streamsift.physical.detect import own_windows
 from streamsift.physical.plan import AggregatePlan, DetectPlan, Plan, RankPlan
 from streamsift.physical.stream import (
     Anchor,
@@ -108,7 +107,7 @@ def _reach(plan: Plan) -> str:
     assert query.window is not None
     reasons = state_windows(plan)
     count = ("one window", "two windows", "three windows")[len(reasons) - 1]
-    own = ", ".join(f"{d.window.text} ({d.name})" for d in own_windows(query.pattern) if d.window is not None)
+    own = ", ".join(f"{d.window.text} ({d.name})" for d in query.pattern.windowed_definitions() if d.window is not None)
     reach = f"{count} of {query.window.text}" + (f" and the windows of definitions, {own}" if own else "")
     until = " before the last of them" if query.emit is Emit.CHANGES else ""
     return f"{reach}{until}, kept {' and '.join(reason.value for reason in reasons)}"

@@ -8,14 +8,12 @@ from itertools import combinations
 
 from streamsift.errors import UnsupportedQuery
 from streamsift.logical import bound as b
-from streamsift.logical.bound import leaves
 from streamsift.physical.detect import Equalities, Scope, with_caching
 from streamsift.physical.groups.elements import KleeneQuery
 from streamsift.physical.groups.forms import (
     all_variables,
     has_conjunction,
     negated_forms,
-    negated_nodes,
     order_pairs,
     ordered_forms,
     positive_part,
@@ -72,7 +70,7 @@ class _Planner:
     around: tuple[Step, ...]  # and themselves
 
     def alternative(self) -> Alternative:
-        single = [v for v in leaves(self.node) if self.known.quantifier(v) is None]
+        single = [v for v in self.node.leaves() if self.known.quantifier(v) is None]
         alone = positive_part(with_events(self.forms[0], dict.fromkeys(self.known.elements, ())))
         anchors = Scope(self.known.extended, b.ROOT_SCOPE, {}, Equalities()).plan(alone, *OPEN)[0] if single else ()
         numbers = {step.variable: number for number, step in enumerate(anchors)}
@@ -88,7 +86,7 @@ class _Planner:
 
     def _groups(self, bound: tuple[Step, ...], numbers: Numbers, early: list[Bounded]) -> KleeneGroups:
         known, steps = self.known, ElementSteps(self.known, self.forms[0], self.scope)
-        rest = [v for v in leaves(self.node) if v not in numbers]
+        rest = [v for v in self.node.leaves() if v not in numbers]
         chosen = tuple(steps.chosen(v, numbers) for v in rest if not known.is_growing(v))
         singles, growing = dict(numbers), [v for v in rest if known.is_growing(v)]
         grown = tuple(steps.growing(v, singles, numbers) for v in growing)
@@ -96,7 +94,7 @@ class _Planner:
         chain = (*bound, *(element for group in made for element in steps.elements_of(group)))
         orders = tuple(order_of(steps, form, singles, growing) for form in self.forms)
         decided = tuple(self._decided(growing, numbers, chain, early))
-        visible = {*self.outer, *leaves(self.node)}
+        visible = {*self.outer, *self.node.leaves()}
         return KleeneGroups(
             variables=all_variables(self.node),
             steps=chain,
@@ -128,13 +126,13 @@ class _Planner:
         if has_conjunction(self.node):
             return []
         events: Numbers = {}
-        for variable in leaves(self.node):
+        for variable in self.node.leaves():
             if self.known.quantifier(variable) is None:
                 events[variable] = len(events)
-        for variable in leaves(self.node):
+        for variable in self.node.leaves():
             for element in self.known.elements.get(variable, ()):
                 events[element] = len(events)
-        stars = {v for v in leaves(self.node) if self.known.may_be_empty(v)}
+        stars = {v for v in self.node.leaves() if self.known.may_be_empty(v)}
         without = self._bounds(stars, events)
         return [found for found in self._bounds(set(), events) if found in without and self._is_early(found, anchors)]
 
@@ -150,7 +148,7 @@ class _Planner:
         self, growing: list[int], numbers: Numbers, chain: tuple[Step, ...], early: list[Bounded]
     ) -> Iterator[Decided]:
         stars = [number for number, v in enumerate(growing) if self.known.may_be_empty(v)]
-        if len(stars) > MAX_STARS and next(negated_nodes(self.node), None) is not None:
+        if len(stars) > MAX_STARS and self.node.negations():
             raise UnsupportedQuery(
                 f"negations beside more than {MAX_STARS} `*` variables cannot be evaluated",
                 self.known.query.text,
@@ -178,7 +176,7 @@ class _Planner:
                 yield scope.negation(form, lower, upper, numbers)
 
     def _check_size(self, negated: b.Negated) -> None:
-        if len(leaves(negated.child)) > MAX_NEGATED_EVENTS:
+        if len(negated.child.leaves()) > MAX_NEGATED_EVENTS:
             raise UnsupportedQuery(
                 f"a negated sub-pattern of more than {MAX_NEGATED_EVENTS} events cannot be evaluated",
                 self.known.query.text,
@@ -199,19 +197,13 @@ class _Planner:
         They do if an aggregate looks at them, or if they take events away from a negation inside, which AND lets
         overlap them.
         """
-        scopes = {negated.scope, *_inner_scopes(negated.child)}
+        scopes = {part.scope for part in negated.walk() if isinstance(part, b.Negated)}
         if any(p.predicate_class is b.PredicateClass.GROUP and p.scope in scopes for p in self.known.query.predicates):
             return True
         return _may_take_away(self.known, negated.child)
 
 
-def _inner_scopes(node: b.Node) -> Iterator[int]:
-    for negated in negated_nodes(node):
-        yield negated.scope
-        yield from _inner_scopes(negated.child)
-
-
 def _may_take_away(known: KleeneQuery, node: b.Node) -> bool:
-    inner = list(negated_nodes(node))
-    here = bool(inner) and has_conjunction(node) and any(map(known.is_growing, leaves(node)))
+    inner = node.negations()
+    here = bool(inner) and has_conjunction(node) and any(map(known.is_growing, node.leaves()))
     return here or any(_may_take_away(known, negated.child) for negated in inner)

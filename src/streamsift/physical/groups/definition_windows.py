@@ -14,7 +14,7 @@ from itertools import combinations
 from streamsift.errors import UnsupportedQuery
 from streamsift.language.syntax import Repeat
 from streamsift.logical import bound as b
-from streamsift.physical.detect import PLACE, positive_leaves, until
+from streamsift.physical.detect import PLACE, until
 
 
 def without_definitions(query: b.BoundQuery, node: b.Node) -> tuple[b.BoundQuery, b.Node]:
@@ -24,15 +24,7 @@ def without_definitions(query: b.BoundQuery, node: b.Node) -> tuple[b.BoundQuery
 
 
 def _inlined(node: b.Node) -> b.Node:
-    match node:
-        case b.SubPattern():
-            return _inlined(node.child)
-        case b.Negated():
-            return replace(node, child=_inlined(node.child))
-        case b.Sequence() | b.Conjunction() | b.Disjunction():
-            return replace(node, children=tuple(map(_inlined, node.children)))
-        case _:
-            return node
+    return _inlined(node.child) if isinstance(node, b.SubPattern) else node.rebuilt(_inlined)
 
 
 def _asked(query: b.BoundQuery, node: b.Node, scope: int) -> Iterator[b.Predicate]:
@@ -63,7 +55,7 @@ def _within(definition: b.SubPattern, one: int, other: int, scope: int) -> b.Pre
 
 def _pairs(query: b.BoundQuery, definition: b.SubPattern) -> list[tuple[int, int]]:
     """The variables that a definition's window is asked of, two by two."""
-    variables = positive_leaves(definition.child)
+    variables = definition.child.leaves()
     if not any(_is_group(query, v) for v in variables):
         return list(combinations(variables, 2))
     outermost = _outermost(query, definition.child)

@@ -11,24 +11,14 @@ from itertools import chain, product
 
 from streamsift.language.syntax import Quantifier, Repeat
 from streamsift.logical import bound as b
-from streamsift.logical.bound import OrderedConjunction, leaves
+from streamsift.logical.bound import OrderedConjunction
 
 Quantifiers = Callable[[int], Quantifier | None]
 
 
-def negated_nodes(node: b.Node) -> Iterator[b.Negated]:
-    """The outermost negations of a pattern."""
-    match node:
-        case b.Negated():
-            yield node
-        case b.Sequence() | b.Conjunction() | b.Disjunction():
-            for child in node.children:
-                yield from negated_nodes(child)
-
-
 def all_variables(node: b.Node) -> frozenset[int]:
-    """The variables of a pattern, those of its negations at any depth too."""
-    return frozenset(leaves(node)).union(*(all_variables(negated.child) for negated in negated_nodes(node)))
+    """Return the variables of a pattern, those of its negations at any depth too."""
+    return frozenset(part.variable for part in node.walk() if isinstance(part, b.Leaf))
 
 
 def positive_part(node: b.Node) -> b.Node:
@@ -42,13 +32,7 @@ def positive_part(node: b.Node) -> b.Node:
 
 
 def has_conjunction(node: b.Node) -> bool:
-    match node:
-        case b.Conjunction():
-            return True
-        case b.Sequence():
-            return any(has_conjunction(child) for child in node.children)
-        case _:
-            return False
+    return any(isinstance(part, b.Conjunction) for part in node.walk(into_negations=False))
 
 
 def ordered_forms(node: b.Node, quantifier: Quantifiers) -> list[b.Node]:
@@ -85,30 +69,28 @@ def order_pairs(node: b.Node) -> Iterator[tuple[int, int]]:
         for child in node.children:
             yield from order_pairs(child)
     if isinstance(node, b.Sequence | OrderedConjunction):
-        parts = [leaves(child) for child in node.children]
+        parts = [child.leaves() for child in node.children]
         for number, part in enumerate(parts):
             yield from product(part, chain.from_iterable(parts[number + 1 :]))
 
 
 def swapped_sides(node: b.Node) -> Iterator[tuple[list[int], list[int]]]:
-    """The variables on both sides of each AND that is taken in the other order."""
-    if isinstance(node, b.Sequence | b.Conjunction):
-        if isinstance(node, OrderedConjunction) and node.swapped:
-            yield leaves(node.children[0]), leaves(node.children[1])
-        for child in node.children:
-            yield from swapped_sides(child)
+    """Yield the variables on both sides of each AND that is taken in the other order."""
+    for part in node.walk(into_negations=False):
+        if isinstance(part, OrderedConjunction) and part.swapped:
+            yield part.children[0].leaves(), part.children[1].leaves()
 
 
 def with_events(node: b.Node, events: dict[int, tuple[int, ...]]) -> b.Node:
-    """The pattern with each Kleene leaf replaced by these events, in any order; by none if there are none."""
+    """Return the pattern with each Kleene leaf replaced by these events, in any order; by none if there are none."""
     match node:
         case b.Leaf() if node.variable in events:
             singles = tuple(b.Leaf(event, node.span) for event in events[node.variable])
             return singles[0] if len(singles) == 1 else b.Conjunction(singles, node.span)
-        case b.Sequence() | b.Conjunction():
-            return replace(node, children=tuple(with_events(child, events) for child in node.children))
-        case _:
+        case b.Negated():
             return node
+        case _:
+            return node.rebuilt(lambda child: with_events(child, events))
 
 
 def negated_forms(
@@ -118,9 +100,9 @@ def negated_forms(
 
     A group exists if some of it does: one element of `+`, and where a negation looks at both its ends, two of them.
     """
-    has_inner = next(negated_nodes(negated.child), None) is not None
+    has_inner = bool(negated.child.negations())
     for form in ordered_forms(negated.child, quantifier):
-        kleene = [variable for variable in leaves(form) if quantifier(variable) is not None]
+        kleene = [variable for variable in form.leaves() if quantifier(variable) is not None]
         sizes = [_sizes(quantifier(variable), has_inner) for variable in kleene]
         for choice in product(*sizes):
             events = {v: elements[v][:size] for v, size in zip(kleene, choice, strict=True)}

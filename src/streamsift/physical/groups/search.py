@@ -7,7 +7,6 @@ from itertools import combinations
 
 from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
-from streamsift.logical.bound import leaves
 from streamsift.physical.groups.forms import has_conjunction, order_pairs, swapped_sides
 from streamsift.physical.groups.steps import ElementSteps, Numbers
 from streamsift.physical.plan import (
@@ -27,7 +26,7 @@ from streamsift.physical.plan import (
 def order_of(steps: ElementSteps, form: b.Node, singles: Numbers, growing: list[int]) -> Order:
     """Where the growing variables stand in one form of the pattern."""
     pairs = set(order_pairs(form))
-    fixed = [v for v in leaves(form) if v not in growing]
+    fixed = [v for v in form.leaves() if v not in growing]
 
     def neighbours(side: int) -> tuple[tuple[int, ...], ...]:
         return tuple(steps.steps_of([p[side] for p in pairs if p[1 - side] == v], singles) for v in growing)
@@ -43,7 +42,7 @@ def order_of(steps: ElementSteps, form: b.Node, singles: Numbers, growing: list[
         after=neighbours(0),
         before=neighbours(1),
         preceding=tuple(tuple(growing.index(u) for u in growing if touch(u, v)) for v in growing),
-        sequence=tuple(growing.index(v) for v in leaves(form) if v in growing),
+        sequence=tuple(growing.index(v) for v in form.leaves() if v in growing),
         swapped=tuple((side(left), side(right)) for left, right in swapped_sides(form)),
     )
 

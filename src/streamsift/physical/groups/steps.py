@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from streamsift.logical import bound as b
-from streamsift.logical.bound import leaves
-from streamsift.optimizer.drop_implied_equalities import Side, column_sides
+from streamsift.logical.bound import Side, column_sides
 from streamsift.physical.detect import step_of
 from streamsift.physical.groups.elements import KleeneQuery
 from streamsift.physical.groups.forms import order_pairs
@@ -86,14 +85,14 @@ class ElementSteps:
 
     def _constants(self) -> list[b.Predicate]:
         """Predicates of no variable are the first step's; without anchors every group's."""
-        if self.scope != b.ROOT_SCOPE or any(self.known.quantifier(v) is None for v in leaves(self.form)):
+        if self.scope != b.ROOT_SCOPE or any(self.known.quantifier(v) is None for v in self.form.leaves()):
             return []
         return [p for p in self.known.query.predicates if p.predicate_class is b.PredicateClass.CONSTANT]
 
     # --- `[attr]` without a single event ---
     def _uniforms(self) -> Iterator[tuple[b.Predicate, list[int]]]:
         """Predicates of `[attr]` among groups alone, with those of them that are in this pattern, `[n]` first."""
-        present = set(leaves(self.form))
+        present = set(self.form.leaves())
         for predicate in self.known.query.predicates:
             if predicate.predicate_class is b.PredicateClass.UNIFORM and predicate.scope == self.scope:
                 members = sorted((v for v in predicate.variables if v in present), key=self.known.is_growing)
@@ -102,7 +101,7 @@ class ElementSteps:
 
     def _is_tied(self, predicate: b.Predicate, member: int) -> bool:
         """Whether a single event of this pattern tells the value: one that other alternatives lack."""
-        single = {v for v in leaves(self.form) if self.known.quantifier(v) is None}
+        single = {v for v in self.form.leaves() if self.known.quantifier(v) is None}
         assert isinstance(predicate.expression, b.Column)
         pieces = (column_sides(p) for p in self.known.query.predicates if p.span == predicate.span)
         sides = [each for each in pieces if each is not None and (member, predicate.expression.name) in each]

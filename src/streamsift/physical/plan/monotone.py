@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from streamsift.logical import bound as b
-from streamsift.logical.expressions import variables_of
 from streamsift.logical.preferences import not_negative
 
 
@@ -40,7 +39,7 @@ def monotone_objectives(ranking: b.Ranking) -> tuple[MonotoneObjective, ...] | N
 
 
 def _parts(expression: b.Expr, rises: bool, *, outermost: bool) -> list[MonotonePart] | None:
-    variables = variables_of(expression)
+    variables = expression.variables
     if not variables:
         return []
     if len(variables) == 1:
@@ -81,6 +80,6 @@ def _both(one: list[MonotonePart] | None, two: list[MonotonePart] | None) -> lis
 
 
 def _skips_nulls(expression: b.Expr) -> bool:
-    if not isinstance(expression, b.Operation) or len(variables_of(expression)) <= 1:
+    if not isinstance(expression, b.Operation) or len(expression.variables) <= 1:
         return False
     return expression.op in ("least", "greatest") or any(map(_skips_nulls, expression.operands))

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from streamsift.logical import bound as b
-from streamsift.logical.expressions import variables_of
 from streamsift.physical.detect import PLACE
 from streamsift.physical.plan import (
     Alternative,
@@ -39,7 +38,7 @@ class _Piece:
 
     steps: tuple[int, ...]
     sum: int
-    score: LinearScore | b.Objective
+    score: LinearScore | b.BoundObjective
     scale: Fraction
 
 
@@ -81,7 +80,9 @@ def merge_plan(alternative: Alternative) -> MergePlan | str:
     )
 
 
-def _sums(objectives: tuple[b.Objective, ...], merge: b.Merge) -> Iterator[tuple[tuple[b.Objective, ...], Fraction]]:
+def _sums(
+    objectives: tuple[b.BoundObjective, ...], merge: b.Merge
+) -> Iterator[tuple[tuple[b.BoundObjective, ...], Fraction]]:
     """What is added up before MIN or MAX is taken: all objectives of SUM and AVG, else each alone."""
     if merge.function in ("SUM", "AVG"):
         yield objectives, Fraction(1, len(objectives) if merge.function == "AVG" else 1)
@@ -90,7 +91,7 @@ def _sums(objectives: tuple[b.Objective, ...], merge: b.Merge) -> Iterator[tuple
 
 
 def _pieces(
-    alternative: Alternative, before: Before, objectives: tuple[b.Objective, ...], scale: Fraction, number: int
+    alternative: Alternative, before: Before, objectives: tuple[b.BoundObjective, ...], scale: Fraction, number: int
 ) -> tuple[list[_Piece], float] | str:
     """The parts of objectives that are added up, and the constant beside them."""
     step_of = {step.variable: number for number, step in enumerate(alternative.steps)}
@@ -111,7 +112,7 @@ def _pieces(
     for objective in objectives:
         if objective in linear:
             continue
-        chains = _chains(sorted({step_of[v] for v in variables_of(objective.expression)}), before)
+        chains = _chains(sorted({step_of[v] for v in objective.expression.variables}), before)
         if monotone_objectives(b.Ranking((objective,), (ALONE,), 1)) is None:
             return "the score of a part does not rise with each event's own part"
         if len(chains) != 1:
@@ -120,7 +121,7 @@ def _pieces(
     return found, float(constant)
 
 
-def _linear(objectives: tuple[b.Objective, ...]) -> LinearScore | None:
+def _linear(objectives: tuple[b.BoundObjective, ...]) -> LinearScore | None:
     return linear_score(b.Ranking(objectives, (b.Merge("SUM", len(objectives)),), 1))
 
 

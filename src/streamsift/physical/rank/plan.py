@@ -8,7 +8,6 @@ from fractions import Fraction
 
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_expression
-from streamsift.logical.expressions import variables_of
 from streamsift.physical.detect import PLACE
 from streamsift.physical.plan import (
     Alternative,
@@ -141,7 +140,7 @@ def _no_merge(alternative: Alternative) -> str | None:
         return "each key has a window of its own"
     if any(merge.count > 1 and merge.function == "PRODUCT" for merge in query.ranking.merges):
         return "a product of negative scores falls"
-    if not {v for o in query.ranking.objectives for v in variables_of(o.expression)} <= _bound(alternative):
+    if not {v for o in query.ranking.objectives for v in o.expression.variables} <= _bound(alternative):
         return "the score names an event that its matches do not have"
     if query.update is None and query.window is not None and query.window.kind is b.WindowKind.COUNT:
         return "the window counts rows beyond the best"

@@ -16,7 +16,6 @@ from streamsift.errors import QueryError, UnsupportedQuery
 from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
 from streamsift.logical.durations import limits_nothing, unit_of
-from streamsift.physical.detect import own_windows
 from streamsift.physical.plan import (
     AggregatePlan,
     Alternative,
@@ -129,11 +128,11 @@ def state_windows(plan: Plan) -> tuple[StateWindow, ...]:
 # --- windows ---------------------------------------------------------------------------------------------------------
 
 
-def windows(query: b.BoundQuery) -> Iterator[tuple[b.Window, tuple[str, ...]]]:
+def windows(query: b.BoundQuery) -> Iterator[tuple[b.BoundWindow, tuple[str, ...]]]:
     """The windows of the statement and of its definitions, with the columns by which a count window counts apart."""
     if query.window is not None:
         yield query.window, query.partition_by
-    for definition in own_windows(query.pattern):
+    for definition in query.pattern.windowed_definitions():
         assert definition.window is not None
         yield definition.window, definition.partition_by or query.partition_by
 

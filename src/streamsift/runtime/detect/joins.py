@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from streamsift.errors import PlanTooLargeError
-from streamsift.logical.expressions import variables_of
 from streamsift.physical.plan import Alternative, Join, JoinLeaf, Tree, steps_of, units_of
 from streamsift.runtime.arrays.dtypes import Int32, Int64
 from streamsift.runtime.arrays.grouping import entries_from
@@ -203,9 +202,9 @@ class TreeSearch:
         for level, unit in enumerate(units):
             bound |= set(steps_of(unit))
             inside = [set(steps_of(unit))] if len(steps_of(unit)) > 1 else []
-            ready = [e for e in waiting if {step_of[v] for v in variables_of(e)} <= bound]
+            ready = [e for e in waiting if {step_of[v] for v in e.variables} <= bound]
             waiting = [e for e in waiting if e not in ready]
-            ready = [e for e in ready if not any({step_of[v] for v in variables_of(e)} <= block for block in inside)]
+            ready = [e for e in ready if not any({step_of[v] for v in e.variables} <= block for block in inside)]
             if ready or level == len(units) - 1:
                 found.append(Stage(first, level, tuple(ready)))
                 first = level + 1

@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import WindowKind
-from streamsift.physical.detect import own_windows
 from streamsift.physical.plan import Alternative, DetectPlan
 from streamsift.physical.stream import DECIDES, OTHER, Anchor, Anchored, anchored, awaited, stream_keys
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64, Times
@@ -151,7 +150,7 @@ def when(alternative: Alternative, events: Events, places: Int32) -> Times:
     if wait.window:
         assert query.window is not None
         found = np.maximum(found, closing(query.window, query.partition_by, events)[places.min(axis=0)])
-    own = {definition.name: definition for definition in own_windows(query.pattern)}
+    own = {definition.name: definition for definition in query.pattern.windowed_definitions()}
     for limit in wait.definitions:
         definition = own[limit.definition or ""]
         assert definition.window is not None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streamsift.logical.bound import BoundQuery, Window, WindowKind
+from streamsift.logical.bound import BoundQuery, BoundWindow, WindowKind
 from streamsift.physical.plan import Plan
 from streamsift.physical.stream import StateWindow, state_windows, windows
 from streamsift.runtime.arrays.dtypes import Bool
@@ -74,7 +74,7 @@ def retention_of(plan: Plan) -> Retention:
     return Retention((*delay, *(width,) * (len(reasons) - waits), *inner), 0, (), delay)
 
 
-def width_of(query: BoundQuery, window: Window) -> Tick:
+def width_of(query: BoundQuery, window: BoundWindow) -> Tick:
     """The width of a time window in the units of ticks."""
     found = window_width(window, prepare(query, query.schema.empty_table()))
     return float(found) if is_real(query) else int(found)
