@@ -10,7 +10,7 @@ from math import prod
 from streamsift.errors import QueryError, UnsupportedQuery
 from streamsift.logical import bound as b
 from streamsift.physical.count import aggregation
-from streamsift.physical.detect import Equalities, Scope, shared_columns, upper_edge, with_caching
+from streamsift.physical.detect import Equalities, Scope, shared_columns, upper_edge, window_predicates, with_caching
 from streamsift.physical.explain import group_reasons
 from streamsift.physical.groups import MAX_NEGATED_EVENTS, group_alternatives, kleene_query, without_definitions
 from streamsift.physical.plan import Alternative, CountBy, DetectPlan, Edge, Limit, Plan, PlannerOptions
@@ -88,7 +88,9 @@ def _alternatives(query: b.BoundQuery, node: b.Node) -> Iterator[Alternative]:
 
 def _alternative(query: b.BoundQuery, node: b.Node) -> Alternative:
     lower, upper = Limit(Edge.WINDOW_START), Limit(upper_edge(node))
-    steps, negations = Scope(query, b.ROOT_SCOPE, {}, Equalities()).plan(node, lower, upper)
+    windows = (p for definition in node.windowed_definitions() for p in window_predicates(query, definition))
+    limited = replace(query, predicates=(*query.predicates, *windows))
+    steps, negations = Scope(limited, b.ROOT_SCOPE, {}, Equalities()).plan(node, lower, upper)
     return with_caching(Alternative(query, steps, negations))
 
 

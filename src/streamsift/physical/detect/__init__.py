@@ -5,11 +5,11 @@ from streamsift.physical.detect.cost import OPEN_NS, CostModel, Statistics, chea
 from streamsift.physical.detect.definition_windows import (
     PLACE,
     WindowBound,
-    describe_window_pair,
     since,
     until,
     upper_edge,
     window_bound,
+    window_predicates,
 )
 from streamsift.physical.detect.equalities import Equalities
 from streamsift.physical.detect.keys import shared_columns
@@ -27,7 +27,6 @@ __all__ = [
     "WindowBound",
     "cheapest",
     "describe_caching",
-    "describe_window_pair",
     "partial_key",
     "shared_columns",
     "since",
@@ -36,5 +35,6 @@ __all__ = [
     "upper_edge",
     "value_reads",
     "window_bound",
+    "window_predicates",
     "with_caching",
 ]

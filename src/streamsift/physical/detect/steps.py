@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from streamsift.logical import bound as b
 from streamsift.logical.bound import OrderedConjunction
-from streamsift.physical.detect.definition_windows import last_leaves, upper_edge, window_pairs
+from streamsift.physical.detect.definition_windows import last_leaves, upper_edge
 from streamsift.physical.detect.equalities import Equalities
 from streamsift.physical.plan import MIRRORED, Edge, Limit, Negation, Pair, Step
 
@@ -29,12 +29,8 @@ class Scope:
         after: dict[int, tuple[int, ...]] = {}
         found: list[tuple[b.Negated, Limit, Limit]] = []
         self.walk(node, (), lower, upper, place, after, found)
-        predicates, windows = self._predicates(place), window_pairs(node, place)
-        steps = tuple(
-            with_pairs(step_of(predicates, v, place, after[v]), windows.get(v, []))
-            for v, p in place.items()
-            if p >= first
-        )
+        predicates = self._predicates(place)
+        steps = tuple(step_of(predicates, v, place, after[v]) for v, number in place.items() if number >= first)
         negations = [self.negation(negated, low, high, place) for negated, low, high in found]
         return steps, tuple(replace(n, ready=self.ready(n, steps, first)) for n in negations)
 
@@ -94,10 +90,6 @@ class Scope:
         inner = Scope(self.query, negated.scope, place, self.equal.inner())
         steps, negations = inner.plan(negated.child, lower, upper)
         return Negation(len(place), lower, upper, steps, negations, ready=len(place) - 1)
-
-
-def with_pairs(step: Step, pairs: list[Pair]) -> Step:
-    return replace(step, pairs=(*step.pairs, *pairs)) if pairs else step
 
 
 def step_of(predicates: list[b.Predicate], variable: int, place: dict[int, int], after: tuple[int, ...]) -> Step:

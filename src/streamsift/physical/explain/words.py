@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_expression
-from streamsift.physical.detect import describe_window_pair
+from streamsift.physical.detect import PLACE, until
 from streamsift.physical.plan import Edge, Limit, Negation, Pair, Step
 
 
@@ -19,10 +19,22 @@ def describe_limit(query: b.BoundQuery, limit: Limit, chain: tuple[Step, ...]) -
 
 
 def describe_pair(pair: Pair, query: b.BoundQuery) -> str:
-    window = describe_window_pair(pair, query.variables, query.pattern)
+    window = _describe_window_pair(pair, query.variables, query.pattern)
     earlier, this = (describe_expression(side, query.variables) for side in (pair.earlier_side, pair.this_side))
     return window or f"{earlier} {pair.op} {this}"
 
 
 def describe_test(negation: Negation) -> str:
     return "ends at the first hit" + (", Arrow checks its candidates" if negation.needs_arrow else "")
+
+
+def _describe_window_pair(pair: Pair, variables: tuple[b.Variable, ...], pattern: b.Node) -> str | None:
+    """Return how explain spells a comparison of a definition's window; None for one between attributes."""
+    match pair.earlier_side, pair.this_side:
+        case (b.Column(variable=earlier, name=one), b.Column(variable=this, name=other)) if PLACE in (one, other):
+            limit = other if one == PLACE else one
+            definition = next(d for d in pattern.windowed_definitions() if until(d.name) == limit)
+            assert definition.window is not None
+            names = f"{variables[earlier].name}, {variables[this].name}"
+            return f"{names} within {definition.window.text} ({definition.name})"
+    return None
