@@ -82,7 +82,7 @@ def _of_matches(plan: DetectPlan) -> Slices:
     assert query.window is not None
     # The window of a definition may begin anywhere in that of the statement, and another one inside it.
     reach = _units(query, query.window.length) + sum(_units(query, length) for length in _own_lengths(query))
-    return _reaching(reach if any(map(looks_back, plan.alternatives)) else Fraction(0), reach)
+    return _reaching(reach if looks_back(plan) else Fraction(0), reach)
 
 
 def _own_lengths(query: b.BoundQuery) -> list[Fraction]:
@@ -105,7 +105,7 @@ def _of_totals(plan: AggregatePlan) -> Slices | str:
     if not _is_exact(query) or not (pa.types.is_integer(kind) or pa.types.is_temporal(kind)):
         return "totals are cut by time where times are integers, dates or timestamps"
     width = _units(query, query.window.length)
-    before = width * (1 + any(map(looks_back, plan.alternatives)))
+    before = width * (1 + looks_back(plan))
     return _reaching(before, width if is_awaited(plan) else Fraction(0))
 
 
