@@ -21,7 +21,8 @@ from streamsift.api.arguments import (
 from streamsift.api.query import Query, query
 from streamsift.api.results import signed
 from streamsift.errors import QueryError
-from streamsift.physical.share import ShareMode, SharingPlan, describe_sharing
+from streamsift.physical.explain import describe_sharing
+from streamsift.physical.share import ShareMode, SharingPlan
 from streamsift.physical.share import share as plan_sharing
 
 if TYPE_CHECKING:

@@ -11,8 +11,13 @@ from streamsift.errors import QueryError, UnsupportedQuery
 from streamsift.logical import bound as b
 from streamsift.physical.count import aggregation
 from streamsift.physical.detect import Equalities, Scope, shared_columns, upper_edge, window_predicates, with_caching
-from streamsift.physical.explain import group_reasons
-from streamsift.physical.groups import MAX_NEGATED_EVENTS, group_alternatives, kleene_query, without_definitions
+from streamsift.physical.groups import (
+    MAX_NEGATED_EVENTS,
+    group_alternatives,
+    group_reasons,
+    kleene_query,
+    without_definitions,
+)
 from streamsift.physical.plan import Alternative, CountBy, DetectPlan, Edge, Limit, Plan, PlannerOptions
 from streamsift.physical.rank import ranking
 

@@ -1,6 +1,6 @@
 """TODO"""
 
-from streamsift.physical.detect.caching import describe_caching, value_reads, with_caching
+from streamsift.physical.detect.caching import value_reads, with_caching
 from streamsift.physical.detect.cost import OPEN_NS, CostModel, Statistics, cheapest
 from streamsift.physical.detect.definition_windows import (
     PLACE,
@@ -26,7 +26,6 @@ __all__ = [
     "Statistics",
     "WindowBound",
     "cheapest",
-    "describe_caching",
     "partial_key",
     "shared_columns",
     "since",

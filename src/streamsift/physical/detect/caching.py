@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from streamsift.logical import bound as b
-from streamsift.logical.describe import describe_expression
-from streamsift.physical.plan import Alternative, Cache, Negation, Step
+from streamsift.physical.plan import Alternative, Negation, Step
 
 
 def with_caching(alternative: Alternative) -> Alternative:
@@ -64,15 +63,3 @@ def value_reads(negation: Negation) -> dict[int, tuple[b.Expr, ...]]:
             if pair.earlier < negation.first and pair.earlier_side not in sides:
                 found[pair.earlier] = (*sides, pair.earlier_side)
     return found
-
-
-def describe_caching(negation: Negation, cache: Cache, variables: tuple[b.Variable, ...]) -> str:
-    """Whether and how its answers are kept, for explain."""
-    if cache is Cache.OFF:
-        return "not cached: cache is off"
-    if negation.never_cached:
-        return f"not cached: {negation.never_cached}"
-    sides = [side for _, sides in sorted(value_reads(negation).items()) for side in sides]
-    keys = ["the start of the interval", *(describe_expression(side, variables) for side in sides)]
-    while_it_pays = ", as long as 1 of 4 questions finds its answer there" if cache is Cache.AUTO else ""
-    return f"cached by {', '.join(keys)}{while_it_pays}"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from streamsift.language.printer import print_quantifier
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_expression
-from streamsift.physical.explain.words import describe_limit, describe_pair, describe_test
+from streamsift.physical.explain.words import describe_limit, describe_test, predicates_of
 from streamsift.physical.plan import DetectPlan, Edge, KleeneGroups, Limit, Negation, Step, ordered_steps
 
 MADE_ALIKE = "its groups are made as those of the pattern"
@@ -218,15 +218,11 @@ class _Tree:
             yield line + self._condition([taken for taken, lines in forms.items() if line in lines], forms, mentioned)
 
     def _evaluated(self, step: Step) -> Iterator[tuple[str, frozenset[int]]]:
-        """A line for each predicate, with the variables it mentions."""
-        own, variables = self.variables[step.variable].scope, self.variables
-        found = [("local  ", describe_expression(e, variables), e.variables) for e in step.local]
-        for kind, pairs in (("lookup ", step.lookup), ("compare", step.pairs)):
-            found += [(kind, describe_pair(p, self.query), p.earlier_side.variables) for p in pairs]
-        found += [("check  ", describe_expression(e, variables), e.variables) for e in step.filters]
-        for kind, text, mentioned in found:
-            is_correlated = any(variables[v].scope != own for v in mentioned)
-            yield f"{kind} {text}{'  (correlated)' * is_correlated}", mentioned
+        """Yield a line for each predicate, with the variables it mentions."""
+        own = self.variables[step.variable].scope
+        for word, text, mentioned in predicates_of(step, self.query):
+            is_correlated = any(self.variables[v].scope != own for v in mentioned)
+            yield f"{word.replace('filter', 'local'):<7} {text}{'  (correlated)' * is_correlated}", mentioned
 
     def _condition(
         self, present: list[frozenset[int]], forms: Collection[frozenset[int]], mentioned: frozenset[int]

@@ -1,12 +1,11 @@
-"""A branch of an aggregation plan that counts without matching in, the lines of explain out: its counters."""
+"""Describe the counters of an aggregation that builds no match."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamsift.logical.describe import describe_class, describe_expression
 from streamsift.physical.count import adjacent_pairs, is_at_edge
-from streamsift.physical.explain.words import describe_pair
+from streamsift.physical.explain.words import describe_pair, predicate_lines, step_head
 from streamsift.physical.plan import Branch
 
 
@@ -16,17 +15,13 @@ def describe_counting(branch: Branch) -> Iterator[str]:
     if branch.keys:
         yield f"counters for each {', '.join(branch.keys)}"
     for number, step in enumerate(alternative.steps, start=1):
-        variable = query.variables[step.variable]
-        yield f"{number}. {variable.name}: {describe_class(variable.event_class, query.binding)}"
-        for expression in step.local:
-            yield f"   filter  {describe_expression(expression, query.variables)}"
+        yield f"{number}. {step_head(step, query)}"
+        yield from predicate_lines(step, query, ["filter"])
         for later, pair in adjacent_pairs(alternative, branch.keys):
             if later == number - 1:
                 yield f"   accept  {describe_pair(pair, query)}"
     for negation in alternative.negations:
         (step,) = negation.steps
-        variable = query.variables[step.variable]
         what = "ties ends to starts" if is_at_edge(negation) else f"empties prefix {negation.lower.steps[0] + 1}"
-        yield f"not {variable.name}: {describe_class(variable.event_class, query.binding)}; {what}"
-        for expression in step.local:
-            yield f"   filter  {describe_expression(expression, query.variables)}"
+        yield f"not {step_head(step, query)}; {what}"
+        yield from predicate_lines(step, query, ["filter"])

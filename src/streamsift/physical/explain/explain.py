@@ -1,4 +1,4 @@
-"""A query on its way through the stages in, the text that tells what will run and why out. The text is an interface."""
+"""Explain a query stage by stage: what will run and why. The text is an interface."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from streamsift.logical import bound as b
-from streamsift.logical.describe import describe_class, describe_expression, describe_query
-from streamsift.physical.detect import describe_caching
+from streamsift.logical.describe import describe_query
 from streamsift.physical.explain.algebra import describe_algebra
 from streamsift.physical.explain.counting import describe_counting
 from streamsift.physical.explain.groups import describe_groups
 from streamsift.physical.explain.joins import describe_joins
-from streamsift.physical.explain.words import describe_limit, describe_pair
+from streamsift.physical.explain.rank import describe_ranking
+from streamsift.physical.explain.words import describe_caching, describe_limit, predicate_lines, step_head
 from streamsift.physical.plan import (
     AggregatePlan,
     Alternative,
@@ -24,7 +24,6 @@ from streamsift.physical.plan import (
     Step,
     Strategy,
 )
-from streamsift.physical.rank import describe_ranking
 
 
 def explain(
@@ -110,21 +109,12 @@ def _groups(plan: DetectPlan, alternative: Alternative, groups: KleeneGroups, in
 def _steps(
     query: b.BoundQuery, steps: tuple[Step, ...], chain: tuple[Step, ...], indent: str, first: int
 ) -> Iterator[str]:
-    variables = query.variables
     for number, step in enumerate(steps, start=first):
-        variable = variables[step.variable]
-        yield f"{indent}{number + 1}. {variable.name}: {describe_class(variable.event_class, query.binding)}"
+        yield f"{indent}{number + 1}. {step_head(step, query)}"
         if step.after != (() if number == 0 else (number - 1,)) and (number > first or step.after):
-            after = ", ".join(variables[chain[earlier].variable].name for earlier in step.after)
+            after = ", ".join(query.variables[chain[earlier].variable].name for earlier in step.after)
             yield f"{indent}   {f'after {after}' if after else 'in any order'}"
-        for expression in step.local:
-            yield f"{indent}   filter  {describe_expression(expression, variables)}"
-        for pair in step.lookup:
-            yield f"{indent}   lookup  {describe_pair(pair, query)}"
-        for compared in dict.fromkeys(describe_pair(pair, query) for pair in step.pairs):
-            yield f"{indent}   compare {compared}"
-        for expression in step.filters:
-            yield f"{indent}   check   {describe_expression(expression, variables)}"
+        yield from (indent + line for line in predicate_lines(step, query))
 
 
 def _negations(

@@ -10,6 +10,7 @@ from streamsift.logical import bound as b
 from streamsift.physical.groups.forms import has_conjunction, order_pairs, swapped_sides
 from streamsift.physical.groups.steps import ElementSteps, Numbers
 from streamsift.physical.plan import (
+    Alternative,
     Decided,
     Edge,
     GroupNegation,
@@ -141,3 +142,19 @@ def _comes_before(order: Order, one: int, other: int) -> bool:
 def may_overlap(one: b.EventClass, other: b.EventClass) -> bool:
     """Whether a row may be of both classes."""
     return not (one.rule is other.rule is b.ClassRule.TYPE and one.name != other.name)
+
+
+def group_reasons(alternatives: Sequence[Alternative]) -> Iterator[str]:
+    """Yield why groups are made the way they are, for explain."""
+    found = [alternative.groups for alternative in alternatives if alternative.groups is not None]
+    if not found:
+        return
+    yield "Kleene: single events first, then elements between them, groups last: nothing is grouped that no match has"
+    if any(groups.chosen for groups in found):
+        yield "[n]: elements are tested one by one before they are combined"
+    if any(groups.search.by_end for groups in found):
+        yield "for each last event in turn: the window, EMIT EACH or an AND with `!` depends on where the groups end"
+    if any(groups.search.compared for groups in found):
+        yield "compared: a longer group may be forbidden where a shorter one is not, so the largest valid ones are kept"
+    if any(groups.search.growth is Growth.ELEMENTS for groups in found):
+        yield "event by event: nothing orders two groups whose classes may have rows in common"

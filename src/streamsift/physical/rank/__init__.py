@@ -1,5 +1,5 @@
 """TODO"""
 
-from streamsift.physical.rank.plan import FEW_MATCHES, MAX_KINDS, MAX_PATHS, describe_ranking, ranking
+from streamsift.physical.rank.plan import FEW_MATCHES, MAX_KINDS, MAX_PATHS, ranking
 
-__all__ = ["FEW_MATCHES", "MAX_KINDS", "MAX_PATHS", "describe_ranking", "ranking"]
+__all__ = ["FEW_MATCHES", "MAX_KINDS", "MAX_PATHS", "ranking"]

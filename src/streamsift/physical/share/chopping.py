@@ -18,7 +18,7 @@ import pyarrow as pa
 from streamsift.logical import bound as b
 from streamsift.physical.count import SEM_NS_PER_START, TWO_STACK_NS_PER_LEVEL
 from streamsift.physical.plan import AggregatePlan, Branch, Step
-from streamsift.physical.share.prefix_trees import ROOT, TreeNode, accepts, negated_after, signature
+from streamsift.physical.share.prefix_trees import ROOT, TreeNode, negated_after, signature
 
 SHORTEST = 2  # steps of a piece that is worth sharing
 # Nanoseconds for an event, from timings of a few workloads on one machine, rounded: only their ratios matter.
@@ -165,20 +165,3 @@ def _chopped(
     query = replace(one.query, variables=tuple(variables), schema=pa.schema(columns.values()))
     numbered = {name: tuple(numbers[piece] for piece in own) for name, own in routes.items()}
     return ChoppedQueries(query, tuple(nodes), tuple(first), numbered, one.branches[0].keys, most_starts)
-
-
-def describe_chopped(number: int, chopped: ChoppedQueries) -> Iterator[str]:
-    """The pieces, which queries use each, and how each query is put together."""
-    limit = f"while a window holds at most {chopped.most_starts:.0f} start events of a piece on average, else alone"
-    when = "as asked" if chopped.most_starts == inf else limit
-    yield f"chop {number}: {len(chopped.routes)} queries from {len(chopped.first)} pieces, {when}"
-    for piece, begin in enumerate(chopped.first):
-        nodes = chopped.nodes[begin - 1 : begin - 1 + chopped.length(piece)]
-        steps = "; ".join(
-            accepts(chopped.query, node.step)
-            + "".join(f", then not {accepts(chopped.query, negated)}" for negated in node.negated)
-            for node in nodes
-        )
-        yield f"  piece {piece + 1}: {steps}  ← {', '.join(chopped.users(piece))}"
-    for name, route in chopped.routes.items():
-        yield f"  {name} = {' + '.join(f'piece {piece + 1}' for piece in route)}"

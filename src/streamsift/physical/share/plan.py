@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -10,8 +10,8 @@ from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
 from streamsift.physical.count import is_at_edge
 from streamsift.physical.plan import AggregatePlan, Plan, Strategy
-from streamsift.physical.share.chopping import ChoppedQueries, chop, describe_chopped
-from streamsift.physical.share.prefix_trees import SharedTree, accepts, separate_cost, shared_cost, signature, tree_of
+from streamsift.physical.share.chopping import ChoppedQueries, chop
+from streamsift.physical.share.prefix_trees import SharedTree, separate_cost, shared_cost, signature, tree_of
 
 
 class ShareMode(StrEnum):
@@ -113,30 +113,3 @@ def _family(plan: AggregatePlan) -> object:
 
 def _counts_only(plan: AggregatePlan) -> bool:
     return all(aggregate.function == "COUNT" for aggregate in plan.query.aggregates)
-
-
-# --- what it looks like --------------------------------------------------------------------------------------------
-
-
-def describe_sharing(plan: SharingPlan) -> Iterator[str]:
-    """The trees drawn, with the queries that end at each prefix; the pieces; the queries that run alone."""
-    for number, tree in enumerate(plan.trees, start=1):
-        members = {name: p for name, p in plan.plans.items() if name in tree.terminals and isinstance(p, AggregatePlan)}
-        yield (
-            f"tree {number}: {len(members)} queries by {tree.strategy.value}, {len(tree.nodes)} prefixes instead of "
-            f"{sum(len(p.branches[0].alternative.steps) for p in members.values())}; "
-            f"cost {shared_cost(tree):.0f} instead of {separate_cost(members):.0f}"
-        )
-        for place, node in enumerate(tree.nodes, start=1):
-            ends = [name for name, terminal in tree.terminals.items() if terminal == place]
-            negated = "".join(f", then not {accepts(tree.query, n)}" for n in node.negated)
-            yield (
-                "  " * node.depth
-                + accepts(tree.query, node.step)
-                + negated
-                + (f"  → {', '.join(ends)}" if ends else "")
-            )
-    for number, chopped in enumerate(plan.chops, start=1):
-        yield from describe_chopped(number, chopped)
-    for name, reason in plan.alone.items():
-        yield f"{name} runs alone: {reason}"

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from streamsift.logical import bound as b
-from streamsift.logical.describe import describe_class, describe_expression
 from streamsift.logical.expressions import anonymous
 from streamsift.physical.plan import AggregatePlan, Branch, Step, Strategy
 
@@ -156,9 +155,3 @@ def shared_cost(tree: SharedTree) -> float:
     if any(aggregate.function != "COUNT" for aggregate in tree.query.aggregates):
         walking = WALKING_WITH_SUMS
     return walking * sum(node.depth + node.size / SIDE_BY_SIDE for node in tree.nodes)
-
-
-def accepts(query: b.BoundQuery, step: Step) -> str:
-    variable = query.variables[step.variable]
-    filters = "".join(f" and {describe_expression(predicate, query.variables)}" for predicate in step.local)
-    return f"{variable.event_class.name}: {describe_class(variable.event_class, query.binding)}{filters}"
