@@ -156,18 +156,14 @@ class _Binder:
     def _row_binder(self) -> ExpressionBinder:
         def resolve(name: s.Name) -> b.Expr:
             if len(name.parts) > 1:
-                raise self._fail(
-                    f"`{'.'.join(name.parts)}` in WITH",
-                    name.span,
-                    f"WITH looks at one row: write the column alone, `{name.parts[-1]}`.",
-                )
+                hint = f"WITH looks at one row: write the column alone, `{name.parts[-1]}`."
+                raise self._fail(f"`{'.'.join(name.parts)}` in WITH", name.span, hint)
             column, kind = self.columns.find(name.parts[0], self.text, name.span)
             return b.Column(b.THIS_ROW, column, kind, name.span)
 
         def group(call: s.Call) -> b.GroupAggregate:
-            raise self._fail(
-                f"{call.function} in WITH", call.span, "WITH looks at one row; there is no group to aggregate."
-            )
+            hint = "WITH looks at one row; there is no group to aggregate."
+            raise self._fail(f"{call.function} in WITH", call.span, hint)
 
         return ExpressionBinder(self.text, resolve, group, self.columns)
 
@@ -258,11 +254,8 @@ class _Binder:
 
     def _no_more_parts(self, name: s.Name, most: int) -> None:
         if len(name.parts) > most:
-            raise self._fail(
-                f"`{'.'.join(name.parts)}` goes into a nested column",
-                name.span,
-                "select the nested field into a column of its own first.",
-            )
+            hint = "select the nested field into a column of its own first."
+            raise self._fail(f"`{'.'.join(name.parts)}` goes into a nested column", name.span, hint)
 
     def _objective_of(self, definition: s.Definition, name: str, span: Span) -> s.Objective:
         preference = definition.statement.preference
@@ -279,29 +272,22 @@ class _Binder:
     def _group(self, call: s.Call, names: dict[str, int], definition: str | None) -> b.GroupAggregate:
         argument = call.arguments[0]
         if not isinstance(argument, s.Name):
-            raise self._fail(
-                f"{call.function} takes a Kleene variable's attribute, not an expression",
-                argument.span,
-                "e.g. SUM(b.price), COUNT(b).",
-            )
+            message = f"{call.function} takes a Kleene variable's attribute, not an expression"
+            raise self._fail(message, argument.span, "e.g. SUM(b.price), COUNT(b).")
         counts = call.function == "COUNT" and len(argument.parts) in (1, 2)
         full = (
-            s.Name((*argument.parts, "_"), argument.span)
+            s.Name((*argument.parts, "_"), span=argument.span)
             if counts and not self._names_attribute(argument, names)
             else argument
         )
         variable, attribute = self._variable_of(full, definition, names)
         if variable is None or isinstance(attribute, s.Objective):
-            raise self._fail(
-                f"{call.function} of an objective", argument.span, "it takes the attribute of a Kleene variable."
-            )
+            hint = "it takes the attribute of a Kleene variable."
+            raise self._fail(f"{call.function} of an objective", argument.span, hint)
         slot = self.scopes.slots[variable]
         if slot.event.quantifier is None:
-            raise self._fail(
-                f"{call.function} over `{slot.output_name}`, which binds one event",
-                argument.span,
-                "aggregates are over a Kleene variable (`+`, `*`, `[n]`).",
-            )
+            hint = "aggregates are over a Kleene variable (`+`, `*`, `[n]`)."
+            raise self._fail(f"{call.function} over `{slot.output_name}`, which binds one event", argument.span, hint)
         if full is not argument:
             return b.GroupAggregate("COUNT", variable, None, b.Kind.INTEGER, call.span)
         column, kind = self.columns.find(attribute, self.text, argument.span)
@@ -359,18 +345,12 @@ class _Binder:
         keys: list[str] = []
         for name in names:
             if len(name.parts) > 1:
-                raise self._fail(
-                    f"`{'.'.join(name.parts)}` in {clause}",
-                    name.span,
-                    f"{clause} takes a column that all events share: write `{name.parts[-1]}`.",
-                )
+                hint = f"{clause} takes a column that all events share: write `{name.parts[-1]}`."
+                raise self._fail(f"`{'.'.join(name.parts)}` in {clause}", name.span, hint)
             column, kind = self.columns.find(name.parts[0], self.text, name.span)
             if kind is b.Kind.OTHER:
-                raise self._fail(
-                    f"{clause} {with_article(kind.value)}",
-                    name.span,
-                    "a key is a number, a string, a boolean or a time.",
-                )
+                hint = "a key is a number, a string, a boolean or a time."
+                raise self._fail(f"{clause} {with_article(kind.value)}", name.span, hint)
             if column in keys:
                 raise self._fail(f"`{name.parts[0]}` twice in {clause}", name.span, "leave one of them out.")
             keys.append(column)
@@ -384,9 +364,8 @@ class _Binder:
         text = print_duration(duration) + (" EXCLUSIVE" if exclusive else "")
         if duration.unit is s.Unit.EVENT:
             if not isinstance(duration.value, int) or duration.value < 1:
-                raise self._fail(
-                    f"{clause} counts whole events, at least 1", duration.span, f"e.g. {clause} 20 EVENTS."
-                )
+                hint = f"e.g. {clause} 20 EVENTS."
+                raise self._fail(f"{clause} counts whole events, at least 1", duration.span, hint)
             return b.BoundWindow(b.WindowKind.COUNT, Fraction(duration.value), exclusive, text, duration.span)
         if clause == "UPDATE" and duration.value == 0:
             raise self._fail("UPDATE 0 would never move on", duration.span, "say how far: UPDATE 5 s, UPDATE 100.")
@@ -394,11 +373,9 @@ class _Binder:
         if not is_calendar and duration.unit is not s.Unit.NONE:
             binding = self.columns.binding
             kind = with_article(binding.time_kind.value)
-            raise self._fail(
-                f"{clause} {text}, but the time column `{binding.time}` is {kind} without units",
-                duration.span,
-                f"leave the unit out ({clause} {duration.value}), or bind a timestamp column.",
-            )
+            message = f"{clause} {text}, but the time column `{binding.time}` is {kind} without units"
+            hint = f"leave the unit out ({clause} {duration.value}), or bind a timestamp column."
+            raise self._fail(message, duration.span, hint)
         if exclusive and duration.value == 0:
             raise self._fail("WITHIN 0 EXCLUSIVE leaves no room for a match", duration.span, "leave EXCLUSIVE out.")
         seconds = SECONDS_PER_UNIT.get(duration.unit, Fraction(1))
@@ -432,11 +409,7 @@ class _Binder:
                 raise self._fail(f"unknown variable `{name.parts[0]}`", name.span, self._known(name.parts[0], names))
             return None
         if self.scopes.slots[variable].scope != b.ROOT_SCOPE:
-            raise self._fail(
-                self._negated("RETURN", variable),
-                name.span,
-                "no event is bound to it in a match.",
-            )
+            raise self._fail(self._negated("RETURN", variable), name.span, "no event is bound to it in a match.")
         return variable
 
     def _negated(self, clause: str, variable: int) -> str:

@@ -259,21 +259,24 @@ class Leaf(_Pattern):
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence(_Pattern):
+class _Operator(_Pattern):
     children: tuple[Node, ...] = field()  # not the property of the base
     span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Conjunction(_Pattern):
-    children: tuple[Node, ...] = field()  # not the property of the base
-    span: Span = _span()
+class Sequence(_Operator):
+    """Matches of all children, each strictly after the one before."""
 
 
 @dataclass(frozen=True, slots=True)
-class Disjunction(_Pattern):
-    children: tuple[Node, ...] = field()  # not the property of the base
-    span: Span = _span()
+class Conjunction(_Operator):
+    """Matches of all children, in any order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disjunction(_Operator):
+    """A match of one of the children."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,25 +99,19 @@ def bind_columns(
     """Checks the caller's `time`, `type` and `order` against the schema."""
     time_column, time_kind = _bound(schema, "time", time, case_sensitive)
     if time_kind not in _TIME_KINDS:
-        raise QueryError(
-            f"the time column `{time_column}` is {with_article(time_kind.value)}",
-            hint="time is a timestamp, a date or a number; a string is read as an ISO-8601 timestamp.",
-        )
+        hint = "time is a timestamp, a date or a number; a string is read as an ISO-8601 timestamp."
+        raise QueryError(f"the time column `{time_column}` is {with_article(time_kind.value)}", hint=hint)
     type_column = order_column = None
     if type is not None:
         type_column, type_kind = _bound(schema, "type", type, case_sensitive)
         if type_kind not in (Kind.STRING, Kind.NULL):
-            raise QueryError(
-                f"the type column `{type_column}` is {with_article(type_kind.value)}",
-                hint="type is a string column with class names; classes over other columns are defined in WITH.",
-            )
+            hint = "type is a string column with class names; classes over other columns are defined in WITH."
+            raise QueryError(f"the type column `{type_column}` is {with_article(type_kind.value)}", hint=hint)
     if order is not None:
         order_column, order_kind = _bound(schema, "order", order, case_sensitive)
         if order_kind is Kind.OTHER:
-            raise QueryError(
-                f"the order column `{order_column}` is {with_article(order_kind.value)}",
-                hint="order events by a number, a string or a time.",
-            )
+            hint = "order events by a number, a string or a time."
+            raise QueryError(f"the order column `{order_column}` is {with_article(order_kind.value)}", hint=hint)
     binding = Binding(time_column, _TIME_KINDS[time_kind], type_column, order_column)
     return EventColumns(schema, binding, case_sensitive, zone, distinct_case)
 
@@ -139,10 +133,6 @@ def _matching(schema: pa.Schema, name: str, case_sensitive: bool) -> list[str]:
 
 def _the_only(found: list[str], name: str, text: str, span: Span) -> str:
     if len(found) > 1:
-        raise QueryError(
-            f"`{name}` could be any of the columns {', '.join(f'`{f}`' for f in found)}",
-            text,
-            span,
-            "rename one of them.",
-        )
+        hint = "rename one of them."
+        raise QueryError(f"`{name}` could be any of the columns {', '.join(f'`{f}`' for f in found)}", text, span, hint)
     return found[0]

@@ -42,11 +42,8 @@ class ExpressionBinder:
         """A bound expression that is true, false or unknown."""
         bound = self.bind(expression)
         if bound.kind not in (Kind.BOOLEAN, Kind.NULL):
-            raise self._fail(
-                f"a predicate was expected here, not {with_article(bound.kind.value)}",
-                expression.span,
-                "compare it with something: `= …`, `> …`, `IS NOT NULL`.",
-            )
+            message = f"a predicate was expected here, not {with_article(bound.kind.value)}"
+            raise self._fail(message, expression.span, "compare it with something: `= …`, `> …`, `IS NOT NULL`.")
         return bound
 
     def bind(self, expression: s.Expression) -> Expr:
@@ -108,11 +105,8 @@ class ExpressionBinder:
     def comparison(self, op: str, left: s.Expression, right: s.Expression, span: Span) -> Operation:
         a, b = self._reconciled(self.bind(left), self.bind(right))
         if not _comparable(a.kind, b.kind):
-            raise self._fail(
-                f"`{op}` compares {with_article(a.kind.value)} with {with_article(b.kind.value)}",
-                span,
-                _comparison_hint(a, b),
-            )
+            message = f"`{op}` compares {with_article(a.kind.value)} with {with_article(b.kind.value)}"
+            raise self._fail(message, span, _comparison_hint(a, b))
         return Operation(op, (a, b), Kind.BOOLEAN, span)
 
     @staticmethod
@@ -176,11 +170,8 @@ class ExpressionBinder:
         try:
             instant = datetime.fromisoformat(literal.text.strip())
         except ValueError:
-            raise self._fail(
-                f"`{literal.text}` is not a timestamp",
-                literal.span,
-                "write TIMESTAMP '2024-05-01 12:30:00', with +02:00 or Z for a zone.",
-            ) from None
+            hint = "write TIMESTAMP '2024-05-01 12:30:00', with +02:00 or Z for a zone."
+            raise self._fail(f"`{literal.text}` is not a timestamp", literal.span, hint) from None
         if instant.tzinfo is not None:
             return Constant(self._in_utc(instant, literal.span), Kind.TIMESTAMP, literal.span)
         return _ClockTime(instant.replace(tzinfo=UTC), Kind.TIMESTAMP, literal.span, written=instant)
@@ -194,11 +185,8 @@ class ExpressionBinder:
     def _timedelta(self, literal: s.Duration) -> timedelta:
         microseconds = Fraction(literal.value) * SECONDS_PER_UNIT[literal.unit] * 1_000_000
         if microseconds.denominator != 1 or abs(microseconds) >= 2**62:
-            raise self._fail(
-                "this duration is no whole number of microseconds, or longer than 146,000 years",
-                literal.span,
-                "times are kept in microseconds: 0.001 ms is the shortest step.",
-            )
+            message = "this duration is no whole number of microseconds, or longer than 146,000 years"
+            raise self._fail(message, literal.span, "times are kept in microseconds: 0.001 ms is the shortest step.")
         try:
             return timedelta(microseconds=int(microseconds))
         except OverflowError:

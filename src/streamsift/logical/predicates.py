@@ -61,9 +61,9 @@ class PredicateBinder:
             case s.SameAttribute(attribute=attribute, span=span):
                 slots = [self.scopes.slots[v] for v in variables]
                 outermost = min((slot.scope for slot in slots), key=self._depth)
-                names = [s.Name((*slot.path, attribute), span) for slot in slots if slot.scope == outermost]
-                pairs = tuple(s.Comparison(pair, ("=",), span) for pair in combinations(names, 2))
-                return s.AllOf(pairs, span) if pairs else s.Boolean(True, span)
+                names = [s.Name((*slot.path, attribute), span=span) for slot in slots if slot.scope == outermost]
+                pairs = tuple(s.Comparison(pair, ("=",), span=span) for pair in combinations(names, 2))
+                return s.AllOf(pairs, span=span) if pairs else s.Boolean(True, span=span)
             case _:
                 return expression
 
@@ -71,12 +71,8 @@ class PredicateBinder:
         """Equal `attribute` for every two events of variables that can see each other."""
         column, kind = self.columns.find(attribute, self.scopes.text, span)
         if kind is Kind.OTHER:
-            raise QueryError(
-                f"{source} compares {kind.value}s",
-                self.scopes.text,
-                span,
-                "nested and binary columns are carried through, not compared.",
-            )
+            hint = "nested and binary columns are carried through, not compared."
+            raise QueryError(f"{source} compares {kind.value}s", self.scopes.text, span, hint)
         slots = self.scopes.slots
         pairs = self._equal_pairs(variables)
         for left, right in pairs:

@@ -93,22 +93,14 @@ def resolve_scopes(script: s.Script) -> Scopes:
     uses = Counter(event.class_name for event in _events(script) if scopes.definition(event.class_name) is None)
     for statement in (*(d.statement for d in script.definitions), script.statement):
         if isinstance(statement.pattern, s.Not):
-            raise QueryError(
-                "a pattern that is only a negation",
-                script.text,
-                statement.pattern.span,
-                "name an event that must be there: SEQ(A, !B, C).",
-            )
+            hint = "name an event that must be there: SEQ(A, !B, C)."
+            raise QueryError("a pattern that is only a negation", script.text, statement.pattern.span, hint)
     walk = _Walk(scopes, uses, set())
     walk.pattern(script.statement.pattern, ROOT_SCOPE, None, optional=False)
     for definition in script.definitions:
         if definition.name not in walk.used:
-            raise QueryError(
-                f"the definition `{definition.name}` is never used",
-                script.text,
-                definition.span,
-                "use it in the pattern, or leave it out.",
-            )
+            hint = "use it in the pattern, or leave it out."
+            raise QueryError(f"the definition `{definition.name}` is never used", script.text, definition.span, hint)
     _check_unique(scopes)
     return scopes
 
@@ -133,9 +125,8 @@ def _check_definitions(script: s.Script) -> None:
     names: dict[str, s.Definition] = {}
     for definition in script.definitions:
         if definition.name in names:
-            raise QueryError(
-                f"a second definition of `{definition.name}`", script.text, definition.span, "rename one of them."
-            )
+            hint = "rename one of them."
+            raise QueryError(f"a second definition of `{definition.name}`", script.text, definition.span, hint)
         names[definition.name] = definition
     for definition in script.definitions:
         _check_no_cycle(script, definition, names, ())
@@ -144,19 +135,11 @@ def _check_definitions(script: s.Script) -> None:
         seen: set[str] = set()
         for class_definition in statement.classes:
             if class_definition.name in seen:
-                raise QueryError(
-                    f"WITH defines `{class_definition.name}` twice",
-                    script.text,
-                    class_definition.span,
-                    "join the two predicates with AND or OR.",
-                )
+                message = f"WITH defines `{class_definition.name}` twice"
+                raise QueryError(message, script.text, class_definition.span, "join the two predicates with AND or OR.")
             if class_definition.name in names:
-                raise QueryError(
-                    f"`{class_definition.name}` is a definition and a WITH class at once",
-                    script.text,
-                    class_definition.span,
-                    "rename one of them.",
-                )
+                message = f"`{class_definition.name}` is a definition and a WITH class at once"
+                raise QueryError(message, script.text, class_definition.span, "rename one of them.")
             seen.add(class_definition.name)
 
 
@@ -168,9 +151,8 @@ def _check_no_cycle(
         if used is None:
             continue
         if used.name in (*path, definition.name):
-            raise QueryError(
-                f"the definition `{used.name}` uses itself", script.text, event.span, "a repeated event is `A+`."
-            )
+            hint = "a repeated event is `A+`."
+            raise QueryError(f"the definition `{used.name}` uses itself", script.text, event.span, hint)
         _check_no_cycle(script, used, known, (*path, definition.name))
 
 
@@ -181,19 +163,12 @@ def _check_objective_names(script: s.Script, definition: s.Definition) -> None:
     seen: set[str] = set()
     for objective in preference.objectives if preference else ():
         if objective.name in seen:
-            raise QueryError(
-                f"a second objective `{objective.name}` in `{definition.name}`",
-                script.text,
-                objective.span,
-                "rename one of them.",
-            )
+            message = f"a second objective `{objective.name}` in `{definition.name}`"
+            raise QueryError(message, script.text, objective.span, "rename one of them.")
         if objective.name in variables:
-            raise QueryError(
-                f"the objective `{objective.name}` has the name of a variable of `{definition.name}`",
-                script.text,
-                objective.span,
-                f"`{definition.name}.{objective.name}` could be either: rename one of them.",
-            )
+            message = f"the objective `{objective.name}` has the name of a variable of `{definition.name}`"
+            hint = f"`{definition.name}.{objective.name}` could be either: rename one of them."
+            raise QueryError(message, script.text, objective.span, hint)
         if objective.name is not None:
             seen.add(objective.name)
 
@@ -219,17 +194,13 @@ class _Walk:
     def _operator(self, pattern: s.Seq | s.And | s.Or, scope: int, definition: str | None, optional: bool) -> list[int]:
         name = type(pattern).__name__.upper()
         if all(isinstance(o, s.Not) for o in pattern.operands):
-            raise self._fail(
-                f"{name} has no positive component", pattern.span, "at least one operand must be without `!`."
-            )
+            hint = "at least one operand must be without `!`."
+            raise self._fail(f"{name} has no positive component", pattern.span, hint)
         variables: list[int] = []
         for operand in pattern.operands:
             if isinstance(pattern, s.Or) and isinstance(operand, s.Not):
-                raise self._fail(
-                    "`!` directly under OR",
-                    operand.span,
-                    "an alternative must match something: put the negation into a SEQ inside it.",
-                )
+                hint = "an alternative must match something: put the negation into a SEQ inside it."
+                raise self._fail("`!` directly under OR", operand.span, hint)
             variables += self.pattern(
                 operand, scope, definition, optional or (isinstance(pattern, s.Or) and len(pattern.operands) > 1)
             )
@@ -238,17 +209,11 @@ class _Walk:
 
     def _negation(self, pattern: s.Not, scope: int, definition: str | None, optional: bool) -> list[int]:
         if isinstance(pattern.operand, s.Not):
-            raise self._fail(
-                "`!!` negates a negation",
-                pattern.span,
-                "leave both out, or negate a SEQ that holds the inner negation.",
-            )
+            hint = "leave both out, or negate a SEQ that holds the inner negation."
+            raise self._fail("`!!` negates a negation", pattern.span, hint)
         if self.scopes.can_be_empty(pattern.operand):
-            raise self._fail(
-                f"`!` of something that can be empty: {print_pattern(pattern.operand)}",
-                pattern.span,
-                "an empty match is always there; use `+` instead of `*`.",
-            )
+            message = f"`!` of something that can be empty: {print_pattern(pattern.operand)}"
+            raise self._fail(message, pattern.span, "an empty match is always there; use `+` instead of `*`.")
         inner = len(self.scopes.parents) + 1
         self.scopes.parents[inner] = scope
         self.scopes.negations[inner] = pattern
@@ -274,23 +239,14 @@ class _Walk:
     def _use(self, definition: s.Definition, event: s.Event, scope: int, optional: bool) -> list[int]:
         name = definition.name
         if name in self.used:
-            raise self._fail(
-                f"the definition `{name}` is used twice",
-                event.span,
-                "a definition is used once; write a second one for the second use.",
-            )
+            hint = "a definition is used once; write a second one for the second use."
+            raise self._fail(f"the definition `{name}` is used twice", event.span, hint)
         if event.quantifier is not None:
-            raise self._fail(
-                f"a quantifier on the definition `{name}`",
-                event.quantifier.span,
-                "`+`, `*` and `[n]` repeat events of one class only.",
-            )
+            hint = "`+`, `*` and `[n]` repeat events of one class only."
+            raise self._fail(f"a quantifier on the definition `{name}`", event.quantifier.span, hint)
         if event.variable is not None:
-            raise self._fail(
-                f"a variable for the definition `{name}`",
-                event.variable_span,
-                f"its own variables are `{name}.A`, its objectives `{name}.exp`.",
-            )
+            hint = f"its own variables are `{name}.A`, its objectives `{name}.exp`."
+            raise self._fail(f"a variable for the definition `{name}`", event.variable_span, hint)
         self.used.add(name)
         variables = self.pattern(definition.statement.pattern, scope, name, optional)
         self.scopes.operators[id(definition)] = variables
@@ -309,12 +265,8 @@ def _check_unique(scopes: Scopes) -> None:
                 "every variable needs a name of its own, in OR branches too.",
             )
         if slot.definition is None and scopes.definition(slot.name) is not None:
-            raise QueryError(
-                f"the variable `{slot.name}` has the name of a definition",
-                scopes.text,
-                slot.event.variable_span,
-                "rename one of them.",
-            )
+            message = f"the variable `{slot.name}` has the name of a definition"
+            raise QueryError(message, scopes.text, slot.event.variable_span, "rename one of them.")
 
 
 def check_upper_edges(scopes: Scopes) -> None:
@@ -338,12 +290,8 @@ def _upper_edges(scopes: Scopes, pattern: s.Pattern, has_window: bool, open_abov
                 _upper_edges(scopes, definition.statement.pattern, has_window or own, open_above or own, root or own)
         case s.Not():
             if open_above and not has_window:
-                raise QueryError(
-                    "a negation at the end of the pattern needs WITHIN",
-                    scopes.text,
-                    pattern.span,
-                    "without a window it could never be decided; add WITHIN, or put an event after it.",
-                )
+                hint = "without a window it could never be decided; add WITHIN, or put an event after it."
+                raise QueryError("a negation at the end of the pattern needs WITHIN", scopes.text, pattern.span, hint)
             _upper_edges(scopes, pattern.operand, has_window, open_above, root=False)
         case s.Seq():
             for i, operand in enumerate(pattern.operands):

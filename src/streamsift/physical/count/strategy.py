@@ -46,12 +46,9 @@ def aggregation(detection: DetectPlan) -> AggregatePlan:
         obstacles = {candidate: _obstacle(query, alternative, keys, candidate) for candidate in Strategy}
         chosen = asked or _cheapest(query, alternative, obstacles)
         if (obstacle := obstacles[chosen]) is not None:
-            raise UnsupportedQuery(
-                f"strategy {chosen.value!r} cannot count this: {obstacle}",
-                query.text,
-                query.pattern.span,
-                f"it can be counted by {', '.join(repr(s.value) for s, why in obstacles.items() if why is None)}.",
-            )
+            message = f"strategy {chosen.value!r} cannot count this: {obstacle}"
+            hint = f"it can be counted by {', '.join(repr(s.value) for s, why in obstacles.items() if why is None)}."
+            raise UnsupportedQuery(message, query.text, query.pattern.span, hint)
         branches.append(Branch(alternative, chosen, keys, asked is None and _may_mark(query, chosen, obstacles)))
         prefix = f"alternative {number}: " if len(detection.alternatives) > 1 else ""
         reasons += [prefix + line for line in _reasons(query, alternative, chosen, asked, obstacles)]

@@ -149,12 +149,9 @@ class _Planner:
     ) -> Iterator[Decided]:
         stars = [number for number, v in enumerate(growing) if self.known.may_be_empty(v)]
         if len(stars) > MAX_STARS and self.node.negations():
-            raise UnsupportedQuery(
-                f"negations beside more than {MAX_STARS} `*` variables cannot be evaluated",
-                self.known.query.text,
-                self.node.span,
-                "write some of them with `+`, or the negations in a query of their own.",
-            )
+            message = f"negations beside more than {MAX_STARS} `*` variables cannot be evaluated"
+            hint = "write some of them with `+`, or the negations in a query of their own."
+            raise UnsupportedQuery(message, self.known.query.text, self.node.span, hint)
         for empty in (some for size in range(len(stars) + 1) for some in combinations(stars, size)):
             variables = {growing[number] for number in empty}
             found = [each for each in self._bounds(variables, numbers) if each not in early]
@@ -177,12 +174,9 @@ class _Planner:
 
     def _check_size(self, negated: b.Negated) -> None:
         if len(negated.child.leaves()) > MAX_NEGATED_EVENTS:
-            raise UnsupportedQuery(
-                f"a negated sub-pattern of more than {MAX_NEGATED_EVENTS} events cannot be evaluated",
-                self.known.query.text,
-                negated.span,
-                "a smaller n in `[n]` would forbid more.",
-            )
+            message = f"a negated sub-pattern of more than {MAX_NEGATED_EVENTS} events cannot be evaluated"
+            hint = "a smaller n in `[n]` would forbid more."
+            raise UnsupportedQuery(message, self.known.query.text, negated.span, hint)
 
     def _grouped(self, found: list[Bounded], numbers: Numbers, chain: tuple[Step, ...]) -> Iterator[GroupNegation]:
         for negated, lower, upper in found:

@@ -46,21 +46,15 @@ def _refuse_mixed_windows(query: b.BoundQuery) -> None:
     found = list(windows(query))
     kinds = {(window.kind, keys if window.kind is b.WindowKind.COUNT else ()) for window, keys in found}
     if len(kinds) > 1:
-        raise UnsupportedQuery(
-            "on a stream, windows that count rows beside windows of time, or rows of other partitions",
-            query.text,
-            found[-1][0].span,
-            "give all windows as times, or all as rows of the same partitions.",
-        )
+        message = "on a stream, windows that count rows beside windows of time, or rows of other partitions"
+        hint = "give all windows as times, or all as rows of the same partitions."
+        raise UnsupportedQuery(message, query.text, found[-1][0].span, hint)
 
 
 def _refuse_open_keys(query: b.BoundQuery) -> None:
     """A row over all keys would wait for keys that may never have another event."""
     counted = [window for window, keys in windows(query) if window.kind is b.WindowKind.COUNT and keys]
     if counted:
-        raise UnsupportedQuery(
-            "on a stream, totals and ranks of matches that wait for the end of a count window within PARTITION BY",
-            query.text,
-            counted[0].span,
-            "give the window as a time, or close the pattern with a positive event.",
-        )
+        message = "on a stream, totals and ranks of matches that wait for the end of a count window within PARTITION BY"
+        hint = "give the window as a time, or close the pattern with a positive event."
+        raise UnsupportedQuery(message, query.text, counted[0].span, hint)
