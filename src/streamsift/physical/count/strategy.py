@@ -17,7 +17,6 @@ from streamsift.physical.plan import (
     Edge,
     Negation,
     Pair,
-    Step,
     Strategy,
 )
 
@@ -64,13 +63,13 @@ def key_columns(query: b.BoundQuery, alternative: Alternative) -> tuple[str, ...
         return ()
     # All variables share these by definition, also where a constant (`a.id = 1`) has taken the place of equalities.
     asked = (*query.group_by, *query.partition_by)
-    found = [column for _, pair in _pairs(alternative) if (column := _same_column(pair)) is not None]
+    found = [column for _, pair in _pairs(alternative) if (column := pair.same_column) not in (None, b.TIME)]
     return tuple(c for c in dict.fromkeys((*asked, *found)) if c in asked or _joins_all(alternative, c))
 
 
 def adjacent_pairs(alternative: Alternative, keys: tuple[str, ...]) -> list[tuple[int, Pair]]:
     """The comparisons that keys do not cover, with the number of the later step."""
-    return [(number, pair) for number, pair in _pairs(alternative) if _same_column(pair) not in keys]
+    return [(number, pair) for number, pair in _pairs(alternative) if pair.same_column not in keys]
 
 
 def is_at_edge(negation: Negation) -> bool:
@@ -96,31 +95,19 @@ def _pairs(alternative: Alternative) -> Iterator[tuple[int, Pair]]:
     for negation in alternative.negations:
         numbered += enumerate(negation.steps, start=negation.first)
     for number, step in numbered:
-        for pair in (*step.lookup, *step.pairs):
+        for pair in step.compared:
             yield number, pair
-
-
-def _same_column(pair: Pair) -> str | None:
-    """The column for `a.x = b.x`."""
-    match pair:
-        case Pair(op="=", earlier_side=b.Column(name=one), this_side=b.Column(name=other)) if one == other != b.TIME:
-            return one
-    return None
 
 
 def _joins_all(alternative: Alternative, column: str) -> bool:
     """Whether equality of the column joins all steps, and every negated one to them."""
     steps = alternative.steps
-    joined = all(any(_same_column(pair) == column for pair in _of(step)) for step in steps[1:])
+    joined = all(any(pair.same_column == column for pair in step.compared) for step in steps[1:])
     # A negated event may only be compared with the match's events, never stand between them.
     negated = all(
-        any(_same_column(pair) == column for pair in _of(step)) for n in alternative.negations for step in n.steps
+        any(pair.same_column == column for pair in step.compared) for n in alternative.negations for step in n.steps
     )
     return joined and negated
-
-
-def _of(step: Step) -> tuple[Pair, ...]:
-    return (*step.lookup, *step.pairs)
 
 
 def _obstacle(query: b.BoundQuery, alternative: Alternative, keys: tuple[str, ...], strategy: Strategy) -> str | None:

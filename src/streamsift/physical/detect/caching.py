@@ -58,7 +58,7 @@ def value_reads(negation: Negation) -> dict[int, tuple[b.Expr, ...]]:
     """By outer step the expressions on whose values the answer depends."""
     found: dict[int, tuple[b.Expr, ...]] = {}
     for step in negation.all_steps():
-        for pair in (*step.lookup, *step.pairs):
+        for pair in step.compared:
             sides = found.get(pair.earlier, ())
             if pair.earlier < negation.first and pair.earlier_side not in sides:
                 found[pair.earlier] = (*sides, pair.earlier_side)

@@ -28,6 +28,14 @@ class Pair:
     earlier_side: Expr
     this_side: Expr
 
+    @property
+    def same_column(self) -> str | None:
+        """The column x of `a.x = b.x`; None for any other comparison."""
+        match self:
+            case Pair(op="=", earlier_side=Column(name=one), this_side=Column(name=other)) if one == other:
+                return one
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -46,6 +54,10 @@ class Step:
     pairs: tuple[Pair, ...]
     filters: tuple[Expr, ...]
     reads: tuple[int, ...] = ()
+
+    @property
+    def compared(self) -> tuple[Pair, ...]:
+        return (*self.lookup, *self.pairs)
 
 
 def is_sequence(steps: Sequence[Step], first: int) -> bool:
@@ -96,8 +108,7 @@ class Negation:
     def first_hit_ends_earliest(self) -> bool:
         """Whether each step's earliest choice is the best one: its steps depend on each other by order only."""
         is_free = not self.negations and all(
-            not step.filters and all(pair.earlier < self.first for pair in (*step.lookup, *step.pairs))
-            for step in self.steps
+            not step.filters and all(pair.earlier < self.first for pair in step.compared) for step in self.steps
         )
         return is_free and is_sequence(self.steps, self.first)
 
@@ -139,7 +150,7 @@ class Negation:
 
     def steps_read(self) -> set[int]:
         """The steps that its predicates and the negations inside it refer to."""
-        read = {pair.earlier for step in self.steps for pair in (*step.lookup, *step.pairs)}
+        read = {pair.earlier for step in self.steps for pair in step.compared}
         read |= {number for step in self.steps for number in step.reads}
         return read.union(*(inner.steps_used() for inner in self.negations))
 
@@ -170,6 +181,11 @@ class Alternative:
     def is_sequence(self) -> bool:
         return is_sequence(self.steps, 0)
 
+    def pairs_beyond(self, keys: Sequence[str]) -> tuple[tuple[int, Pair], ...]:
+        """Return the comparisons between its steps that keys do not cover, with the number of the later step."""
+        numbered = ((number, pair) for number, step in enumerate(self.steps) for pair in step.compared)
+        return tuple((number, pair) for number, pair in numbered if pair.same_column not in keys)
+
     def all_steps(self) -> Iterator[Step]:
         """The steps, then those of Kleene variables, then those of all negations at any depth."""
 
@@ -196,6 +212,13 @@ class DetectPlan:
     keys: tuple[str, ...]
     reasons: tuple[str, ...]
     choices: PlannerOptions = PlannerOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why a strategy cannot do something."""
+
+    reason: str
 
 
 class _OverMatches:

@@ -19,10 +19,11 @@ from streamsift.physical.plan import (
     PlannerOptions,
     RankBy,
     RankPlan,
+    Refused,
     linear_score,
     monotone_objectives,
 )
-from streamsift.physical.rank.components import merge_plan, same_column
+from streamsift.physical.rank.components import merge_plan
 
 MAX_PATHS = 200_000  # that are looked at for the k best of one window and group
 MAX_KINDS = 1_000_000  # of paths, for the same: finding all matches costs more, however long that takes
@@ -57,11 +58,11 @@ def _branch(alternative: Alternative, keys: tuple[str, ...], choices: PlannerOpt
     if score is not None and no_paths is None and by in (RankBy.AUTO, *PATHS):
         return _paths(alternative, score, keys, by)
     why_not = [f"no paths: {no_paths}"] if no_paths else []
-    merge = _no_merge(alternative) or merge_plan(alternative)
+    merge = merge_plan(alternative) if (no_merge := _no_merge(alternative)) is None else Refused(no_merge)
     if isinstance(merge, MergePlan) and by in (RankBy.AUTO, RankBy.NRA, RankBy.TA):
         merge = replace(merge, schedule=choices.schedule, looks_up=by is RankBy.TA, keeps=_keeps(query))
         return merge, [*_merge_reasons(merge), *_unless_few(query), *why_not]
-    why_not += [f"no merge: {merge}"] if isinstance(merge, str) else []
+    why_not += [f"no merge: {merge.reason}"] if isinstance(merge, Refused) else []
     no_join = _no_join(alternative, parts)
     if parts is not None and no_join is None and by in (RankBy.AUTO, RankBy.JOIN):
         why = (
@@ -176,12 +177,7 @@ def _paths(
     # An event alone equals nothing: a null there does not keep it from being a match.
     shared = shared if len(alternative.steps) > 1 else ()
     keys = tuple(dict.fromkeys((*shared, *query.group_by, *query.partition_by)))
-    compared = tuple(
-        (number, pair)
-        for number, step in enumerate(alternative.steps)
-        for pair in (*step.lookup, *step.pairs)
-        if same_column(pair) not in keys
-    )
+    compared = alternative.pairs_beyond(keys)
     why = ["paths: the score is a weighted sum, so the best matches are the best paths"]
     if len(query.ranking.objectives) > 1:
         why.append("objectives that are weighted sums and merged by SUM or AVG are one weighted sum: nothing is joined")

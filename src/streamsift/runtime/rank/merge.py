@@ -157,7 +157,7 @@ class RankMerge:
                     add(two, one, OPERATORS[">="], limits, positions)
         own = candidates(plan.alternative, self.events)
         for two, step in enumerate(plan.alternative.steps):
-            for pair in (*step.lookup, *step.pairs):
+            for pair in step.compared:
                 if (pair.earlier, two) in apart:
                     sides = [(pair.earlier, pair.earlier_side), (two, pair.this_side)]
                     left, right = self._codes(sides, own, ordered=pair.op not in ("=", "!="))
