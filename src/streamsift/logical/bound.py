@@ -76,11 +76,13 @@ class _Expression:
 
     def renamed(self, names: Mapping[int, int]) -> Expr:
         """Return the expression over other variables; aggregates keep theirs."""
-        return self.transform(
-            lambda part: (
-                replace(part, variable=names.get(part.variable, part.variable)) if isinstance(part, Column) else part
-            )
-        )
+
+        def change(part: Expr) -> Expr:
+            if isinstance(part, Column) and part.variable in names:
+                return replace(part, variable=names[part.variable])
+            return part
+
+        return self.transform(change)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,11 @@ class GroupAggregate(_Expression):
 Expr = Column | Constant | Operation | GroupAggregate
 
 
+def truth(op: str, operands: tuple[Expr, ...], span: Span = NOWHERE) -> Operation:
+    """Return an operation whose value is true, false or unknown."""
+    return Operation(op, operands, Kind.BOOLEAN, span)
+
+
 # --- classes, variables, predicates --------------------------------------------------------------------------------
 
 
@@ -149,6 +156,10 @@ class EventClass:
     name: str
     rule: ClassRule
     predicate: Expr | None = None  # over THIS_ROW, for WITH
+
+    def may_overlap(self, other: EventClass) -> bool:
+        """Return True if a row may be of both classes."""
+        return not (self.rule is other.rule is ClassRule.TYPE and self.name != other.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,23 +31,10 @@ def kind_of(data_type: pa.DataType) -> Kind:
     return next((kind for check, kind in checks if check(data_type)), Kind.OTHER)
 
 
-_TIME_KINDS = {
-    Kind.INTEGER: TimeKind.INTEGER,
-    Kind.FLOAT: TimeKind.FLOAT,
-    Kind.DECIMAL: TimeKind.DECIMAL,
-    Kind.TIMESTAMP: TimeKind.TIMESTAMP,
-    Kind.DATE: TimeKind.DATE,
-    Kind.STRING: TimeKind.TEXT,
-    Kind.NULL: TimeKind.TEXT,  # a column without a single value, as of an empty file
-}
-_VALUE_KIND = {
-    TimeKind.INTEGER: Kind.INTEGER,
-    TimeKind.FLOAT: Kind.FLOAT,
-    TimeKind.DECIMAL: Kind.DECIMAL,
-    TimeKind.TIMESTAMP: Kind.TIMESTAMP,
-    TimeKind.DATE: Kind.DATE,
-    TimeKind.TEXT: Kind.TIMESTAMP,
-}
+_TIME_KINDS: dict[Kind, TimeKind] = {Kind(kind.value): kind for kind in TimeKind if kind is not TimeKind.TEXT}
+_VALUE_KIND = {kind: value for value, kind in _TIME_KINDS.items()} | {TimeKind.TEXT: Kind.TIMESTAMP}
+# Text is read as timestamps; a column without a single value, as of an empty file, may be anything.
+_TIME_KINDS |= {Kind.STRING: TimeKind.TEXT, Kind.NULL: TimeKind.TEXT}
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from streamsift.errors import QueryError, Span, with_article
 from streamsift.language import syntax as s
-from streamsift.logical.bound import NUMERIC, THIS_ROW, Column, Constant, Expr, GroupAggregate, Kind, Operation
+from streamsift.logical.bound import NUMERIC, THIS_ROW, Column, Constant, Expr, GroupAggregate, Kind, Operation, truth
 from streamsift.logical.columns import EventColumns
 
 SECONDS_PER_UNIT = {
@@ -65,7 +65,7 @@ class ExpressionBinder:
                         expression.ops, expression.operands, expression.operands[1:], strict=False
                     )
                 )
-                return pairs[0] if len(pairs) == 1 else Operation("and", pairs, Kind.BOOLEAN, expression.span)
+                return pairs[0] if len(pairs) == 1 else truth("and", pairs, expression.span)
             case s.SameAttribute():
                 raise self._fail(
                     f"`[{expression.attribute}]` is not a value",
@@ -75,43 +75,37 @@ class ExpressionBinder:
             case s.InList():
                 items = [self.comparison("=", expression.operand, item, item.span) for item in expression.items]
                 operand = items[0].operands[0]
-                bound: Expr = Operation("in", (operand, *(i.operands[1] for i in items)), Kind.BOOLEAN, expression.span)
+                bound: Expr = truth("in", (operand, *(i.operands[1] for i in items)), expression.span)
                 if isinstance(operand, Constant):  # it may be a decimal beside one item and a double beside another
-                    bound = Operation("or", tuple(items), Kind.BOOLEAN, expression.span)
+                    bound = truth("or", tuple(items), expression.span)
                 return self._maybe_not(bound, expression.negated)
             case s.Between():
                 low = self.comparison(">=", expression.operand, expression.low, expression.low.span)
                 high = self.comparison("<=", expression.operand, expression.high, expression.high.span)
-                return self._maybe_not(Operation("and", (low, high), Kind.BOOLEAN, expression.span), expression.negated)
+                return self._maybe_not(truth("and", (low, high), expression.span), expression.negated)
             case s.IsNull():
                 operand = self.bind(expression.operand)
-                return self._maybe_not(
-                    Operation("is_null", (operand,), Kind.BOOLEAN, expression.span), expression.negated
-                )
+                return self._maybe_not(truth("is_null", (operand,), expression.span), expression.negated)
             case s.Like():
                 operand = self._expect(expression.operand, "LIKE", Kind.STRING)
                 pattern = Constant(expression.pattern, Kind.STRING, expression.span)
-                return self._maybe_not(
-                    Operation("like", (operand, pattern), Kind.BOOLEAN, expression.span), expression.negated
-                )
+                return self._maybe_not(truth("like", (operand, pattern), expression.span), expression.negated)
             case s.NotExpression():
-                return Operation("not", (self.predicate(expression.operand),), Kind.BOOLEAN, expression.span)
+                return truth("not", (self.predicate(expression.operand),), expression.span)
             case s.AllOf() | s.AnyOf():
                 op = "and" if isinstance(expression, s.AllOf) else "or"
-                return Operation(
-                    op, tuple(self.predicate(o) for o in expression.operands), Kind.BOOLEAN, expression.span
-                )
+                return truth(op, tuple(self.predicate(o) for o in expression.operands), expression.span)
 
     def comparison(self, op: str, left: s.Expression, right: s.Expression, span: Span) -> Operation:
         a, b = self._reconciled(self.bind(left), self.bind(right))
         if not _comparable(a.kind, b.kind):
             message = f"`{op}` compares {with_article(a.kind.value)} with {with_article(b.kind.value)}"
             raise self._fail(message, span, _comparison_hint(a, b))
-        return Operation(op, (a, b), Kind.BOOLEAN, span)
+        return truth(op, (a, b), span)
 
     @staticmethod
     def _maybe_not(bound: Expr, negated: bool) -> Expr:
-        return Operation("not", (bound,), Kind.BOOLEAN, bound.span) if negated else bound
+        return truth("not", (bound,), bound.span) if negated else bound
 
     def _expect(self, expression: s.Expression, what: str, *kinds: Kind) -> Expr:
         bound = self.bind(expression)

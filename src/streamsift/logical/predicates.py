@@ -18,6 +18,7 @@ from streamsift.logical.bound import (
     Operation,
     Predicate,
     PredicateClass,
+    truth,
 )
 from streamsift.logical.columns import EventColumns
 from streamsift.logical.expressions import ExpressionBinder, settled
@@ -79,7 +80,7 @@ class PredicateBinder:
             if self.scopes.visible(left, slots[right].scope) or self.scopes.visible(right, slots[left].scope):
                 sides = (Column(left, column, kind, span), Column(right, column, kind, span))
                 text = f"{slots[left].output_name}.{attribute} = {slots[right].output_name}.{attribute}"
-                yield self.piece(Operation("=", sides, Kind.BOOLEAN, span), text, span)
+                yield self.piece(truth("=", sides, span), text, span)
         by_scope: dict[int, list[int]] = {}
         for variable in filter(self._is_group, variables):
             by_scope.setdefault(slots[variable].scope, []).append(variable)
@@ -129,10 +130,10 @@ class PredicateBinder:
                 continue
             key, name = Column(variable, column, kind, span), f"{slots[variable].output_name}.{attribute}"
             if kind is Kind.FLOAT:  # NaN is no key either: it equals nothing
-                yield self.piece(Operation("=", (key, key), Kind.BOOLEAN, span), f"{name} = {name}", span)
+                yield self.piece(truth("=", (key, key), span), f"{name} = {name}", span)
             else:
-                null = Operation("is_null", (key,), Kind.BOOLEAN, span)
-                yield self.piece(Operation("not", (null,), Kind.BOOLEAN, span), f"{name} IS NOT NULL", span)
+                null = truth("is_null", (key,), span)
+                yield self.piece(truth("not", (null,), span), f"{name} IS NOT NULL", span)
 
     def _always_has_partner(self, variable: int, variables: list[int]) -> bool:
         """Whether every match that binds the variable binds another that it is compared with."""

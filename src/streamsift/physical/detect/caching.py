@@ -38,14 +38,9 @@ def _why_not(query: b.BoundQuery, negation: Negation, crossed: tuple[Step, ...])
     classes = [query.variables[step.variable].event_class for step in negation.all_steps()]
     for step in crossed:
         variable = query.variables[step.variable]
-        if not all(_are_apart(variable.event_class, other) for other in classes):
+        if any(variable.event_class.may_overlap(other) for other in classes):
             return f"{variable.name} may lie in its interval, and does not count there"
     return ""
-
-
-def _are_apart(one: b.EventClass, other: b.EventClass) -> bool:
-    """Whether no row can be of both classes."""
-    return one.rule is other.rule is b.ClassRule.TYPE and one.name != other.name
 
 
 def _inside(negation: Negation) -> Iterator[Negation]:

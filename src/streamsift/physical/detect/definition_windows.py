@@ -77,7 +77,7 @@ def window_predicates(query: b.BoundQuery, definition: b.SubPattern) -> Iterator
     """
     for one, other in _pairs(query, definition):
         sides = b.Column(one, until(definition.name), b.Kind.INTEGER), b.Column(other, PLACE, b.Kind.INTEGER)
-        expression = b.Operation(">=", sides, b.Kind.BOOLEAN, definition.span)
+        expression = b.truth(">=", sides, definition.span)
         assert definition.window is not None
         text = f"{definition.name} within {definition.window.text}"
         scope, variables = query.variables[one].scope, tuple(sorted((one, other)))

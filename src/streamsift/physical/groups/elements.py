@@ -103,7 +103,7 @@ def _equality(predicate: b.Predicate, one: int, other: int) -> b.Predicate:
     """That two elements share the column that a predicate of `[attr]` names."""
     assert isinstance(predicate.expression, b.Column)
     sides = tuple(replace(predicate.expression, variable=element) for element in (one, other))
-    expression = b.Operation("=", sides, b.Kind.BOOLEAN, predicate.span)
+    expression = b.truth("=", sides, predicate.span)
     return replace(predicate, expression=expression, variables=(one, other), predicate_class=b.PredicateClass.EQUALITY)
 
 

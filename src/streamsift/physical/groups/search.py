@@ -13,14 +13,12 @@ from streamsift.physical.plan import (
     Alternative,
     Decided,
     Edge,
-    GroupNegation,
     GroupSearchPlan,
     Growth,
     Limit,
     Negation,
     Order,
     Side,
-    Step,
 )
 
 
@@ -72,9 +70,8 @@ def search_of(
     spans = spans and any(not all(order.after) and not all(order.before) for order in orders)
     has_inner = any(inner for _, inner in _negations(decided))
     crowded = has_conjunction(node) and _may_be_crowded(query, growing, decided)
-    inherits = any(_inherits(n, n.first) for d in decided for n in d.negations) or any(
-        _is_deep(g) for d in decided for g in d.group_negations
-    )
+    inherits = any(_inherits(n, n.first) for d in decided for n in d.negations)
+    inherits = inherits or any(g.groups.decided for d in decided for g in d.group_negations)
     exhaustive = inherits or (crowded and has_inner)
     growth = Growth.EXTENTS if inherits else Growth.RANGES
     if (crowded and has_inner) or any(_may_share(query, order, growing) for order in orders):
@@ -96,10 +93,6 @@ def _negations(decided: Sequence[Decided]) -> Iterator[tuple[tuple[Limit, Limit]
         yield from (((g.lower, g.upper), bool(g.groups.decided)) for g in each.group_negations)
 
 
-def _is_deep(negation: GroupNegation) -> bool:
-    return bool(negation.groups.decided)
-
-
 def _inherits(negation: Negation, first: int) -> bool:
     """Whether a bound of a negation inside this one is one of the pattern around it."""
     return any(
@@ -113,35 +106,24 @@ def _may_be_crowded(query: b.BoundQuery, growing: list[int], decided: Sequence[D
     inside: set[b.EventClass] = set()
     for each in decided:
         for negation in each.negations:
-            inside |= {query.variables[step.variable].event_class for step in _all_steps(negation)}
+            inside |= {query.variables[step.variable].event_class for step in negation.all_steps()}
         for grouped in each.group_negations:
             inside |= {query.variables[v].event_class for v in grouped.groups.variables}
-    return any(may_overlap(query.variables[g].event_class, other) for g in growing for other in inside)
-
-
-def _all_steps(negation: Negation) -> Iterator[Step]:
-    yield from negation.steps
-    for inner in negation.negations:
-        yield from _all_steps(inner)
+    return any(query.variables[g].event_class.may_overlap(other) for g in growing for other in inside)
 
 
 def _may_share(query: b.BoundQuery, order: Order, growing: list[int]) -> bool:
     """Whether two groups that nothing orders may have events in common."""
     for one, other in combinations(range(len(growing)), 2):
         ordered = _comes_before(order, one, other) or _comes_before(order, other, one)
-        classes = [query.variables[growing[number]].event_class for number in (one, other)]
-        if not ordered and may_overlap(*classes):
+        first, second = (query.variables[growing[number]].event_class for number in (one, other))
+        if not ordered and first.may_overlap(second):
             return True
     return False
 
 
 def _comes_before(order: Order, one: int, other: int) -> bool:
     return one in order.preceding[other] or not {*order.before[one]}.isdisjoint(order.after[other])
-
-
-def may_overlap(one: b.EventClass, other: b.EventClass) -> bool:
-    """Whether a row may be of both classes."""
-    return not (one.rule is other.rule is b.ClassRule.TYPE and one.name != other.name)
 
 
 def group_reasons(alternatives: Sequence[Alternative]) -> Iterator[str]:

@@ -116,7 +116,7 @@ class ElementSteps:
                 sides = tuple(replace(predicate.expression, variable=v) for v in (told, variable))
                 yield replace(
                     predicate,
-                    expression=b.Operation("=", sides, b.Kind.BOOLEAN, predicate.span),
+                    expression=b.truth("=", sides, predicate.span),
                     variables=tuple(sorted((told, variable))),
                     predicate_class=b.PredicateClass.EQUALITY,
                 )

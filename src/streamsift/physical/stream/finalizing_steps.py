@@ -99,7 +99,7 @@ def _variant(alternative: Alternative, by: FinalizedBy, numbers: tuple[int, ...]
         elif by is FinalizedBy.END:
             return step
         else:
-            asked = b.Operation("or", (decides, other), b.Kind.BOOLEAN)
+            asked = b.truth("or", (decides, other))
         return replace(step, local=(*step.local, asked))
 
     return replace(alternative, steps=tuple(marked(*numbered) for numbered in enumerate(alternative.steps)))
