@@ -5,9 +5,11 @@ Nodes are frozen and compare by content only: `span` says where in the text a no
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
+from typing import cast
 
 from streamsift.errors import NOWHERE, Span
 
@@ -204,8 +206,30 @@ class Quantifier(_Written):
     count: int | None = None  # set for EXACTLY alone
 
 
+class _Pattern:
+    """The walk of a pattern as written: definitions are not entered."""
+
+    __slots__ = ()
+
+    def walk(self) -> Iterator[Pattern]:
+        """Yield the pattern and all inside it, an operator before its operands."""
+        match cast("Pattern", self):
+            case Event() as event:
+                yield event
+            case Not() as negation:
+                yield negation
+                yield from negation.operand.walk()
+            case operator:
+                yield operator
+                for operand in operator.operands:
+                    yield from operand.walk()
+
+    def events(self) -> list[Event]:
+        return [node for node in self.walk() if isinstance(node, Event)]
+
+
 @dataclass(frozen=True, slots=True)
-class Event(_Written):
+class Event(_Written, _Pattern):
     """`class [quantifier] [var]`. A class name that a definition of the script bears stands for that definition."""
 
     class_name: str
@@ -216,7 +240,7 @@ class Event(_Written):
 
 
 @dataclass(frozen=True, slots=True)
-class _Operator(_Written):
+class _Operator(_Written, _Pattern):
     operands: tuple[Pattern, ...]
     predicates: tuple[Expression, ...] = ()
 
@@ -237,7 +261,7 @@ class Or(_Operator):
 
 
 @dataclass(frozen=True, slots=True)
-class Not(_Written):
+class Not(_Written, _Pattern):
     operand: Pattern
 
 
@@ -344,3 +368,8 @@ class Script:
     definitions: tuple[Definition, ...]
     statement: Statement
     text: str = field(default="", compare=False, repr=False)  # the source that the spans point into
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """Those of the definitions, then its own."""
+        return (*(definition.statement for definition in self.definitions), self.statement)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from fractions import Fraction
@@ -67,6 +68,11 @@ def bind(
     return _bound(_structure(script), bind_columns(schema, time, type, order, case_sensitive, zone, distinct_case))
 
 
+_Operator = b.Sequence | b.Conjunction | b.Disjunction
+_OPERATORS: dict[type[s.Pattern], type[_Operator]] = {s.Seq: b.Sequence, s.And: b.Conjunction, s.Or: b.Disjunction}
+_RENAME_VARIABLE = "rename the variable, or RETURN it AS another name."
+
+
 @dataclass(slots=True)
 class _Binder:
     scopes: Scopes
@@ -77,42 +83,32 @@ class _Binder:
         return self.scopes.text
 
     def _fail(self, message: str, span: Span, hint: str = "") -> QueryError:
-        return QueryError(message, self.text, span, hint)
+        return self.scopes.fail(message, span, hint)
 
     def query(self) -> b.BoundQuery:
         statement = self.scopes.script.statement
+        items = statement.returns.items if statement.returns else ()
         variables = self._variables()
-        pattern = self._node(statement.pattern)
-        window = self._window(statement.window)
-        update = self._update(statement, window)
-        partition_by = self._key_columns(statement.partition_by, "PARTITION BY")
-        group_by = self._key_columns(statement.group_by, "GROUP BY")
-        predicates = tuple(self._predicates())
-        ranking = self._ranking(statement)
-        aggregates = tuple(self._aggregate(a) for a in statement.aggregates)
-        items = self._items()
-        output = tuple(self._item(i) for i in items) or tuple(
-            b.WholeEvent(v.index, v.name, v.span) for v in variables if v.positive
-        )
-        query = b.BoundQuery(
-            pattern=pattern,
+        whole = tuple(b.WholeEvent(v.index, v.name, v.span) for v in variables if v.positive)
+        query = b.BoundQuery(  # in this order, which is that of the complaints
             variables=variables,
-            predicates=predicates,
-            window=window,
-            partition_by=partition_by,
-            group_by=group_by,
+            pattern=self._node(statement.pattern),
+            window=self._window(statement.window),
+            update=self._length(statement.update, "UPDATE", False) if statement.update else None,
+            partition_by=self._key_columns(statement.partition_by, "PARTITION BY"),
+            group_by=self._key_columns(statement.group_by, "GROUP BY"),
+            predicates=tuple(self._predicates()),
+            ranking=self._ranking(statement),
+            aggregates=tuple(self._aggregate(a) for a in statement.aggregates),
+            output=() if statement.aggregates else tuple(self._item(i) for i in items) or whole,
             group_names=tuple(name.parts[-1] for name in statement.group_by),
-            aggregates=aggregates,
-            ranking=ranking,
-            update=update,
             emit=statement.emit.mode if statement.emit else s.Emit.FINAL,
-            output=() if aggregates else output,
-            show_bounds=not items and not aggregates,
+            show_bounds=not items and not statement.aggregates,
             binding=self.columns.binding,
             schema=self.columns.schema,
             text=self.text,
         )
-        self._check_output_names(query)
+        self._check_output_names(query, "give it another name with AS." if items else _RENAME_VARIABLE)
         self._check_whole_events(query)
         return query
 
@@ -142,7 +138,7 @@ class _Binder:
     def _check_classes(self) -> None:
         """A class that no variable uses must make sense all the same."""
         script = self.scopes.script
-        for statement in (*(d.statement for d in script.definitions), script.statement):
+        for statement in script.statements:
             for defined in statement.classes:
                 self._row_binder().predicate(defined.predicate)
 
@@ -184,12 +180,8 @@ class _Binder:
                     return b.SubPattern(definition.name, child, window, pattern.span, partition_by)
                 case s.Not():
                     return b.Negated(build(pattern.operand), scope_of[id(pattern)], pattern.span)
-                case s.Seq():
-                    return b.Sequence(tuple(build(o) for o in pattern.operands), pattern.span)
-                case s.And():
-                    return b.Conjunction(tuple(build(o) for o in pattern.operands), pattern.span)
-                case s.Or():
-                    return b.Disjunction(tuple(build(o) for o in pattern.operands), pattern.span)
+                case s.Seq() | s.And() | s.Or():
+                    return _OPERATORS[type(pattern)](tuple(build(o) for o in pattern.operands), pattern.span)
 
         return build(pattern)
 
@@ -275,11 +267,9 @@ class _Binder:
             message = f"{call.function} takes a Kleene variable's attribute, not an expression"
             raise self._fail(message, argument.span, "e.g. SUM(b.price), COUNT(b).")
         counts = call.function == "COUNT" and len(argument.parts) in (1, 2)
-        full = (
-            s.Name((*argument.parts, "_"), span=argument.span)
-            if counts and not self._names_attribute(argument, names)
-            else argument
-        )
+        full = argument
+        if counts and not (len(argument.parts) == 2 and argument.parts[0] in names):
+            full = s.Name((*argument.parts, "_"), span=argument.span)
         variable, attribute = self._variable_of(full, definition, names)
         if variable is None or isinstance(attribute, s.Objective):
             hint = "it takes the attribute of a Kleene variable."
@@ -295,9 +285,6 @@ class _Binder:
             call.function, variable, column, self._aggregate_kind(call.function, kind, argument.span), call.span
         )
 
-    def _names_attribute(self, name: s.Name, names: dict[str, int]) -> bool:
-        return len(name.parts) == 2 and name.parts[0] in names
-
     def _aggregate_kind(self, function: str, kind: b.Kind, span: Span) -> b.Kind:
         if function == "COUNT":
             return b.Kind.INTEGER
@@ -308,38 +295,24 @@ class _Binder:
         return b.Kind.FLOAT if function == "AVG" and kind in b.NUMERIC else kind
 
     # --- predicates ---
-    def _predicates(self) -> list[b.Predicate]:
-        script = self.scopes.script
-        pieces: list[b.Predicate] = []
-        for definition in script.definitions:
-            pieces += self._statement_predicates(
-                definition.statement, self.scopes.operators[id(definition)], definition.name
-            )
+    def _predicates(self) -> Iterator[b.Predicate]:
+        for definition in self.scopes.script.definitions:
+            variables = self.scopes.operators[id(definition)]
+            yield from self._statement_predicates(definition.statement, variables, definition.name)
         everything = [slot.index for slot in self.scopes.slots]
-        return pieces + self._statement_predicates(script.statement, everything, None)
+        yield from self._statement_predicates(self.scopes.script.statement, everything, None)
 
     def _statement_predicates(
         self, statement: s.Statement, variables: list[int], definition: str | None
-    ) -> list[b.Predicate]:
+    ) -> Iterator[b.Predicate]:
         binder = PredicateBinder(self.scopes, self.columns, self._binder(definition))
-        pieces: list[b.Predicate] = []
-
-        def inside(pattern: s.Pattern) -> None:
-            match pattern:
-                case s.Not():
-                    inside(pattern.operand)
-                case s.Seq() | s.And() | s.Or():
-                    for predicate in pattern.predicates:
-                        pieces.extend(binder.split(predicate, self.scopes.operators[id(pattern)]))
-                    for operand in pattern.operands:
-                        inside(operand)
-
-        inside(statement.pattern)
+        for node in statement.pattern.walk():
+            for predicate in node.predicates if isinstance(node, s.Seq | s.And | s.Or) else ():
+                yield from binder.split(predicate, self.scopes.operators[id(node)])
         if statement.where is not None:
-            pieces.extend(binder.split(statement.where, variables))
+            yield from binder.split(statement.where, variables)
         for name in (*statement.partition_by, *statement.group_by):
-            pieces.extend(binder.key(name.parts[-1], variables, name.span, f"`{name.parts[-1]}`"))
-        return pieces
+            yield from binder.key(name.parts[-1], variables, name.span, f"`{name.parts[-1]}`")
 
     def _key_columns(self, names: tuple[s.Name, ...], clause: str) -> tuple[str, ...]:
         keys: list[str] = []
@@ -380,13 +353,6 @@ class _Binder:
             raise self._fail("WITHIN 0 EXCLUSIVE leaves no room for a match", duration.span, "leave EXCLUSIVE out.")
         seconds = SECONDS_PER_UNIT.get(duration.unit, Fraction(1))
         return b.BoundWindow(b.WindowKind.TIME, Fraction(duration.value) * seconds, exclusive, text, duration.span)
-
-    def _update(self, statement: s.Statement, window: b.BoundWindow | None) -> b.BoundWindow | None:
-        if statement.update is None:
-            return None
-        update = self._length(statement.update, "UPDATE", False)
-        assert window is not None, "check_clauses asks for WITHIN beside UPDATE"
-        return update
 
     # --- output ---
     def _item(self, item: s.ReturnItem) -> b.OutputItem:
@@ -479,24 +445,17 @@ class _Binder:
             own or f"objective_{number}", objective.maximise, bound, preference_class(bound), objective.span
         )
 
-    def _check_output_names(self, query: b.BoundQuery) -> None:
+    def _check_output_names(self, query: b.BoundQuery, for_items: str) -> None:
         given = ["time"] if query.aggregates else ["match_start", "match_end"] if query.show_bounds else []
         if query.ranking:
             given += (["window_end"] if query.update else []) + ["rank", "score"]
         objectives = query.ranking.objectives if query.ranking else ()
-        rename_variable = [(o.name, o.span, "rename the variable, or RETURN it AS another name.") for o in query.output]
+        keys = zip(query.group_names, self.scopes.script.statement.group_by, strict=True)
         written = [
-            *(
-                (k, n.span, "rename the column first.")
-                for k, n in zip(query.group_names, self._group_names(), strict=True)
-            ),
+            *((key, name.span, "rename the column first.") for key, name in keys),
             *((o.name, o.span, "give it another name in the brackets: MAX[name = …].") for o in objectives),
             *((a.name, a.span, "give it another name with AS.") for a in query.aggregates),
-            *(
-                rename_variable
-                if not self._items()
-                else ((o.name, o.span, "give it another name with AS.") for o in query.output)
-            ),
+            *((o.name, o.span, for_items) for o in query.output),
         ]
         same = str if self.columns.distinct_case else str.lower
         seen = {same(name): name for name in given}
@@ -517,10 +476,3 @@ class _Binder:
         if twice is not None and whole is not None:
             hint = "rename one of them, or RETURN other columns only."
             raise self._fail(f"two columns of the events are called `{twice}`", whole.span, hint)
-
-    def _group_names(self) -> tuple[s.Name, ...]:
-        return self.scopes.script.statement.group_by
-
-    def _items(self) -> tuple[s.ReturnItem, ...]:
-        returns = self.scopes.script.statement.returns
-        return returns.items if returns else ()

@@ -73,7 +73,7 @@ class PredicateBinder:
         column, kind = self.columns.find(attribute, self.scopes.text, span)
         if kind is Kind.OTHER:
             hint = "nested and binary columns are carried through, not compared."
-            raise QueryError(f"{source} compares {kind.value}s", self.scopes.text, span, hint)
+            raise self.scopes.fail(f"{source} compares {kind.value}s", span, hint)
         slots = self.scopes.slots
         pairs = self._equal_pairs(variables)
         for left, right in pairs:
