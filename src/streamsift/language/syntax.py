@@ -1,4 +1,4 @@
-"""The syntax tree: what a query's text says, before any schema gives it meaning.
+"""Define the syntax tree: what a query's text says, before any schema gives it meaning.
 
 Nodes are frozen and compare by content only: `span` says where in the text a node stands and takes no part in equality.
 """
@@ -206,7 +206,7 @@ class Quantifier(_Written):
     count: int | None = None  # set for EXACTLY alone
 
 
-class _Pattern:
+class _WrittenPattern:
     """The walk of a pattern as written: definitions are not entered."""
 
     __slots__ = ()
@@ -229,7 +229,7 @@ class _Pattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Event(_Written, _Pattern):
+class Event(_Written, _WrittenPattern):
     """`class [quantifier] [var]`. A class name that a definition of the script bears stands for that definition."""
 
     class_name: str
@@ -240,28 +240,28 @@ class Event(_Written, _Pattern):
 
 
 @dataclass(frozen=True, slots=True)
-class _Operator(_Written, _Pattern):
+class _WrittenOperator(_Written, _WrittenPattern):
     operands: tuple[Pattern, ...]
     predicates: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Seq(_Operator):
+class Seq(_WrittenOperator):
     """`SEQ(x1, …, xn, predicates)` or `x1; …; xn`."""
 
 
 @dataclass(frozen=True, slots=True)
-class And(_Operator):
+class And(_WrittenOperator):
     """`AND(x1, …, xn, predicates)` or `x1 & … & xn`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Or(_Operator):
+class Or(_WrittenOperator):
     """`OR(x1, …, xn, predicates)` or `x1 | … | xn`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Not(_Written, _Pattern):
+class Not(_Written, _WrittenPattern):
     operand: Pattern
 
 

@@ -1,4 +1,4 @@
-"""Lark's parse tree in, the syntax tree with spans out."""
+"""Build the syntax tree, with spans, of Lark's parse tree."""
 
 from __future__ import annotations
 

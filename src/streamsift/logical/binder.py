@@ -1,4 +1,4 @@
-"""A script, a schema and bindings in, a bound query out; whatever makes no sense raises QueryError at its place."""
+"""Bind a script to a schema; raise QueryError at whatever makes no sense."""
 
 from __future__ import annotations
 

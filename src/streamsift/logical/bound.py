@@ -1,4 +1,4 @@
-"""The bound query: the syntax tree with every name, type, scope and unit settled against one schema.
+"""Define the bound query: the syntax tree with every name, type, scope and unit settled against one schema.
 
 Everything here is frozen, compares by content and travels to Spark workers as it is.
 """

@@ -1,4 +1,4 @@
-"""Python calls in, the same syntax tree as the query text would give out: the pure functions behind the fluent API."""
+"""Build the syntax tree that the query text would give from Python calls: behind the fluent API."""
 
 from __future__ import annotations
 

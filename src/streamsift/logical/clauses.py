@@ -1,4 +1,4 @@
-"""Clauses that do not go together, each a QueryError at the clause that has to change."""
+"""Check that clauses go together; raise QueryError at the clause that has to change."""
 
 from __future__ import annotations
 

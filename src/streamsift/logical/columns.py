@@ -1,4 +1,4 @@
-"""A schema and the caller's bindings in, resolved columns and their kinds out."""
+"""Resolve columns and their kinds in a schema, and the caller's bindings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An expression's syntax in, a typed expression over columns out; types that do not fit raise QueryError with both."""
+"""Bind and type expressions; raise QueryError with both types where they do not fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predicate syntax in, bound pieces out: split at top-level ANDs, chains and `[attr]`, owned, and classified."""
+"""Split predicates at top-level ANDs, chains and `[attr]`; find the owner and the class of each piece."""
 
 from __future__ import annotations
 

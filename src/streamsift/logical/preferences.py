@@ -1,4 +1,4 @@
-"""A bound preference in, its class out: linear, monotone or other. The class decides how matches can be ranked."""
+"""Classify a bound preference as linear, monotone or other, which decides how matches can be ranked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Syntax tree in, variables with their scopes and a checked pattern out: all that needs no schema.
+"""Number the variables of a pattern, find their scopes, and check all that needs no schema.
 
 Everything raised here is a QueryError about the pattern's own structure: names used twice, negations without meaning.
 """

@@ -1,4 +1,4 @@
-"""An equality that others imply (a.id = b.id and b.id = c.id imply a.id = c.id) is not tested again."""
+"""Drop equalities that others imply: a.id = b.id and b.id = c.id imply a.id = c.id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SEQ(A, SEQ(B, C), D) is SEQ(A, B, C, D): order is all that a SEQ of positive components asks for."""
+"""Flatten SEQ(A, SEQ(B, C), D) to SEQ(A, B, C, D): a SEQ of positive components asks for order alone."""
 
 from __future__ import annotations
 

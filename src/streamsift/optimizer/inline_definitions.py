@@ -1,4 +1,4 @@
-"""A definition without a window or keys of its own is a name for its pattern, and nothing more."""
+"""Replace a definition without a window or keys of its own, which is but a name, by its pattern."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns that nothing reads are not read: unless a whole event is returned, only those that expressions name."""
+"""Drop columns that nothing reads: unless a whole event is returned, those that no expression names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SEQ(x), AND(x) and OR(x) are x, as long as no negation in x would lose its bounds with the operator around it."""
+"""Replace SEQ(x), AND(x) and OR(x) by x, as long as no negation in x would lose its bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bound query in, physical plan out; what no strategy can evaluate raises UnsupportedQuery at its place."""
+"""Plan a bound query; raise UnsupportedQuery at whatever no strategy can evaluate."""
 
 from __future__ import annotations
 

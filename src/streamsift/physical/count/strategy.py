@@ -1,4 +1,4 @@
-"""A detection plan with aggregates in, an aggregation plan out: how each alternative is counted, and why that way."""
+"""Choose how each alternative of a query with AGG is counted, and say why that way."""
 
 from __future__ import annotations
 

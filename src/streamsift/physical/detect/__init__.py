@@ -1,4 +1,15 @@
-"""TODO"""
+"""Plan the search for single events and negated sub-patterns.
+
+- `steps`: plan the steps and negations of one scope;
+- `equalities`: tie equal columns to the one that is bound first;
+- `definition_windows`: turn the windows of definitions into comparisons;
+- `caching`: decide which negations' results are cached, and by which values;
+- `keys`: derive the columns that all events of a match share;
+- `partial_keys`: derive a key of some variables; events of the others are replicated;
+- `cost`: estimate rows, and find the cheapest join tree.
+
+A left-deep tree is taken for negations and pairs; otherwise `cost.cheapest` chooses by measured statistics.
+"""
 
 from streamsift.physical.detect.caching import value_reads, with_caching
 from streamsift.physical.detect.cost import OPEN_NS, CostModel, Statistics, cheapest

@@ -1,4 +1,4 @@
-"""A pattern and its negations in, the negations whose answers can be kept out, and what else an answer depends on.
+"""Decide which negations' results can be cached, and on which values a result depends.
 
 Whether a sub-pattern occurs in an interval depends on the interval and on the outer values that its predicates read.
 Kept by the start of the interval and these values, an answer serves every later question with the same start.

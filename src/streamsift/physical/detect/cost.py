@@ -1,4 +1,4 @@
-"""Statistics of a pattern's steps in, expected rows and the cheapest tree of joins out.
+"""Estimate the rows of a pattern's parts, and find the cheapest join tree.
 
 Rows are expected numbers of sub-matches, of events that come independently of each other. Costs are nanoseconds in
 the kernels.

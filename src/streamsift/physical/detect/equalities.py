@@ -1,4 +1,4 @@
-"""The predicates of a scope in, those that are tested out: columns that are equal are tied to the one bound first.
+"""Tie columns that are equal to the one bound first, and drop the other equalities.
 
 Equality is exact and so transitive: whatever a pattern writes (`a.id = b.id`, a chain, `[id]`), all columns of a class
 are equal to the one that is bound first, which is where a later step, negated or not, is looked up by key. A constant

@@ -1,4 +1,4 @@
-"""A detection plan without a key in, a key of some of its variables out: events of the others are few, and copied.
+"""Derive a key of some variables for a plan without one: the few events of the others are replicated.
 
 `T1.name = T3.name AND T2.name = 'Google'`: by name, T1 and T3 of a match are in one task, and T2 is there too if every
 Google event goes to every task. A match is found where its T1 is at home, so nothing is found twice.

@@ -1,4 +1,4 @@
-"""One scope of a pattern in, its steps and negations out: the statement's own, or that of a negated sub-pattern."""
+"""Plan the steps and negations of one scope: the statement's, or that of a negated sub-pattern."""
 
 from __future__ import annotations
 

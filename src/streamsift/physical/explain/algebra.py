@@ -1,4 +1,4 @@
-"""A pattern as written and its plan in, the algebraic plan as a tree out: operators, intervals, where predicates run.
+"""Draw the algebraic plan of a pattern as written: operators, intervals, where predicates run.
 
 The operators are those of "Processing Nested Complex Sequence Pattern Queries over Event Streams" (sections 2.3 and 3):
 WinSeq, WinAnd, WinOr, and `!` for what must not occur. The tree is the one that was written; what is said about a node

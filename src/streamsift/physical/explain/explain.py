@@ -7,15 +7,22 @@ from dataclasses import replace
 
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_query
+from streamsift.physical.count import adjacent_pairs, is_at_edge
 from streamsift.physical.explain.algebra import describe_algebra
-from streamsift.physical.explain.counting import describe_counting
 from streamsift.physical.explain.groups import describe_groups
 from streamsift.physical.explain.joins import describe_joins
 from streamsift.physical.explain.rank import describe_ranking
-from streamsift.physical.explain.words import describe_caching, describe_limit, predicate_lines, step_head
+from streamsift.physical.explain.words import (
+    describe_caching,
+    describe_limit,
+    describe_pair,
+    predicate_lines,
+    step_head,
+)
 from streamsift.physical.plan import (
     AggregatePlan,
     Alternative,
+    Branch,
     DetectPlan,
     KleeneGroups,
     Negation,
@@ -74,7 +81,7 @@ def _physical(plan: Plan) -> Iterator[str]:
         how = f"aggregate by {branch.strategy.value}" if branch is not None else "detect"
         yield f"{how}, {count}" if len(plan.alternatives) == 1 else f"alternative {number}: {how}, {count}"
         if branch is not None and branch.strategy is not Strategy.DETECT:
-            yield from describe_counting(branch)
+            yield from _counters(branch)
             continue
         found = plan.detection if isinstance(plan, AggregatePlan) else plan
         yield from _steps(alternative.query, alternative.steps, alternative.steps, "", 0)
@@ -131,3 +138,21 @@ def _negations(
             yield f"{indent}  Arrow checks its candidates: the first of each partial match, then twice as many, …"
         yield from _steps(query, negation.steps, inside, indent + "  ", negation.first)
         yield from _negations(plan, negation.negations, inside, indent + "  ")
+
+
+def _counters(branch: Branch) -> Iterator[str]:
+    """Describe counters: prefix n counts what the first n variables can be."""
+    alternative, query = branch.alternative, branch.alternative.query
+    if branch.keys:
+        yield f"counters for each {', '.join(branch.keys)}"
+    for number, step in enumerate(alternative.steps, start=1):
+        yield f"{number}. {step_head(step, query)}"
+        yield from predicate_lines(step, query, ["filter"])
+        for later, pair in adjacent_pairs(alternative, branch.keys):
+            if later == number - 1:
+                yield f"   accept  {describe_pair(pair, query)}"
+    for negation in alternative.negations:
+        (step,) = negation.steps
+        what = "ties ends to starts" if is_at_edge(negation) else f"empties prefix {negation.lower.steps[0] + 1}"
+        yield f"not {step_head(step, query)}; {what}"
+        yield from predicate_lines(step, query, ["filter"])

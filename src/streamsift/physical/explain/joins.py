@@ -1,4 +1,4 @@
-"""An alternative's tree of joins in, words and a drawing for people out."""
+"""Describe and draw an alternative's join tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An OR-free pattern with Kleene variables in, its alternatives out: anchors, groups, and what groups decide."""
+"""Plan an OR-free pattern with Kleene variables: anchors, groups, and what groups decide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A query with Kleene variables in, one with variables of their own for elements out, and which predicates go where."""
+"""Give the elements of Kleene variables variables of their own, and assign predicates to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of a pattern's Kleene variables and its negations in, how to search for their groups out."""
+"""Choose how the groups of a pattern are searched, by the order of its Kleene variables and its negations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Kleene variables of a pattern in, the steps that bind their elements out."""
+"""Plan the steps that bind the elements of Kleene variables."""
 
 from __future__ import annotations
 

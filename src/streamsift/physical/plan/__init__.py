@@ -1,4 +1,13 @@
-"""TODO"""
+"""Declare the physical plans, and the options by which callers choose among them.
+
+- `plan`: steps, negations, alternatives, and the plans of detection, aggregation and ranking;
+- `groups`: the part of an alternative that binds Kleene variables;
+- `join_trees`: trees of joins, of given shapes;
+- `linear`, `monotone`: scores as weighted sums, and as parts of which each event has its own;
+- `options`: the one table of planner options.
+
+A query has a `DetectPlan`; with AGG an `AggregatePlan` and with PREF a `RankPlan` over it.
+"""
 
 from streamsift.physical.plan.groups import (
     Decided,

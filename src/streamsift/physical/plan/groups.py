@@ -1,4 +1,4 @@
-"""The part of a detection plan that binds Kleene variables: what their elements must be, how groups are made of them.
+"""Declare how Kleene variables are bound: what their elements must be, how groups are made of them.
 
 The single events of a match, its anchors, are found first. A `[n]` group is n more single events. A `+` or `*` group is
 all valid elements from its first to its last, so those two stand for it where order, windows and bounds are at stake.

@@ -1,4 +1,4 @@
-"""The steps of a pattern in, trees of joins out: an inner node joins two parts of the pattern, a leaf is a step."""
+"""Build join trees: an inner node joins two parts of the pattern, a leaf is a step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A monotone preference in, each variable's own part of it out, and in which direction the preference follows it."""
+"""Split a monotone preference into each variable's own part, and find in which direction it follows each."""
 
 from __future__ import annotations
 

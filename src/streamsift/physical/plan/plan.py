@@ -1,4 +1,4 @@
-"""The physical plans: how the engine will find the matches of a pattern, step by step, and how it aggregates them."""
+"""Declare the physical plans: how the engine finds the matches of a pattern, step by step, and aggregates them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pattern and its objectives in, the parts that are ranked apart out, and how their scores make the score of a match.
+"""Decompose the score of a pattern into components that are ranked apart and merged.
 
 Each objective that is a weighted sum comes apart into sequences of events that it names; one that is not, but rises
 with each event's own part, is a part as a whole. Parts are ranked by themselves and the best of all are merged (the

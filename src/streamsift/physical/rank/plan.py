@@ -1,4 +1,4 @@
-"""A detection plan and the query's preferences in, the ranking plan out: how the k best matches will be found."""
+"""Choose how the k best matches of each alternative are found."""
 
 from __future__ import annotations
 

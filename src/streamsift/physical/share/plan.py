@@ -1,4 +1,4 @@
-"""The plans of many queries in, a sharing plan out: which of them are counted together, and how."""
+"""Decide which of many queries are counted together, and how."""
 
 from __future__ import annotations
 
