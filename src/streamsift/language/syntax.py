@@ -168,27 +168,9 @@ class AnyOf(_Written):
     operands: tuple[Expression, ...]
 
 
-Expression = (
-    Name
-    | Number
-    | String
-    | Boolean
-    | Null
-    | Timestamp
-    | Duration
-    | Negative
-    | Arithmetic
-    | Call
-    | Comparison
-    | SameAttribute
-    | InList
-    | Between
-    | IsNull
-    | Like
-    | NotExpression
-    | AllOf
-    | AnyOf
-)
+Literal = Number | String | Boolean | Null | Timestamp | Duration
+Test = Comparison | SameAttribute | InList | Between | IsNull | Like | NotExpression | AllOf | AnyOf
+Expression = Name | Literal | Negative | Arithmetic | Call | Test
 
 
 # --- patterns ----------------------------------------------------------------------------------------------------

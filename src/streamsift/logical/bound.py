@@ -16,7 +16,7 @@ from typing import cast
 import pyarrow as pa
 
 from streamsift.errors import NOWHERE, Span
-from streamsift.language.syntax import Emit, Quantifier
+from streamsift.language.syntax import Emit, Quantifier, Repeat
 
 
 def _span() -> Span:
@@ -176,6 +176,10 @@ class Variable:
     @property
     def positive(self) -> bool:
         return self.scope == ROOT_SCOPE
+
+    @property
+    def may_be_empty(self) -> bool:
+        return self.quantifier is not None and self.quantifier.repeat is Repeat.ANY_NUMBER
 
 
 ROOT_SCOPE = 0

@@ -136,7 +136,7 @@ class ExpressionBinder:
     def _has_zone(self, expression: Expr) -> bool:
         return any(isinstance(part, Column) and self.columns.has_zone(part.name) for part in expression.walk())
 
-    def _constant(self, literal: s.Number | s.String | s.Boolean | s.Null | s.Timestamp | s.Duration) -> Constant:
+    def _constant(self, literal: s.Literal) -> Constant:
         span = literal.span
         match literal:
             case s.Number(value=int() as value):

@@ -37,8 +37,7 @@ class KleeneQuery:
         return quantifier is not None and quantifier.repeat is not Repeat.EXACTLY
 
     def may_be_empty(self, variable: int) -> bool:
-        quantifier = self.quantifier(variable)
-        return quantifier is not None and quantifier.repeat is Repeat.ANY_NUMBER
+        return self.extended.variables[variable].may_be_empty
 
     def element_predicates(self, variable: int, bound: set[int]) -> Iterator[b.Predicate]:
         """What the query asks of each element of a Kleene variable, given single events and elements that are bound."""

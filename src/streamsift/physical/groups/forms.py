@@ -152,7 +152,10 @@ def _check_negations(query: b.BoundQuery, definition: b.SubPattern, node: b.Node
         case b.SubPattern():
             _check_negations(query, definition, node.child)
         case b.Sequence() | b.Conjunction() | b.Disjunction():
-            always = [isinstance(child, b.Leaf) and not _may_be_empty(query, child.variable) for child in node.children]
+            always = [
+                isinstance(child, b.Leaf) and not query.variables[child.variable].may_be_empty
+                for child in node.children
+            ]
             for number, child in enumerate(node.children):
                 if not isinstance(child, b.Negated):
                     _check_negations(query, definition, child)
@@ -164,8 +167,3 @@ def _check_negations(query: b.BoundQuery, definition: b.SubPattern, node: b.Node
                         child.span,
                         "leave out the window of the definition, or put the negation between two of its events.",
                     )
-
-
-def _may_be_empty(query: b.BoundQuery, variable: int) -> bool:
-    quantifier = query.variables[variable].quantifier
-    return quantifier is not None and quantifier.repeat is Repeat.ANY_NUMBER
