@@ -1,7 +1,8 @@
 """100 queries of all kinds over one DataFrame: in one shuffle, against one after the other.
 
 `python -m benchmarks.scale.scale_many [events] [queries] [alone]`: of so many of them the time alone is measured and
-what all would take is told from it; unless said, all. So many runs need no repetitions; a scale only makes inputs smaller.
+what all would take is told from it; unless said, all. So many runs need no repetitions; a
+scale only makes inputs smaller.
 """
 
 from __future__ import annotations

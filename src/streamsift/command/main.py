@@ -57,7 +57,7 @@ from streamsift.command.query_files import read_queries, read_query
 from streamsift.command.stream_job import StreamJob
 from streamsift.errors import SetupError
 from streamsift.physical.plan import Cache, Condense, CountBy, PlanShape, RankBy, Schedule, Spread
-from streamsift.physical.share import Share
+from streamsift.physical.share import ShareMode
 from streamsift.runtime.input import read_head
 from streamsift.view.notebook import sections
 
@@ -124,7 +124,7 @@ def run(
     cache: CacheOption = Cache.AUTO,
     strategy: StrategyOption = CountBy.AUTO,
     rank: RankOption = RankBy.AUTO,
-    share: ShareOption = Share.AUTO,
+    share: ShareOption = ShareMode.AUTO,
     schedule: ScheduleOption = Schedule.WABS,
     spread: SpreadOption = Spread.AUTO,
     input_format: GivenFormat = None,
@@ -180,7 +180,7 @@ def explain(
     cache: CacheOption = Cache.AUTO,
     strategy: StrategyOption = CountBy.AUTO,
     rank: RankOption = RankBy.AUTO,
-    share: ShareOption = Share.AUTO,
+    share: ShareOption = ShareMode.AUTO,
     schedule: ScheduleOption = Schedule.WABS,
     spread: SpreadOption = Spread.AUTO,
     input_format: GivenFormat = None,

@@ -10,7 +10,7 @@ import typer
 
 from streamsift.command.query_files import column_names
 from streamsift.physical.plan import Cache, Condense, CountBy, PlanShape, RankBy, Schedule, Spread
-from streamsift.physical.share import Share
+from streamsift.physical.share import ShareMode
 
 
 class Engine(StrEnum):
@@ -65,7 +65,8 @@ CacheOption = Annotated[
 ]
 StrategyOption = Annotated[CountBy, typer.Option("--strategy", help="How AGG counts: the cheapest way, or this one.")]
 ShareOption = Annotated[
-    Share, typer.Option("--share", help="Count several queries together: where it pays, wherever possible, or never.")
+    ShareMode,
+    typer.Option("--share", help="Count several queries together: where it pays, wherever possible, or never."),
 ]
 Master = Annotated[
     str | None, typer.Option("--master", help="A Spark master URL; all cores of this machine if not given.")

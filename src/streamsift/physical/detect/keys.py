@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamsift.language.syntax import Repeat
 from streamsift.logical import bound as b
-from streamsift.optimizer.drop_implied_equalities import Side, column_sides
+from streamsift.logical.bound import Side, column_sides
 from streamsift.physical.plan import Alternative
 
 
@@ -49,9 +48,7 @@ def joined(query: b.BoundQuery, alternative: Alternative, column: str, first: in
 
 def may_be_missing(query: b.BoundQuery, variable: int) -> bool:
     """Return True if a match may have no event of this variable: it is negated, or a `*` group."""
-    quantifier = query.variables[variable].quantifier
-    may_be_empty = quantifier is not None and quantifier.repeat is Repeat.ANY_NUMBER
-    return may_be_empty or not query.variables[variable].positive
+    return query.variables[variable].may_be_empty or not query.variables[variable].positive
 
 
 def _is_shared(query: b.BoundQuery, alternative: Alternative, column: str) -> bool:
