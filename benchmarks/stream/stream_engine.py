@@ -19,7 +19,7 @@ from benchmarks.harness.clock import Taken, taken_by
 from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.turns import by_clock, in_turns, medians
 from benchmarks.report.measurement import Measurement
-from streamsift.runtime import Engine, engine_for
+from streamsift.runtime.stream import ManyEngine
 
 SMALL, LARGE = 20_000, 2_000_000
 NEW, BATCHES = 10_000, 100
@@ -40,12 +40,12 @@ def make_events(start: int, events: int, window: int, settings: Settings = DEFAU
     return uniform_events(events, 3, start=start, seed=settings.seeded(start), id=window // EVENTS_OF_A_KEY, x=REAL)
 
 
-def engine_of(text: str, window: int) -> Engine:
+def engine_of(text: str, window: int) -> ManyEngine:
     schema = make_events(0, 0, window).schema
-    return engine_for(ss.query(text.format(window=window)).plan(schema, "t", "kind", None))
+    return ManyEngine({text: ss.query(text.format(window=window)).plan(schema, "t", "kind", None)})
 
 
-def batches(engine: Engine, window: int, settings: Settings) -> Iterator[Taken]:
+def batches(engine: ManyEngine, window: int, settings: Settings) -> Iterator[Taken]:
     """The time of each batch, once the window is full."""
     for start in range(0, window, FILL):
         part = min(FILL, window - start)
@@ -56,7 +56,7 @@ def batches(engine: Engine, window: int, settings: Settings) -> Iterator[Taken]:
         yield taken_by(partial(_take, engine, make_events(start, NEW, window, settings), start + NEW - 1))
 
 
-def _take(engine: Engine, events: pa.Table, until: int) -> None:
+def _take(engine: ManyEngine, events: pa.Table, until: int) -> None:
     engine.push(events)
     engine.advance(until)
     engine.changes()

@@ -21,10 +21,9 @@ from strategies import (
     queries,
     streams,
 )
-from streamed import counted, plan_of, streamed, streamed_many
+from streamed import counted, engine_of, plan_of, streamed, streamed_many
 from streamsift.language import Script, parse, print_script
 from streamsift.physical.plan.plan import Plan
-from streamsift.runtime.stream.engine import engine_for
 from test_generated import EXAMPLES, LARGE, SCHEMA, Rows
 from test_generated_kleene import FLAT as ONE_GROUP
 
@@ -107,7 +106,7 @@ def test_several_queries_at_once(scripts: list[Script], rows: Rows, binding: dic
         try:
             answer = ss.query(text).run_local(table, **binding).to_pylist()
             plan = plan_of(text, SCHEMA, dict(binding))
-            engine_for(plan)
+            engine_of(plan)
         except (ss.UnsupportedQuery, ss.QueryError, ss.BadInputError):
             continue
         plans[text], expected[text] = plan, answer

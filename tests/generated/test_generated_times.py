@@ -27,11 +27,10 @@ from strategies import (
     streams,
     tying_queries,
 )
-from streamed import plan_of, streamed
+from streamed import engine_of, plan_of, streamed
 from streamsift.language import Script, print_script
 from streamsift.physical.plan.plan import Plan, Strategy
 from streamsift.runtime.events.events import ticks_of
-from streamsift.runtime.stream.engine import engine_for
 from supported import may_be_refused
 from test_generated import EXAMPLES, LARGE, Rows, frozen
 from times import AT, Times, spaced_times, times, windows
@@ -87,7 +86,7 @@ def check_batch(script: Script, rows: Rows, binding: dict[str, str], of: Times, 
 
 def eager(plan: Plan, table: pa.Table) -> Rows:
     """The rows of a stream whose time passes to the last moment before each event."""
-    engine, found = engine_for(plan), Rows()
+    engine, found = engine_of(plan), Rows()
     ticks = ticks_of(table.column(AT).combine_chunks(), plan.query.binding)
     for time in np.unique(ticks):
         before = math.nextafter(time, -math.inf) if ticks.dtype == np.float64 else int(time) - 1
@@ -104,7 +103,7 @@ def check_stream(script: Script, rows: Rows, binding: dict[str, str], of: Times,
     try:
         expected = ss.query(text).run_local(table, **binding).to_pylist()
         plan = plan_of(text, of.schema, dict(binding))
-        engine_for(plan)
+        engine_of(plan)
     except (ss.UnsupportedQuery, ss.QueryError, ss.BadInputError) as refusal:
         event(f"refused: {type(refusal).__name__}")
         return

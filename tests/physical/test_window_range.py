@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 import streamsift as ss
-from streamed import plan_of
-from streamsift.runtime.stream.engine import engine_for
+from streamed import engine_of, plan_of
 
 PAIR = "PATTERN SEQ(ANY a, ANY b)"
 HUGE = 10**390
@@ -37,8 +36,8 @@ def test_beyond_the_range(times: pa.Array, longest: object, beyond: object) -> N
     for text in (f"{PAIR} WITHIN {beyond}", f"SEQ S = ANY a; ANY b WITHIN {beyond} PATTERN S WITHIN {longest}"):
         assert ss.query(text).run_local(table, time="t").num_rows == 1
         with pytest.raises(ss.QueryError, match="limits nothing on a stream"):
-            engine_for(plan_of(text, table.schema, {"time": "t"}))
-    engine = engine_for(plan_of(f"{PAIR} WITHIN {longest}", table.schema, {"time": "t"}))
+            engine_of(plan_of(text, table.schema, {"time": "t"}))
+    engine = engine_of(plan_of(f"{PAIR} WITHIN {longest}", table.schema, {"time": "t"}))
     engine.push(table)
     assert engine.finish().num_rows == 1
 
@@ -46,7 +45,7 @@ def test_beyond_the_range(times: pa.Array, longest: object, beyond: object) -> N
 @pytest.mark.parametrize("clause", ["AGG COUNT WITHIN {0}", "AGG COUNT WITHIN {0} UPDATE {0}", "WITHIN {0} EXCLUSIVE"])
 def test_every_result_on_a_stream(clause: str) -> None:
     with pytest.raises(ss.QueryError, match="limits nothing on a stream"):
-        engine_for(plan_of(f"{PAIR} {clause.format(2**64)}", pa.schema([("t", pa.int64())]), {"time": "t"}))
+        engine_of(plan_of(f"{PAIR} {clause.format(2**64)}", pa.schema([("t", pa.int64())]), {"time": "t"}))
 
 
 def test_far_apart_times_stay_exact() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,24 +15,46 @@ import streamsift as ss
 from casefile import plain
 from streamsift.logical.bound import Binding
 from streamsift.physical.plan.plan import Plan
-from streamsift.physical.share.plan import share
 from streamsift.runtime.events.events import ticks_of
 from streamsift.runtime.stream import affected_rows
-from streamsift.runtime.stream.engine import (
-    ManyEngine,
-    OneEngine,
-    engine_for,
-    engine_for_many,
-    load_engine,
-    load_engine_for_many,
-)
+from streamsift.runtime.stream.engine import ManyEngine
 from times import around
 
-affected_rows.MOST_FOUND = 1.0  # rows are found by key on streams of few rows too
+affected_rows.MAX_SHARE = 1.0  # rows are found by key on streams of few rows too
 
 
 def plan_of(text: str, schema: pa.Schema, binding: dict[str, str | None], **choices: Any) -> Plan:
     return ss.query(text).plan(schema, binding["time"], binding.get("type"), binding.get("order"), choices)
+
+
+class OneEngine:
+    """An engine of one query."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._all = ManyEngine({"": plan})
+        self.push, self.wake, self.changes = self._all.push, self._all.wake, self._all.changes
+        self.load, self.rows, self.size = self._all.load, self._all.rows, self._all.size
+
+    @property
+    def late(self) -> int:
+        return self._all.late
+
+    def advance(self, ticks: int | float) -> pa.Table:
+        return self._all.advance(ticks)[""]
+
+    def finish(self) -> pa.Table:
+        return self._all.finish()[""]
+
+
+def engine_of(plan: Plan) -> OneEngine:
+    return OneEngine(plan)
+
+
+def load_engine(plan: Plan, head: bytes, chunks: Iterable[tuple[int, bytes]]) -> OneEngine:
+    """Return the engine whose head was written last, with the chunks that were added and not dropped."""
+    engine = OneEngine(plan)
+    engine.load(head, chunks)
+    return engine
 
 
 class Saved:
@@ -103,7 +125,7 @@ def _moment(times: list[Any], passed: Any, first_to_come: Any, chance: random.Ra
 
 def streamed(plan: Plan, table: pa.Table, seed: int) -> list[dict[str, Any]]:
     """The rows of all advances and the finish."""
-    engine, saved, found, late = engine_for(plan), Saved(), [], 0
+    engine, saved, found, late = engine_of(plan), Saved(), [], 0
     for cut in cuts(table, plan.query.binding, seed):
         engine.push(cut.events)
         if cut.moment is not None:
@@ -120,8 +142,7 @@ def streamed(plan: Plan, table: pa.Table, seed: int) -> list[dict[str, Any]]:
 
 def streamed_many(plans: dict[str, Plan], table: pa.Table, seed: int) -> dict[str, list[dict[str, Any]]]:
     """The same for several queries at once."""
-    plan = share(plans)
-    engine, saved, found = engine_for_many(plan), Saved(), {name: [] for name in plans}
+    engine, saved, found = ManyEngine(plans), Saved(), {name: [] for name in plans}
     for cut in cuts(table, next(iter(plans.values())).query.binding, seed):
         engine.push(cut.events)
         if cut.moment is not None:
@@ -130,7 +151,8 @@ def streamed_many(plans: dict[str, Plan], table: pa.Table, seed: int) -> dict[st
         engine.push(cut.late)
         if cut.saves:
             saved.write(engine)
-            engine = load_engine_for_many(plan, saved.head, saved.chunks.items())
+            engine = ManyEngine(plans)
+            engine.load(saved.head, saved.chunks.items())
     for name, rows in engine.finish().items():
         found[name] += rows.to_pylist()
     return found

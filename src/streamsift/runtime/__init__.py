@@ -9,26 +9,21 @@ from streamsift.runtime.resources import Budget, default_limit, held, limited, l
 from streamsift.runtime.schema import output_schema
 from streamsift.runtime.share import execute_many
 from streamsift.runtime.state import Changes
-from streamsift.runtime.stream import Engine, ManyEngine, engine_for, engine_for_many, load_engine, load_engine_for_many
+from streamsift.runtime.stream import ManyEngine
 
 __all__ = [
     "BadRows",
     "Budget",
     "Changes",
-    "Engine",
     "Events",
     "ManyEngine",
     "analyze_run",
     "default_limit",
-    "engine_for",
-    "engine_for_many",
     "execute",
     "execute_many",
     "held",
     "limited",
     "limited_batches",
-    "load_engine",
-    "load_engine_for_many",
     "match_rows",
     "output_schema",
     "prepare",

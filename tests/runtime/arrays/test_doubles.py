@@ -12,11 +12,10 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import streamsift as ss
-from streamed import plan_of
+from streamed import engine_of, plan_of
 from streamsift.logical.durations import nearest_double
 from streamsift.runtime.arrays.doubles import last_multiple, last_within
 from streamsift.runtime.arrays.floor_quotients import floor_quotients
-from streamsift.runtime.stream.engine import engine_for
 from streamsift.runtime.stream.watermark import after, earlier, first_open, following, next_closing
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -48,7 +47,7 @@ def test_the_last_double_after_a_sum_that_cancels() -> None:
 def test_a_stream_waits_for_the_last_double_within_the_window() -> None:
     schema = pa.schema([("t", pa.float64()), ("kind", pa.string())])
     for when, rows in ((1e-17, 0), (1.2e-16, 1)):
-        engine = engine_for(plan_of("PATTERN SEQ(A a, !B b) WITHIN 1", schema, {"time": "t", "type": "kind"}))
+        engine = engine_of(plan_of("PATTERN SEQ(A a, !B b) WITHIN 1", schema, {"time": "t", "type": "kind"}))
         engine.push(pa.table({"t": [-1.0], "kind": ["A"]}, schema))
         assert engine.advance(1e-18).num_rows == 0
         engine.push(pa.table({"t": [when], "kind": ["B"]}, schema))
@@ -66,7 +65,7 @@ def test_matches_of_one_extreme_time(time: float) -> None:
 
 def test_time_that_passes_beyond_all_ticks() -> None:
     schema = pa.schema([("t", pa.float64()), ("x", pa.int64())])
-    engine = engine_for(plan_of("PATTERN ANY a AGG COUNT WITHIN 1 UPDATE 0.5", schema, {"time": "t"}))
+    engine = engine_of(plan_of("PATTERN ANY a AGG COUNT WITHIN 1 UPDATE 0.5", schema, {"time": "t"}))
     engine.push(pa.table({"t": [0.25], "x": [1]}, schema))
     assert engine.advance(1.7e308).column("time").to_pylist() == [0.5, 1.0]
 

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 import streamsift as ss
-from streamed import plan_of
-from streamsift.runtime.stream.engine import engine_for
+from streamed import engine_of, plan_of
 
 TOTALS, RANKING = "PATTERN ANY v AGG COUNT", "PATTERN ANY v PREF MAX[v.x]"
 MIDNIGHT = datetime(1970, 1, 1)
@@ -48,7 +47,7 @@ def test_totals_and_rankings_agree(times: pa.Array, window: str, kind: pa.DataTy
         result = ss.query(query).run_local(table, time="t")
         assert result.schema.field(column).type == kind
         assert [plain(value) for value in result.column(column).to_pylist()] == wanted
-        engine = engine_for(plan_of(query, table.schema, {"time": "t"}))
+        engine = engine_of(plan_of(query, table.schema, {"time": "t"}))
         engine.push(table)
         assert engine.finish().select(result.column_names).equals(result)
 

@@ -12,18 +12,17 @@ import pyarrow.compute as pc
 import pytest
 
 import streamsift as ss
-from streamed import Saved, counted, plan_of
-from streamsift.physical.share.plan import share
+from streamed import OneEngine, Saved, counted, engine_of, load_engine, plan_of
 from streamsift.runtime.state import format
-from streamsift.runtime.stream.engine import OneEngine, engine_for, engine_for_many, load_engine, load_engine_for_many
+from streamsift.runtime.stream.engine import ManyEngine
 
 EVENTS = pa.table({"t": [1, 2, 3, 8, 20], "kind": ["A", "B", "A", "B", "C"]})
 BINDING: dict[str, str | None] = {"time": "t", "type": "kind"}
 FORMAT_1 = Path(__file__).parents[1] / "state_format_1"
 
 
-def engine_of(text: str) -> OneEngine:
-    return engine_for(plan_of(text, EVENTS.schema, BINDING))
+def engine_of_text(text: str) -> OneEngine:
+    return engine_of(plan_of(text, EVENTS.schema, BINDING))
 
 
 def part(*rows: int) -> pa.Table:
@@ -34,7 +33,7 @@ def part(*rows: int) -> pa.Table:
 
 
 def test_a_match_is_decided_by_its_last_event() -> None:
-    engine = engine_of("PATTERN SEQ(A a, B b) WITHIN 10")
+    engine = engine_of_text("PATTERN SEQ(A a, B b) WITHIN 10")
     engine.push(part(0, 1))
     assert engine.advance(1).num_rows == 0
     assert engine.advance(2).num_rows == 1
@@ -42,7 +41,7 @@ def test_a_match_is_decided_by_its_last_event() -> None:
 
 
 def test_an_upper_edge_is_decided_by_time_passing() -> None:
-    engine = engine_of("PATTERN SEQ(A a, B b, !C c) WITHIN 10")
+    engine = engine_of_text("PATTERN SEQ(A a, B b, !C c) WITHIN 10")
     engine.push(part(0, 1, 2, 3))
     assert engine.advance(10).num_rows == 0
     assert engine.wake() == 11
@@ -51,19 +50,19 @@ def test_an_upper_edge_is_decided_by_time_passing() -> None:
 
 
 def test_a_forbidding_event_comes_before_the_edge() -> None:
-    engine = engine_of("PATTERN SEQ(A a, B b, !C c) WITHIN 19")
+    engine = engine_of_text("PATTERN SEQ(A a, B b, !C c) WITHIN 19")
     engine.push(part(0, 1, 4))
     assert engine.finish().num_rows == 0
 
 
 def test_a_group_that_an_event_follows_is_decided_by_it() -> None:
-    engine = engine_of("PATTERN SEQ(A+ a, B b) WITHIN 10")
+    engine = engine_of_text("PATTERN SEQ(A+ a, B b) WITHIN 10")
     engine.push(part(0, 1))
     assert engine.advance(2).num_rows == 1
 
 
 def test_a_trailing_group_is_decided_by_the_end_of_its_window() -> None:
-    engine = engine_of("PATTERN SEQ(A a, B+ b) WITHIN 6")
+    engine = engine_of_text("PATTERN SEQ(A a, B+ b) WITHIN 6")
     engine.push(part(0, 1))
     assert engine.advance(6).num_rows == 0
     assert engine.advance(7).num_rows == 1
@@ -105,7 +104,7 @@ def test_an_evicted_element_still_makes_its_group_larger(text: str, step: int) -
     """Time passes between any two events, so the first elements of groups are dropped before the last are decided."""
     for events in SPACED:
         table = pa.table({"t": [t for t, _ in events], "kind": [kind for _, kind in events]})
-        engine = engine_for(plan_of(text, table.schema, BINDING))
+        engine = engine_of(plan_of(text, table.schema, BINDING))
         found = []
         for moment in range(0, 40, step):
             engine.push(table.filter((pc.field("t") > moment - step) & (pc.field("t") <= moment)))
@@ -116,7 +115,7 @@ def test_an_evicted_element_still_makes_its_group_larger(text: str, step: int) -
 
 
 def test_a_leading_group_keeps_one_more_window_and_no_more() -> None:
-    engine = engine_of("PATTERN C+ c WITHIN 4")
+    engine = engine_of_text("PATTERN C+ c WITHIN 4")
     for moment in range(1, 101):
         engine.push(pa.table({"t": [moment], "kind": ["C"]}))
         engine.advance(moment)
@@ -139,7 +138,7 @@ def test_rows_of_one_time_wait_for_their_own_windows(
     text = f"PATTERN {pattern} WHERE [id] AGG COUNT WITHIN 4 EVENTS{update}"
     table = pa.table({"t": times, "id": keys, "seq": range(len(times))})
     binding: dict[str, str | None] = {"time": "t", "order": "seq"}
-    engine, found = engine_for(plan_of(text, table.schema, binding)), []
+    engine, found = engine_of(plan_of(text, table.schema, binding)), []
     for moment in range(20):
         found += engine.advance(moment - 1).to_pylist()
         engine.push(table.filter(pc.field("t") == moment))
@@ -149,7 +148,7 @@ def test_rows_of_one_time_wait_for_their_own_windows(
 
 def test_totals_without_a_window_on_short_decimal_times() -> None:
     times = pa.array([Decimal("0.5"), Decimal("1.0")], pa.decimal128(3, 1))
-    engine = engine_for(plan_of("PATTERN ANY a AGG COUNT", pa.schema([("t", times.type)]), {"time": "t"}))
+    engine = engine_of(plan_of("PATTERN ANY a AGG COUNT", pa.schema([("t", times.type)]), {"time": "t"}))
     engine.push(pa.table({"t": times}))
     assert engine.finish().to_pylist() == [
         {"time": times[0].as_py(), "count": 1},
@@ -158,7 +157,7 @@ def test_totals_without_a_window_on_short_decimal_times() -> None:
 
 
 def test_an_upper_edge_of_rows_is_decided_by_rows() -> None:
-    engine = engine_of("PATTERN SEQ(A a, B b, !C c) WITHIN 3 EVENTS")
+    engine = engine_of_text("PATTERN SEQ(A a, B b, !C c) WITHIN 3 EVENTS")
     engine.push(part(0, 1))
     assert engine.advance(2).num_rows == 0
     engine.push(part(2))
@@ -166,14 +165,14 @@ def test_an_upper_edge_of_rows_is_decided_by_rows() -> None:
 
 
 def test_a_definition_waits_for_its_own_window() -> None:
-    engine = engine_of("SEQ S = (A a; !C c) WITHIN 10 PATTERN S; B b WITHIN 5")
+    engine = engine_of_text("SEQ S = (A a; !C c) WITHIN 10 PATTERN S; B b WITHIN 5")
     engine.push(part(0, 1))
     assert engine.advance(10).num_rows == 0
     assert engine.advance(11).num_rows == 1
 
 
 def test_totals_come_when_time_has_passed_them() -> None:
-    engine = engine_of("PATTERN SEQ(A a, B b) AGG COUNT WITHIN 10")
+    engine = engine_of_text("PATTERN SEQ(A a, B b) AGG COUNT WITHIN 10")
     engine.push(part(0, 1, 2, 3))
     assert engine.advance(1).num_rows == 0
     assert engine.advance(5).to_pylist() == [{"time": 2, "count": 1}]
@@ -181,7 +180,7 @@ def test_totals_come_when_time_has_passed_them() -> None:
 
 
 def test_ticks_come_without_events() -> None:
-    engine = engine_of("PATTERN SEQ(A a, B b) AGG COUNT WITHIN 10 UPDATE 3")
+    engine = engine_of_text("PATTERN SEQ(A a, B b) AGG COUNT WITHIN 10 UPDATE 3")
     engine.push(part(0, 1, 2, 3))
     assert engine.advance(7).to_pylist() == [{"time": 3, "count": 1}, {"time": 6, "count": 1}]
     assert engine.wake() == 8
@@ -192,7 +191,7 @@ def test_ticks_come_without_events() -> None:
 
 
 def test_rankings_come_at_their_ticks() -> None:
-    engine = engine_of("PATTERN SEQ(A a, B b) PREF MAX[b.t - a.t] WITHIN 10 UPDATE 5 RETURN 1")
+    engine = engine_of_text("PATTERN SEQ(A a, B b) PREF MAX[b.t - a.t] WITHIN 10 UPDATE 5 RETURN 1")
     engine.push(part(0, 1, 2, 3))
     assert engine.advance(3).num_rows == 0
     assert engine.advance(4)["score"].to_pylist() == [1]
@@ -203,7 +202,7 @@ def test_ticks_after_rows_are_counted_on_over_dropped_rows() -> None:
     text = "PATTERN A a AGG COUNT PARTITION BY kind WITHIN 4 EVENTS UPDATE 3 EVENTS"
     plan = plan_of(text, EVENTS.schema, BINDING)
     table = pa.table({"t": range(60), "kind": ["A", "B"] * 30})
-    engine, saved, found = engine_for(plan), Saved(), []
+    engine, saved, found = engine_of(plan), Saved(), []
     for start in range(0, 60, 4):
         engine.push(table.slice(start, 4))
         found += engine.advance(start + 2).to_pylist()
@@ -220,7 +219,7 @@ def test_texts_of_any_type_are_keys(kind: pa.DataType) -> None:
     texts = pa.array(["x", "y", "x", "y", "x"]).cast(kind)
     table = EVENTS.append_column("id", texts)
     for text in ("PATTERN SEQ(A a, B b) WHERE [id] WITHIN 9", "PATTERN SEQ(A a, B b) GROUP BY id AGG COUNT, MIN(b.t)"):
-        engine = engine_for(plan_of(text, table.schema, BINDING))
+        engine = engine_of(plan_of(text, table.schema, BINDING))
         engine.push(table.slice(0, 3))
         found = engine.advance(2).to_pylist()
         engine.push(table.slice(3))
@@ -232,7 +231,7 @@ def test_texts_of_any_type_are_keys(kind: pa.DataType) -> None:
 
 
 def test_late_events_are_counted_and_old_ones_forgotten() -> None:
-    engine = engine_of("PATTERN SEQ(A a, B b) WITHIN 4")
+    engine = engine_of_text("PATTERN SEQ(A a, B b) WITHIN 4")
     engine.push(part(0, 1, 2))
     engine.advance(3)
     engine.push(part(1, 3))
@@ -243,7 +242,7 @@ def test_late_events_are_counted_and_old_ones_forgotten() -> None:
 
 
 def test_events_that_cannot_matter_are_not_held() -> None:
-    engine = engine_of("PATTERN SEQ(A a, B b) WHERE b.t > 5 WITHIN 40")
+    engine = engine_of_text("PATTERN SEQ(A a, B b) WHERE b.t > 5 WITHIN 40")
     engine.push(EVENTS)
     engine.advance(20)
     assert engine.rows() == 3
@@ -266,7 +265,7 @@ def many_events(start: int, count: int) -> pa.Table:
 )
 def test_what_is_written_grows_with_what_is_new(text: str) -> None:
     """And not with the window, of which nothing is written twice; what leaves it is dropped."""
-    engine, saved = engine_of(text), Saved()
+    engine, saved = engine_of_text(text), Saved()
     engine.push(many_events(0, 5000))
     engine.advance(4999)
     saved.write(engine)
@@ -287,8 +286,8 @@ def test_what_is_written_grows_with_what_is_new(text: str) -> None:
 def test_many_queries_hold_their_events_once() -> None:
     texts = {"pairs": "PATTERN SEQ(A a, B b) WITHIN 10", "total": "PATTERN SEQ(A a, B b) AGG COUNT"}
     texts |= {"three": "PATTERN SEQ(A a, B b, C c) WITHIN 30"}
-    plan = share({name: plan_of(text, EVENTS.schema, BINDING) for name, text in texts.items()})
-    engine, chunks, found = engine_for_many(plan), dict[int, bytes](), {name: [] for name in texts}
+    plans = {name: plan_of(text, EVENTS.schema, BINDING) for name, text in texts.items()}
+    engine, chunks, found = ManyEngine(plans), dict[int, bytes](), {name: [] for name in texts}
     for row, time in ((0, 1), (1, 2), (2, 4), (3, 8), (4, 20)):
         engine.push(part(row))
         for name, table in engine.advance(time).items():
@@ -296,7 +295,8 @@ def test_many_queries_hold_their_events_once() -> None:
         changes = engine.changes()
         chunks = {n: c for n, c in (chunks | changes.added).items() if n not in changes.dropped}
         assert engine.rows() <= row + 1 + 2
-        engine = load_engine_for_many(plan, changes.head, chunks.items())
+        engine = ManyEngine(plans)
+        engine.load(changes.head, chunks.items())
     for name, table in engine.finish().items():
         found[name] += table.to_pylist()
         expected = ss.query(texts[name]).run_local(EVENTS, time="t", type="kind")
@@ -317,7 +317,7 @@ def test_states_of_format_1_are_read(name: str) -> None:
     plan = plan_of(KEPT[name], EVENTS.schema, BINDING)
     chunks = [(int(path.stem), path.read_bytes()) for path in (FORMAT_1 / name).glob("*.chunk")]
     engine = load_engine(plan, (FORMAT_1 / name / "head").read_bytes(), chunks)
-    before = engine_for(plan)
+    before = engine_of(plan)
     before.push(part(0, 1, 2))
     released = before.advance(2).to_pylist()
     engine.push(part(3, 4))
@@ -327,7 +327,7 @@ def test_states_of_format_1_are_read(name: str) -> None:
 
 def test_an_unknown_format_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of("PATTERN SEQ(A a, B b) WITHIN 4", EVENTS.schema, BINDING)
-    engine, later = engine_for(plan), engine_for(plan)
+    engine, later = engine_of(plan), engine_of(plan)
     for each in (engine, later):
         each.push(part(0))
     head = engine.changes().head
@@ -360,5 +360,5 @@ def test_an_unknown_format_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_what_a_stream_cannot_have(text: str, message: str) -> None:
     with pytest.raises((ss.QueryError, ss.UnsupportedQuery), match=message) as raised:
-        engine_of(text)
+        engine_of_text(text)
     assert "^" in str(raised.value)

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 import naive
 import streamsift as ss
 from strategies import bindings, streams
-from streamed import Saved, counted, plan_of, streamed
+from streamed import Saved, counted, engine_of, plan_of, streamed
 from streamsift.language import parse
 from streamsift.physical.plan.plan import AggregatePlan
 from streamsift.physical.stream import DecideBy, stream_plan
-from streamsift.runtime.stream import window_totals
-from streamsift.runtime.stream.engine import ManyEngine, engine_for
+from streamsift.runtime.count import incremental
+from streamsift.runtime.stream.engine import ManyEngine
 from streamsift.runtime.stream.window_totals import WindowTotals
 from test_generated import EXAMPLES, LARGE, SCHEMA, Rows
 
@@ -96,10 +96,10 @@ def many_events(seed: int, rows: int = 4_000) -> pa.Table:
 @pytest.mark.parametrize("name", MANY)
 def test_many_events(name: str, spare_keys: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Long enough for logs to be moved, keys to be forgotten, states to be read."""
-    monkeypatch.setattr(window_totals, "SPARE_KEYS", spare_keys)
+    monkeypatch.setattr(incremental, "SPARE_KEYS", spare_keys)
     table, chance, saved = many_events(spare_keys), random.Random(1), Saved()
     plan = plan_of(MANY[name], table.schema, BINDING)
-    engine, found, start = engine_for(plan), list[dict[str, Any]](), 0
+    engine, found, start = engine_of(plan), list[dict[str, Any]](), 0
     while start < table.num_rows:
         count = chance.choice([1, 7, 60, 300])
         engine.push(table.slice(start, count))
@@ -150,8 +150,10 @@ def test_the_cost_does_not_grow_with_the_window() -> None:
     assert isinstance(plan, AggregatePlan)
     decider = WindowTotals(stream_plan(plan))
     taken: list[int] = []
-    counted_events = decider._new
-    decider._new = lambda table: taken.append(table.num_rows) or counted_events(table)  # type: ignore[method-assign]
+    totals = decider._totals
+    assert totals is not None
+    add = totals.add
+    totals.add = lambda table, *of, **how: taken.append(table.num_rows) or add(table, *of, **how)  # type: ignore[method-assign]
     engine = ManyEngine({"": plan})
     engine._deciders[""] = decider
     table = many_events(0)

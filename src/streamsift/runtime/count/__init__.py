@@ -1,65 +1,55 @@
-"""TODO"""
+"""Aggregate the matches of a query (AGG), if possible without building them.
 
-from streamsift.runtime.count.by_key import KeyTotals, loads_of
-from streamsift.runtime.count.incremental_events import key_rows, of_events, prepared
-from streamsift.runtime.count.incremental_keys import New, Stamps, WindowKeys, moments_of
-from streamsift.runtime.count.incremental_measures import Unsteady, any_event, check_shape, steady_measures
-from streamsift.runtime.count.measure_kernels import Records, continue_prefixes
-from streamsift.runtime.count.measures import NOTHING, Decoder, Measures, Totals, measures_of
-from streamsift.runtime.count.operations import NO_SEAL, Layout, keys_of_places, lay_out
-from streamsift.runtime.count.output import (
-    Groups,
-    Timeline,
-    aggregate_schema,
-    as_batch,
-    groups_of,
-    result_batch,
-    result_rows,
-)
-from streamsift.runtime.count.prefix_measures import BEFORE, Loads, Paths
-from streamsift.runtime.count.range_totals import Canvas, Leaves
-from streamsift.runtime.count.run import aggregate, paint_keys, relevant_places, relevant_stamps, timeline_of
+- `run`: run an aggregation plan; which branch is counted how
+- `groups`: what every strategy reads, and the totals over time that it returns
+- `measures`: what each event adds to a match, and totals as Arrow columns
+- `extremes`: codes for MIN and MAX, by rank or by value
+- `group_measures`: the measures of matches with Kleene groups
+- `operations`: events as operations on prefix counters, key by key
+- `prefix_tree`: prefixes of one pattern or of several, and their columns of measures
+- `by_key`: choose and run the kernels that count each key
+- `count_kernels`, `measure_kernels`: the kernels for COUNT alone, and for all measures
+- `pairs`: dynamic programming over pairs of neighboring events
+- `range_totals`: a range-add segment tree that adds up keys, branches and matches
+- `incremental`, `incremental_keys`: totals that are updated batch by batch, and the state of their keys
+- `output`: result rows
+
+The plan names a strategy for each branch (`physical/count`): PREFIX without a window, TWO_STACK in a window, SEM (start
+event marking) for negations at its edges or if few starts are in it, PAIRS for predicates between neighboring events,
+DETECT for everything else. Streams use `IncrementalTotals` for PREFIX and for TWO_STACK in time windows.
+"""
+
+from streamsift.runtime.count.by_key import LARGEST_COUNT, count_layout
+from streamsift.runtime.count.extremes import NotIncremental
+from streamsift.runtime.count.groups import AggregateInput, KeyTotals, Timeline, groups_of
+from streamsift.runtime.count.incremental import IncrementalTotals
+from streamsift.runtime.count.measures import Decoder, Totals, measures_of
+from streamsift.runtime.count.operations import NO_SEAL, Operations, Part, arrange
+from streamsift.runtime.count.output import aggregate_schema, result_batch, result_rows
+from streamsift.runtime.count.prefix_tree import loads_of, tree_of
+from streamsift.runtime.count.run import aggregate, relevant_places
 
 __all__ = [
-    "BEFORE",
-    "NOTHING",
+    "LARGEST_COUNT",
     "NO_SEAL",
-    "Canvas",
+    "AggregateInput",
     "Decoder",
-    "Groups",
+    "IncrementalTotals",
     "KeyTotals",
-    "Layout",
-    "Leaves",
-    "Loads",
-    "Measures",
-    "New",
-    "Paths",
-    "Records",
-    "Stamps",
+    "NotIncremental",
+    "Operations",
+    "Part",
     "Timeline",
     "Totals",
-    "Unsteady",
-    "WindowKeys",
     "aggregate",
     "aggregate_schema",
-    "any_event",
-    "as_batch",
-    "check_shape",
-    "continue_prefixes",
+    "arrange",
+    "count_layout",
     "groups_of",
-    "key_rows",
-    "keys_of_places",
-    "lay_out",
     "loads_of",
     "measures_of",
-    "moments_of",
-    "of_events",
-    "paint_keys",
-    "prepared",
     "relevant_places",
-    "relevant_stamps",
     "result_batch",
     "result_rows",
-    "steady_measures",
-    "timeline_of",
+    "tree_of",
 ]

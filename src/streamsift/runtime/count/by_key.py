@@ -1,136 +1,168 @@
-"""A branch that is counted without matching and its events in, the totals of each key over time out."""
+"""Count operations without building a match: return the totals of each key over time.
+
+The kernels for COUNT alone run if 64 bits hold every count for certain, those for all measures otherwise. In a window
+whose events have few starts together, marking starts is cheaper than the two stacks.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
 
 import numpy as np
 from numba import njit
 
 from streamsift.physical.count import SEM_NS_PER_START, TWO_STACK_NS_PER_LEVEL
 from streamsift.physical.plan import Branch, Strategy
-from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
+from streamsift.runtime.arrays.dtypes import Int64
 from streamsift.runtime.count import count_kernels, measure_kernels
-from streamsift.runtime.count.count_kernels import Counts
-from streamsift.runtime.count.measure_kernels import Records
-from streamsift.runtime.count.measures import Measures, Totals
-from streamsift.runtime.count.operations import NO_SEAL, Layout, Operations, lay_out
-from streamsift.runtime.count.output import Groups, Timeline
-from streamsift.runtime.count.prefix_measures import Loads
-from streamsift.runtime.events.events import Events
-from streamsift.runtime.events.stamps import NEVER, Clock
+from streamsift.runtime.count.count_kernels import Counts, largest_in_window
+from streamsift.runtime.count.groups import AggregateInput, KeyTotals
+from streamsift.runtime.count.measure_kernels import Log, MeasureRecords, Stacks, Visits, no_numbers
+from streamsift.runtime.count.measures import Totals
+from streamsift.runtime.count.operations import Layout, Operations, keys_of_places, lay_out
+from streamsift.runtime.count.prefix_tree import Blocks, Loads, PrefixTree, blocks_of, loads_of, totals_of
+from streamsift.runtime.events.stamps import NEVER
 
 LARGEST_COUNT = 2.0**62
-LOOKED_AT = 10_000  # operations that tell how many starts a window holds
+SAMPLED = 10_000  # operations from which the starts in a window are estimated
 
 
-@dataclass(frozen=True, slots=True)
-class KeyTotals:
-    """The totals of each key from a stamp until its next; ordered by (key, stamp)."""
-
-    key: Int32
-    group: Int32
-    stamp: Int64
-    ends: Bool
-    totals: Totals
-
-    def by_group(self) -> Timeline:
-        """The same, where every group has one key and they are numbered alike."""
-        return Timeline(self.group, self.stamp, self.ends, self.totals)
+def count_branch(branch: Branch, given: AggregateInput, with_leaving: bool = False) -> KeyTotals:
+    """Return the totals of a branch; `with_leaving`: also where they fall because a start leaves the window."""
+    layout = lay_out(branch, given, keys_of_places(branch, given))
+    loads = loads_of(given.measures, [step.variable for step in branch.alternative.steps])
+    found = count_layout(layout, branch.strategy, loads, may_mark=branch.may_mark, with_leaving=with_leaving)
+    assert found is not None
+    return found[layout.tree.levels]
 
 
-def count_branch(
-    branch: Branch, events: Events, clock: Clock, groups: Groups, measures: Measures, with_leaving: bool = False
-) -> KeyTotals:
-    """`with_leaving`: also a record where totals fall because a start leaves the window."""
-    layout = lay_out(branch, events, clock, groups)
-    strategy = _cheaper(branch, layout, measures)
-    room = int((layout.operations.seal != NO_SEAL).sum())
+def count_layout(
+    layout: Layout,
+    strategy: Strategy,
+    loads: Loads,
+    needed: Sequence[set[int]] | None = None,
+    *,
+    may_mark: bool = False,
+    with_leaving: bool = False,
+    max_numbers: float = math.inf,
+) -> dict[int, KeyTotals] | None:
+    """Return the totals of every prefix at which a query ends; None if they take more than `max_numbers` in memory.
+
+    `needed` as in `blocks_of`; `may_mark`: start event marking may take the place of the strategy.
+    """
+    tree, operations = layout.tree, layout.operations
+    room = _room(tree, operations, with_leaving)
+    is_count_alone = not loads.least_levels.size and loads.real_levels.size == 1
+    bound, starts = 0.0, 0
+    if not (is_count_alone and math.isinf(max_numbers) and _is_small(layout)):
+        bound, starts = largest_in_window(tree, operations)
+    starts = starts if strategy is not Strategy.PREFIX else 0
+    if is_count_alone and bound < LARGEST_COUNT:
+        if starts * tree.parent.size > max_numbers:
+            return None
+        if may_mark and _prefers_marking(layout):
+            strategy = Strategy.SEM
+        return _counted(layout, strategy, with_leaving, room)
+    blocks = blocks_of(tree, loads, needed)
+    columns = [block.first for block in (blocks.integers, blocks.reals, blocks.least)]
+    written = int(room[-1]) * sum(int(np.diff(first).max()) for first in columns)
+    if starts * sum(int(first[-1]) for first in columns) + written > max_numbers:
+        return None
+    return _accumulated(layout, strategy, blocks, with_leaving, room, starts)
+
+
+def _is_small(layout: Layout) -> bool:
+    """Return True if no key has enough operations for a large count."""
+    # A product is largest if all levels have as many.
+    most = float(np.diff(layout.operations.offsets).max(initial=1))
+    return max(p * math.log(most / p) for p in range(1, layout.tree.levels + 1)) < math.log(LARGEST_COUNT)
+
+
+def _prefers_marking(layout: Layout) -> bool:
+    marking_ns = SEM_NS_PER_START * starts_together(layout.operations, SAMPLED)
+    return marking_ns < TWO_STACK_NS_PER_LEVEL * layout.tree.levels
+
+
+def _room(tree: PrefixTree, operations: Operations, with_leaving: bool) -> Int64:
+    """Return where the records of each prefix begin [nodes + 1]: one for each event that may end a match, and for each
+    start that leaves."""
+    adds = np.bincount(operations.symbol, minlength=operations.first_node.size - 1)
+    adds = np.repeat(adds, np.diff(operations.first_node))
+    most = np.zeros(tree.parent.size, np.int64)
+    is_adding = operations.nodes > 0
+    np.add.at(most, operations.nodes[is_adding], adds[is_adding])
     if with_leaving:
-        room += int((layout.operations.leaving != NEVER).sum())
-    if measures.is_count_alone and _is_simple(strategy, layout):
-        found = _counted(strategy, layout, with_leaving, room)
-        totals = Totals(found.total[:, None], found.size[:, None], np.empty((found.total.size, 0), np.int64))
-        return KeyTotals(found.key, layout.group[found.key], found.stamp, found.ends, totals)
-    records = _accumulated(branch, layout, with_leaving, room, measures)
-    totals = Totals(records.integers, records.reals, records.least)
-    return KeyTotals(records.key, layout.group[records.key], records.stamp, records.ends, totals)
+        most += int((operations.until != NEVER - 1).sum())
+    return np.append(0, np.cumsum(np.where(tree.ends, most, 0)))
 
 
-def _cheaper(branch: Branch, layout: Layout, measures: Measures) -> Strategy:
-    """The branch's strategy, or to mark starts, where that is left to the events and they have few in a window."""
-    if not branch.may_mark or not measures.is_count_alone:
-        return branch.strategy
-    marking_ns = SEM_NS_PER_START * starts_together(layout.operations, LOOKED_AT)
-    is_cheaper = marking_ns < TWO_STACK_NS_PER_LEVEL * layout.levels
-    return Strategy.SEM if is_cheaper and _is_simple(Strategy.SEM, layout) else branch.strategy
-
-
-def _is_simple(strategy: Strategy, layout: Layout) -> bool:
-    """Whether the kernels for COUNT alone can count this; marking starts they need a bound for the counts."""
-    if strategy is not Strategy.SEM:
-        return True
-    # A product is largest where all levels have as many: often that of all operations of a key is small enough.
-    most_of_a_key = float(np.diff(layout.operations.offsets).max(initial=0))
-    if (most_of_a_key / layout.levels) ** layout.levels < LARGEST_COUNT:
-        return True
-    return most_in_window(layout.operations, layout.levels) < LARGEST_COUNT
-
-
-def _accumulated(branch: Branch, layout: Layout, with_leaving: bool, room: int, measures: Measures) -> Records:
-    loads = loads_of(branch, measures)
-    out = Records.room(room, loads)
-    operations, levels = layout.operations, layout.levels
-    match branch.strategy:
-        case Strategy.PREFIX:
-            written = measure_kernels.accumulate_prefixes(operations, levels, loads, out)
-        case Strategy.SEM:
-            written = measure_kernels.accumulate_starts(operations, levels, with_leaving, loads, out)
-        case _:
-            written = measure_kernels.accumulate_windows(operations, levels, with_leaving, loads, out)
-    return out.written(written, loads)
-
-
-def loads_of(branch: Branch, measures: Measures) -> Loads:
-    """The measures by level instead of by variable; level 0 is never reached."""
-    level_of = {step.variable: number for number, step in enumerate(branch.alternative.steps, start=1)}
-
-    def levels(*variables: int) -> Int64:
-        return np.array([level_of.get(variable, 0) for variable in variables], np.int64)
-
-    places = measures.events.rank.size
-    integers, reals, least = measures.integer_values, measures.real_values, measures.least_values
-    counted = np.zeros((1, places))  # paths count themselves: no event adds to their number
-    return Loads(
-        np.append(0, levels(*measures.integer_variables)),
-        np.vstack([counted.astype(np.int64), *integers]),
-        np.append(0, levels(*measures.integer_variables, *measures.real_variables)),
-        np.vstack([counted, *(np.abs(values.astype(np.float64)) for values in integers), *reals]),
-        levels(*measures.least_variables),
-        np.vstack(least) if least else np.empty((0, places), np.int64),
-    )
-
-
-def _counted(strategy: Strategy, layout: Layout, with_leaving: bool, room: int) -> Counts:
-    out = Counts.room(room)
+def _counted(layout: Layout, strategy: Strategy, with_leaving: bool, room: Int64) -> dict[int, KeyTotals]:
+    tree, operations = layout.tree, layout.operations
+    out, filled = Counts.room(int(room[-1])), room[:-1].copy()
     match strategy:
         case Strategy.PREFIX:
-            written = count_kernels.count_prefixes(layout.operations, layout.levels, out)
+            count_kernels.count_prefixes(tree, operations, out, filled)
         case Strategy.SEM:
-            written = count_kernels.mark_starts(layout.operations, layout.levels, with_leaving, out)
+            count_kernels.mark_starts(operations, tree.levels, with_leaving, out, filled)
         case _:
-            written = count_kernels.multiply_windows(layout.operations, layout.levels, with_leaving, out)
-    return Counts(out.key[:written], out.stamp[:written], out.ends[:written], out.total[:written], out.size[:written])
+            count_kernels.multiply_windows(tree, operations, with_leaving, out, filled)
+    found = {}
+    for node in np.flatnonzero(tree.ends).tolist():
+        written = slice(room[node], filled[node])
+        key, total = out.key[written], out.total[written, None]
+        totals = Totals(total, total.astype(np.float64), np.empty((key.size, 0), np.int64))
+        found[node] = KeyTotals(key, layout.group[key], out.stamp[written], out.ends[written], totals)
+    return found
+
+
+def _accumulated(
+    layout: Layout, strategy: Strategy, blocks: Blocks, with_leaving: bool, room: Int64, starts: int
+) -> dict[int, KeyTotals]:
+    tree, operations = layout.tree, layout.operations
+    out, filled = MeasureRecords.room(int(room[-1]), blocks), room[:-1].copy()
+    if strategy is Strategy.SEM:
+        measure_kernels.mark_starts(tree, blocks, operations, with_leaving, out, filled)
+    else:
+        begin, end = operations.offsets[:-1], operations.offsets[1:]
+        keys = np.arange(begin.size)
+        visits = Visits(keys, np.zeros_like(keys), begin, end, begin - 1, True, 0, NEVER - 1)
+        rows = 1 if strategy is Strategy.PREFIX else tree.levels + 1
+        stacks = stacks_of(1, rows, starts, blocks)
+        measure_kernels.multiply_windows(
+            tree, blocks, Log.of(operations), stacks, visits, _NO_TIMES, with_leaving, out, filled
+        )
+    return {
+        node: key_totals(out, slice(room[node], filled[node]), node, blocks, layout.group)
+        for node in np.flatnonzero(tree.ends).tolist()
+    }
+
+
+def key_totals(out: MeasureRecords, written: slice, node: int, blocks: Blocks, group: np.ndarray) -> KeyTotals:
+    """Return the records of a prefix; `group` [keys]."""
+    key = out.key[written]
+    totals = totals_of(blocks, node, out.integers[written], out.reals[written], out.least[written])
+    return KeyTotals(key, group[key], out.stamp[written], out.ends[written], totals)
+
+
+_NO_TIMES: Int64 = np.zeros(0, np.int64)
+
+
+def stacks_of(slots: int, rows: int, starts: int, blocks: Blocks) -> Stacks:
+    """Return room for so many slots, rows of a back, and starts in a front."""
+    none, entries = np.full(slots, -1, np.int64), 1 << max(starts - 1, 0).bit_length()
+    back, front = no_numbers(slots * rows, blocks), no_numbers(entries, blocks)
+    return Stacks(none, none.copy(), none.copy(), back, rows, np.full(entries, -1, np.int64), front)
 
 
 @njit(cache=True, nogil=True)
 def starts_together(operations: Operations, most: int) -> float:
-    """How many starts are in the window at an operation, on average over about the first `most` operations."""
+    """Return how many starts are in the window at an operation, on average over about the first `most` operations."""
     seen, held = 0, 0
     for key in range(operations.offsets.size - 1):
         first = after = operations.first_start[key]
         for i in range(operations.offsets[key], operations.offsets[key + 1]):
-            while first < after and operations.leaving[first] <= operations.stamp[i]:
+            while first < after and operations.until[first] < operations.stamp[i]:
                 first += 1
             after += operations.level[i] == 1
             held += after - first
@@ -138,38 +170,3 @@ def starts_together(operations: Operations, most: int) -> float:
             if seen == most:
                 return held / seen
     return held / max(1, seen)
-
-
-@njit(cache=True, nogil=True)
-def most_in_window(operations: Operations, levels: int) -> float:
-    """A bound for every count: the product of the most events of each level that are in the window together."""
-    bound = 0.0
-    most = np.zeros(levels + 1, np.int64)
-    held = np.zeros(levels + 1, np.int64)
-    for key in range(operations.offsets.size - 1):
-        base = operations.first_start[key]
-        first, after, tail = base, base, operations.offsets[key]
-        held[:] = 0
-        most[:] = 0
-        for i in range(operations.offsets[key], operations.offsets[key + 1]):
-            while first < after and operations.leaving[first] <= operations.stamp[i]:
-                first += 1
-                # Operations before the first start in the window are in no match of it.
-                while tail < i and operations.level[tail] != 1:
-                    held[max(operations.level[tail], 0)] -= 1
-                    tail += 1
-                if tail < i:
-                    held[1] -= 1
-                    tail += 1
-            level = operations.level[i]
-            if level > 0:
-                held[level] += 1
-                most[level] = max(most[level], held[level])
-                after += level == 1
-            else:
-                held[0] += 1
-        product = 1.0
-        for level in range(1, levels + 1):
-            product *= most[level]
-        bound = max(bound, product)
-    return bound

@@ -1,15 +1,13 @@
-"""Operations on prefix counters in, counts over time out: the kernels for COUNT alone.
+"""Run operations on prefix counters and write counts over time: the kernels for COUNT alone.
 
 Prefix counting, start event marking (SEM) and their lemmas are those of "Complex Event Analytics: Online Aggregation of
 Stream Sequence Patterns", section 3. The two-stack queue is the one of "General Incremental Sliding-Window Aggregation"
 (Tangwongsan, Hirzel, Schneider, Wu, 2015), here over products of linear maps: an operation is such a map on the vector
-of prefix counts, so what a window does to it is their product.
+of prefix counts, so what a window does to it is their product. On a tree, a prefix that queries share is updated once.
 
-Each kernel writes records (key, stamp, whether a match ends there, count) and returns how many. Its output arrays have
-room for one record at every seal and, with `with_leaving`, one at every start that leaves.
-
-Integers wrap, exactly, modulo 2^64; a double beside each tells whether it did, and whether there is any path at all.
-Start event marking subtracts, which doubles cannot: it is for counts that 64 bits hold for certain.
+Each kernel writes records (key, stamp, whether a match ends there, count) of every prefix at which a query ends, from
+`filled` [nodes] on, which it moves. It is for counts that 64 bits hold for certain (`largest_in_window`); others are
+counted by `measure_kernels`.
 """
 
 from __future__ import annotations
@@ -19,19 +17,19 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32, Int64
+from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.count.operations import NO_SEAL, Operations
+from streamsift.runtime.count.prefix_tree import PrefixTree
 from streamsift.runtime.events.stamps import NEVER
 
 
 class Counts(NamedTuple):
-    """Records of one count for each key, in the order of keys and stamps."""
+    """Records of one count: those of a prefix side by side, in the order of keys and stamps."""
 
     key: Int32
     stamp: Int64
     ends: Bool
     total: Int64
-    size: Float64  # the same as a double: how often the integer has wrapped
 
     @staticmethod
     def room(records: int) -> Counts:
@@ -40,59 +38,103 @@ class Counts(NamedTuple):
             np.empty(records, np.int64),
             np.empty(records, np.bool_),
             np.empty(records, np.int64),
-            np.empty(records, np.float64),
         )
 
 
+@njit(cache=True, nogil=True)
+def largest_in_window(tree: PrefixTree, operations: Operations) -> tuple[float, int]:
+    """Return a bound for every count: the product, along a path, of the most events of each step that are in the window
+    together; and the most starts in one window."""
+    symbols = operations.first_node.size - 1
+    held, most = np.zeros(symbols, np.int64), np.zeros(symbols, np.int64)
+    product = np.ones(tree.parent.size, np.float64)
+    bound, most_starts = 0.0, 0
+    for key in range(operations.offsets.size - 1):
+        first = after = operations.first_start[key]
+        tail = operations.offsets[key]
+        held[:] = 0
+        most[:] = 0
+        for i in range(operations.offsets[key], operations.offsets[key + 1]):
+            while first < after and operations.until[first] < operations.stamp[i]:
+                first += 1
+                # Operations before the first start in the window are in no match of it.
+                while tail < i and operations.level[tail] != 1:
+                    held[operations.symbol[tail]] -= 1
+                    tail += 1
+                if tail < i:
+                    held[operations.symbol[tail]] -= 1
+                    tail += 1
+            symbol = operations.symbol[i]
+            held[symbol] += 1
+            most[symbol] = max(most[symbol], held[symbol])
+            after += operations.level[i] == 1
+            most_starts = max(most_starts, after - first)
+        for symbol in range(symbols):
+            for k in range(operations.first_node[symbol], operations.first_node[symbol + 1]):
+                if operations.nodes[k] > 0:
+                    product[operations.nodes[k]] = most[symbol]
+        for node in range(1, product.size):
+            product[node] *= product[tree.parent[node]]
+            bound = max(bound, product[node])
+    return bound, most_starts
+
+
 @njit(cache=True, nogil=True, inline="always")
-def record(out: Counts, at: int, key: int, stamp: int, ends: bool, total: int, size: float) -> int:
+def record(out: Counts, filled: Int64, node: int, key: int, stamp: int, ends: bool, total: int) -> None:
+    at = filled[node]
     out.key[at] = key
     out.stamp[at] = stamp
     out.ends[at] = ends
     out.total[at] = total
-    out.size[at] = size
-    return at + 1
+    filled[node] = at + 1
 
 
 @njit(cache=True, nogil=True)
-def count_prefixes(operations: Operations, levels: int, out: Counts) -> int:
-    """Dynamic prefix counting: count[p] += count[p - 1]. Nothing leaves; a start that begins no match is passed."""
-    written = 0
-    count, size = np.zeros(levels + 1, np.int64), np.zeros(levels + 1, np.float64)
-    count[0] = 1
-    size[0] = 1.0
+def count_prefixes(tree: PrefixTree, operations: Operations, out: Counts, filled: Int64) -> None:
+    """Dynamic prefix counting: count[prefix] += count[parent]. Nothing leaves."""
+    count = np.zeros(tree.parent.size, np.int64)
+    ended, is_noted, pending = np.zeros(tree.parent.size, np.int64), np.zeros(tree.parent.size, np.bool_), 0
     for key in range(operations.offsets.size - 1):
         count[1:] = 0
-        size[1:] = 0.0
-        ended = False
-        start = operations.first_start[key]
+        count[0] = 1
         for i in range(operations.offsets[key], operations.offsets[key + 1]):
-            level = operations.level[i]
-            if level < 0:
-                count[-level] = 0
-                size[-level] = 0.0
-            elif level > 1 or operations.since[start] != NEVER:
-                count[level] += count[level - 1]
-                size[level] += size[level - 1]
-                ended |= level == levels and size[level - 1] > 0
-            start += level == 1
-            if operations.seal[i] != NO_SEAL and ended:
-                written = record(out, written, key, operations.seal[i], True, count[levels], size[levels])
-                ended = False
-    return written
+            symbol = operations.symbol[i]
+            for k in range(operations.first_node[symbol], operations.first_node[symbol + 1]):
+                node = operations.nodes[k]
+                if node < 0:
+                    count[-node] = 0
+                    continue
+                more = count[tree.parent[node]]
+                count[node] += more
+                if more > 0 and tree.ends[node]:
+                    pending = note(ended, is_noted, pending, node)
+            if operations.seal[i] != NO_SEAL:
+                for n in range(pending):
+                    record(out, filled, ended[n], key, operations.seal[i], True, count[ended[n]])
+                    is_noted[ended[n]] = False
+                pending = 0
+
+
+@njit(cache=True, nogil=True, inline="always")
+def note(ended: Int64, is_noted: Bool, pending: int, node: int) -> int:
+    """Note that a match ends at a prefix, once for each time; return how many prefixes are noted."""
+    if is_noted[node]:
+        return pending
+    is_noted[node] = True
+    ended[pending] = node
+    return pending + 1
 
 
 @njit(cache=True, nogil=True)
-def mark_starts(operations: Operations, levels: int, with_leaving: bool, out: Counts) -> int:
+def mark_starts(operations: Operations, levels: int, with_leaving: bool, out: Counts, filled: Int64) -> None:
     """Start event marking: counts [levels, starts] of the prefixes that begin with each start in the window."""
-    written = 0
     most = 0
     for key in range(operations.offsets.size - 1):
         most = max(most, operations.first_start[key + 1] - operations.first_start[key])
     counts = np.zeros((levels + 1, most), np.int64)
     for key in range(operations.offsets.size - 1):
         base = operations.first_start[key]
-        leaving = operations.leaving[base : operations.first_start[key + 1]]
+        until = operations.until[base : operations.first_start[key + 1]]
         since = operations.since[base : operations.first_start[key + 1]]
         first, after, total, ended = 0, 0, 0, False
         begin, end = operations.offsets[key], operations.offsets[key + 1]
@@ -105,11 +147,11 @@ def mark_starts(operations: Operations, levels: int, with_leaving: bool, out: Co
                     stamp = operations.stamp[i]
                 else:
                     stamp = operations.seal[i]
-                while first < after and leaving[first] <= stamp:
+                while first < after and until[first] < stamp:
                     total -= counts[levels, first]
                     first += 1
-                    if with_leaving and (first == after or leaving[first] != leaving[first - 1]):
-                        written = record(out, written, key, leaving[first - 1], False, total, float(total))
+                    if with_leaving and (first == after or until[first] != until[first - 1]):
+                        record(out, filled, levels, key, until[first - 1] + 1, False, total)
                 if sealing == 0 and i < end:
                     level = operations.level[i]
                     if level < 0:
@@ -139,142 +181,127 @@ def mark_starts(operations: Operations, levels: int, with_leaving: bool, out: Co
                         total += added
                         ended |= added > 0
             if i < end and operations.seal[i] != NO_SEAL and ended:
-                written = record(out, written, key, operations.seal[i], True, total, float(total))
+                record(out, filled, levels, key, operations.seal[i], True, total)
                 ended = False
-    return written
 
 
-class Paths(NamedTuple):
-    """Paths between levels, or from starts to levels: how many, and that as a double."""
-
-    many: Int64  # [rows, levels + 1]
-    size: Float64
+# --- two stacks ------------------------------------------------------------------------------------------------------
 
 
 @njit(cache=True, nogil=True, inline="always")
-def stand_still(paths: Paths, rows: int) -> None:
-    """From each level only the empty path, to itself."""
-    for row in range(rows):
-        for column in range(paths.many.shape[1]):
-            paths.many[row, column] = row == column
-            paths.size[row, column] = row == column
+def stand_still(tree: PrefixTree, back: Int64) -> None:
+    """From each prefix only the empty path, to itself."""
+    for node in range(back.shape[0]):
+        for depth in range(back.shape[1]):
+            back[node, depth] = depth == tree.depth[node]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def add_row(paths: Paths, row: int, more: int) -> None:
-    """Row += row `more`. In two loops, each is a run of vector additions."""
-    for p in range(paths.many.shape[1]):
-        paths.many[row, p] += paths.many[more, p]
-    for p in range(paths.many.shape[1]):
-        paths.size[row, p] += paths.size[more, p]
-
-
-@njit(cache=True, nogil=True, inline="always")
-def through(front: Paths, row: int, back: Paths, level: int) -> int:
-    """Paths to a level: those that the front's row brought to each level and the back led on; at level 0 they begin."""
+def through(tree: PrefixTree, front: Int64, row: int, back: Int64, node: int) -> int:
+    """Return the paths to a prefix: those that the front's row brought to each of its own prefixes and the back led on.
+    Those that the back began are at the empty prefix."""
     total = 0
-    for p in range(level + 1):
-        total += front.many[row, p] * back.many[level, p]
-    return total
-
-
-@njit(cache=True, nogil=True, inline="always")
-def size_through(front: Paths, row: int, back: Paths, level: int) -> float:
-    """The same as a double."""
-    total = 0.0
-    for p in range(level + 1):
-        total += front.size[row, p] * back.size[level, p]
-    if np.isnan(total):  # more than doubles know, times none
-        total = 0.0
-        for p in range(level + 1):
-            if front.size[row, p] > 0 and back.size[level, p] > 0:
-                total += front.size[row, p] * back.size[level, p]
+    for depth in range(tree.depth[node] + 1):
+        total += front[row, tree.path[node, depth]] * back[node, depth]
     return total
 
 
 @njit(cache=True, nogil=True)
-def no_paths(rows: int, levels: int) -> Paths:
-    return Paths(np.zeros((rows, levels + 1), np.int64), np.zeros((rows, levels + 1), np.float64))
+def turn(
+    tree: PrefixTree, operations: Operations, begin: int, end: int, starts: int, suffix: Int64, front: Int64
+) -> None:
+    """Fill row s + 1 of the front for the starts of operations [begin, end): the paths from start s or a later one.
 
-
-@njit(cache=True, nogil=True)
-def turn(operations: Operations, begin: int, end: int, starts: int, suffix: Paths, front: Paths) -> None:
-    """Row s + 1 of the front for the `starts` starts of operations [begin, end): paths from start s or a later one.
-
-    Backwards, row i of the suffix being the paths from level i through the operations so far: row p - 1 += row p. Whole
-    rows are added, and the front's next row is written at every operation: branches on random levels would cost more.
+    Backwards, row d of the suffix being the paths from prefixes of length d through the operations so far: row d - 1 +=
+    row d, for the prefixes that extend the operation's, which lie side by side. Of one pattern whole rows are added,
+    and the front's next row is written at every operation: branches on random levels would cost more.
     """
-    width = suffix.many.shape[1]
-    stand_still(suffix, width)
+    depths, nodes = suffix.shape
+    is_one_pattern = depths == nodes
+    for node in range(nodes):
+        for depth in range(depths):
+            suffix[depth, node] = depth == tree.depth[node]
     for i in range(end - 1, begin - 1, -1):
-        level = operations.level[i]
-        if level < 0:
-            suffix.many[-level, :] = 0
-            suffix.size[-level, :] = 0.0
-            continue
-        add_row(suffix, level - 1, level)
-        for p in range(width):
-            front.many[starts, p] = suffix.many[0, p]
-        for p in range(width):
-            front.size[starts, p] = suffix.size[0, p]
-        starts -= level == 1
-    stand_still(front, 1)
+        level, symbol = operations.level[i], operations.symbol[i]
+        for k in range(operations.first_node[symbol], operations.first_node[symbol + 1]):
+            node = abs(operations.nodes[k])
+            low, high = (0, nodes) if is_one_pattern else (node, node + tree.size[node])
+            if level < 0:
+                suffix[-level, low:high] = 0
+            else:
+                for other in range(low, high):
+                    suffix[level - 1, other] += suffix[level, other]
+        if is_one_pattern or level == 1:
+            for node in range(nodes):
+                front[starts, node] = suffix[0, node]
+            starts -= level == 1
+    front[0, 1:] = 0
+    front[0, 0] = 1
 
 
 @njit(cache=True, nogil=True)
-def multiply_windows(operations: Operations, levels: int, with_leaving: bool, out: Counts) -> int:
-    """Two stacks: `back` [to, from] is the product of the operations since the last turn, the front has for each start
-    before that what it and later ones bring to each level. When the front runs out, the back is turned into it."""
-    written = 0
-    back, suffix = no_paths(levels + 1, levels), no_paths(levels + 1, levels)
-    front = no_paths(1024, levels)
+def multiply_windows(tree: PrefixTree, operations: Operations, with_leaving: bool, out: Counts, filled: Int64) -> None:
+    """Two stacks: `back` [to, length of from] is the product of the operations since the last turn, the front has for
+    each start before that what it and later ones bring to each prefix. When the front runs out, the back is turned into
+    it."""
+    nodes, depths = tree.path.shape
+    back, suffix = np.zeros((nodes, depths), np.int64), np.zeros((depths, nodes), np.int64)
+    front = np.zeros((256, nodes), np.int64)
+    terminals: Int64 = np.flatnonzero(tree.ends)
+    ended, is_noted, pending = np.zeros(nodes, np.int64), np.zeros(nodes, np.bool_), 0
+    positive = np.zeros(nodes, np.bool_)
     for key in range(operations.offsets.size - 1):
         # Starts [first, middle) are in front, the first of them in row `here`; [middle, after) in the back. In row 0 is
         # no start.
         first = operations.first_start[key]
         middle, after, origin, here = first, first, first, 0
-        end, turned = operations.offsets[key + 1], operations.offsets[key]
-        stand_still(front, 1)
-        stand_still(back, levels + 1)
-        ended, positive = False, False
-        i = turned
-        while i < end + with_leaving:
-            # Before an operation, then before its seal, and once more at the end: what leaves by then.
-            sealing = False
+        turned, end = operations.offsets[key], operations.offsets[key + 1]
+        front[0, 1:] = 0
+        front[0, 0] = 1
+        stand_still(tree, back)
+        positive[:] = False
+        # Before an operation, then before its seal, and once more at the end: what leaves by then.
+        for i in range(turned, end + with_leaving):
             stamp = operations.stamp[i] if i < end else NEVER - 1
-            while True:
-                while first < after and operations.leaving[first] <= stamp:
+            for sealing in range(2):
+                while first < after and operations.until[first] < stamp:
                     if first == middle:
-                        if after - first >= front.many.shape[0]:
-                            front = no_paths(2 * (after - first), levels)
+                        if after - first >= front.shape[0]:
+                            front = np.zeros((2 * (after - first), nodes), np.int64)
                         done = min(i + sealing, end)
-                        turn(operations, turned, done, after - first, suffix, front)
+                        turn(tree, operations, turned, done, after - first, suffix, front)
                         origin, middle, turned = first, after, done
-                        stand_still(back, levels + 1)
+                        stand_still(tree, back)
                     first += 1
                     here = first - origin + 1 if first < middle else 0
-                    gone = operations.leaving[first - 1]
-                    if with_leaving and positive and (first == after or operations.leaving[first] != gone):
-                        size = size_through(front, here, back, levels)
-                        positive = size > 0
-                        written = record(out, written, key, gone, False, through(front, here, back, levels), size)
-                if sealing or i == end:
+                    if with_leaving and (first == after or operations.until[first] != operations.until[first - 1]):
+                        for node in terminals:
+                            if positive[node]:
+                                total = through(tree, front, here, back, node)
+                                record(out, filled, node, key, operations.until[first - 1] + 1, False, total)
+                                positive[node] = total > 0
+                if sealing == 1 or i == end:
                     break
-                level = operations.level[i]
-                if level < 0:
-                    back.many[-level, :] = 0
-                    back.size[-level, :] = 0.0
-                else:
-                    if level == levels and not ended:
-                        ended = size_through(front, here, back, levels - 1) > 0
-                    add_row(back, level, level - 1)
-                    after += level == 1
-                if operations.seal[i] == NO_SEAL:
+                level, symbol = operations.level[i], operations.symbol[i]
+                for k in range(operations.first_node[symbol], operations.first_node[symbol + 1]):
+                    node = operations.nodes[k]
+                    if node < 0:
+                        back[-node, :] = 0
+                        continue
+                    parent = tree.parent[node]
+                    if tree.ends[node] and not is_noted[node] and through(tree, front, here, back, parent) > 0:
+                        pending = note(ended, is_noted, pending, node)
+                    # Whole rows: a run of vector additions.
+                    for depth in range(depths):
+                        back[node, depth] += back[parent, depth]
+                after += level == 1
+                stamp = operations.seal[i]
+                if stamp == NO_SEAL:
                     break
-                sealing, stamp = True, operations.seal[i]
-            if sealing and ended:
-                size = size_through(front, here, back, levels)
-                written = record(out, written, key, stamp, True, through(front, here, back, levels), size)
-                ended, positive = False, True
-            i += 1
-    return written
+            if i < end and operations.seal[i] != NO_SEAL:
+                for n in range(pending):
+                    total = through(tree, front, here, back, ended[n])
+                    record(out, filled, ended[n], key, operations.seal[i], True, total)
+                    positive[ended[n]] = True
+                    is_noted[ended[n]] = False
+                pending = 0

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
-from streamsift.runtime.count.measures import NOTHING, Measures, Totals
+from streamsift.runtime.count.extremes import NOTHING
+from streamsift.runtime.count.measures import Measures, Totals
 from streamsift.runtime.matches import GroupValues
 
 

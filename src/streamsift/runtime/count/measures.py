@@ -1,8 +1,11 @@
-"""The AGG clause and the events in, what each event adds to a match out; and sums over matches back into Arrow columns.
+"""Convert the AGG clause and events to what each event adds to a match, and sums over matches back to Arrow columns.
 
 A match's measures are three blocks. Integers: 1 for the match itself, then the exact addends of sums. Reals: the
-size of each integer as a double, by which an overflow of 64 bits is told, then the addends of real sums. Least: codes
-of which the least counts, for MIN, and for MAX by ranks from above.
+size of each integer as a double, which shows an overflow of 64 bits, then the addends of real sums. Least: codes of
+which the least counts, for MIN, and for MAX from above (`extremes`).
+
+Nulls, NaN and infinities are counted apart. Which of these columns there are depends on the events, or, for totals that
+are updated batch by batch, on the schema alone.
 """
 
 from __future__ import annotations
@@ -16,15 +19,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streamsift.errors import BadInputError
-from streamsift.logical.bound import AggregateOutput, BoundQuery
+from streamsift.logical.bound import TIME, AggregateOutput, BoundQuery
 from streamsift.physical.plan import Alternative
-from streamsift.runtime.arrays.dtypes import UNKNOWN, Float64, Int32, Int64
+from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
+from streamsift.runtime.count.extremes import NOTHING, NotIncremental, codes_by_rank, codes_by_value
 from streamsift.runtime.events.events import Events
-from streamsift.runtime.expressions.codes import codes
 from streamsift.runtime.expressions.columns import fixed_width, integers, nulls, plain
 from streamsift.runtime.expressions.values import as_float, column_value
 
-NOTHING = np.iinfo(np.int64).max  # the least of no codes
 LIMIT = 2.0**63
 DOUBT = 1e-9  # the doubles are closer than this to what they stand for
 LIMB = 32  # bits
@@ -40,6 +42,17 @@ class Totals(NamedTuple):
     def at(self, rows: np.ndarray) -> Totals:
         return Totals(self.integers[rows], self.reals[rows], self.least[rows])
 
+    def contiguous(self) -> Totals:
+        """Return the same as kernels take it."""
+        least = np.ascontiguousarray(self.least)
+        return Totals(np.ascontiguousarray(self.integers), np.ascontiguousarray(self.reals), least)
+
+
+def no_totals(rows: int, shape: tuple[int, int, int]) -> Totals:
+    """Return empty totals whose blocks have these numbers of columns."""
+    integers, reals, least = shape
+    return Totals(np.zeros((rows, integers), np.int64), np.zeros((rows, reals)), np.full((rows, least), NOTHING))
+
 
 @dataclass(slots=True)
 class Measures:
@@ -48,6 +61,7 @@ class Measures:
     events: Events
     query: BoundQuery
     always: frozenset[int]  # variables that every match binds
+    by_schema: bool  # which measures there are does not depend on the events
     integer_variables: list[int] = field(default_factory=list)
     integer_values: list[Int64] = field(default_factory=list)
     real_variables: list[int] = field(default_factory=list)
@@ -55,6 +69,16 @@ class Measures:
     least_variables: list[int] = field(default_factory=list)
     least_values: list[Int64] = field(default_factory=list)
     _known: dict[tuple[int, str], int] = field(default_factory=dict)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Return the sizes of the blocks."""
+        whole = 1 + len(self.integer_values)
+        return whole, whole + len(self.real_values), len(self.least_values)
+
+    def may_lack_values(self, name: str) -> bool:
+        """Return True if room for nulls and NaN is made whether the column has any or not; times have none."""
+        return self.by_schema and name not in (TIME, self.query.binding.time, self.query.binding.order)
 
     @property
     def is_count_alone(self) -> bool:
@@ -81,8 +105,8 @@ class Measures:
         return self.events.columns.at(name, rows)
 
     def known(self, variable: int, name: str, column: pa.Array) -> int:
-        """The integer that counts the matches in which the attribute is not null."""
-        if column.null_count == 0 and variable in self.always:
+        """Return the integer that counts the matches in which the attribute is not null."""
+        if column.null_count == 0 and variable in self.always and not self.may_lack_values(name):
             return 0
         if (variable, name) not in self._known:
             missing = nulls(column)
@@ -119,11 +143,14 @@ Decoder = Callable[[Totals], pa.Array]
 
 
 def measures_of(
-    query: BoundQuery, alternatives: tuple[Alternative, ...], events: Events
+    query: BoundQuery, alternatives: tuple[Alternative, ...], events: Events, *, by_schema: bool = False
 ) -> tuple[Measures, list[Decoder]]:
-    """The measures that the query's aggregates need, and for each aggregate how its column is made from totals."""
+    """Return the measures that the query's aggregates need, and for each aggregate how totals become its column.
+
+    `by_schema`: which measures there are and what their codes mean is the same for all events of the schema.
+    """
     bound = [{step.variable for step in alternative.steps} for alternative in alternatives]
-    measures = Measures(events, query, frozenset(set.intersection(*bound)))
+    measures = Measures(events, query, frozenset(set.intersection(*bound)), by_schema)
     return measures, [_decoder(measures, aggregate) for aggregate in query.aggregates]
 
 
@@ -153,12 +180,14 @@ def _decoder(measures: Measures, aggregate: AggregateOutput) -> Decoder:
         return lambda totals: pa.nulls(len(totals.integers))
     known = measures.known(aggregate.variable, aggregate.column, raw)
     if aggregate.function in ("MIN", "MAX"):
-        return _extreme(measures, aggregate, raw)
+        values, value_of = (codes_by_value if measures.by_schema else codes_by_rank)(aggregate, raw)
+        number = measures.add_least(aggregate.variable, values)
+        return lambda totals: value_of(totals.least[:, number])
     variable = measures.query.variables[aggregate.variable].name
     name = f"{aggregate.function}({variable}.{aggregate.column})"
     column = column_value(raw)
     if pa.types.is_floating(column.type):
-        total = _real_sum(measures, aggregate.variable, column)
+        total = _real_sum(measures, aggregate.variable, column, measures.may_lack_values(aggregate.column))
     elif pa.types.is_decimal(column.type):
         total = _decimal_sum(measures, aggregate.variable, column, name)
     else:
@@ -206,15 +235,17 @@ def _integer_sum(measures: Measures, variable: int, column: pa.Array, name: str)
     return lambda totals: pa.array(_exact(totals, number, name)).cast(column.type)
 
 
-def _real_sum(measures: Measures, variable: int, column: pa.Array) -> Decoder:
+def _real_sum(measures: Measures, variable: int, column: pa.Array, may_lack_values: bool) -> Decoder:
     """Infinities and NaN are counted apart: in a product of sums and counts, 0 times infinity would be NaN."""
     values = fixed_width(column, np.dtype(np.float64))
     missing = nulls(column)
     values = values if missing is None else np.where(missing, 0.0, values)
     finite = np.isfinite(values)
-    if finite.all():
+    if finite.all() and not may_lack_values:
         number = measures.add_real(variable, values)
         return lambda totals: pa.array(_reals(measures, totals)[:, number])
+    if measures.by_schema and not may_lack_values:
+        raise NotIncremental("an infinite time cannot be summed without keeping its event: give a WITHIN")
     number = measures.add_real(variable, np.where(finite, values, 0.0))
     marks = [np.isnan(values), values == np.inf, values == -np.inf]
     nan, above, below = (measures.add_real(variable, mark.astype(np.float64)) for mark in marks)
@@ -264,30 +295,5 @@ def _decimal_sum(measures: Measures, variable: int, column: pa.Array, name: str)
         except pa.ArrowInvalid as error:
             raise BadInputError(f"{name} passes 38 digits: {error}") from error
         return array
-
-    return decode
-
-
-def _extreme(measures: Measures, aggregate: AggregateOutput, column: pa.Array) -> Decoder:
-    """Ranks of the values, of which the least (for MAX: the least from above) is found; a rank tells a row."""
-    (found,) = codes([column])
-    missing = nulls(column)
-    known = np.ones(len(column), np.bool_) if missing is None else ~missing
-    if pa.types.is_floating(column.type):
-        # NaN is above every number, as Spark has it.
-        found = np.where(known & (found == UNKNOWN), NOTHING, found)
-    distinct, first, ranks = np.unique(found[known], return_index=True, return_inverse=True)
-    rows = np.flatnonzero(known)[first]
-    values = np.full(len(column), NOTHING, np.int64)
-    values[known] = ranks if aggregate.function == "MIN" else (distinct.size - 1) - ranks
-    assert aggregate.variable is not None
-    number = measures.add_least(aggregate.variable, values)
-
-    def decode(totals: Totals) -> pa.Array:
-        least = totals.least[:, number]
-        ranks = least if aggregate.function == "MIN" else (distinct.size - 1) - least
-        empty = least == NOTHING
-        at = rows[np.where(empty, 0, ranks)] if rows.size else np.zeros(least.size, np.int64)
-        return column.take(pa.array(at, mask=empty)) if len(column) else pa.nulls(least.size, column.type)
 
     return decode

@@ -1,11 +1,14 @@
-"""A branch and its events in, the operations on prefix counters out: key by key, in the order in which they apply.
+"""Lay out events as operations on prefix counters: key by key, in the order in which they apply.
 
 An event that may be step p of the pattern adds prefix p - 1 to prefix p; a negated one empties the prefix before it.
 Events of equal time do not extend each other: among them, longer prefixes come first, and emptying before adding.
+
+On a tree of prefixes an operation is a symbol: it does the same to a list of prefixes of one length.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,12 +18,13 @@ from numba import njit
 from streamsift.logical.bound import WindowKind
 from streamsift.physical.count import is_at_edge
 from streamsift.physical.plan import Alternative, Branch, Edge
-from streamsift.runtime.arrays.dtypes import Int8, Int32, Int64
+from streamsift.runtime.arrays.dtypes import Bool, Int8, Int32, Int64
 from streamsift.runtime.arrays.grouping import group_entries
-from streamsift.runtime.count.output import Groups
+from streamsift.runtime.count.groups import AggregateInput
+from streamsift.runtime.count.prefix_tree import PrefixTree, tree_of_steps
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
-from streamsift.runtime.events.stamps import NEVER, Clock, leaving_of
+from streamsift.runtime.events.stamps import NEVER, leaving_of
 from streamsift.runtime.expressions.codes import group_codes
 
 NO_SEAL = -1 << 62
@@ -30,67 +34,100 @@ class Operations(NamedTuple):
     """Operations [m], those of a key side by side; starts are those that add to prefix 1, in the same order."""
 
     offsets: Int64  # [keys + 1] the operations of each key
-    level: Int8  # p adds to prefix p, -p empties it
+    level: Int8  # p adds to prefixes of p steps, -p empties them
+    symbol: Int32
     place: Int32
-    stamp: Int64  # before it, what leaves up to here is gone
+    stamp: Int64  # before it, what is gone at this stamp leaves
     seal: Int64  # after the last operation of a time at which matches may end: the stamp of its row; else NO_SEAL
     first_start: Int64  # [keys + 1] the starts of each key
-    leaving: Int64  # [starts] the stamp at which each leaves
+    until: Int64  # [starts] the last stamp whose window holds it; NEVER - 1: it never leaves
     since: Int64  # [starts] the first place at which a match with this start may end
+    first_node: Int64  # [symbols + 1] where the list of each symbol begins
+    nodes: Int64  # the prefixes that a symbol adds to, or negated those that it empties
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
     operations: Operations
-    levels: int
+    tree: PrefixTree
     group: Int32  # [keys]
 
 
-def lay_out(branch: Branch, events: Events, clock: Clock, groups: Groups) -> Layout:
-    alternative = branch.alternative
-    levels = len(alternative.steps)
-    negations = alternative.negations
+class Part(NamedTuple):
+    """The places of the events that one symbol stands for."""
+
+    places: Int32
+    level: int
+    nodes: Sequence[int]
+
+
+def lay_out(branch: Branch, given: AggregateInput, keys: Int32, is_closed: Bool | None = None) -> Layout:
+    """Return the operations of one pattern. `is_closed` [places]: no match may begin there."""
+    alternative, events = branch.alternative, given.events
+    levels, negations = len(alternative.steps), alternative.negations
     steps = (*alternative.steps, *(n.steps[0] for n in negations))
     found = candidates(Alternative(alternative.query, steps, ()), events)
-    positive, negated = found[:levels], found[levels:]
-    keys = keys_of_places(branch, events, groups)
-    parts = [(places, number + 1) for number, places in enumerate(positive)]
+    starts, negated = found[0], found[levels:]
+    at_edge = [(n.lower.edge, places) for n, places in zip(negations, negated, strict=True) if is_at_edge(n)]
+    since = _since(alternative, events, keys, starts, at_edge)
+    if events.window is None:
+        # Without a window a negated event before a start never leaves.
+        may_begin = since[starts] != NEVER
+        found[0] = starts[may_begin if is_closed is None else may_begin & ~is_closed[starts]]
+    parts = [Part(places, level, [level]) for level, places in enumerate(found[:levels], start=1)]
     for negation, places in zip(negations, negated, strict=True):
         if not is_at_edge(negation):
-            parts.append((places, -(negation.lower.steps[0] + 1)))
-    at_edge = [(n.lower.edge, places) for n, places in zip(negations, negated, strict=True) if is_at_edge(n)]
+            level = -(negation.lower.steps[0] + 1)
+            parts.append(Part(places, level, [level]))
+    return arrange(parts, tree_of_steps(levels), given, keys, since)
+
+
+def arrange(
+    parts: list[Part], tree: PrefixTree, given: AggregateInput, keys: Int32, since: Int64 | None = None
+) -> Layout:
+    """Return the operations of the parts in order. `keys` [places]: -1 for none; `since` [places] as in Operations."""
+    events, clock, groups = given.events, given.clock, given.groups
     # Longer prefixes first, and emptying before adding: sorted by time and key, they stay so among equal times.
-    parts.sort(key=lambda part: (-abs(part[1]), part[1] > 0))
-    places = np.concatenate([part for part, _ in parts])
-    level = np.concatenate([np.full(part.size, number, np.int8) for part, number in parts])
+    parts = sorted(parts, key=lambda part: (-abs(part.level), part.level > 0))
+    sizes = [part.places.size for part in parts]
+    places = np.concatenate([part.places for part in parts])
+    level = np.repeat(np.array([part.level for part in parts], np.int8), sizes)
+    symbol = np.repeat(np.arange(len(parts), dtype=np.int32), sizes)
     key = keys[places]
-    if levels == 1:
+    if tree.levels == 1:
         # A single event without a key is a match, if it has a group; no negated event equals it.
         unequalled = (key < 0) & (level > 0) & (groups.of_place[places] >= 0)
         key = np.where(unequalled, _beyond(keys) + np.arange(key.size), key).astype(np.int32)
     order = _order(events.rank[places], key)
-    places, level, key = places[order], level[order], key[order]
-    starts = np.flatnonzero(level == 1)
-    leaving = np.full(events.rank.size, NEVER)
-    leaving[positive[0]] = clock.leaves(positive[0])
-    since = _since(alternative, events, keys, positive[0], at_edge)
+    places, level, symbol, key = places[order], level[order], symbol[order], key[order]
+    is_start = level == 1
+    starts = places[is_start]
+    until = np.full(events.rank.size, NEVER - 1)
+    for part in parts:
+        if part.level == 1:
+            until[part.places] = clock.leaves(part.places) - 1
     offsets = np.append(np.flatnonzero(np.diff(key, prepend=-1)), key.size)
-    stamp, seal = stamps_and_seals(places, level, key, events.rank, clock.own, clock.shown, levels)
+    may_end = np.array([any(node > 0 and tree.ends[node] for node in part.nodes) for part in parts])
+    stamp, seal = stamps_and_seals(places, may_end, symbol, key, events.rank, clock.own, clock.shown)
     operations = Operations(
         offsets=offsets,
         level=level,
+        symbol=symbol,
         place=places,
         stamp=stamp,
         seal=seal,
-        first_start=np.searchsorted(starts, offsets),
-        leaving=leaving[places[starts]],
-        since=since[places[starts]],
+        first_start=np.append(0, np.cumsum(is_start))[offsets],
+        until=until[starts],
+        since=np.zeros(starts.size, np.int64) if since is None else since[starts],
+        first_node=np.cumsum([0, *(len(part.nodes) for part in parts)]),
+        nodes=np.array([node for part in parts for node in part.nodes]),
     )
-    return Layout(operations, levels, groups.of_place[places[offsets[:-1]]])
+    return Layout(operations, tree, groups.of_place[places[offsets[:-1]]])
 
 
-def keys_of_places(branch: Branch, events: Events, groups: Groups) -> Int32:
-    """The key of each place, by which the events of a branch are counted apart; -1 for none."""
+def keys_of_places(branch: Branch, given: AggregateInput) -> Int32:
+    """Return the key of each place, by which the events of a branch are counted apart; -1 for none."""
+    events, groups = given.events, given.groups
     if set(branch.keys) == set(branch.alternative.query.group_by):
         return groups.of_place
     (codes,), _ = group_codes([[events.columns.at(name, events.rows)] for name in branch.keys])
@@ -102,7 +139,7 @@ def _beyond(keys: Int32) -> int:
 
 
 def _order(rank: Int32, key: Int32) -> Int32:
-    """By key and time, else as they stand. Operations without a key are left out."""
+    """Return the order by key and time, else as they stand. Operations without a key are left out."""
     _, order = group_entries(rank, int(rank.max(initial=-1)) + 1)
     ordered = key[order]
     if ordered.size and (ordered[0] < 0 or ordered.min() != ordered.max()):
@@ -113,22 +150,21 @@ def _order(rank: Int32, key: Int32) -> Int32:
 
 @njit(cache=True, nogil=True)
 def stamps_and_seals(
-    places: Int32, level: Int8, key: Int32, rank: Int32, own: Int64, shown: Int64, levels: int
+    places: Int32, may_end: Bool, symbol: Int32, key: Int32, rank: Int32, own: Int64, shown: Int64
 ) -> tuple[Int64, Int64]:
-    """Operations.stamp and Operations.seal. Of the operations of one time those that end matches come first."""
+    """Return Operations.stamp and Operations.seal; `may_end` [symbols]: a match may end with it."""
     stamp, seal = np.empty(places.size, np.int64), np.empty(places.size, np.int64)
     ends, is_first = False, True  # of its time
     following = rank[places[0]] if places.size else 0
     for i in range(places.size):
         place, now = places[i], following
-        if is_first:
-            ends = level[i] == levels
+        ends = may_end[symbol[i]] or (ends and not is_first)
         is_first = i + 1 == places.size
         if not is_first:
             following = rank[places[i + 1]]
             is_first = following != now or key[i + 1] != key[i]
         last_shown = shown[place]
-        stamp[i] = own[place] if level[i] == levels else last_shown
+        stamp[i] = own[place] if may_end[symbol[i]] else last_shown
         seal[i] = last_shown if ends and is_first else NO_SEAL
     return stamp, seal
 

@@ -1,9 +1,8 @@
-"""Totals of groups over time in, the result rows of AGG out: which of them are printed, and as what."""
+"""Convert totals of groups over time to the result rows of AGG: choose which are printed, and write their columns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -11,18 +10,18 @@ import pyarrow as pa
 from streamsift.language.syntax import Emit
 from streamsift.logical.bound import TIME, BoundQuery
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
-from streamsift.runtime.count.measures import Decoder, Totals, aggregate_type
-from streamsift.runtime.events.events import Events
+from streamsift.runtime.count.groups import AggregateInput, Timeline
+from streamsift.runtime.count.measures import Decoder, aggregate_type
 from streamsift.runtime.events.stamps import Clock
 from streamsift.runtime.events.times import time_type
 from streamsift.runtime.events.update_ticks import tick_type
-from streamsift.runtime.expressions.codes import codes, group_codes
+from streamsift.runtime.expressions.codes import codes
 from streamsift.runtime.expressions.columns import nulls, take
 from streamsift.runtime.resources import FEWER_TICKS, reserve
 
 
 def aggregate_schema(query: BoundQuery) -> pa.Schema:
-    """`time`, the GROUP BY columns, the aggregates."""
+    """Return the columns: `time`, the GROUP BY columns, the aggregates."""
     fields = [pa.field("time", tick_type(query) if query.update else time_type(query))]
     for name, column in zip(query.group_names, query.group_by, strict=True):
         fields.append(pa.field(name, query.schema.field(column).type))
@@ -36,47 +35,7 @@ def _column_type(query: BoundQuery, column: str) -> pa.DataType:
     return time_type(query) if column == TIME else query.schema.field(column).type
 
 
-# --- groups --------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Groups:
-    """The groups of GROUP BY; where each partition has its own ticks, of both."""
-
-    of_place: Int32  # [places]; -1 for a row that is in no group
-    first_place: Int32  # [groups] a place of each
-
-
-def groups_of(query: BoundQuery, events: Events, clock: Clock) -> Groups:
-    of_place = np.zeros(events.rank.size, np.int32)
-    if not query.group_by and clock.unit_of is None:
-        return Groups(of_place, of_place[:1])
-    if query.group_by:
-        (of_place,), _ = group_codes([[events.columns.at(name, events.rows)] for name in query.group_by])
-    if clock.unit_of is not None:
-        pairs = of_place.astype(np.int64) * (int(clock.unit_of.max(initial=0)) + 1) + clock.unit_of
-        keep = (of_place >= 0) & (clock.unit_of >= 0)
-        of_place = np.where(keep, np.unique(pairs, return_inverse=True)[1], -1).astype(np.int32)
-    first = np.zeros(int(of_place.max(initial=-1)) + 1, np.int32)
-    known = np.flatnonzero(of_place >= 0)[::-1]
-    first[of_place[known]] = known
-    return Groups(of_place, first)
-
-
 # --- which rows are printed ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    """The totals of each group, from a stamp until its next; ordered by (group, stamp)."""
-
-    group: Int32
-    stamp: Int64
-    ends: Bool  # a match ends there
-    totals: Totals
-
-    def at(self, rows: np.ndarray) -> Timeline:
-        return Timeline(self.group[rows], self.stamp[rows], self.ends[rows], self.totals.at(rows))
 
 
 def result_rows(
@@ -86,7 +45,7 @@ def result_rows(
     decoders: Sequence[Decoder],
     relevant_stamps: Callable[[], Int64],
 ) -> Timeline:
-    """The rows to print, ordered by (stamp, group)."""
+    """Return the rows to print, ordered by (stamp, group)."""
     if clock.is_ticking:
         rows = _at_each_tick(timeline)
     elif query.emit is Emit.CHANGES:
@@ -99,7 +58,7 @@ def result_rows(
 
 
 def _at_each_tick(timeline: Timeline) -> Timeline:
-    """Totals repeated for every tick until the next change, where there is a match."""
+    """Repeat totals for every tick until the next change, where there is a match."""
     last = _is_last(timeline.group, timeline.stamp)
     timeline = timeline.at(np.flatnonzero(last))
     following = np.append(timeline.stamp[1:], 0)
@@ -114,7 +73,7 @@ def _at_each_tick(timeline: Timeline) -> Timeline:
 
 
 def _at_changes(timeline: Timeline, decoders: Sequence[Decoder], relevant: Int64) -> Timeline:
-    """Rows where a match ends, and at the first relevant event after totals changed."""
+    """Return the rows where a match ends, and at the first relevant event after totals changed."""
     place = np.searchsorted(relevant, timeline.stamp)
     visible = np.flatnonzero(place < relevant.size)
     timeline, stamp = timeline.at(visible), relevant[place[visible]]
@@ -130,7 +89,7 @@ def _at_changes(timeline: Timeline, decoders: Sequence[Decoder], relevant: Int64
 
 
 def _is_last(group: Int32, stamp: Int64) -> Bool:
-    """Whether the next entry has another group or stamp."""
+    """Return whether the next entry has another group or stamp."""
     found = np.ones(group.size, np.bool_)
     found[:-1] = (group[1:] != group[:-1]) | (stamp[1:] != stamp[:-1])
     return found
@@ -141,7 +100,7 @@ def _starts(last: Bool) -> Int64:
 
 
 def _differs(values: pa.Array) -> Bool:
-    """Whether each value but the first differs from the one before; NaN equals NaN, and is no null."""
+    """Return whether each value but the first differs from the one before; NaN equals NaN, and is no null."""
     (found,) = codes([values])
     different = found[1:] != found[:-1]
     missing = nulls(values)
@@ -152,23 +111,18 @@ def _differs(values: pa.Array) -> Bool:
 
 
 def result_batch(
-    query: BoundQuery,
-    schema: pa.Schema,
-    events: Events,
-    clock: Clock,
-    groups: Groups,
-    rows: Timeline,
-    decoders: Sequence[Decoder],
+    query: BoundQuery, schema: pa.Schema, given: AggregateInput, rows: Timeline, decoders: Sequence[Decoder]
 ) -> pa.RecordBatch:
-    of_groups = pa.array(events.rows_at(groups.first_place[rows.group]))
+    events = given.events
+    of_groups = pa.array(events.rows_at(given.groups.first_place[rows.group]))
     columns = [take(events.columns.whole(name), of_groups) for name in query.group_by]
-    return as_batch(schema, clock, columns, rows, decoders)
+    return as_batch(schema, given.clock, columns, rows, decoders)
 
 
 def as_batch(
     schema: pa.Schema, clock: Clock, of_groups: Sequence[pa.Array], rows: Timeline, decoders: Sequence[Decoder]
 ) -> pa.RecordBatch:
-    """Rows whose columns of GROUP BY are known."""
+    """Return the rows; their columns of GROUP BY are given."""
     arrays = [clock.times(rows.stamp), *of_groups, *(decode(rows.totals) for decode in decoders)]
     cast = [a if a.type == field.type else a.cast(field.type) for a, field in zip(arrays, schema, strict=True)]
     return pa.RecordBatch.from_arrays(cast, schema=schema)

@@ -1,4 +1,4 @@
-"""A branch with predicates between neighbours in, its matches' measures painted on a canvas out: no match is built.
+"""Add up the matches of a branch with predicates between neighboring events, without building a match.
 
 Dynamic programming over pairs of events: the paths that end with an event are those that end with an earlier event of
 the step before which the predicates accept, led on. The earlier events of a step lie in an order in which the accepted
@@ -18,10 +18,12 @@ from streamsift.physical.count import adjacent_pairs
 from streamsift.physical.plan import Branch, Pair
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int32, Int64
 from streamsift.runtime.arrays.grouping import distinct
-from streamsift.runtime.count.measures import NOTHING, Totals
+from streamsift.runtime.count.extremes import NOTHING
+from streamsift.runtime.count.measure_kernels import BEFORE
+from streamsift.runtime.count.measures import Totals, no_totals
 from streamsift.runtime.count.operations import Layout, Operations
-from streamsift.runtime.count.prefix_measures import BEFORE, Loads
-from streamsift.runtime.count.range_totals import Canvas, add_to
+from streamsift.runtime.count.prefix_tree import Loads
+from streamsift.runtime.count.range_totals import RangeTotals, add_range_to, add_to
 from streamsift.runtime.events.candidates import step_rows
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.stamps import NEVER
@@ -39,7 +41,7 @@ class Index(NamedTuple):
 
 
 def index_of(branch: Branch, layout: Layout, events: Events) -> Index:
-    operations, levels = layout.operations, layout.levels
+    operations, levels = layout.operations, layout.tree.levels
     count = operations.level.size
     at = np.zeros(count, np.int64)
     low, high = np.zeros((count, 2), np.int64), np.zeros((count, 2), np.int64)
@@ -101,84 +103,72 @@ def _ranges(
 Tree = Totals  # the trees of all levels side by side: that of a level with n leaves has rows [2 base, 2 base + 2 n)
 
 
-def paint_pairs(
-    canvas: Canvas, layout: Layout, index: Index, loads: Loads, has_window: bool, enter: Int64, leave: Int64
+def count_pairs(
+    totals: RangeTotals, layout: Layout, index: Index, loads: Loads, has_window: bool, enter: Int64, leave: Int64
 ) -> None:
-    """`enter` [places] and `leave` [places] are the leaves of the canvas where a match that ends or begins there is
-    first and no longer counted."""
-    nodes = 2 * int(index.base[-1])
-    tree = Tree(
-        np.zeros((nodes, loads.integer_levels.size), np.int64),
-        np.zeros((nodes, loads.real_levels.size), np.float64),
-        np.full((nodes, loads.least_levels.size), NOTHING, np.int64),
+    """Add the matches to their leaves: those from `enter` of their last place to before `leave` of their first."""
+    shape = loads.integer_levels.size, loads.real_levels.size, loads.least_levels.size
+    state = Following(
+        levels=layout.tree.levels,
+        ranges=index,
+        loads=loads,
+        tree=no_totals(2 * int(index.base[-1]), shape),
+        sums=no_totals(2, shape),
+        cleared=np.zeros(layout.tree.levels + 1, np.int64),
+        enter=enter,
+        nodes=totals.nodes,
+        ends=totals.ends,
     )
-    operations = layout.operations
-    run_keys(operations, layout.levels, index, loads, has_window, tree, enter, leave, canvas.nodes, canvas.ends)
+    run_keys(layout.operations, state, leave, has_window)
+
+
+class Following(NamedTuple):
+    """What paths are followed through, and where their sums go; made once for all keys."""
+
+    levels: int
+    ranges: Index
+    loads: Loads
+    tree: Tree
+    sums: Tree  # row 0: the paths that end with the event at hand; row 1: the matches that end at one time
+    cleared: Int64  # [levels + 1] the operation from which on the tree of a level is not empty
+    enter: Int64  # [places] the first leaf that counts a match that ends there
+    nodes: Tree  # of the range totals
+    ends: Bool
 
 
 @njit(cache=True, nogil=True)
-def run_keys(
-    operations: Operations,
-    levels: int,
-    index: Index,
-    loads: Loads,
-    has_window: bool,
-    tree: Tree,
-    enter: Int64,
-    leave: Int64,
-    nodes: Tree,
-    ends: Bool,
-) -> None:
+def run_keys(operations: Operations, state: Following, leave: Int64, has_window: bool) -> None:
     """In a window the paths of each start are followed apart, for they leave apart; else all of a key together."""
     for key in range(operations.offsets.size - 1):
         begin, end = operations.offsets[key], operations.offsets[key + 1]
         start = operations.first_start[key]
         if not has_window:
-            leaf = leave[operations.place[begin]]
-            follow(operations, levels, index, loads, begin, end, -1, start, tree, enter, leaf, nodes, ends)
+            follow(operations, state, begin, end, -1, start, leave[operations.place[begin]])
             continue
         for i in range(begin, end):
             if operations.level[i] == 1:
-                leaf = leave[operations.place[i]]
-                follow(operations, levels, index, loads, i, end, i, start, tree, enter, leaf, nodes, ends)
+                follow(operations, state, i, end, i, start, leave[operations.place[i]])
                 start += 1
 
 
 @njit(cache=True, nogil=True)
-def follow(
-    operations: Operations,
-    levels: int,
-    index: Index,
-    loads: Loads,
-    begin: int,
-    end: int,
-    only: int,
-    start: int,
-    tree: Tree,
-    enter: Int64,
-    leaf: int,
-    nodes: Tree,
-    ends: Bool,
-) -> None:
-    """The paths through operations [begin, end) from the one start `only`, or for -1 from all; painted up to `leaf`."""
-    forgotten = np.full(levels + 1, begin, np.int64)
-    # Row 0: the paths that end with the event at hand; row 1: the matches that end at one time.
-    sums = Tree(
-        np.zeros((2, loads.integer_levels.size), np.int64),
-        np.zeros((2, loads.real_levels.size), np.float64),
-        np.full((2, loads.least_levels.size), NOTHING, np.int64),
-    )
+def follow(operations: Operations, state: Following, begin: int, end: int, only: int, start: int, leaf: int) -> None:
+    """Follow the paths through operations [begin, end) from the one start `only`, or for -1 from all; their matches
+    count up to `leaf`."""
+    index, loads, tree, sums, levels = state.ranges, state.loads, state.tree, state.sums, state.levels
+    state.cleared[:] = begin
+    empty(sums, 1)
     pending = -1
     first_start, since = start, operations.since[start] if only >= 0 else 0
     stop = end
     for i in range(begin, end):
         level, place = operations.level[i], operations.place[i]
-        if only >= 0 and i > only and operations.stamp[i] >= operations.leaving[first_start]:
+        if only >= 0 and i > only and operations.stamp[i] > operations.until[first_start]:
             stop = i
             break
         if level < 0:
-            forget(tree, index, operations, forgotten[-level], i, -level)
-            forgotten[-level] = i
+            forget(tree, index, operations, state.cleared[-level], i, -level)
+            state.cleared[-level] = i
             continue
         empty(sums, 0)
         if level == 1:
@@ -189,7 +179,8 @@ def follow(
             if not is_open:
                 continue
             sums.integers[0, 0], sums.reals[0, 0] = 1, 1.0
-            sums.least[0] = np.where(loads.least_levels > 0, BEFORE, NOTHING)
+            for c in range(loads.least_levels.size):
+                sums.least[0, c] = BEFORE if loads.least_levels[c] > 0 else NOTHING
         elif level == levels and since > place:
             continue
         else:
@@ -201,13 +192,13 @@ def follow(
         if level < levels:
             insert(tree, index, level, index.at[i], sums)
             continue
-        if enter[place] != pending:
-            paint(nodes, ends, pending, leaf, sums)
-            pending = enter[place]
-        add_to(sums.integers, sums.reals, sums.least, 1, sums, 0)
-    paint(nodes, ends, pending, leaf, sums)
+        if state.enter[place] != pending:
+            add_to_leaves(state.nodes, state.ends, pending, leaf, sums)
+            pending = state.enter[place]
+        add_to(sums, 1, sums, 0)
+    add_to_leaves(state.nodes, state.ends, pending, leaf, sums)
     for level in range(1, levels):
-        forget(tree, index, operations, forgotten[level], stop, level)
+        forget(tree, index, operations, state.cleared[level], stop, level)
 
 
 @njit(cache=True, nogil=True)
@@ -239,7 +230,7 @@ def insert(tree: Tree, index: Index, level: int, at: int, sums: Tree) -> None:
     base = 2 * index.base[level]
     node = at + index.base[level + 1] - index.base[level]
     while node >= 1:
-        add_to(tree.integers, tree.reals, tree.least, base + node, sums, 0)
+        add_to(tree, base + node, sums, 0)
         node >>= 1
 
 
@@ -251,11 +242,11 @@ def add_range(tree: Tree, index: Index, level: int, low: int, high: int, sums: T
     high += size
     while low < high:
         if low & 1:
-            add_to(sums.integers, sums.reals, sums.least, 0, tree, base + low)
+            add_to(sums, 0, tree, base + low)
             low += 1
         if high & 1:
             high -= 1
-            add_to(sums.integers, sums.reals, sums.least, 0, tree, base + high)
+            add_to(sums, 0, tree, base + high)
         low >>= 1
         high >>= 1
 
@@ -274,20 +265,10 @@ def forget(tree: Tree, index: Index, operations: Operations, begin: int, end: in
 
 
 @njit(cache=True, nogil=True)
-def paint(nodes: Tree, ends: Bool, leaf: int, after: int, sums: Tree) -> None:
-    """Adds row 1 to the canvas at leaves [leaf, after), and empties it; leaf -1 is nowhere."""
+def add_to_leaves(nodes: Tree, ends: Bool, leaf: int, after: int, sums: Tree) -> None:
+    """Add row 1 to the leaves [leaf, after) of the range totals, and empty it; leaf -1 is nowhere."""
     if leaf < 0:
         return
     ends[leaf] = True
-    size = nodes.integers.shape[0] // 2
-    low, high = leaf + size, after + size
-    while low < high:
-        if low & 1:
-            add_to(nodes.integers, nodes.reals, nodes.least, low, sums, 1)
-            low += 1
-        if high & 1:
-            high -= 1
-            add_to(nodes.integers, nodes.reals, nodes.least, high, sums, 1)
-        low >>= 1
-        high >>= 1
+    add_range_to(nodes, leaf, after, sums, 1)
     empty(sums, 1)

@@ -1,4 +1,4 @@
-"""Queries chopped into pieces and their events in, the counts of every query over time out: one pass for all of them.
+"""Count queries that are chopped into pieces: one pass returns the counts of every query over time.
 
 A piece has counters [node, start] for each of its start events in the window. A start event of a later piece keeps a
 snapshot: for each start event of the whole match that is in the window, how many matches of the pieces before it begin
@@ -8,22 +8,27 @@ there or later. So one number of it, that of the first start still in the window
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from streamsift.physical.plan import Alternative
 from streamsift.physical.share import ChoppedQueries
-from streamsift.runtime.arrays.dtypes import Int64
-from streamsift.runtime.count import Groups, Timeline
-from streamsift.runtime.events.candidates import candidates
-from streamsift.runtime.events.events import Events
-from streamsift.runtime.events.stamps import Clock
-from streamsift.runtime.share.alphabet import Found, letters_of, packed, steps_of
-from streamsift.runtime.share.chop_kernels import Connects, Ends, Pieces, connect_pieces, empty_state, starts_in_window
-from streamsift.runtime.share.tree import LARGEST_COUNT
+from streamsift.runtime.arrays.dtypes import Int32, Int64
+from streamsift.runtime.count import LARGEST_COUNT, AggregateInput, Timeline, Totals, arrange, tree_of
+from streamsift.runtime.share.alphabet import parts_of
+from streamsift.runtime.share.chop_kernels import (
+    ChopCounts,
+    Connects,
+    Ends,
+    Pieces,
+    Steps,
+    connect_pieces,
+    empty_state,
+    starts_in_window,
+)
 
-MOST_NUMBERS = 1 << 24  # of counters and snapshots, 128 MB
+MAX_NUMBERS = 1 << 24  # of counters and snapshots, 128 MB
 
 
 class Routes(NamedTuple):
@@ -33,38 +38,53 @@ class Routes(NamedTuple):
     ends: list[tuple[int, ...]]  # the distinct routes
 
 
-def count_chopped(chopped: ChoppedQueries, events: Events, clock: Clock, groups: Groups) -> dict[str, Timeline] | None:
-    """The counts of every query; None if the data make it cost more than counting each alone, or pass 64 bits."""
-    steps_of_letters, lists = letters_of(chopped.query, chopped.nodes)
-    found = candidates(Alternative(chopped.query, steps_of_letters, ()), events)
-    steps, used = steps_of(found, [True] * len(lists), events, clock, groups)
-    most, total, seen = starts_in_window(len(lists), steps)
-    letter_of = np.zeros(len(chopped.nodes) + 1, np.int64)
-    for letter, entries in enumerate(lists):
-        letter_of[[entry for entry in entries if entry > 0]] = letter
-    starting = letter_of[list(chopped.first)]
+def count_chopped(chopped: ChoppedQueries, given: AggregateInput) -> dict[str, Timeline] | None:
+    """Return the counts of every query; None if they might pass 64 bits, or cost more than counting each alone."""
+    steps, used = _steps(chopped, given)
+    most, total, seen = starts_in_window(steps)
+    operations, symbol_of = steps.operations, np.zeros(len(chopped.nodes) + 1, np.int64)
+    for symbol, (begin, end) in enumerate(pairwise(operations.first_node)):
+        nodes = operations.nodes[begin:end]
+        symbol_of[nodes[nodes > 0]] = symbol
+    starting = symbol_of[list(chopped.first)]
     if total[starting].sum() > chopped.most_starts * max(seen[starting].sum(), 1):
         return None
-    if _largest_count(chopped, most[letter_of]) >= LARGEST_COUNT:
+    if _largest_count(chopped, most[symbol_of]) >= LARGEST_COUNT:
         return None
     routes = _routes(chopped)
     room = np.array([1 << (max(int(starts), 1) - 1).bit_length() for starts in most[starting]])
     connects = _connects(routes, room)
-    if int(connects.offset[-1]) + len(chopped.nodes) * 2 * int(room.max()) > MOST_NUMBERS:
+    if int(connects.offset[-1]) + len(chopped.nodes) * 2 * int(room.max()) > MAX_NUMBERS:
         return None
-    ends = _ends(chopped, routes, np.array([part.size for part in found])[letter_of])
+    ends = _ends(chopped, routes, seen[symbol_of])
     first = np.array([*chopped.first, len(chopped.nodes) + 1])
-    piece_of = np.append(0, np.repeat(np.arange(room.size), np.diff(first)))
-    pieces = Pieces(packed(lists, chopped.nodes), piece_of, first, room)
-    size = int(ends.room[-1])
-    out = Found(np.empty(size, np.int32), np.empty(size, np.int64), np.empty(size, np.int64))
-    filled = ends.room[:-1].copy()
-    connect_pieces(pieces, connects, ends, steps, empty_state(pieces, connects, ends, steps), out, filled)
-    own = {route: slice(ends.room[end], filled[end]) for end, route in enumerate(routes.ends)}
-    return {
-        name: Found(used[out.group[own[route]]], out.stamp[own[route]], out.total[own[route]]).timeline()
-        for name, route in chopped.routes.items()
-    }
+    pieces = Pieces(np.append(0, np.repeat(np.arange(room.size), np.diff(first))), first, room)
+    size, filled = int(ends.room[-1]), ends.room[:-1].copy()
+    out = ChopCounts(np.empty(size, np.int32), np.empty(size, np.int64), np.empty(size, np.int64))
+    connect_pieces(pieces, connects, ends, steps, empty_state(pieces, connects, ends), out, filled)
+    timelines = {}
+    for end, route in enumerate(routes.ends):
+        written = slice(ends.room[end], filled[end])
+        counts = out.total[written, None]
+        totals = Totals(counts, counts.astype(np.float64), np.empty((counts.size, 0), np.int64))
+        group, is_end = used[out.key[written]], np.ones(counts.size, np.bool_)
+        timelines[route] = Timeline(group, out.stamp[written], is_end, totals)
+    return {name: timelines[route] for name, route in chopped.routes.items()}
+
+
+def _steps(chopped: ChoppedQueries, given: AggregateInput) -> tuple[Steps, Int32]:
+    """Return the events in order, and the group of each key."""
+    tree = tree_of([node.parent for node in chopped.nodes], ())
+    layout = arrange(parts_of(chopped.query, chopped.nodes, given.events), tree, given, given.groups.of_place)
+    operations = layout.operations
+    is_last = np.ones(operations.place.size, np.bool_)
+    is_last[:-1] = np.diff(given.events.rank[operations.place]) != 0
+    is_last[operations.offsets[1:] - 1] = True
+    until = np.zeros(given.events.rank.size, np.int64)
+    until[operations.place] = 1
+    present = np.flatnonzero(until)
+    until[present] = given.clock.leaves(present.astype(np.int32)) - 1
+    return Steps(operations, is_last, until[operations.place]), layout.group
 
 
 def _largest_count(chopped: ChoppedQueries, most: Int64) -> float:

@@ -1,4 +1,4 @@
-"""Pieces, how they connect, and events in, counts over time out: the kernels of chop-connect.
+"""Count the pieces of chopped queries and connect them: the kernels of chop-connect.
 
 The lemmas are those of "Complex Event Analytics: Online Aggregation of Stream Sequence Patterns", section 4.2, with
 sums from the last start to the first in place of one number for each: starts leave first in, first out.
@@ -11,12 +11,27 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.arrays.dtypes import Int64
-from streamsift.runtime.share.alphabet import Found, Letters, Steps, end_of_time, entries_of, most_entries
+from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
+from streamsift.runtime.count import Operations
+
+
+class Steps(NamedTuple):
+    """The events of all pieces. An operation is what one event does to prefixes of one length."""
+
+    operations: Operations
+    is_last: Bool  # [operations] of its time
+    until: Int64  # [operations] the last stamp whose window holds its event
+
+
+class ChopCounts(NamedTuple):
+    """Records of one count: those of a query's end side by side."""
+
+    key: Int32
+    stamp: Int64
+    total: Int64
 
 
 class Pieces(NamedTuple):
-    letters: Letters
     piece_of: Int64  # [nodes + 1]
     first: Int64  # [pieces + 1] the first node of each
     room: Int64  # [pieces] a power of two, no less than the most starts of each in one window
@@ -43,28 +58,27 @@ class Ends(NamedTuple):
     room: Int64  # [ends + 1] where the counts of each are written
 
 
-class State(NamedTuple):
+class ChopState(NamedTuple):
     """Start n of a piece, counted from its first in this group, is in column n - origin[piece]."""
 
     counts: Int64  # [nodes + 1, columns]
-    leaving: Int64  # [pieces, columns]
+    until: Int64  # [pieces, columns]
     begin: Int64  # [pieces] the first start in the window, as far as was looked at
     after: Int64  # [pieces]
     origin: Int64  # [pieces]
     snapshots: Int64
     since: Int64  # for each row of a snapshot the tag of its first number
-    until: Int64  # and the tag after that of its last
-    entries: Int64  # what the events of one time do
+    after_last: Int64  # and the tag after that of its last
     fresh: Int64  # [pieces] new starts at this time that are not yet added
     sofar: Int64  # [ends] the matches before this time's events
     asked: Int64  # [ends] the event at which `sofar` was asked for
 
 
-def empty_state(pieces: Pieces, connects: Connects, ends: Ends, steps: Steps) -> State:
+def empty_state(pieces: Pieces, connects: Connects, ends: Ends) -> ChopState:
     """No start anywhere. Made outside the kernel: arrays that it makes itself are counted at each use."""
     count, rows = pieces.room.size, int(connects.row[-1])
     columns = 2 * int(pieces.room.max())
-    return State(
+    return ChopState(
         np.zeros((pieces.piece_of.size, columns), np.int64),
         np.zeros((count, columns), np.int64),
         np.zeros(count, np.int64),
@@ -73,7 +87,6 @@ def empty_state(pieces: Pieces, connects: Connects, ends: Ends, steps: Steps) ->
         np.zeros(int(connects.offset[-1]), np.int64),
         np.zeros(rows, np.int64),
         np.zeros(rows, np.int64),
-        np.empty((most_entries(pieces.letters, steps), 2), np.int64),
         np.zeros(count, np.int64),
         np.zeros(ends.piece.size, np.int64),
         np.full(ends.piece.size, -1, np.int64),
@@ -81,46 +94,49 @@ def empty_state(pieces: Pieces, connects: Connects, ends: Ends, steps: Steps) ->
 
 
 @njit(cache=True, nogil=True)
-def starts_in_window(letters: int, steps: Steps) -> tuple[Int64, Int64, Int64]:
-    """For each letter: its most events in one window, the sum of what is in the window at each, how many there are."""
-    held, most = np.zeros(letters, np.int64), np.zeros(letters, np.int64)
-    total, seen = np.zeros(letters, np.int64), np.zeros(letters, np.int64)
-    for group in range(steps.offsets.size - 1):
+def starts_in_window(steps: Steps) -> tuple[Int64, Int64, Int64]:
+    """Return for each symbol its most events in one window, the sum of what is in the window at each, and how many
+    there are."""
+    operations = steps.operations
+    symbols = operations.first_node.size - 1
+    held, most = np.zeros(symbols, np.int64), np.zeros(symbols, np.int64)
+    total, seen = np.zeros(symbols, np.int64), np.zeros(symbols, np.int64)
+    for key in range(operations.offsets.size - 1):
         held[:] = 0
-        tail = steps.offsets[group]
-        for i in range(steps.offsets[group], steps.offsets[group + 1]):
-            while steps.leaving[tail] <= steps.stamp[i]:
-                held[steps.letter[tail]] -= 1
+        tail = operations.offsets[key]
+        for i in range(operations.offsets[key], operations.offsets[key + 1]):
+            while steps.until[tail] < operations.stamp[i]:
+                held[operations.symbol[tail]] -= 1
                 tail += 1
-            letter = steps.letter[i]
-            held[letter] += 1
-            most[letter] = max(most[letter], held[letter])
-            total[letter] += held[letter]
-            seen[letter] += 1
+            symbol = operations.symbol[i]
+            held[symbol] += 1
+            most[symbol] = max(most[symbol], held[symbol])
+            total[symbol] += held[symbol]
+            seen[symbol] += 1
     return most, total, seen
 
 
 @njit(cache=True, nogil=True, inline="always")
-def expire(state: State, piece: int, stamp: int) -> None:
+def expire(state: ChopState, piece: int, stamp: int) -> None:
     begin = state.begin[piece]
-    while begin < state.after[piece] and state.leaving[piece, begin - state.origin[piece]] <= stamp:
+    while begin < state.after[piece] and state.until[piece, begin - state.origin[piece]] < stamp:
         begin += 1
     state.begin[piece] = begin
 
 
 @njit(cache=True, nogil=True, inline="always")
-def add_start(pieces: Pieces, state: State, piece: int, leaving: int) -> None:
+def add_start(pieces: Pieces, state: ChopState, piece: int, until: int) -> None:
     """A column for one more start; when there is none left, those in the window move to the first ones."""
     column = state.after[piece] - state.origin[piece]
-    if column == state.leaving.shape[1]:
+    if column == state.until.shape[1]:
         shift = state.begin[piece] - state.origin[piece]
         for old in range(shift, column):
-            state.leaving[piece, old - shift] = state.leaving[piece, old]
+            state.until[piece, old - shift] = state.until[piece, old]
             for node in range(pieces.first[piece], pieces.first[piece + 1]):
                 state.counts[node, old - shift] = state.counts[node, old]
         state.origin[piece] = state.begin[piece]
         column -= shift
-    state.leaving[piece, column] = leaving
+    state.until[piece, column] = until
     for node in range(pieces.first[piece], pieces.first[piece + 1]):
         state.counts[node, column] = 0
     state.counts[pieces.first[piece], column] = 1
@@ -128,7 +144,7 @@ def add_start(pieces: Pieces, state: State, piece: int, leaving: int) -> None:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def take_snapshot(pieces: Pieces, connects: Connects, state: State, connect: int, start: int) -> None:
+def take_snapshot(pieces: Pieces, connects: Connects, state: ChopState, connect: int, start: int) -> None:
     """The matches of all pieces before, by the tags in the window: those that begin at a tag or later."""
     source, tag, before = connects.source[connect], connects.tag[connect], connects.before[connect]
     node = pieces.first[source + 1] - 1
@@ -136,7 +152,7 @@ def take_snapshot(pieces: Pieces, connects: Connects, state: State, connect: int
     place = start & (pieces.room[connects.target[connect]] - 1)
     at = connects.offset[connect] + place * pieces.room[tag]
     state.since[connects.row[connect] + place] = since
-    state.until[connects.row[connect] + place] = until
+    state.after_last[connects.row[connect] + place] = until
     if before < 0:
         running = 0
         for n in range(until - 1, since - 1, -1):
@@ -148,14 +164,14 @@ def take_snapshot(pieces: Pieces, connects: Connects, state: State, connect: int
         count = state.counts[node, earlier - state.origin[source]]
         if count > 0:
             row = earlier & (pieces.room[source] - 1)
-            known = state.until[connects.row[before] + row]
+            known = state.after_last[connects.row[before] + row]
             shift = connects.offset[before] + row * pieces.room[tag] - state.since[connects.row[before] + row]
             for n in range(since, known):
                 state.snapshots[at + n - since] += count * state.snapshots[shift + n]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def matches_of(pieces: Pieces, connects: Connects, state: State, piece: int, connect: int, stamp: int) -> int:
+def matches_of(pieces: Pieces, connects: Connects, state: ChopState, piece: int, connect: int, stamp: int) -> int:
     """The matches in the window of a query that ends with a piece."""
     expire(state, piece, stamp)
     node = pieces.first[piece + 1] - 1
@@ -171,7 +187,7 @@ def matches_of(pieces: Pieces, connects: Connects, state: State, piece: int, con
     for n in range(state.begin[piece], state.after[piece]):
         place = n & (pieces.room[piece] - 1)
         row = connects.row[connect] + place
-        if first < state.until[row]:
+        if first < state.after_last[row]:
             at = connects.offset[connect] + place * pieces.room[tag] + first - state.since[row]
             total += state.counts[node, n - origin] * state.snapshots[at]
     return total
@@ -179,64 +195,70 @@ def matches_of(pieces: Pieces, connects: Connects, state: State, piece: int, con
 
 @njit(cache=True, nogil=True)
 def connect_pieces(
-    pieces: Pieces, connects: Connects, ends: Ends, steps: Steps, state: State, out: Found, filled: Int64
+    pieces: Pieces, connects: Connects, ends: Ends, steps: Steps, state: ChopState, out: ChopCounts, filled: Int64
 ) -> None:
     """At each time: snapshots for the new starts and the matches so far, then the counters, then the matches again."""
-    entries, fresh, sofar, asked = state.entries, state.fresh, state.sofar, state.asked
-    for group in range(steps.offsets.size - 1):
+    operations, fresh, sofar, asked = steps.operations, state.fresh, state.sofar, state.asked
+    first_node, nodes, symbol = operations.first_node, operations.nodes, operations.symbol
+    for key in range(operations.offsets.size - 1):
         state.begin[:] = 0
         state.after[:] = 0
         state.origin[:] = 0
-        begin = steps.offsets[group]
-        while begin < steps.offsets[group + 1]:
-            end = end_of_time(steps, begin)
-            stamp, leaving = steps.stamp[begin], steps.leaving[begin]
-            doing = entries_of(pieces.letters, steps, begin, end, entries)
-            for k in range(doing):
-                node = entries[k, 0]
-                if node < 0:
-                    continue
-                piece = pieces.piece_of[node]
-                expire(state, piece, stamp)
-                if node == pieces.first[piece]:
-                    start = state.after[piece] + fresh[piece]
-                    fresh[piece] += 1
-                    for c in range(connects.first[piece], connects.first[piece + 1]):
-                        connect = connects.of_piece[c]
-                        expire(state, connects.source[connect], stamp)
-                        expire(state, connects.tag[connect], stamp)
-                        take_snapshot(pieces, connects, state, connect, start)
-                if node == pieces.first[piece + 1] - 1:
+        begin = operations.offsets[key]
+        while begin < operations.offsets[key + 1]:
+            end = begin
+            while not steps.is_last[end]:
+                end += 1
+            end += 1
+            stamp, until = operations.stamp[begin], steps.until[begin]
+            for i in range(begin, end):
+                for k in range(first_node[symbol[i]], first_node[symbol[i] + 1]):
+                    node = nodes[k]
+                    if node < 0:
+                        continue
+                    piece = pieces.piece_of[node]
+                    expire(state, piece, stamp)
+                    if node == pieces.first[piece]:
+                        start = state.after[piece] + fresh[piece]
+                        fresh[piece] += 1
+                        for c in range(connects.first[piece], connects.first[piece + 1]):
+                            connect = connects.of_piece[c]
+                            expire(state, connects.source[connect], stamp)
+                            expire(state, connects.tag[connect], stamp)
+                            take_snapshot(pieces, connects, state, connect, start)
+                    if node == pieces.first[piece + 1] - 1:
+                        for e in range(ends.first[piece], ends.first[piece + 1]):
+                            which = ends.of_piece[e]
+                            if asked[which] != begin:
+                                asked[which] = begin
+                                sofar[which] = matches_of(pieces, connects, state, piece, ends.connect[which], stamp)
+            for i in range(begin, end):
+                for k in range(first_node[symbol[i]], first_node[symbol[i] + 1]):
+                    node = nodes[k]
+                    piece = pieces.piece_of[abs(node)]
+                    low, high = state.begin[piece] - state.origin[piece], state.after[piece] - state.origin[piece]
+                    if node < 0:
+                        state.counts[-node, low:high] = 0
+                    elif node == pieces.first[piece]:
+                        fresh[piece] -= 1
+                        add_start(pieces, state, piece, until)
+                    else:
+                        for column in range(low, high):
+                            state.counts[node, column] += state.counts[node - 1, column]
+            for i in range(begin, end):
+                for k in range(first_node[symbol[i]], first_node[symbol[i] + 1]):
+                    node = nodes[k]
+                    if node < 0 or node != pieces.first[pieces.piece_of[node] + 1] - 1:
+                        continue
+                    piece = pieces.piece_of[node]
                     for e in range(ends.first[piece], ends.first[piece + 1]):
                         which = ends.of_piece[e]
-                        if asked[which] != begin:
-                            asked[which] = begin
-                            sofar[which] = matches_of(pieces, connects, state, piece, ends.connect[which], stamp)
-            for k in range(doing):
-                node = entries[k, 0]
-                piece = pieces.piece_of[abs(node)]
-                low, high = state.begin[piece] - state.origin[piece], state.after[piece] - state.origin[piece]
-                if node < 0:
-                    state.counts[-node, low:high] = 0
-                elif node == pieces.first[piece]:
-                    fresh[piece] -= 1
-                    add_start(pieces, state, piece, leaving)
-                else:
-                    for column in range(low, high):
-                        state.counts[node, column] += state.counts[node - 1, column]
-            for k in range(doing):
-                node = entries[k, 0]
-                if node < 0 or node != pieces.first[pieces.piece_of[node] + 1] - 1:
-                    continue
-                piece = pieces.piece_of[node]
-                for e in range(ends.first[piece], ends.first[piece + 1]):
-                    which = ends.of_piece[e]
-                    if asked[which] == begin:
-                        asked[which] = -1
-                        total = matches_of(pieces, connects, state, piece, ends.connect[which], stamp)
-                        if total > sofar[which]:
-                            out.group[filled[which]] = group
-                            out.stamp[filled[which]] = stamp
-                            out.total[filled[which]] = total
-                            filled[which] += 1
+                        if asked[which] == begin:
+                            asked[which] = -1
+                            total = matches_of(pieces, connects, state, piece, ends.connect[which], stamp)
+                            if total > sofar[which]:
+                                out.key[filled[which]] = key
+                                out.stamp[filled[which]] = stamp
+                                out.total[filled[which]] = total
+                                filled[which] += 1
             begin = end

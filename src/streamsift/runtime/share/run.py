@@ -1,4 +1,4 @@
-"""A sharing plan and a table in, the record batches of every query out: what they share once, the others one by one."""
+"""Run several queries on a table: count what they share once, and run the others one by one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from streamsift.errors import BadRowsWarning, warn
 from streamsift.physical.plan import Alternative
 from streamsift.physical.share import ChoppedQueries, SharedTree, SharingPlan
 from streamsift.runtime.count import (
+    AggregateInput,
     Decoder,
-    Groups,
     Timeline,
     aggregate_schema,
     groups_of,
@@ -20,9 +20,9 @@ from streamsift.runtime.count import (
     result_batch,
     result_rows,
 )
-from streamsift.runtime.events.events import BadRows, Events
+from streamsift.runtime.events.events import BadRows
 from streamsift.runtime.events.prepare import prepare
-from streamsift.runtime.events.stamps import Clock, clock_of
+from streamsift.runtime.events.stamps import clock_of
 from streamsift.runtime.execute import execute
 from streamsift.runtime.share.chop import count_chopped
 from streamsift.runtime.share.tree import count_tree
@@ -40,20 +40,20 @@ def execute_many(
     run_one: RunOne | None = None,
     limit: int | None = None,
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Batches with the name of their query. Bad rows are reported once, however many queries see them.
+    """Yield batches with the name of their query. Bad rows are reported once, however many queries see them.
 
     `run_one` runs a query that shares nothing, where not all of its results are wanted. Of each query not more than
     `limit` rows are given.
     """
-    told: list[BadRows] = []
+    reported: list[BadRows] = []
 
-    def once(found: BadRows) -> None:
-        if not told:
-            told.append(found)
+    def once(bad: BadRows) -> None:
+        if not reported:
+            reported.append(bad)
             if report is not None:
-                report(found)
+                report(bad)
             else:
-                warn(f"Dropped: {found}", BadRowsWarning)
+                warn(f"Dropped: {bad}", BadRowsWarning)
 
     alone = list(plan.alone)
     shared: tuple[SharedTree | ChoppedQueries, ...] = (*plan.trees, *plan.chops)
@@ -65,13 +65,11 @@ def execute_many(
         else:
             yield from ((name, batch.slice(0, limit)) for name, batch in answers)
     for name in alone:
-        found = (
-            run_one(name, once)
-            if run_one
-            else execute(plan.plans[name], table, bad_rows=bad_rows, report=once, limit=limit)
-        )
-        for batch in found:
-            yield name, batch
+        if run_one is not None:
+            batches = run_one(name, once)
+        else:
+            batches = execute(plan.plans[name], table, bad_rows=bad_rows, report=once, limit=limit)
+        yield from ((name, batch) for batch in batches)
 
 
 def _of_several(
@@ -82,39 +80,38 @@ def _of_several(
         return []
     clock = clock_of(together.query, events)
     groups = groups_of(together.query, events, clock)
-    found = _counts(plan, together, events, clock, groups)
-    if found is None:
+    alternatives = (Alternative(together.query, tuple(node.step for node in together.nodes), ()),)
+    measures, decoders = measures_of(together.query, alternatives, events)
+    given = AggregateInput(events, clock, groups, measures)
+    with np.errstate(over="ignore", invalid="ignore"):  # integers may wrap: the doubles beside them show it
+        counted = _counts(plan, together, given, decoders)
+    if counted is None:
         return None
     answers = []
-    for name, (timeline, decoders) in found.items():
+    for name, (timeline, own_decoders) in counted.items():
         query = plan.plans[name].query
-        rows = result_rows(query, clock, timeline, decoders, lambda: np.empty(0, np.int64))
+        rows = result_rows(query, clock, timeline, own_decoders, lambda: np.empty(0, np.int64))
         if rows.stamp.size:
-            answers.append((name, result_batch(query, aggregate_schema(query), events, clock, groups, rows, decoders)))
+            answers.append((name, result_batch(query, aggregate_schema(query), given, rows, own_decoders)))
     return answers
 
 
 def _counts(
-    plan: SharingPlan, together: SharedTree | ChoppedQueries, events: Events, clock: Clock, groups: Groups
+    plan: SharingPlan, together: SharedTree | ChoppedQueries, given: AggregateInput, decoders: list[Decoder]
 ) -> dict[str, tuple[Timeline, list[Decoder]]] | None:
-    """The totals of each query, and how its aggregates are made from them."""
-    match together:
-        case ChoppedQueries():
-            counts = count_chopped(together, events, clock, groups)
-            if counts is None:
-                return None
-            return {
-                name: (found, measures_of(plan.plans[name].query, plan.plans[name].alternatives, events)[1])
-                for name, found in counts.items()
-            }
-        case SharedTree():
-            steps = tuple(node.step for node in together.nodes)
-            measures, decoders = measures_of(together.query, (Alternative(together.query, steps, ()),), events)
-            with np.errstate(over="ignore", invalid="ignore"):  # integers may wrap: the doubles beside them tell
-                totals = count_tree(together, events, clock, groups, measures)
-            if totals is None:
-                return None
-            return {
-                name: (totals[node], [decoders[number] for number in together.aggregates[name]])
-                for name, node in together.terminals.items()
-            }
+    """Return the totals of each query, and how its aggregates are made from them."""
+    if isinstance(together, SharedTree):
+        totals = count_tree(together, given)
+        if totals is None:
+            return None
+        return {
+            name: (totals[node], [decoders[number] for number in together.aggregates[name]])
+            for name, node in together.terminals.items()
+        }
+    counts = count_chopped(together, given)
+    if counts is None:
+        return None
+    return {
+        name: (timeline, measures_of(plan.plans[name].query, plan.plans[name].alternatives, given.events)[1])
+        for name, timeline in counts.items()
+    }

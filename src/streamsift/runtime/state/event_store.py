@@ -1,7 +1,7 @@
-"""Events as they come in, those that may still matter out: in the order of the stream, and as chunks to be written.
+"""Hold the events that later results may read, in the order of the stream, and write them as chunks.
 
-Events wait until time has passed them; then they stand in the order (time, order, arrival). What is needed no more is
-dropped from the beginning. A chunk holds the events that came between two writes; it is dropped with its last event.
+Events wait until time has passed them; then they stand in the order (time, order, arrival). Rows that are no longer
+needed are evicted. A chunk holds the events that came between two writes; it is dropped with its last event.
 
 Contract: what `changes` gave, written and read in any order of chunks, makes the same store again, but for dropped
 events of chunks that others still need (tests/runtime/stream/test_engine.py).
@@ -178,7 +178,7 @@ class EventStore:
         self._unsaved, self._dropped = [], []
         return added, dropped
 
-    def forget_changes(self) -> None:
+    def discard_changes(self) -> None:
         """After reading a state that has them all."""
         assert not self._unsaved
         self._dropped = []

@@ -1,8 +1,8 @@
-"""A plan in, the engine of its stream out: events as they come and time as it passes in, the rows that it decides out.
+"""Run queries over unbounded events: `push` adds events, `advance` returns the rows that have become final.
 
-Contract: over all calls of `advance` and one `finish`, an engine gives exactly the rows that the plan gives for the
+Contract: over all calls of `advance` and one `finish`, an engine returns exactly the rows that the plan returns for the
 same events at once, however they were cut and wherever it was saved and loaded, each at the first `advance` that has
-passed what decides it. Events at or before the time that has passed are left out and counted
+passed what makes it final. Events at or before the time that has passed are dropped and counted
 (tests/generated/test_generated_streams.py).
 """
 
@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from streamsift.language.syntax import Emit
 from streamsift.physical.plan import AggregatePlan, Plan
-from streamsift.physical.share import SharingPlan
 from streamsift.physical.stream import DecideBy, StreamPlan, stream_plan
 from streamsift.runtime.arrays.dtypes import Bool
 from streamsift.runtime.count import relevant_places
@@ -27,72 +25,25 @@ from streamsift.runtime.state import (
     HOLDS_EVENTS,
     Changes,
     EventStore,
-    KeyedVectors,
     chunk_bytes,
     head_bytes,
     read_chunk,
     read_head,
 )
-from streamsift.runtime.stream.matches import Matches
-from streamsift.runtime.stream.rows import Rows
+from streamsift.runtime.stream.decider import Decider
+from streamsift.runtime.stream.matches import MatchDecider
+from streamsift.runtime.stream.rows import RowDecider
 from streamsift.runtime.stream.running_totals import RunningTotals
-from streamsift.runtime.stream.watermark import Passing, Tick, is_real
+from streamsift.runtime.stream.watermark import Tick, WatermarkStep, is_real
 from streamsift.runtime.stream.window_totals import WindowTotals
-
-ONLY = ""  # the name of the query of an engine that has one
-
-
-class Engine(Protocol):
-    """The state of one query over the events of one bucket of keys."""
-
-    @property
-    def late(self) -> int:
-        """How many events came at or before the time that had passed."""
-
-    def push(self, events: pa.Table) -> None:
-        """Takes events in, in any order."""
-
-    def advance(self, ticks: Tick) -> pa.Table:
-        """The rows decided by time passing: no event at or before `ticks` will come any more."""
-
-    def finish(self) -> pa.Table:
-        """The rows decided by time going to its end."""
-
-    def wake(self) -> Tick | None:
-        """The earliest time whose passing would decide a row or let state be dropped; None: nothing waits."""
-
-    def changes(self) -> Changes:
-        """What must be written since the last call."""
-
-    def rows(self) -> int:
-        """How many rows the state has."""
-
-    def size(self) -> int:
-        """How many bytes the state has in memory, about."""
-
-
-class Decider(Protocol):
-    """What one query makes of events and time."""
-
-    schema: pa.Schema
-    keys: tuple[str, ...]  # columns by which it finds rows among those held
-
-    @property
-    def follows(self) -> bool:
-        """Whether what it decides depends on the events that are held alone."""
-
-    @property
-    def nbytes(self) -> int:
-        """What it holds in memory beside the events and its state."""
-
-    def decided(self, store: EventStore, arrived: int, passing: Passing) -> pa.Table: ...
-    def needed(self, store: EventStore, passed: Tick) -> int | Bool: ...
-    def wake(self, store: EventStore, passed: Tick | None) -> Tick | None: ...
-    def state(self) -> dict[str, KeyedVectors]: ...
 
 
 class ManyEngine:
-    """Several queries over the same events, which are held once: as an Engine, but rows come by name of query."""
+    """The state of queries over the events of one bucket of keys, which are held once. Rows come by name of query.
+
+    What a stream cannot have raises when it is made, before any event comes. `late` counts the events that came at or
+    before the time that had passed.
+    """
 
     def __init__(self, plans: Mapping[str, Plan]) -> None:
         streams = {name: stream_plan(plan) for name, plan in plans.items()}
@@ -114,29 +65,32 @@ class ManyEngine:
         self._logs: dict[str, list[int]] = {holds: [] for holds in self._vectors}  # the chunks that each is written to
 
     def push(self, events: pa.Table) -> None:
+        """Add events, in any order."""
         self.late += self._store.push(events, self._passed)
 
     def advance(self, ticks: Tick) -> dict[str, pa.Table]:
+        """Return the rows that become final: no event at or before `ticks` will come any more."""
         ticks = float(ticks) if self._is_real else int(ticks)
         if self._passed is not None and ticks <= self._passed:
             return {name: decider.schema.empty_table() for name, decider in self._deciders.items()}
         return self._pass(ticks)
 
     def finish(self) -> dict[str, pa.Table]:
+        """Return the rows that become final at the end of time."""
         return self._pass(None)
 
     def _pass(self, now: Tick | None) -> dict[str, pa.Table]:
-        store, passing = self._store, Passing(self._passed, now)
+        store, step = self._store, WatermarkStep(self._passed, now)
         arrived = store.arrive(now)
-        found = {name: decider.decided(store, arrived, passing) for name, decider in self._deciders.items()}
+        final = {name: decider.final(store, arrived, step) for name, decider in self._deciders.items()}
         if now is None:
             store.drop_before(store.first + store.rows)
         else:
             self._passed = now
-            self._forget(now)
-        return found
+            self._evict(now)
+        return final
 
-    def _forget(self, passed: Tick) -> None:
+    def _evict(self, passed: Tick) -> None:
         needed = [decider.needed(self._store, passed) for decider in self._deciders.values()]
         firsts = [first for first in needed if not isinstance(first, np.ndarray)]
         masks = [mask for mask in needed if isinstance(mask, np.ndarray)]
@@ -147,10 +101,12 @@ class ManyEngine:
         self._store.keep(reduce(np.logical_or, [*masks, *(rows >= first for first in firsts)]))
 
     def wake(self) -> Tick | None:
+        """Return the earliest time whose passing makes a row final or lets state be evicted; None: nothing waits."""
         moments = [decider.wake(self._store, self._passed) for decider in self._deciders.values()]
         return min((m for m in (*moments, self._store.earliest_waiting()) if m is not None), default=None)
 
     def changes(self) -> Changes:
+        """Return what must be written since the last call."""
         added, dropped = self._store.changes()
         for holds, vectors in self._vectors.items():
             table, is_all = vectors.changes()
@@ -166,7 +122,7 @@ class ManyEngine:
         return Changes(head, added, dropped)
 
     def load(self, head: bytes, chunks: Iterable[tuple[int, bytes]]) -> None:
-        """Takes the state of an engine of the same queries; to be called before anything else."""
+        """Take the state of an engine of the same queries; to be called before anything else."""
         values = read_head(head)
         self._passed, self.late = values["passed"], values["late"]
         held = [(number, *read_chunk(chunk)) for number, chunk in chunks]
@@ -177,15 +133,15 @@ class ManyEngine:
                 self._logs[holds].append(number)
         self._store.load(events, values["next_chunk"], self._passed)
         if self._passed is not None:
-            self._forget(self._passed)
+            self._evict(self._passed)
 
     @property
     def next_chunk(self) -> int:
-        """The first number that no chunk has yet."""
+        """Return the first number that no chunk has yet."""
         return self._store.next_chunk
 
     def follow(self, head: bytes, chunks: Iterable[tuple[int, bytes]]) -> bool:
-        """Catches up with a later state of the same stream: its head, and its chunks from `next_chunk` on.
+        """Catch up with a later state of the same stream: its head, and its chunks from `next_chunk` on.
 
         What is known of earlier events stays, so it costs the new ones. False: it cannot, and must be loaded.
         """
@@ -196,77 +152,37 @@ class ManyEngine:
         self._passed, self.late = values["passed"], values["late"]
         self._store.load(held, values["next_chunk"], self._passed)
         if self._passed is not None:
-            self._forget(self._passed)
-        self._store.forget_changes()
+            self._evict(self._passed)
+        self._store.discard_changes()
         return True
 
     def rows(self) -> int:
+        """Return how many rows the state has."""
         return self._store.rows + self._store.waiting_rows + sum(v.count for v in self._vectors.values())
 
     def size(self) -> int:
+        """Return about how many bytes the state has in memory."""
         vectors = sum(vectors.nbytes for vectors in self._vectors.values())
         return self._store.nbytes + vectors + sum(decider.nbytes for decider in self._deciders.values())
-
-
-class OneEngine:
-    """An Engine for one query."""
-
-    def __init__(self, plan: Plan) -> None:
-        self._all = ManyEngine({ONLY: plan})
-        self.push, self.wake, self.changes = self._all.push, self._all.wake, self._all.changes
-        self.load, self.rows, self.size = self._all.load, self._all.rows, self._all.size
-
-    @property
-    def late(self) -> int:
-        return self._all.late
-
-    def advance(self, ticks: Tick) -> pa.Table:
-        return self._all.advance(ticks)[ONLY]
-
-    def finish(self) -> pa.Table:
-        return self._all.finish()[ONLY]
-
-
-def engine_for(plan: Plan) -> OneEngine:
-    """The engine of a query on a stream. What a stream cannot have raises here, before any event comes."""
-    return OneEngine(plan)
-
-
-def load_engine(plan: Plan, head: bytes, chunks: Iterable[tuple[int, bytes]]) -> OneEngine:
-    """The engine whose head was written last, with the chunks that were added and not dropped."""
-    engine = OneEngine(plan)
-    engine.load(head, chunks)
-    return engine
-
-
-def engine_for_many(plan: SharingPlan) -> ManyEngine:
-    """The engine of several queries at once."""
-    return ManyEngine(plan.plans)
-
-
-def load_engine_for_many(plan: SharingPlan, head: bytes, chunks: Iterable[tuple[int, bytes]]) -> ManyEngine:
-    engine = ManyEngine(plan.plans)
-    engine.load(head, chunks)
-    return engine
 
 
 def _decider(stream: StreamPlan) -> Decider:
     match stream.decide_by:
         case DecideBy.MATCHES:
-            return Matches(stream)
+            return MatchDecider(stream)
         case DecideBy.RUNNING_TOTALS:
             return RunningTotals(stream)
         case DecideBy.WINDOW_TOTALS:
             return WindowTotals(stream)
         case DecideBy.RECOMPUTED:
-            return Rows(stream)
+            return RowDecider(stream)
 
 
 # --- which events can matter ----------------------------------------------------------------------------------------
 
 
 def _relevant(streams: list[StreamPlan]) -> Callable[[pa.Table], Bool] | None:
-    """Which events can be in a match, or keep one from being; None if every row counts."""
+    """Return which events can be in a match, or keep one from being; None if every row counts."""
     if any(stream.counts_rows for stream in streams):
         return None
 

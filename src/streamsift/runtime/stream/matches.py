@@ -1,7 +1,7 @@
-"""Events that came and time that passes in, the rows of detection that it decides out.
+"""Make matches of detection final.
 
-Only matches that are newly decided are built: they are found from the events that decide them, among the rows that
-share a key with such an event (`physical/stream/finalizing_steps.py`).
+Only newly final matches are built: they are found from the finalizing events, among the rows that share a key
+with one (`physical/stream/finalizing_steps.py`).
 """
 
 from __future__ import annotations
@@ -19,16 +19,15 @@ from streamsift.runtime.detect import group_matches, match_rows
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.prepare import prepare
 from streamsift.runtime.matches import group_batches, known_columns, match_schema, result_batches
-from streamsift.runtime.state import EventStore, KeyedVectors
-from streamsift.runtime.stream.affected_rows import Deciding, rows_sharing_keys
+from streamsift.runtime.state import EventStore
+from streamsift.runtime.stream.affected_rows import Finalizing, rows_sharing_keys
+from streamsift.runtime.stream.decider import Decider
 from streamsift.runtime.stream.retention import Retention, retention_of, width_of
-from streamsift.runtime.stream.watermark import Passing, Tick, closing, first_open, next_closing
+from streamsift.runtime.stream.watermark import Tick, WatermarkStep, closing, first_open, next_closing
 
 
-class Matches:
+class MatchDecider(Decider):
     """Decides the matches of one plan."""
-
-    follows, nbytes = True, 0
 
     def __init__(self, stream: StreamPlan) -> None:
         plan = stream.plan
@@ -41,11 +40,10 @@ class Matches:
         self._finalized = stream.alternatives
         self.keys = stream.keys
 
-    def decided(self, store: EventStore, arrived: int, passing: Passing) -> pa.Table:
-        """The rows that time decides by passing; rows from `arrived` on came in this stretch of it."""
+    def final(self, store: EventStore, arrived: int, step: WatermarkStep) -> pa.Table:
         if not store.rows:
             return self.schema.empty_table()
-        rows = self._rows(store, arrived, passing)
+        rows = self._rows(store, arrived, step)
         if rows is not None and not rows.size:
             return self.schema.empty_table()
         table = store.events.whole() if rows is None else store.events.take(rows)
@@ -53,38 +51,37 @@ class Matches:
         found = [
             pa.Table.from_batches([batch])
             for one in self._finalized
-            for batch in self._batches(one, with_marks(one, events, passing), passing)
+            for batch in self._batches(one, with_marks(one, events, step), step)
         ]
         return pa.concat_tables([self.schema.empty_table(), *found])
 
-    def _rows(self, store: EventStore, arrived: int, passing: Passing) -> Int64 | None:
-        """The rows that share a key with one that may decide a match now, ascending; None for all."""
-        if store.index is None or store.index.columns != self.keys or passing.now is None:
+    def _rows(self, store: EventStore, arrived: int, step: WatermarkStep) -> Int64 | None:
+        """Return the rows that share a key with one that may make a match final now, ascending; None for all."""
+        if store.index is None or store.index.columns != self.keys or step.now is None:
             return None
-        found: list[Deciding] = []
+        found: list[Finalizing] = []
         for one in self._finalized:
-            if (part := self._deciding(one, store, arrived, passing)) is None:
+            if (part := self._finalizing(one, store, arrived, step)) is None:
                 return None
             found.append((part, one.alternative.query, one.steps))
         return rows_sharing_keys(store, found)
 
-    def _deciding(self, one: FinalizedAlternative, store: EventStore, arrived: int, passing: Passing) -> slice | None:
-        """Rows that may be what decides a match now, and some others; None if any may."""
+    def _finalizing(
+        self, one: FinalizedAlternative, store: EventStore, arrived: int, step: WatermarkStep
+    ) -> slice | None:
+        """Return rows that may be the finalizing event of a match now, and some others; None if any may."""
         window = self.plan.query.window
         assert window is not None
         if one.by is FinalizedBy.END:
             return slice(arrived - store.first, store.rows)
         if one.by is FinalizedBy.ANY or window.kind is WindowKind.COUNT:
             return None
-        assert passing.now is not None
-        low = 0 if passing.passed is None else np.searchsorted(store.ticks, first_open(passing.passed, self._width))
-        return slice(int(low), int(np.searchsorted(store.ticks, first_open(passing.now, self._width))))
+        assert step.now is not None
+        low = 0 if step.passed is None else np.searchsorted(store.ticks, first_open(step.passed, self._width))
+        return slice(int(low), int(np.searchsorted(store.ticks, first_open(step.now, self._width))))
 
     def needed(self, store: EventStore, passed: Tick) -> int | Bool:
         return self.retention.needed(store, passed)
-
-    def state(self) -> dict[str, KeyedVectors]:
-        return {}
 
     def wake(self, store: EventStore, passed: Tick | None) -> Tick | None:
         """A row that is held is the first of a match that waits, or expires: the window of the first closes first."""
@@ -96,37 +93,37 @@ class Matches:
         closes = next_closing(store.ticks, passed, self.retention.delay[0])
         return found if closes is None else min(found, closes)
 
-    def _batches(self, one: FinalizedAlternative, events: Events, passing: Passing) -> Iterator[pa.RecordBatch]:
+    def _batches(self, one: FinalizedAlternative, events: Events, step: WatermarkStep) -> Iterator[pa.RecordBatch]:
         alternative = one.alternative
         if alternative.groups is not None:
             for variant in one.variants:
                 for matches in group_matches(variant, events, one.choices):
-                    decided = passing.covers(when(one, events, matches.events()))
-                    yield from group_batches(alternative, self.schema, events, matches.only(decided))
+                    final = step.covers(when(one, events, matches.events()))
+                    yield from group_batches(alternative, self.schema, events, matches.only(final))
             return
         known = self._known[id(alternative)]
         for variant in one.variants:
             for rows in match_rows(variant, events, one.choices):
                 if one.by is FinalizedBy.ANY:
-                    rows = rows[:, passing.covers(when(one, events, _places(events, rows)))]
+                    rows = rows[:, step.covers(when(one, events, _places(events, rows)))]
                 if rows.shape[1]:
                     yield from result_batches(alternative, self.schema, events, known, rows)
 
 
-def with_marks(one: FinalizedAlternative, events: Events, passing: Passing) -> Events:
-    """The events with the columns that tell which of them may decide a match of the alternative now."""
+def with_marks(one: FinalizedAlternative, events: Events, step: WatermarkStep) -> Events:
+    """Return the events with the columns that mark which may make a match of the alternative final now."""
     if not one.is_marked:
         return events
     moments, query = events.ticks, one.alternative.query
     if one.by is FinalizedBy.START:
         assert query.window is not None
         moments = closing(query.window, query.partition_by, events)
-    decides = passing.covers(moments)
+    decides = step.covers(moments)
     other = np.zeros(decides.size, np.bool_)
-    if one.by is FinalizedBy.END and passing.passed is not None:
-        other = moments <= passing.passed
-    elif one.by is FinalizedBy.START and passing.now is not None:
-        other = moments > passing.now
+    if one.by is FinalizedBy.END and step.passed is not None:
+        other = moments <= step.passed
+    elif one.by is FinalizedBy.START and step.now is not None:
+        other = moments > step.now
     columns = events.columns
     for name, of_place in ((DECIDES, decides), (OTHER, other)):
         of_row = np.zeros(columns.table.num_rows, np.bool_)
@@ -144,7 +141,7 @@ def _places(events: Events, rows: Int32) -> Int32:
 
 
 def when(one: FinalizedAlternative, events: Events, places: Int32) -> Times:
-    """The moment whose passing decides each of the matches [steps, m]."""
+    """Return the moment whose passing makes each of the matches [steps, m] final."""
     query, wait = one.alternative.query, one.awaited
     found = events.ticks[places.max(axis=0)]
     if wait.window:

@@ -1,4 +1,4 @@
-"""A plan and how far time has passed in, which rows of the past a later result may still look at out."""
+"""Compute which rows of the past a later result may still read."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Retention:
     widths: tuple[Tick, ...]  # of time windows, one behind the other
     rows: int  # of count windows; 0: there is none
     keys: tuple[str, ...]  # by which count windows count apart
-    delay: tuple[Tick, ...]  # from the time of a row to what decides it; of count windows nothing
+    delay: tuple[Tick, ...]  # from the time of a row to what makes it final; of count windows nothing
     is_endless: bool = False  # no window: all that came is looked at
 
     def needed(self, store: EventStore, bound: Tick | None) -> int | Bool:
-        """The first row, or which rows, a result after the moment `bound` looks at; None: there was none yet."""
+        """Return the first row, or which rows, a result after the moment `bound` reads; None: there was none yet."""
         if self.is_endless or bound is None:
             return store.first
         if not self.rows:
@@ -49,7 +49,7 @@ class Retention:
         return known & (position >= passed[groups] - self.rows)
 
     def expiry(self, tick: Tick) -> Tick | None:
-        """The first moment whose passing lets a row be dropped; None if no time does."""
+        """Return the first moment whose passing lets a row be evicted; None if no time does."""
         if self.is_endless or self.rows:
             return None
         last = after(np.array([tick]), *self.widths)[0].item()
@@ -74,6 +74,6 @@ def retention_of(stream: StreamPlan) -> Retention:
 
 
 def width_of(query: BoundQuery, window: BoundWindow) -> Tick:
-    """The width of a time window in the units of ticks."""
+    """Return the width of a time window in the units of ticks."""
     found = window_width(window, prepare(query, query.schema.empty_table()))
     return float(found) if is_real(query) else int(found)

@@ -1,6 +1,6 @@
-"""Rows as they come in, how many each partition has had out: what ticks after every n-th row are counted by.
+"""Count the rows of each partition since the beginning: ticks of UPDATE n EVENTS are after every n-th row.
 
-Rows are dropped in multiples of n, so those that are held always begin with the first row after a tick.
+Rows are evicted in multiples of n, so those that are held always begin with the first row after a tick.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class RowCounts:
         self.vectors = KeyedVectors(pa.schema([schema.field(key) for key in keys]), whole=1, real=0)
 
     def add(self, rows: pa.Table) -> None:
-        """Counts rows that came."""
+        """Count rows that came."""
         groups, count = self._partitions(rows)
         more = np.bincount(groups[groups >= 0], minlength=count)
         present = np.flatnonzero(more)
@@ -30,7 +30,7 @@ class RowCounts:
         self.vectors.set(numbers, whole, self.vectors.real[numbers])
 
     def needed(self, store: EventStore, rows: int) -> Bool:
-        """The last `rows` rows of each partition, and those since the tick before them; rows of none are not needed."""
+        """Return the last `rows` rows of each partition, and those since the tick before them."""
         table = store.events.whole()
         groups, count = self._partitions(table)
         known = groups >= 0
@@ -47,7 +47,7 @@ class RowCounts:
         return groups, max(count, 1)
 
     def _numbers(self, rows: pa.Table, groups: Int32, count: int) -> Int64:
-        """The number of each partition that has a row; 0 for others."""
+        """Return the number of each partition that has a row; 0 for others."""
         found = np.zeros(count, np.int64)
         known = np.flatnonzero(groups >= 0)
         present, first = np.unique(groups[known], return_index=True)

@@ -1,4 +1,4 @@
-"""A stretch of time that passes in, what it decides out: of matches, of rows and of ticks."""
+"""Compute what becomes final as the watermark advances: matches, rows and ticks of UPDATE."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ LAST_TICK = INT64.max - 2  # so that the numbers next to it are 64 bits wide
 
 
 @dataclass(frozen=True, slots=True)
-class Passing:
-    """Time that goes from `passed` (None: from the beginning of time) to `now` (None: to its end), both included."""
+class WatermarkStep:
+    """The watermark advances from `passed` (None: the beginning of time) to `now` (None: its end), both included."""
 
     passed: Tick | None
     now: Tick | None
 
     def covers(self, when: Times) -> Bool:
-        """Which of these moments lie after what had passed before, and not after now."""
+        """Return which of these moments lie after what had passed before, and not after now."""
         found = np.ones(when.size, np.bool_)
         if self.passed is not None:
             found &= when > self.passed
@@ -41,7 +41,7 @@ class Passing:
 
 
 def closing(window: BoundWindow, keys: tuple[str, ...], events: Events) -> Times:
-    """For each place the moment whose passing closes the window that begins there; the end of time if none does yet."""
+    """Return for each place the moment whose passing closes the window that begins there."""
     if window.kind is WindowKind.TIME:
         return after(events.ticks, window_width(window, events))
     count = events.rank.size
@@ -55,7 +55,7 @@ def closing(window: BoundWindow, keys: tuple[str, ...], events: Events) -> Times
 
 
 def after(ticks: Times, *widths: Tick) -> Times:
-    """The last moments in one window with these, or in windows one behind the other; at most the end of time."""
+    """Return the last moments in one window with these, or in windows one behind the other; at most the end of time."""
     for width in widths:
         if ticks.dtype == np.float64:
             with np.errstate(over="ignore"):
@@ -66,7 +66,7 @@ def after(ticks: Times, *widths: Tick) -> Times:
 
 
 def earlier(moment: Tick, *widths: Tick) -> Tick:
-    """The first moment whose windows, one behind the other, reach this one."""
+    """Return the first moment whose windows, one behind the other, reach this one."""
     if isinstance(moment, int):
         return max(moment - sum(max(int(width), 0) for width in widths), INT64.min)
     # y is within w of x exactly if -x is within w of -y.
@@ -78,12 +78,12 @@ def following(moment: Tick) -> Tick:
 
 
 def first_open(passed: Tick, *widths: Tick) -> Tick:
-    """The first moment whose windows, one behind the other, are not closed when time has passed."""
+    """Return the first moment whose windows, one behind the other, are not closed when time has passed."""
     return earlier(following(passed), *widths)
 
 
 def next_closing(ticks: Times, passed: Tick, *widths: Tick) -> Tick | None:
-    """The first moment after `passed` that closes windows that begin at one of these ticks; None if all are closed."""
+    """Return the first moment after `passed` that closes windows that begin at one of these; None if all are closed."""
     first = ticks[np.searchsorted(ticks, first_open(passed, *widths)) :][:1]
     return after(first, *widths)[0].item() if first.size else None
 
@@ -96,11 +96,11 @@ def is_real(query: BoundQuery) -> bool:
 
 
 def last_tick(query: BoundQuery, now: Tick, *delays: Tick) -> int:
-    """The number of the last tick before which, and for some time after it, no event will come any more."""
+    """Return the number of the last tick before which, and for some time after it, no event will come any more."""
     assert query.update is not None
     unit = unit_of(query)
     step = in_units(query.update.length, unit)
-    # A tick is decided by the moment before it: all that it holds, and what that waits for, is known.
+    # A tick becomes final with the moment before it: all that it holds, and what that waits for, is known.
     moment = first_open(now, *delays)
     if isinstance(moment, int):
         number = (moment - zero_of(unit)) // step
@@ -112,7 +112,7 @@ def last_tick(query: BoundQuery, now: Tick, *delays: Tick) -> int:
 
 
 def time_of_tick(query: BoundQuery, number: int, *delays: Tick) -> Tick:
-    """The first moment whose passing decides a tick."""
+    """Return the first moment whose passing makes a tick final."""
     assert query.update is not None
     unit = unit_of(query)
     at = number * in_units(query.update.length, unit)
@@ -124,7 +124,7 @@ def time_of_tick(query: BoundQuery, number: int, *delays: Tick) -> Tick:
 
 
 def in_order(values: Int64, low: int | None, high: int | None) -> Bool:
-    """Which numbers lie after `low` and not after `high`; None is no bound."""
+    """Return which numbers lie after `low` and not after `high`; None is no bound."""
     found = np.ones(values.size, np.bool_)
     if low is not None:
         found &= values > low

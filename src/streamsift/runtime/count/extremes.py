@@ -1,0 +1,80 @@
+"""Code the values of a column such that the least code is the MIN, or the MAX, and decode the least ones.
+
+By rank among the values of one run, codes stand for values of any type. By value, codes mean the same in every batch of
+events; then a value needs 64 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from streamsift.errors import BadInputError
+from streamsift.logical.bound import AggregateOutput
+from streamsift.runtime.arrays.dtypes import UNKNOWN, Int64
+from streamsift.runtime.expressions.codes import codes
+from streamsift.runtime.expressions.columns import integers, nulls
+
+NOTHING = np.iinfo(np.int64).max  # the least of no codes
+NAN_CODE = NOTHING - 1  # above every number, as Spark has it
+MAX_VALUE = 1 << 62  # of whole values: beyond are the codes of nothing, and of what was not reached
+
+Coded = tuple[Int64, Callable[[Int64], pa.Array]]  # the code of each row, and the values of codes
+
+
+class NotIncremental(BadInputError):
+    """A value that cannot be added up without keeping its event."""
+
+
+def codes_by_rank(aggregate: AggregateOutput, column: pa.Array) -> Coded:
+    """Code values by their rank (for MAX: from above); a rank has a row."""
+    (found,) = codes([column])
+    missing = nulls(column)
+    present = np.ones(len(column), np.bool_) if missing is None else ~missing
+    if pa.types.is_floating(column.type):
+        found = np.where(present & (found == UNKNOWN), NOTHING, found)
+    distinct, first, ranks = np.unique(found[present], return_index=True, return_inverse=True)
+    rows = np.flatnonzero(present)[first]
+    values = np.full(len(column), NOTHING, np.int64)
+    values[present] = ranks if aggregate.function == "MIN" else (distinct.size - 1) - ranks
+
+    def value_of(least: Int64) -> pa.Array:
+        ranks = least if aggregate.function == "MIN" else (distinct.size - 1) - least
+        empty = least == NOTHING
+        at = rows[np.where(empty, 0, ranks)] if rows.size else np.zeros(least.size, np.int64)
+        return column.take(pa.array(at, mask=empty)) if len(column) else pa.nulls(least.size, column.type)
+
+    return values, value_of
+
+
+def codes_by_value(aggregate: AggregateOutput, column: pa.Array) -> Coded:
+    """Code whole numbers, doubles and times by themselves."""
+    missing, kind = nulls(column), column.type
+    if pa.types.is_floating(kind):
+        (found,) = codes([column])
+        found = np.where(found == UNKNOWN, NAN_CODE, found)
+    else:
+        whole = integers(column)
+        assert whole is not None
+        found = whole
+        present = whole if missing is None else whole[~missing]
+        if present.size and max(-int(present.min()), int(present.max())) >= MAX_VALUE:
+            raise NotIncremental(
+                f"{aggregate.name}: a value beyond ±2^62 cannot be kept without its event: give a WITHIN"
+            )
+    found = found if aggregate.function == "MIN" else ~found
+
+    def value_of(least: Int64) -> pa.Array:
+        empty = least == NOTHING
+        values = np.where(empty, 0, least if aggregate.function == "MIN" else ~least)
+        if not pa.types.is_floating(kind):
+            # Dates count days in 32 bits: 64-bit counts are cast through that.
+            wide = pa.int32() if pa.types.is_date32(kind) else pa.int64()
+            return pa.array(values, mask=empty).cast(pa.int64()).cast(wide).cast(kind)
+        bits = np.where(values < 0, values ^ np.int64(NOTHING), values)
+        reals = np.where(values == NAN_CODE, np.nan, bits.view(np.float64))
+        return pa.array(reals, mask=empty).cast(kind)
+
+    return found if missing is None else np.where(missing, NOTHING, found), value_of
