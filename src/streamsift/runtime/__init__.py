@@ -1,7 +1,7 @@
 """A plan and events in, result rows out, without Spark: columnar events, Numba kernels, Arrow batches."""
 
 from streamsift.runtime.analyze import analyze_run
-from streamsift.runtime.detect import match_rows
+from streamsift.runtime.detect import match_places
 from streamsift.runtime.events.events import BadRows, Events
 from streamsift.runtime.events.prepare import prepare
 from streamsift.runtime.execute import execute
@@ -29,7 +29,7 @@ __all__ = [
     "limited_batches",
     "load_engine",
     "load_engine_for_many",
-    "match_rows",
+    "match_places",
     "output_schema",
     "prepare",
 ]

@@ -48,6 +48,7 @@ from streamsift.physical.plan.plan import (
     Strategy,
     is_sequence,
 )
+from streamsift.physical.plan.searches import SearchBy, forced_tree, search_by
 
 __all__ = [
     "MIRRORED",
@@ -86,6 +87,7 @@ __all__ = [
     "RankPlan",
     "Schedule",
     "Search",
+    "SearchBy",
     "Side",
     "Spread",
     "Step",
@@ -94,11 +96,13 @@ __all__ = [
     "Tree",
     "choices",
     "forced",
+    "forced_tree",
     "is_left_deep",
     "is_sequence",
     "linear_score",
     "monotone_objectives",
     "ordered_steps",
+    "search_by",
     "steps_of",
     "units_of",
 ]

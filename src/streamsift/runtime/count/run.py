@@ -22,7 +22,7 @@ from streamsift.runtime.count.operations import lay_out
 from streamsift.runtime.count.output import Groups, Timeline, aggregate_schema, groups_of, result_batch, result_rows
 from streamsift.runtime.count.pairs import index_of, paint_pairs
 from streamsift.runtime.count.range_totals import Canvas, Leaves
-from streamsift.runtime.detect import group_matches, match_rows
+from streamsift.runtime.detect import group_matches, match_places
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.stamps import Clock, clock_of
@@ -119,10 +119,8 @@ def _paint_matches(
     measures: Measures,
 ) -> None:
     """Detects, then aggregates: a chunk of matches at a time."""
-    place_of_row = _places_of_rows(events)
     enter, leave = _leaves_of_places(canvas, events, clock, groups)
-    for rows in match_rows(alternative, events, plan.detection.choices):
-        places = rows if place_of_row is None else place_of_row[rows]
+    for places in match_places(alternative, events, plan.detection.choices):
         first, last = places.min(axis=0), places.max(axis=0)
         keep = _counts(clock, groups, first, last)
         if not keep.all():
@@ -142,7 +140,6 @@ def _paint_groups(
 ) -> None:
     """The same for matches with groups: a group counts with all its elements."""
     assert alternative.groups is not None
-    place_of_row = _places_of_rows(events)
     enter, leave = _leaves_of_places(canvas, events, clock, groups)
     for found in group_matches(alternative, events, plan.detection.choices):
         bound = found.events()
@@ -151,7 +148,7 @@ def _paint_groups(
         values = GroupValues(alternative.query, alternative.groups, events, found.only(keep))
         first, last = first[keep], last[keep]
         found_matches(last.size)
-        totals = totals_of_groups(measures, values, place_of_row)
+        totals = totals_of_groups(measures, values)
         canvas.paint(enter[last], leave[first], totals, np.ones(last.size, np.bool_))
 
 
@@ -169,14 +166,6 @@ def _leaves_of_places(canvas: Canvas, events: Events, clock: Clock, groups: Grou
     everywhere = np.arange(events.rank.size, dtype=np.int32)
     enter = canvas.leaves.index(groups.of_place, clock.shown)
     return enter, canvas.leaves.index(groups.of_place, clock.leaves(everywhere))
-
-
-def _places_of_rows(events: Events) -> Int32 | None:
-    if events.in_input_order:
-        return None
-    found = np.zeros(events.columns.table.num_rows, np.int32)
-    found[events.rows] = np.arange(events.rows.size, dtype=np.int32)
-    return found
 
 
 def paint_keys(canvas: Canvas, keys: KeyTotals) -> None:

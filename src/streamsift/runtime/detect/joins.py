@@ -140,7 +140,7 @@ class TreeSearch:
         units, reached = units_of(tree), self._end(low, high)
         steps = [step for unit in units for step in steps_of(unit)]
         condensed, kept = self.condenser.levels(steps, low, high, reached)
-        levels, _ = self.packing.levels(units, {}, min(steps), low, reached, condensed, kept)
+        levels = self.packing.condensed_levels(steps, condensed, kept)
         return Ordered(units, levels, NO_BLOCK, self._stages(units), kept)
 
     def _is_enclosed(self, units: Sequence[Tree]) -> bool:
@@ -239,8 +239,8 @@ class TreeSearch:
             found = out[:, :count]
             if stage.filters and count:
                 places = self._places(ordered, found) if later else found
-                rows = self.events.rows_at(ordered.in_stream(places))
-                found = found[:, passing(self.alternative, self.events, stage.filters, rows)]
+                keep = passing(self.alternative, self.events, stage.filters, ordered.in_stream(places))
+                found = found[:, keep]
             if later and found.shape[1]:
                 yield from self._extended(ordered, reach, later, found, enough)
             elif found.shape[1]:

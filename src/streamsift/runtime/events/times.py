@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from streamsift.logical.bound import BoundQuery, TimeKind
+from streamsift.logical.bound import TIME, BoundQuery, TimeKind
 from streamsift.logical.durations import TEXT_TIME
 
 
@@ -13,3 +13,8 @@ def time_type(query: BoundQuery) -> pa.DataType:
     if query.binding.time_kind is TimeKind.TEXT:
         return TEXT_TIME
     return query.schema.field(query.binding.time).type
+
+
+def time_column(query: BoundQuery) -> str:
+    """Return the column that results show as times: the query's own, or what its texts stand for."""
+    return TIME if query.binding.time_kind is TimeKind.TEXT else query.binding.time
