@@ -16,7 +16,7 @@ from casefile import plain
 from streamsift.logical.bound import Binding
 from streamsift.physical.plan.plan import Plan
 from streamsift.physical.share.plan import share
-from streamsift.runtime.events.events import ticks_of
+from streamsift.runtime.events.times import ticks_of
 from streamsift.runtime.stream import affected_rows
 from streamsift.runtime.stream.engine import (
     ManyEngine,

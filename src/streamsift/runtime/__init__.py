@@ -2,7 +2,8 @@
 
 from streamsift.runtime.analyze import analyze_run
 from streamsift.runtime.detect import match_places
-from streamsift.runtime.events.events import BadRows, Events
+from streamsift.runtime.events.bad_rows import BadRows
+from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.prepare import prepare
 from streamsift.runtime.execute import execute
 from streamsift.runtime.resources import Budget, default_limit, held, limited, limited_batches

@@ -16,8 +16,9 @@ from streamsift.runtime.count.incremental_stacks import Asked, WindowStacks
 from streamsift.runtime.count.measures import Measures, Totals
 from streamsift.runtime.count.operations import Operations, lay_out
 from streamsift.runtime.count.output import Groups
-from streamsift.runtime.events.events import Events, saturating_sum
+from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.stamps import Clock
+from streamsift.runtime.events.times import saturating_sum
 from streamsift.runtime.state import KeyedVectors
 
 EARLIEST = -(2**62)  # before every tick

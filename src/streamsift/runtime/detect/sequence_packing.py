@@ -12,14 +12,14 @@ from streamsift.logical.expressions import anonymous
 from streamsift.physical.detect import window_bound
 from streamsift.physical.plan import Alternative, Step
 from streamsift.runtime.arrays.comparing import GREATER_EQUAL, LESS_EQUAL, OPERATORS
-from streamsift.runtime.arrays.dtypes import Int32, Int64, Places
+from streamsift.runtime.arrays.dtypes import NO_LIMIT, Int32, Int64, Places
 from streamsift.runtime.arrays.grouping import ascends_in_groups, group_entries, successors
 from streamsift.runtime.arrays.parts import Parts
 from streamsift.runtime.detect import sequence_kernel
 from streamsift.runtime.detect.sequence_kernel import Buffers
 from streamsift.runtime.events.comparisons import CandidateCodes, Lookups
 from streamsift.runtime.events.definition_windows import limit_rows, own_limits
-from streamsift.runtime.events.events import NO_LIMIT, Events
+from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.order_kernels import earliest_ends
 
 

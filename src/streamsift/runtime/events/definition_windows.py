@@ -13,8 +13,8 @@ from streamsift.physical.detect import PLACE, own_windows, since, until, window_
 from streamsift.physical.plan import Pair
 from streamsift.runtime.arrays.dtypes import Int32, Int64
 from streamsift.runtime.arrays.grouping import group_entries
-from streamsift.runtime.events.events import Events, window_width
-from streamsift.runtime.expressions.codes import group_codes
+from streamsift.runtime.events.events import Events
+from streamsift.runtime.events.times import window_width
 from streamsift.runtime.expressions.columns import fixed_width
 
 
@@ -33,7 +33,7 @@ def reach(definition: SubPattern, query: BoundQuery, events: Events) -> Reach:
     assert window is not None
     everywhere = np.arange(count, dtype=np.int32)
     if window.kind is WindowKind.TIME:
-        within = replace(events, window=window, width=window_width(window, events))
+        within = replace(events, window=window, width=window_width(window, events.unit))
         high = np.minimum(within.window_limit(everywhere), count - 1).astype(np.int32)
         return Reach(np.searchsorted(high, everywhere, side="left").astype(np.int32), high)
     keys = definition.partition_by or query.partition_by
@@ -47,8 +47,7 @@ def rows_of_keys(length: int, keys: tuple[str, ...], events: Events) -> Reach:
     """A window that counts the rows of each key; of a row without a key it holds none."""
     count = events.rank.size
     rows = min(length, count)
-    (groups,), number = group_codes([[events.columns.at(key, events.rows)] for key in keys])
-    offsets, order = group_entries(groups, number)
+    offsets, order = group_entries(*events.partitions(keys))
     low, high = np.full(count, count, np.int32), np.full(count, -1, np.int32)
     first, last = np.repeat(offsets[:-1], np.diff(offsets)), np.repeat(offsets[1:] - 1, np.diff(offsets))
     entries = np.arange(order.size)

@@ -16,13 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.errors import BadInputError, UnsupportedQuery
-from streamsift.logical.bound import TIME, BoundQuery, TimeKind, WindowKind
+from streamsift.logical.bound import BoundQuery, WindowKind
 from streamsift.logical.durations import UNITS_PER_SECOND, in_units, nearest_double, unit_of, zero_of
-from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64, Times
+from streamsift.runtime.arrays.dtypes import NO_LIMIT, Float64, Int32, Int64, Times
 from streamsift.runtime.arrays.floor_quotients import floor_quotients
 from streamsift.runtime.events.events import Events
-from streamsift.runtime.events.times import time_type
-from streamsift.runtime.expressions.codes import group_codes
+from streamsift.runtime.events.times import time_column, time_type
 from streamsift.runtime.expressions.columns import take
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def ticks_of(query: BoundQuery, events: Events) -> UpdateTicks:
     assert query.update is not None
     assert query.window is not None, "UPDATE needs WITHIN"
     if query.update.kind is WindowKind.COUNT:
-        return _count_ticks(query, events, int(query.update.length), int(query.window.length))
+        return _count_ticks(query, events, int(query.update.length), min(int(query.window.length), NO_LIMIT))
     first, last = _time_ticks(query, events)
     return UpdateTicks(first, last, np.empty(0, np.int32))
 
@@ -93,10 +92,7 @@ def each_tick(first: Int64, last: Int64) -> Iterator[tuple[Int64, Int64]]:
 def _count_ticks(query: BoundQuery, events: Events, step: int, width: int) -> UpdateTicks:
     """Ticks of all partitions, numbered one partition after the other."""
     position = events.window_position.astype(np.int64)
-    if query.partition_by:
-        (groups,), count = group_codes([[events.columns.at(key, events.rows)] for key in query.partition_by])
-    else:
-        groups, count = np.zeros(position.size, np.int32), 1
+    groups, count = events.partitions(query.partition_by)
     present = groups >= 0
     sizes = np.bincount(groups[present], minlength=count).astype(np.int64)
     bases = np.concatenate([[0], np.cumsum(sizes // step)]).astype(np.int64)
@@ -186,9 +182,8 @@ def _check_range(query: BoundQuery, kind: pa.DataType, lowest: int, highest: int
 
 
 def tick_values(query: BoundQuery, events: Events, ticks: UpdateTicks, numbers: Int64) -> pa.Array:
-    """`window_end` of the ticks of a ranking."""
+    """Return the times of ticks by their numbers."""
     numbers = numbers if ticks.share is None else ticks.share.ticks(numbers)
     if query.update is None or query.update.kind is WindowKind.TIME:
         return tick_times(query, numbers)
-    name = TIME if query.binding.time_kind is TimeKind.TEXT else query.binding.time
-    return events.columns.at(name, events.rows_at(ticks.row_places[numbers]))
+    return events.columns.at(time_column(query), events.rows_at(ticks.row_places[numbers]))

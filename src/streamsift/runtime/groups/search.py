@@ -15,8 +15,8 @@ import numpy as np
 
 from streamsift.logical.bound import BoundQuery, Column
 from streamsift.physical.plan import Cache, Chosen, Edge, GroupNegation, Groups, Growth, Key, Order
-from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int32, Int64
-from streamsift.runtime.events.events import NO_LIMIT, Events
+from streamsift.runtime.arrays.dtypes import NO_LIMIT, UNKNOWN, Bool, Int32, Int64
+from streamsift.runtime.events.events import Events
 from streamsift.runtime.expressions.codes import codes, group_codes
 from streamsift.runtime.groups import contested, growing
 from streamsift.runtime.groups.by_key import Collected, by_key

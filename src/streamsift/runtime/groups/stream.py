@@ -9,10 +9,10 @@ import numpy as np
 
 from streamsift.logical.bound import BoundQuery, WindowKind
 from streamsift.physical.plan import Alternative, Step
-from streamsift.runtime.arrays.dtypes import Int32
+from streamsift.runtime.arrays.dtypes import NO_LIMIT, Int32
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.definition_windows import own_limits
-from streamsift.runtime.events.events import NO_LIMIT, Events
+from streamsift.runtime.events.events import Events
 
 
 class Clock(NamedTuple):

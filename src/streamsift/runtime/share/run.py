@@ -20,7 +20,8 @@ from streamsift.runtime.count import (
     result_batch,
     result_rows,
 )
-from streamsift.runtime.events.events import BadRows, Events
+from streamsift.runtime.events.bad_rows import BadRows
+from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.prepare import prepare
 from streamsift.runtime.events.stamps import Clock, clock_of
 from streamsift.runtime.execute import execute

@@ -9,10 +9,10 @@ import numpy as np
 from streamsift.logical.bound import BoundQuery, Window, WindowKind
 from streamsift.physical.plan import Plan
 from streamsift.physical.stream import StateWindow, state_windows, windows
-from streamsift.runtime.arrays.dtypes import Bool
+from streamsift.runtime.arrays.dtypes import NO_LIMIT, Bool
 from streamsift.runtime.arrays.grouping import positions_in_group
-from streamsift.runtime.events.events import NO_LIMIT, window_width
 from streamsift.runtime.events.prepare import prepare
+from streamsift.runtime.events.times import window_width
 from streamsift.runtime.expressions.codes import group_codes
 from streamsift.runtime.expressions.columns import contiguous
 from streamsift.runtime.state import EventStore
@@ -76,5 +76,5 @@ def retention_of(plan: Plan) -> Retention:
 
 def width_of(query: BoundQuery, window: Window) -> Tick:
     """The width of a time window in the units of ticks."""
-    found = window_width(window, prepare(query, query.schema.empty_table()))
+    found = window_width(window, prepare(query, query.schema.empty_table()).unit)
     return float(found) if is_real(query) else int(found)

@@ -24,7 +24,7 @@ from streamsift.logical import bound as b
 from streamsift.physical import Plan
 from streamsift.physical.detect import own_windows
 from streamsift.physical.plan import Step
-from streamsift.runtime.events.events import parse_text_times
+from streamsift.runtime.events.times import parse_text_times
 
 _COMPARE = {
     "=": SparkColumn.__eq__,
