@@ -1,4 +1,4 @@
-"""Bound events and one Kleene variable in, for each match so far the range of a buffer that holds its elements out.
+"""Find the elements of one Kleene variable for each match so far: a range of a buffer.
 
 A buffer is sorted by (key, place), so without further predicates the elements of a match are a range of it as it
 stands: nothing is copied. Where each element must be tested, those that pass are copied to a buffer of their own.
@@ -17,15 +17,16 @@ from numba import njit
 
 from streamsift.logical.bound import Expr
 from streamsift.physical.detect import window_bound
-from streamsift.physical.plan import Step
+from streamsift.physical.plan import Alternative, Step
 from streamsift.runtime.arrays.comparing import OPERATORS, holds
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int32, Int64
 from streamsift.runtime.arrays.grouping import group_entries
 from streamsift.runtime.arrays.searching import first_from
 from streamsift.runtime.events.definition_windows import is_limit, limit_rows
 from streamsift.runtime.expressions.codes import codes, group_codes
-from streamsift.runtime.expressions.evaluate import Rows, evaluate, mask
+from streamsift.runtime.expressions.evaluate import Rows, evaluate
 from streamsift.runtime.groups.stream import GroupStream, Reach
+from streamsift.runtime.matches import passing
 
 EARLIER, OPERATOR, PAIR_FIELDS = range(3)
 WINDOW_ROW, IS_UPPER, LIMIT_FIELDS = range(1, 4)  # after EARLIER
@@ -57,8 +58,7 @@ class ElementBuffer:
     """The candidates of a Kleene variable, given the steps that are bound before it."""
 
     def __init__(self, stream: GroupStream, bound: Sequence[Step], step: Step) -> None:
-        self.stream, self.step = stream, step
-        self.row_of = {other.variable: number for number, other in enumerate(bound)}
+        self.stream, self.bound, self.step = stream, bound, step
         own = stream.candidates(step)
         offsets, link, link_step = np.array([0, own.size], np.int64), np.empty(0, np.int32), -1
         if step.lookup:
@@ -93,45 +93,16 @@ class ElementBuffer:
         columns, rows = self.stream.events.columns, self.stream.rows(places)
         return evaluate(expression, Rows(lambda _, name: columns.at(name, rows), rows.size, self.stream.query.text))
 
-    def ranges(self, reach: Reach, partials: Int32) -> tuple[Int64, Int64]:
-        """The entries that may be elements: their group, inside the reach."""
+    def candidates(self, reach: Reach, partials: Int32, *, apart: bool) -> ElementRanges:
+        """Return the entries that may be elements: their group, inside the reach."""
         start, stop = np.zeros(reach.low.size, np.int64), np.zeros(reach.low.size, np.int64)
         find_ranges(self.buffer, reach, partials, start, stop)
-        return start, stop
-
-    def elements(self, reach: Reach, partials: Int32, start: Int64, stop: Int64, *, apart: bool) -> Elements:
-        """The elements themselves. `apart`: no bound event can be among the entries."""
-        if apart and not self.compared and not self.step.filters and not self.stream.clock.length:
-            return Elements(self.buffer.places, start, stop)
-        places = np.empty(int((stop - start).sum()), np.int32)
-        counts = np.empty(start.size, np.int64)
-        total = keep_passing(self.buffer, reach, partials, start, stop, self.stream.clock.positions, places, counts)
-        places = places[:total]
-        if self.step.filters and total:
-            keep = self._passing(partials, np.repeat(np.arange(counts.size), counts), places)
-            ends = np.concatenate([[0], np.cumsum(keep)])
-            borders = ends[np.concatenate([[0], np.cumsum(counts)])]
-            return Elements(places[keep], borders[:-1], borders[1:])
-        ends = np.cumsum(counts)
-        return Elements(places, ends - counts, ends)
-
-    def _passing(self, partials: Int32, origins: Int64, places: Int32) -> Bool:
-        stream = self.stream
-        gathered: dict[tuple[int, str], pa.Array] = {}
-
-        def column(variable: int, name: str) -> pa.Array:
-            if (variable, name) not in gathered:
-                at = places if variable == self.step.variable else partials[self.row_of[variable]][origins]
-                gathered[variable, name] = stream.events.columns.at(name, stream.rows(at))
-            return gathered[variable, name]
-
-        seen = Rows(column, places.size, stream.query.text)
-        return np.logical_and.reduce([mask(predicate, seen) for predicate in self.step.filters])
+        return ElementRanges(self, reach, start, stop, apart)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Where the elements of a Kleene variable lie for each match so far."""
+class ElementRanges:
+    """Where the elements of a Kleene variable lie for each match so far: entries [start, stop) of its buffer."""
 
     buffer: ElementBuffer
     reach: Reach
@@ -139,32 +110,45 @@ class Wanted:
     stop: Int64
     apart: bool  # no bound event can be among them
 
+    def part(self, begin: int, end: int) -> ElementRanges:
+        reach = Reach(*(bound[begin:end] for bound in self.reach))
+        return ElementRanges(self.buffer, reach, self.start[begin:end], self.stop[begin:end], self.apart)
+
     def elements(self, bound: Int32) -> Elements:
-        """Those that may be bound beside events [k, m]; the steps come first, others may follow them."""
-        return self.buffer.elements(self.reach, bound, self.start, self.stop, apart=self.apart)
+        """Return those that may be bound beside events [k, m]; the steps come first, others may follow them."""
+        buffer, clock, step = self.buffer, self.buffer.stream.clock, self.buffer.step
+        if self.apart and not buffer.compared and not step.filters and not clock.length:
+            return Elements(buffer.buffer.places, self.start, self.stop)
+        places = np.empty(int((self.stop - self.start).sum()), np.int32)
+        counts = np.empty(self.start.size, np.int64)
+        total = keep_passing(buffer.buffer, self.reach, bound, self.start, self.stop, clock.positions, places, counts)
+        places = places[:total]
+        if step.filters and total:
+            keep = self._passing(bound, np.repeat(np.arange(counts.size), counts), places)
+            ends = np.concatenate([[0], np.cumsum(keep)])
+            borders = ends[np.concatenate([[0], np.cumsum(counts)])]
+            return Elements(places[keep], borders[:-1], borders[1:])
+        ends = np.cumsum(counts)
+        return Elements(places, ends - counts, ends)
+
+    def _passing(self, bound: Int32, origins: Int64, places: Int32) -> Bool:
+        stream, step, reads = self.buffer.stream, self.buffer.step, list(self.buffer.step.reads)
+        chain = (*(self.buffer.bound[number] for number in reads), step)
+        rows = stream.rows(np.vstack([bound[reads][:, origins], places]))
+        return passing(Alternative(stream.query, chain, ()), stream.events, step.filters, rows)
 
 
-def parts(wanted: list[Wanted]) -> Iterator[tuple[int, int, list[Wanted]]]:
-    """The matches so far in parts [begin, end) that have few elements at a time."""
+def parts(wanted: list[ElementRanges]) -> Iterator[tuple[int, int, list[ElementRanges]]]:
+    """Split the matches so far into parts [begin, end) that have few elements at a time."""
     part = np.cumsum(sum(each.stop - each.start for each in wanted)) // CHUNK_ELEMENTS
     borders = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), part.size]
     for begin, end in pairwise(borders):
-        some = [
-            Wanted(
-                each.buffer,
-                Reach(*(bound[begin:end] for bound in each.reach)),
-                each.start[begin:end],
-                each.stop[begin:end],
-                each.apart,
-            )
-            for each in wanted
-        ]
-        yield begin, end, some
+        yield begin, end, [each.part(begin, end) for each in wanted]
 
 
 @njit(cache=True, nogil=True)
 def find_ranges(buffer: Buffer, reach: Reach, partials: Int32, start: Int64, stop: Int64) -> None:
-    """For each partial [k, P] its entries [start, stop) of the buffer."""
+    """Write for each partial [k, P] its entries [start, stop) of the buffer."""
     for partial in range(start.size):
         group = 0 if buffer.link_step < 0 else buffer.link[partials[buffer.link_step, partial]]
         if group >= 0:
@@ -193,7 +177,7 @@ def keep_passing(
     places: Int32,
     counts: Int64,
 ) -> int:
-    """Copies the entries of each partial [k, P] that pass every pair and are not bound; returns how many in all."""
+    """Copy the entries of each partial [k, P] that pass every pair and are not bound; return how many in all."""
     total = 0
     for partial in range(start.size):
         before = total
@@ -218,7 +202,7 @@ def keep_passing(
 def choose(
     places: Int32, start: Int64, stop: Int64, size: int, cursor: Int64, chosen: Int64, origins: Int32, out: Int32
 ) -> int:
-    """Every choice of `size` elements of each match, in stream order; returns how many it wrote to out [size, C].
+    """Write every choice of `size` elements of each match, in stream order, to out [size, C]; return how many.
 
     The choices of one match differ from each other in as few last elements as possible: the rest of the one before is
     used again ("Optimizing Expressibility and Performance of Kleene Operators on Binary Tree-based Directed Graph in
