@@ -23,10 +23,10 @@ from streamsift.runtime.arrays.comparing import OPERATORS, holds
 from streamsift.runtime.arrays.dtypes import Int32, Int64
 from streamsift.runtime.arrays.grouping import entries_from, group_entries
 from streamsift.runtime.arrays.numbering import numbered
-from streamsift.runtime.detect.join_kernel import Reach
 from streamsift.runtime.detect.join_packing import Condensed, Packing
 from streamsift.runtime.detect.relations import Comparison, Linked, Lookup
 from streamsift.runtime.detect.semi_join import Reducer
+from streamsift.runtime.events.reach import Reach
 from streamsift.runtime.resources import room
 
 LIST_BYTES = 24  # for each entry of a list: itself, and copies of it while lists grow
@@ -121,27 +121,20 @@ def places_of(kept: Int32, numbers: Int32) -> Int32:
     return found
 
 
-def reach_among(reach: Reach, kept: Int32, low: int, high: int) -> Reach:
-    """What order and window leave of the kept places, by their numbers; a match starts in [low, high)."""
-    own_low, own_high = entries_from(kept, [low, high])
+def reach_among(reach: Reach, kept: Int32) -> Reach:
+    """Return what order and windows leave of the kept places, by their numbers."""
+    windows = np.empty((reach.own_windows.shape[0], kept.size), np.int32)
+    for row in range(0, windows.shape[0], 2):
+        windows[row] = numbers_from(kept, reach.own_windows[row, kept])
+        windows[row + 1] = numbers_from(kept, reach.own_windows[row + 1, kept] + np.int32(1)) - np.int32(1)
     return Reach(
         place_after=numbers_from(kept, reach.place_after[kept]),
         place_since=numbers_from(kept, reach.place_since[kept]),
         window_low=numbers_from(kept, reach.window_low[kept]),
         window_high=numbers_from(kept, reach.window_high[kept] + np.int32(1)) - np.int32(1),
-        own_windows=_own_windows_among(reach.own_windows, kept),
-        own_low=int(own_low),
-        own_high=int(own_high),
-        own_end=kept.size,
+        widest_window=reach.widest_window,
+        own_windows=windows,
     )
-
-
-def _own_windows_among(windows: Int32, kept: Int32) -> Int32:
-    found = np.empty((windows.shape[0], kept.size), np.int32)
-    for row in range(0, windows.shape[0], 2):
-        found[row] = numbers_from(kept, windows[row, kept])
-        found[row + 1] = numbers_from(kept, windows[row + 1, kept] + np.int32(1)) - np.int32(1)
-    return found
 
 
 @dataclass(frozen=True, slots=True)

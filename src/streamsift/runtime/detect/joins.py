@@ -1,4 +1,4 @@
-"""An alternative, its events and a tree of joins in, the matches out: events bound in the order of the tree.
+"""Find the matches of an alternative by a join tree: events are bound in the order of the tree.
 
 A tree whose joins all have a leaf on one side is one depth-first search. Where both sides are joins, the right one is
 a block: its sub-matches are built once and found again by interval, for every partial match that needs them. That is
@@ -21,11 +21,11 @@ from streamsift.runtime.arrays.dtypes import Int32, Int64
 from streamsift.runtime.arrays.grouping import entries_from
 from streamsift.runtime.detect import join_kernel
 from streamsift.runtime.detect.condense import Condenser, places_of, reach_among
-from streamsift.runtime.detect.join_kernel import Block, Levels, Reach
+from streamsift.runtime.detect.join_kernel import Block, Levels, Slice
 from streamsift.runtime.detect.join_packing import Packing
 from streamsift.runtime.detect.relations import Relations
 from streamsift.runtime.events.events import Events
-from streamsift.runtime.events.reach import stream_of
+from streamsift.runtime.events.reach import Reach, reach_of
 from streamsift.runtime.matches import Stage, passing
 from streamsift.runtime.resources import room
 
@@ -46,7 +46,7 @@ class Kept:
 
 
 @dataclass(slots=True)
-class Ordered:
+class JoinOrder:
     """One order of units, ready for the kernel."""
 
     units: list[Tree]
@@ -72,19 +72,9 @@ class TreeSearch:
     ) -> None:
         self.alternative, self.events, self.chunk = alternative, events, chunk
         self.packing = Packing(alternative, events, places, relations)
-        stream = stream_of(alternative, events)
-        self.reach = Reach(
-            stream.place_after,
-            stream.place_since,
-            stream.window_low,
-            stream.window_high,
-            stream.own_windows,
-            0,
-            stream.place_after.size,
-            stream.place_after.size,
-        )
+        self.reach = reach_of(alternative.query, events)
         self.condenser = Condenser(self.packing, self.reach)
-        self._ordered: dict[Tree, Ordered] = {}
+        self._ordered: dict[Tree, JoinOrder] = {}
         self._kept: dict[Tree, Kept] = {}
         self.rows: dict[frozenset[int], int] = {}  # partial matches and sub-matches built, by their steps
 
@@ -99,12 +89,14 @@ class TreeSearch:
         ordered = self._condensed(tree, low, high) if condensed else self._order(tree, low, high)
         return self._found(ordered, low, high, self.chunk if enough is None else enough)
 
-    def _found(self, ordered: Ordered, low: int, high: int, enough: int) -> Iterator[Int32]:
+    def _found(self, ordered: JoinOrder, low: int, high: int, enough: int) -> Iterator[Int32]:
         if ordered.kept is None:
-            reach = self.reach._replace(own_low=low, own_high=high, own_end=self._end(low, high))
+            reach, within = self.reach, Slice(low, high, self._end(low, high))
         else:
-            reach = reach_among(self.reach, ordered.kept, low, high)
-        yield from self._extended(ordered, reach, ordered.stages, np.empty((0, 1), np.int32), enough)
+            reach = reach_among(self.reach, ordered.kept)
+            first, beyond = entries_from(ordered.kept, [low, high]).tolist()
+            within = Slice(first, beyond, ordered.kept.size)
+        yield from self._extended(ordered, (reach, within), ordered.stages, np.empty((0, 1), np.int32), enough)
         bound: tuple[int, ...] = ()
         for unit, rows in zip(ordered.units, ordered.rows, strict=True):
             bound = (*bound, *steps_of(unit))
@@ -116,7 +108,7 @@ class TreeSearch:
         return int(self.reach.window_high[low:high].max(initial=low - 1)) + 1
 
     # --- orders and blocks ---
-    def _order(self, tree: Tree, low: int, high: int) -> Ordered:
+    def _order(self, tree: Tree, low: int, high: int) -> JoinOrder:
         units = units_of(tree)
         if tree in self._ordered and all(isinstance(unit, Leaf) for unit in units):
             return self._ordered[tree]
@@ -133,15 +125,15 @@ class TreeSearch:
         levels, orders = self.packing.levels(units, members, owner, *packed, by_end=is_enclosed)
         sifts = owner in steps_of(units[0]) and len(stages) == 1 and self._is_plain_block(levels, is_enclosed)
         block = _packed(members, orders, sifts=sifts, by_end=is_enclosed)
-        self._ordered[tree] = Ordered(units, levels, block, stages)
+        self._ordered[tree] = JoinOrder(units, levels, block, stages)
         return self._ordered[tree]
 
-    def _condensed(self, tree: Tree, low: int, high: int) -> Ordered:
+    def _condensed(self, tree: Tree, low: int, high: int) -> JoinOrder:
         units, reached = units_of(tree), self._end(low, high)
         steps = [step for unit in units for step in steps_of(unit)]
         condensed, kept = self.condenser.levels(steps, low, high, reached)
         levels = self.packing.condensed_levels(steps, condensed, kept)
-        return Ordered(units, levels, NO_BLOCK, self._stages(units), kept)
+        return JoinOrder(units, levels, NO_BLOCK, self._stages(units), kept)
 
     def _is_enclosed(self, units: Sequence[Tree]) -> bool:
         """Whether the last unit is a block between the first event and later ones, and nothing but order ties it."""
@@ -213,7 +205,7 @@ class TreeSearch:
 
     # --- searching ---
     def _extended(
-        self, ordered: Ordered, reach: Reach, stages: Sequence[Stage], partials: Int32, enough: int
+        self, ordered: JoinOrder, where: tuple[Reach, Slice], stages: Sequence[Stage], partials: Int32, enough: int
     ) -> Iterator[Int32]:
         stage, *later = stages
         steps = len(self.alternative.steps)
@@ -227,7 +219,7 @@ class TreeSearch:
             count = join_kernel.join(
                 ordered.levels,
                 ordered.block,
-                reach,
+                *where,
                 state,
                 partials,
                 stage.first,
@@ -242,12 +234,12 @@ class TreeSearch:
                 keep = passing(self.alternative, self.events, stage.filters, ordered.in_stream(places))
                 found = found[:, keep]
             if later and found.shape[1]:
-                yield from self._extended(ordered, reach, later, found, enough)
+                yield from self._extended(ordered, where, later, found, enough)
             elif found.shape[1]:
                 yield ordered.in_stream(found)
         ordered.rows += state.rows
 
-    def _places(self, ordered: Ordered, entries: Int32) -> Int32:
+    def _places(self, ordered: JoinOrder, entries: Int32) -> Int32:
         """The places [steps, m] that entries [levels so far, m] bind; -1 for steps that are not bound yet."""
         found = np.full((len(self.alternative.steps), entries.shape[1]), -1, np.int32)
         for row, unit, chosen in zip(ordered.levels.table, ordered.units, entries, strict=False):

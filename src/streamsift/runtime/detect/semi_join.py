@@ -19,9 +19,9 @@ from streamsift.physical.plan import MIRRORED
 from streamsift.runtime.arrays.comparing import GREATER_EQUAL, LESS, LESS_EQUAL, OPERATORS
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int32, Int64
 from streamsift.runtime.arrays.grouping import chosen, group_entries
-from streamsift.runtime.detect.join_kernel import Reach
 from streamsift.runtime.detect.join_packing import Packing
 from streamsift.runtime.detect.relations import Comparison, Linked
+from streamsift.runtime.events.reach import Reach
 
 ORDERED = ("<", "<=", ">", ">=")
 NO_CODES = np.empty(0, np.int64)

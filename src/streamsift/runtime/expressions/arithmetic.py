@@ -123,10 +123,8 @@ def _decimal_remainder(left: Value, right: Value) -> Value:
         unscaled = spread(_remainder_of_numbers(known[0], known[1], left, right), 1)
         # An integer n stands for n / 10^scale: as a decimal of scale 0 it is reinterpreted, not rescaled.
         digits = unscaled.cast(pa.decimal128(38, 0))
-        found = pa.Array.from_buffers(
-            pa.decimal128(38, kind.scale), len(digits), digits.buffers(), digits.null_count, 0
-        )
-        found = found.cast(kind)
+        wide = pa.decimal128(38, kind.scale)
+        found = pa.Array.from_buffers(wide, len(digits), digits.buffers(), digits.null_count, 0).cast(kind)
     else:
         # More digits than 64 bits hold: Python's decimals, value by value.
         length = max(len(array) for array in arrays) if all(len(array) for array in arrays) else 0

@@ -57,9 +57,9 @@ def can_take(
                 number = first_from(open_, 0, open_.size, place)
                 if number < open_.size and open_[number] == place and owner[number] >= 0:
                     continue
-                if problem.rules.keeps_end and place >= problem.clock.place_after[end]:
+                if problem.rules.keeps_end and place >= problem.reach.place_after[end]:
                     continue
-                is_inside = together(problem.clock, min(place, start), max(place, end))
+                is_inside = together(problem.reach, min(place, start), max(place, end))
                 if is_inside and fits(problem, order, group, place, earliest, latest):
                     return True
     return False

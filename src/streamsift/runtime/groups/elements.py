@@ -12,20 +12,16 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numba import njit
 
-from streamsift.logical.bound import Expr
 from streamsift.physical.detect import window_bound
 from streamsift.physical.plan import Alternative, Step
-from streamsift.runtime.arrays.comparing import OPERATORS, holds
-from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int32, Int64
+from streamsift.runtime.arrays.comparing import holds
+from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.arrays.grouping import group_entries
 from streamsift.runtime.arrays.searching import first_from
-from streamsift.runtime.events.definition_windows import is_limit, limit_rows
-from streamsift.runtime.expressions.codes import codes, group_codes
-from streamsift.runtime.expressions.evaluate import Rows, evaluate
-from streamsift.runtime.groups.stream import GroupStream, Reach
+from streamsift.runtime.events.comparisons import Comparisons
+from streamsift.runtime.groups.stream import GroupStream, Interval
 from streamsift.runtime.matches import passing
 
 EARLIER, OPERATOR, PAIR_FIELDS = range(3)
@@ -59,45 +55,33 @@ class ElementBuffer:
 
     def __init__(self, stream: GroupStream, bound: Sequence[Step], step: Step) -> None:
         self.stream, self.bound, self.step = stream, bound, step
-        own = stream.candidates(step)
-        offsets, link, link_step = np.array([0, own.size], np.int64), np.empty(0, np.int32), -1
+        own, codes = stream.candidates(step), stream.codes
+        entries, offsets, link, link_step = own, np.array([0, own.size], np.int64), np.empty(0, np.int32), -1
         if step.lookup:
             link_step = step.lookup[0].earlier
             others = stream.candidates(bound[link_step])
-            sides = [[self._side(p.earlier_side, others), self._side(p.this_side, own)] for p in step.lookup]
-            (earlier, this), groups = group_codes(sides)
+            (earlier, this), groups = codes.groups(
+                [(others, pair.earlier_side), (own, pair.this_side)] for pair in step.lookup
+            )
             offsets, order = group_entries(this, groups)
-            link = np.full(stream.size, -1, np.int32)
-            link[others] = earlier
-            own_grouped = own[order]
-        else:
-            own_grouped = own
-        self.compared = [pair for pair in step.pairs if not is_limit(pair)]
-        pairs = [(pair.earlier, OPERATORS[pair.op]) for pair in self.compared]
-        columns = np.full((2 * len(pairs), stream.size), UNKNOWN, np.int64)
-        for number, pair in enumerate(self.compared):
-            others = stream.candidates(bound[pair.earlier])
-            sides = [self._side(pair.earlier_side, others), self._side(pair.this_side, own)]
-            columns[2 * number, others], columns[2 * number + 1, own] = codes(sides, ordered=pair.op not in ("=", "!="))
-        table = np.array(pairs, np.int64).reshape(-1, PAIR_FIELDS)
-        self.buffer = Buffer(own_grouped, offsets, link, link_step, table, columns, self._limits(), stream.own_windows)
+            entries, link = own[order], codes.by_place(others, earlier)
+        comparisons = Comparisons()
+        for pair in step.pairs:
+            window = window_bound(pair.earlier_side, pair.this_side)
+            if window is None:
+                others = stream.candidates(bound[pair.earlier])
+                sides = codes.compared_by_place(pair.op, (others, pair.earlier_side), (own, pair.this_side))
+                comparisons.add((pair.earlier,), pair.op, sides)
+            else:
+                comparisons.add_limit(pair.earlier, window, stream.window_rows)
+        tables = comparisons.tables(PAIR_FIELDS, stream.size)
+        self.buffer = Buffer(entries, offsets, link, link_step, *tables, stream.own_windows)
 
-    def _limits(self) -> Int64:
-        rows, found = limit_rows(self.stream.query), []
-        for pair in self.step.pairs:
-            if (window := window_bound(pair.earlier_side, pair.this_side)) is not None:
-                found.append((pair.earlier, rows[window.definition] + window.is_upper, int(window.is_upper)))
-        return np.array(found, np.int64).reshape(-1, LIMIT_FIELDS)
-
-    def _side(self, expression: Expr, places: Int32) -> pa.Array:
-        columns, rows = self.stream.events.columns, self.stream.rows(places)
-        return evaluate(expression, Rows(lambda _, name: columns.at(name, rows), rows.size, self.stream.query.text))
-
-    def candidates(self, reach: Reach, partials: Int32, *, apart: bool) -> ElementRanges:
+    def candidates(self, interval: Interval, partials: Int32, *, apart: bool) -> ElementRanges:
         """Return the entries that may be elements: their group, inside the reach."""
-        start, stop = np.zeros(reach.low.size, np.int64), np.zeros(reach.low.size, np.int64)
-        find_ranges(self.buffer, reach, partials, start, stop)
-        return ElementRanges(self, reach, start, stop, apart)
+        start, stop = np.zeros(interval.low.size, np.int64), np.zeros(interval.low.size, np.int64)
+        find_ranges(self.buffer, interval, partials, start, stop)
+        return ElementRanges(self, start, stop, apart)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,23 +89,21 @@ class ElementRanges:
     """Where the elements of a Kleene variable lie for each match so far: entries [start, stop) of its buffer."""
 
     buffer: ElementBuffer
-    reach: Reach
     start: Int64
     stop: Int64
     apart: bool  # no bound event can be among them
 
     def part(self, begin: int, end: int) -> ElementRanges:
-        reach = Reach(*(bound[begin:end] for bound in self.reach))
-        return ElementRanges(self.buffer, reach, self.start[begin:end], self.stop[begin:end], self.apart)
+        return ElementRanges(self.buffer, self.start[begin:end], self.stop[begin:end], self.apart)
 
     def elements(self, bound: Int32) -> Elements:
         """Return those that may be bound beside events [k, m]; the steps come first, others may follow them."""
-        buffer, clock, step = self.buffer, self.buffer.stream.clock, self.buffer.step
-        if self.apart and not buffer.compared and not step.filters and not clock.length:
+        buffer, step = self.buffer, self.buffer.step
+        if self.apart and not buffer.buffer.pairs.size and not step.filters:
             return Elements(buffer.buffer.places, self.start, self.stop)
         places = np.empty(int((self.stop - self.start).sum()), np.int32)
         counts = np.empty(self.start.size, np.int64)
-        total = keep_passing(buffer.buffer, self.reach, bound, self.start, self.stop, clock.positions, places, counts)
+        total = keep_passing(buffer.buffer, bound, self.start, self.stop, places, counts)
         places = places[:total]
         if step.filters and total:
             keep = self._passing(bound, np.repeat(np.arange(counts.size), counts), places)
@@ -134,8 +116,8 @@ class ElementRanges:
     def _passing(self, bound: Int32, origins: Int64, places: Int32) -> Bool:
         stream, step, reads = self.buffer.stream, self.buffer.step, list(self.buffer.step.reads)
         chain = (*(self.buffer.bound[number] for number in reads), step)
-        rows = stream.rows(np.vstack([bound[reads][:, origins], places]))
-        return passing(Alternative(stream.query, chain, ()), stream.events, step.filters, rows)
+        some = np.vstack([bound[reads][:, origins], places])
+        return passing(Alternative(stream.query, chain, ()), stream.events, step.filters, some)
 
 
 def parts(wanted: list[ElementRanges]) -> Iterator[tuple[int, int, list[ElementRanges]]]:
@@ -147,13 +129,13 @@ def parts(wanted: list[ElementRanges]) -> Iterator[tuple[int, int, list[ElementR
 
 
 @njit(cache=True, nogil=True)
-def find_ranges(buffer: Buffer, reach: Reach, partials: Int32, start: Int64, stop: Int64) -> None:
+def find_ranges(buffer: Buffer, interval: Interval, partials: Int32, start: Int64, stop: Int64) -> None:
     """Write for each partial [k, P] its entries [start, stop) of the buffer."""
     for partial in range(start.size):
         group = 0 if buffer.link_step < 0 else buffer.link[partials[buffer.link_step, partial]]
         if group >= 0:
             begin, end = buffer.offsets[group], buffer.offsets[group + 1]
-            low, high = reach.low[partial], reach.high[partial]
+            low, high = interval.low[partial], interval.high[partial]
             for limit in range(buffer.limits.shape[0]):
                 edge = buffer.own_windows[
                     buffer.limits[limit, WINDOW_ROW], partials[buffer.limits[limit, EARLIER], partial]
@@ -167,23 +149,14 @@ def find_ranges(buffer: Buffer, reach: Reach, partials: Int32, start: Int64, sto
 
 
 @njit(cache=True, nogil=True)
-def keep_passing(
-    buffer: Buffer,
-    reach: Reach,
-    partials: Int32,
-    start: Int64,
-    stop: Int64,
-    positions: Int32,
-    places: Int32,
-    counts: Int64,
-) -> int:
+def keep_passing(buffer: Buffer, partials: Int32, start: Int64, stop: Int64, places: Int32, counts: Int64) -> int:
     """Copy the entries of each partial [k, P] that pass every pair and are not bound; return how many in all."""
     total = 0
     for partial in range(start.size):
         before = total
         for entry in range(start[partial], stop[partial]):
             place = buffer.places[entry]
-            passes = reach.least[partial] <= positions[place] <= reach.most[partial]
+            passes = True
             for other in range(partials.shape[0]):
                 passes = passes and partials[other, partial] != place
             for pair in range(buffer.pairs.shape[0]):

@@ -44,16 +44,13 @@ def possible_ends(problem: Problem, order: int, match: int) -> Int32:
 @njit(cache=True, nogil=True, inline="always")
 def open_range(problem: Problem, order: int, match: int, group: int, end: int, latest: Int32) -> tuple[int, int]:
     """Return the elements that a group may have after those before it, in a match that ends at `end` (-1: anywhere)."""
-    clock = problem.clock
+    reach = problem.reach
     begin, last = problem.start[order, group, match], problem.stop[order, group, match]
     low = low_limit(problem, order, group, latest)
     if end >= 0:
-        low = max(low, clock.window_low[end])
+        low = max(low, reach.window_low[end])
         last = first_from(problem.places, begin, last, end + 1)
     begin = first_from(problem.places, begin, last, low)
-    if end >= 0 and clock.length > 0:
-        while begin < last and clock.positions[end] - clock.positions[problem.places[begin]] >= clock.length:
-            begin += 1
     return begin, last
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from streamsift.physical.plan import Groups, Key
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.arrays.grouping import distinct
+from streamsift.runtime.events.reach import Reach
 from streamsift.runtime.groups.elements import Elements
-from streamsift.runtime.groups.stream import Clock
 
 LEFT_SINGLE, LEFT, RIGHT_SINGLE, RIGHT, SIDE_FIELDS = range(5)
 
@@ -148,4 +148,4 @@ class Problem(NamedTuple):
     first: Int32  # [matches] the place of the earliest bound event, -1 for none
     last: Int32  # [matches] of the latest
     rules: GroupRules
-    clock: Clock
+    reach: Reach

@@ -10,16 +10,14 @@ from numba import njit
 
 from streamsift.runtime.arrays.dtypes import Int32, Int64
 from streamsift.runtime.arrays.searching import first_from
+from streamsift.runtime.events.reach import Reach
 from streamsift.runtime.groups.problem import LEFT, LEFT_SINGLE, RIGHT, RIGHT_SINGLE, Problem
-from streamsift.runtime.groups.stream import Clock
 
 
 @njit(cache=True, nogil=True)
-def together(clock: Clock, first: int, last: int) -> bool:
+def together(reach: Reach, first: int, last: int) -> bool:
     """Return True if a match from `first` to `last` is inside the window."""
-    if clock.length > 0 and clock.positions[last] - clock.positions[first] >= clock.length:
-        return False
-    return last <= clock.window_high[first]
+    return last <= reach.window_high[first]
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -28,17 +26,17 @@ def low_limit(problem: Problem, order: int, group: int, latest: Int32) -> int:
     preceding, low = problem.rules.preceding[order, group], 0
     for other in range(latest.size):
         if preceding >> other & 1 and latest[other] >= 0:
-            low = max(low, problem.clock.place_after[latest[other]])
+            low = max(low, problem.reach.place_after[latest[other]])
     return low
 
 
 @njit(cache=True, nogil=True, inline="always")
 def high_limit(problem: Problem, order: int, group: int, earliest: Int32) -> int:
     """Return the first place that is no longer before all groups that follow this one."""
-    following, high = problem.rules.following[order, group], problem.clock.place_after.size
+    following, high = problem.rules.following[order, group], problem.reach.place_after.size
     for other in range(earliest.size):
         if following >> other & 1 and earliest[other] >= 0:
-            high = min(high, problem.clock.place_since[earliest[other]])
+            high = min(high, problem.reach.place_since[earliest[other]])
     return high
 
 
@@ -58,7 +56,7 @@ def valid_span(problem: Problem, order: int, match: int, end: int, earliest: Int
             return -1, -1
     if start_place < 0 or (end >= 0 and end_place != end) or not may_be_bound(problem, order, match, bound):
         return -1, -1
-    if not together(problem.clock, start_place, end_place):
+    if not together(problem.reach, start_place, end_place):
         return -1, -1
     return start_place, end_place
 
@@ -104,15 +102,15 @@ def can_begin(problem: Problem, match: int, group: int, earliest: Int32, latest:
     for order in range(problem.start.shape[0]):
         if not fits_order(problem, order, match, earliest, latest):
             continue
-        low = max(low_limit(problem, order, group, latest), problem.clock.window_low[end])
-        high = min(high_limit(problem, order, group, earliest), problem.clock.window_high[start] + 1)
+        low = max(low_limit(problem, order, group, latest), problem.reach.window_low[end])
+        high = min(high_limit(problem, order, group, earliest), problem.reach.window_high[start] + 1)
         if problem.rules.keeps_end:
-            high = min(high, problem.clock.place_after[end])
+            high = min(high, problem.reach.place_after[end])
         last = problem.stop[order, group, match]
         entry = first_from(problem.places, problem.start[order, group, match], last, low)
         while entry < last and problem.places[entry] < high:
             place = problem.places[entry]
-            if together(problem.clock, min(place, start), max(place, end)):
+            if together(problem.reach, min(place, start), max(place, end)):
                 return True
             entry += 1
     return False
@@ -138,13 +136,13 @@ def can_grow(
             continue
         if first[group] > problem.start[order, group, match]:
             place = problem.places[first[group] - 1]
-            if place >= low_limit(problem, order, group, latest) and together(problem.clock, min(place, start), end):
+            if place >= low_limit(problem, order, group, latest) and together(problem.reach, min(place, start), end):
                 return True
         if stop[group] < problem.stop[order, group, match]:
             place = problem.places[stop[group]]
             high = high_limit(problem, order, group, earliest)
             if problem.rules.keeps_end:
-                high = min(high, problem.clock.place_after[end])
-            if place < high and together(problem.clock, start, max(place, end)):
+                high = min(high, problem.reach.place_after[end])
+            if place < high and together(problem.reach, start, max(place, end)):
                 return True
     return False

@@ -15,15 +15,16 @@ import numpy as np
 
 from streamsift.logical.bound import BoundQuery, Column
 from streamsift.physical.plan import Cache, Chosen, Decided, Edge, GroupNegation, Groups, Growth, Key, Order
-from streamsift.runtime.arrays.dtypes import NO_LIMIT, UNKNOWN, Bool, Int32, Int64
+from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int32, Int64
 from streamsift.runtime.events.events import Events
+from streamsift.runtime.events.reach import Reach
 from streamsift.runtime.expressions.codes import codes, group_codes
 from streamsift.runtime.groups.contested import element_assignments
 from streamsift.runtime.groups.elements import CHUNK_ELEMENTS, ElementBuffer, ElementRanges, Elements, choose, parts
 from streamsift.runtime.groups.growing import are_maximal, range_assignments
 from streamsift.runtime.groups.negations import GroupNegations
 from streamsift.runtime.groups.problem import Collected, Problem, rules_of
-from streamsift.runtime.groups.stream import Clock, GroupStream, Reach
+from streamsift.runtime.groups.stream import GroupStream, Interval
 from streamsift.runtime.matches import GroupMatches, GroupValues
 from streamsift.runtime.resources import reserve, room
 
@@ -31,7 +32,7 @@ from streamsift.runtime.resources import reserve, room
 class Around(NamedTuple):
     """What bounds a negated pattern; all [m], one for each match of the pattern around it."""
 
-    interval: Reach  # where its events may lie
+    interval: Interval  # where its events may lie
     taken: Int32  # [k, m] events that it must not bind, beside those of its steps
 
 
@@ -41,7 +42,7 @@ class GroupSearch:
     def __init__(self, query: BoundQuery, groups: Groups, events: Events, chunk: int, cache: Cache) -> None:
         self.query, self.groups, self.events, self.chunk = query, groups, events, chunk
         self.stream = stream = GroupStream(query, events, (*groups.steps, *groups.own_steps()))
-        self.clock: Clock = stream.clock
+        self.reach: Reach = stream.reach
         self.chosen = [ElementBuffer(stream, groups.steps[: c.first], c.step) for c in groups.chosen]
         singles = groups.steps[: groups.count_singles]
         self.growing = [ElementBuffer(stream, singles, g.step) for g in groups.growing]
@@ -74,8 +75,8 @@ class GroupSearch:
             yield partials, origins
             return
         group = self.groups.chosen[number]
-        reach = self._reach(partials, origins, around, group.after, group.before)
-        for begin, end, (part,) in parts([self.chosen[number].candidates(reach, partials, apart=False)]):
+        interval = self._open_interval(partials, origins, around, group.after, group.before)
+        for begin, end, (part,) in parts([self.chosen[number].candidates(interval, partials, apart=False)]):
             some, came_from = np.ascontiguousarray(partials[:, begin:end]), origins[begin:end]
             elements = part.elements(_with_taken(some, came_from, around))
             for which, longer in self._choices(group, some, elements):
@@ -96,11 +97,7 @@ class GroupSearch:
                 yield which[keep], np.ascontiguousarray(longer[:, keep])
 
     def _are_together(self, events: Int32) -> Bool:
-        first, last = events.min(axis=0), events.max(axis=0)
-        keep = self.clock.window_high[first] >= last
-        if self.clock.length:
-            keep &= self.clock.positions[last] - self.clock.positions[first] < self.clock.length
-        return keep
+        return self.reach.window_high[events.min(axis=0)] >= events.max(axis=0)
 
     def _codes(self, group: Chosen, column: Column) -> Int64:
         places = self.stream.candidates(group.step)
@@ -133,8 +130,8 @@ class GroupSearch:
     ) -> Iterator[ElementRanges]:
         """Yield the elements of each growing variable in one order of AND."""
         for buffer, after, before in zip(self.growing, order.after, order.before, strict=True):
-            reach = self._reach(singles, origins, around, after, before)
-            yield buffer.candidates(reach, singles, apart=len({*after, *before}) == singles.shape[0])
+            interval = self._open_interval(singles, origins, around, after, before)
+            yield buffer.candidates(interval, singles, apart=len({*after, *before}) == singles.shape[0])
 
     def _whole(self, singles: Int32, collected: Collected) -> tuple[Int64, Int32, Int64, Int64]:
         """Return groups that have all their elements, as nothing stands between them."""
@@ -159,7 +156,7 @@ class GroupSearch:
         bounds = [np.full(at.size, -1, np.int32)] * 2
         if singles.shape[0]:
             bounds = [singles.min(axis=0)[at], singles.max(axis=0)[at]]
-        problem = Problem(*collected, bounds[0], bounds[1], self.rules, self.clock)
+        problem = Problem(*collected, bounds[0], bounds[1], self.rules, self.reach)
         begin = 0
         while begin < at.size:
             places, most = problem.places, room()
@@ -179,26 +176,26 @@ class GroupSearch:
         (values,), count = group_codes([[self.events.columns.at(column.name, self.stream.rows(everywhere))]])
         return np.where(values < 0, count + everywhere.astype(np.int64), values)
 
-    def _reach(
+    def _open_interval(
         self,
         partials: Int32,
         origins: Int64,
         around: Around | None,
         after: tuple[int, ...],
         before: tuple[int, ...],
-    ) -> Reach:
+    ) -> Interval:
         """Return where elements may lie: between these steps, and in the window as far as the bound events leave it."""
         if around is not None:
-            low, high, least, most = _inherited(around, origins)
+            low, high = _inherited(around, origins)
         elif partials.shape[0]:
-            low, high, least, most = self.stream.window(partials.min(axis=0), partials.max(axis=0))
+            low, high = self.stream.window(partials.min(axis=0), partials.max(axis=0))
         else:
-            low, high, least, most = _anywhere(origins.size, self.stream.size)
+            low, high = np.zeros(origins.size, np.int32), np.full(origins.size, self.stream.size, np.int32)
         for step in after:
-            low = np.maximum(low, self.clock.place_after[partials[step]])
+            low = np.maximum(low, self.reach.place_after[partials[step]])
         for step in before:
-            high = np.minimum(high, self.clock.place_since[partials[step]])
-        return Reach(low, high, least, most)
+            high = np.minimum(high, self.reach.place_since[partials[step]])
+        return Interval(low, high)
 
     # --- what groups decide ---
     def _valid(self, matches: GroupMatches, around: Around | None) -> GroupMatches:
@@ -237,7 +234,7 @@ class GroupSearch:
             inherited = _inherited(around, origins)
             return Edges(inherited, inherited.high)
         first, last = events.min(axis=0), events.max(axis=0)
-        return Edges(self.stream.window(first, last), self.clock.place_after[last])
+        return Edges(self.stream.window(first, last), self.reach.place_after[last])
 
     def _are_maximal(self, matches: GroupMatches) -> Bool:
         """Return True for the maximal assignments of the same single events, and for EMIT EACH the same end."""
@@ -245,7 +242,7 @@ class GroupSearch:
         same[1:] = (matches.singles[:, 1:] == matches.singles[:, :-1]).all(axis=0) & (np.diff(matches.origins) == 0)
         ends = np.zeros(len(matches), np.int32)
         if self.groups.search.each:
-            ends = self.clock.place_after[matches.events().max(axis=0)]
+            ends = self.reach.place_after[matches.events().max(axis=0)]
         return are_maximal(np.cumsum(~same), ends, matches.places, matches.first, matches.stop)
 
 
@@ -255,7 +252,7 @@ class Occurrences(GroupSearch):
     def __init__(self, query: BoundQuery, negation: GroupNegation, events: Events, chunk: int, cache: Cache) -> None:
         super().__init__(query, negation.groups, events, chunk, cache)
         self.negation = negation
-        self.clock = self.stream.unlimited
+        self.reach = self.stream.unlimited
 
     def occurs(self, events: Int32, edges: Edges, taken: Int32) -> Bool:
         """Return True for matches around, [steps, m], in which the pattern occurs without events of `taken` [k, m]."""
@@ -265,39 +262,29 @@ class Occurrences(GroupSearch):
             occurs[matches.origins] = True
         return occurs
 
-    def _interval(self, events: Int32, edges: Edges) -> Reach:
+    def _interval(self, events: Int32, edges: Edges) -> Interval:
         lower, upper = self.negation.lower, self.negation.upper
-        low, high, least, most = edges.window
-        anywhere = _anywhere(low.size, self.stream.size)
+        low, high = edges.window
         if lower.steps:
-            low, least = self.clock.place_after[events[list(lower.steps)]].max(axis=0), anywhere.least
+            low = self.reach.place_after[events[list(lower.steps)]].max(axis=0)
         if upper.steps:
-            high, most = self.clock.place_since[events[list(upper.steps)]].min(axis=0), anywhere.most
+            high = self.reach.place_since[events[list(upper.steps)]].min(axis=0)
         elif upper.edge is Edge.MATCH_END:
-            high, most = edges.match_end, anywhere.most
-        return Reach(low, high, least, most)
+            high = edges.match_end
+        return Interval(low, high)
 
 
 class Edges(NamedTuple):
     """The bounds of negations that no neighbor bounds."""
 
-    window: Reach
+    window: Interval
     match_end: Int32  # [m] the first place after the match
 
 
-def _inherited(around: Around, origins: Int64) -> Reach:
-    return Reach(*(bound[origins] for bound in around.interval))
+def _inherited(around: Around, origins: Int64) -> Interval:
+    return Interval(*(bound[origins] for bound in around.interval))
 
 
 def _with_taken(events: Int32, origins: Int64, around: Around | None) -> Int32:
     """Return the events [k, m], then those that the patterns around have taken."""
     return events if around is None else np.vstack([events, around.taken[:, origins]])
-
-
-def _anywhere(count: int, places: int) -> Reach:
-    return Reach(
-        np.zeros(count, np.int32),
-        np.full(count, places, np.int32),
-        np.full(count, -1, np.int32),
-        np.full(count, NO_LIMIT, np.int32),
-    )

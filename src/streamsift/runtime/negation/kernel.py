@@ -21,7 +21,7 @@ from numba import njit
 from streamsift.runtime.arrays.comparing import holds
 from streamsift.runtime.arrays.dtypes import Int32, Int64
 from streamsift.runtime.arrays.searching import first_above
-from streamsift.runtime.events.reach import Stream
+from streamsift.runtime.events.reach import Reach
 from streamsift.runtime.negation import layout as r
 from streamsift.runtime.negation.layout import NO_LIMIT, Frames, Ring, Tree
 
@@ -37,7 +37,7 @@ SPREAD = 2_654_435_761  # odd, 32 bits: "The Art of Computer Programming", secti
 @njit(cache=True, nogil=True)
 def search(
     tree: Tree,
-    stream: Stream,
+    stream: Reach,
     ring: Ring,
     frames: Frames,
     turns: Int64,

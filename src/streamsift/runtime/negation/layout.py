@@ -52,7 +52,7 @@ class Tree(NamedTuple):
     links: Int32  # LINK_BASE + place of the event of LINK_STEP: its group, -1 for none
     pairs: Int64  # [pairs, PAIR_FIELDS]
     codes: Int64  # [2 * pairs, places] the two sides of each pair
-    limits: Int64  # [limits, LIMIT_FIELDS] by definitions' windows: WINDOW_ROW is a row of Stream.own_windows
+    limits: Int64  # [limits, LIMIT_FIELDS] by definitions' windows: WINDOW_ROW is a row of Reach.own_windows
     reads: Int64  # [reads, READ_FIELDS] what the answer of a negation depends on, besides its interval
     values: Int32  # READ_BASE + place of the event of READ_STEP: equal for equal values, -1 where unknown
 

@@ -17,7 +17,7 @@ from streamsift.runtime.arrays.grouping import group_entries
 from streamsift.runtime.events.candidates import candidates, step_rows
 from streamsift.runtime.events.definition_windows import limit_rows
 from streamsift.runtime.events.events import Events
-from streamsift.runtime.events.reach import Stream, stream_of
+from streamsift.runtime.events.reach import Reach, reach_of
 from streamsift.runtime.expressions.codes import codes, group_codes
 from streamsift.runtime.expressions.evaluate import evaluate
 from streamsift.runtime.negation import layout
@@ -54,7 +54,7 @@ class Node:
 @dataclass(frozen=True, slots=True)
 class Packed:
     tree: Tree
-    stream: Stream
+    stream: Reach
     ring: Ring
     chains: tuple[tuple[Step, ...], ...]  # for each row of Tree.steps the steps up to it
     longest: int  # steps on the longest path
@@ -65,7 +65,7 @@ def pack(alternative: Alternative, events: Events, cache: Cache) -> Packed | Non
     """None if some step of the pattern has no candidate: then there is no match."""
     steps = tuple(alternative.all_steps())
     found = candidates(Alternative(alternative.query, steps, ()), events)
-    stream = stream_of(alternative, events)
+    stream = reach_of(alternative.query, events)
     places = {id(step): own for step, own in zip(steps, found, strict=True)}
     first = places[id(alternative.steps[0])]
     places[id(alternative.steps[0])] = first[stream.window_high[first] >= first]
@@ -91,7 +91,7 @@ class _Packing:
 
     alternative: Alternative
     events: Events
-    stream: Stream
+    stream: Reach
     candidates: dict[int, Int32]  # by id of the step
     cache: Cache
     numbers: list[int] = field(default_factory=list)
