@@ -221,7 +221,7 @@ def test_following_the_selectivities_builds_fewer_rows(monkeypatch: pytest.Monke
 
 
 def test_a_block_that_is_too_large_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joins, "MOST_KEPT_ROWS", 100)
+    monkeypatch.setattr(joins, "MAX_KEPT_ROWS", 100)
     with pytest.raises(PlanTooLargeError, match=r"sub-matches of \(c, d\)"):
         ss.query(QUERY).run_local(stream("ABCD", 1, 600), time="t", type="kind", plan="bushy")
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from streamsift.errors import PlanTooLargeError
+from streamsift.logical.bound import Expr
 from streamsift.logical.expressions import variables_of
 from streamsift.physical.plan import Alternative, Join, Leaf, Tree, steps_of, units_of
 from streamsift.runtime.arrays.dtypes import Int32, Int64
@@ -26,10 +27,10 @@ from streamsift.runtime.detect.join_packing import Packing
 from streamsift.runtime.detect.relations import Relations
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.reach import Reach, reach_of
-from streamsift.runtime.matches import Stage, passing
+from streamsift.runtime.matches import Stage, passing, stages_of
 from streamsift.runtime.resources import room
 
-MOST_KEPT_ROWS = 1 << 25
+MAX_KEPT_ROWS = 1 << 25
 KEPT_BYTES = 16  # for each step of a row that is kept: the row, and copies of it in the orders that searches need
 NOTHING, NO_MEMBERS = np.empty(0, np.int32), np.empty((0, 0), np.int32)
 NO_BLOCK = Block(NOTHING, NOTHING, NO_MEMBERS, NOTHING, NO_MEMBERS, False)
@@ -169,7 +170,7 @@ class TreeSearch:
 
     def _sliced(self, tree: Tree, low: int, high: int) -> Iterator[Int32]:
         parts, rows = [], 0
-        most = min(MOST_KEPT_ROWS, room() // (KEPT_BYTES * len(self.alternative.steps)))
+        most = min(MAX_KEPT_ROWS, room() // (KEPT_BYTES * len(self.alternative.steps)))
         for part in self.matches(tree, low, high):
             parts.append(part)
             rows += part.shape[1]
@@ -186,22 +187,23 @@ class TreeSearch:
             yield np.concatenate(parts, axis=1)
 
     def _stages(self, units: Sequence[Tree]) -> list[Stage]:
-        """The levels cut after every one that completes a predicate which the kernel cannot test."""
+        """Return the levels cut after every one that completes a predicate which the kernel cannot test."""
         step_of = {step.variable: number for number, step in enumerate(self.alternative.steps)}
-        waiting = [expression for step in self.alternative.steps for expression in step.filters]
+        waiting = [
+            ({step_of[v] for v in variables_of(expression)}, expression)
+            for step in self.alternative.steps
+            for expression in step.filters
+        ]
         bound: set[int] = set()
-        found: list[Stage] = []
-        first = 0
-        for level, unit in enumerate(units):
-            bound |= set(steps_of(unit))
-            inside = [set(steps_of(unit))] if len(steps_of(unit)) > 1 else []
-            ready = [e for e in waiting if {step_of[v] for v in variables_of(e)} <= bound]
-            waiting = [e for e in waiting if e not in ready]
-            ready = [e for e in ready if not any({step_of[v] for v in variables_of(e)} <= block for block in inside)]
-            if ready or level == len(units) - 1:
-                found.append(Stage(first, level, tuple(ready)))
-                first = level + 1
-        return found
+        filters: list[tuple[Expr, ...]] = []
+        for unit in units:
+            own = set(steps_of(unit))
+            bound |= own
+            # A block was built with its own predicates tested.
+            ready = [(steps, e) for steps, e in waiting if steps <= bound]
+            filters.append(tuple(e for steps, e in ready if len(own) == 1 or not steps <= own))
+            waiting = [each for each in waiting if each not in ready]
+        return stages_of(filters)
 
     # --- searching ---
     def _extended(

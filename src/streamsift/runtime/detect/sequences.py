@@ -12,21 +12,7 @@ from streamsift.runtime.arrays.grouping import entries_from
 from streamsift.runtime.detect.sequence_kernel import CURSOR_FIELDS, DONE, extend
 from streamsift.runtime.detect.sequence_packing import pack
 from streamsift.runtime.events.events import Events
-from streamsift.runtime.matches import Stage, passing
-
-
-def stages(plan: Alternative) -> list[Stage]:
-    """Return the steps cut after every one with filters.
-
-    The first stage is step 0 alone: its entries are partial matches.
-    """
-    found = [Stage(0, 0, plan.steps[0].filters)]
-    first = 1
-    for number, step in enumerate(plan.steps):
-        if number >= 1 and (step.filters or number == len(plan.steps) - 1):
-            found.append(Stage(first, number, step.filters))
-            first = number + 1
-    return found
+from streamsift.runtime.matches import Stage, passing, stages_of
 
 
 class SequenceSearch:
@@ -42,7 +28,9 @@ class SequenceSearch:
 
     def matches(self, low: int, high: int) -> Iterator[Int32]:
         """Yield chunks [steps, m] of places: the matches that start in [low, high)."""
-        first, *rest = stages(self.plan)
+        # The first stage is step 0 alone: its entries are partial matches.
+        filters = [step.filters for step in self.plan.steps]
+        first, rest = Stage(0, 0, filters[0]), stages_of(filters[1:], 1)
         starts = np.arange(*entries_from(self.first_places, [low, high]), dtype=np.int32)[None, :]
         size = self.chunk if first.filters or not rest else max(1, starts.shape[1])
         for begin in range(0, starts.shape[1], size):

@@ -27,7 +27,7 @@ from streamsift.runtime.expressions.evaluate import evaluate
 SAMPLES = 512
 LARGEST = 2.0**63 - 1024  # of the doubles that are 64-bit integers
 TINY = 1e-12  # a share that is not taken for nothing
-LEAST = 1.0 / (4 * SAMPLES)  # what no sample satisfied is not taken for impossible
+MIN_SELECTIVITY = 1.0 / (4 * SAMPLES)  # what no sample satisfied is not taken for impossible
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Measure:
             known = (left_codes != UNKNOWN) & (right_codes != UNKNOWN)
             share = float(np.mean(NUMPY[op](left_codes, right_codes) & known))
         key = (min(left, right), max(left, right))
-        found[key] = found.get(key, 1.0) * max(share, LEAST)
+        found[key] = found.get(key, 1.0) * max(share, MIN_SELECTIVITY)
         return [left_codes, right_codes]
 
     def _codes(self, comparison: Comparison, pairs: tuple[Int32, Int32]) -> list[Int64]:

@@ -9,8 +9,7 @@ import pyarrow as pa
 from numba import njit
 
 from streamsift.logical.bound import BoundQuery, Window, WindowKind
-from streamsift.physical.detect import PLACE, own_windows, since, until, window_bound
-from streamsift.physical.plan import Pair
+from streamsift.physical.detect import PLACE, own_windows, since, until
 from streamsift.runtime.arrays.dtypes import Int32, Int64
 from streamsift.runtime.arrays.grouping import group_entries
 from streamsift.runtime.events.events import Events
@@ -95,8 +94,3 @@ def own_limits(query: BoundQuery, events: Events) -> Int32:
             found[row] = np.searchsorted(places, column(since(name)), side="left")
             found[row + 1] = np.searchsorted(places, column(until(name)), side="right") - 1
     return found
-
-
-def is_limit(pair: Pair) -> bool:
-    """Return True if a pair limits where its event may lie, by a definition's window."""
-    return window_bound(pair.earlier_side, pair.this_side) is not None

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 CHUNK_PAIRS = 1 << 20  # matches times ticks that are worked on at a time
 EXACT = 2**53  # up to here every integer is a double
-MOST_PLACES = 38  # behind the point of a decimal
+MAX_SCALE = 38  # behind the point of a decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +125,10 @@ def tick_type(query: BoundQuery) -> pa.DataType:
                 return pa.timestamp(unit, getattr(kind, "tz", None))
         raise _too_fine(query, "a nanosecond", "timestamps have no finer unit")
     if pa.types.is_decimal(kind):
-        for scale in range(kind.scale, MOST_PLACES + 1):
+        for scale in range(kind.scale, MAX_SCALE + 1):
             if (step * 10**scale).denominator == 1:
-                return pa.decimal128(MOST_PLACES, scale)
-        raise _too_fine(query, f"{MOST_PLACES} decimal places", "decimals have no more")
+                return pa.decimal128(MAX_SCALE, scale)
+        raise _too_fine(query, f"{MAX_SCALE} decimal places", "decimals have no more")
     return kind if pa.types.is_integer(kind) and step.denominator == 1 else pa.float64()
 
 
@@ -168,7 +168,7 @@ def tick_times(query: BoundQuery, numbers: Int64) -> pa.Array:
 
 def _check_range(query: BoundQuery, kind: pa.DataType, lowest: int, highest: int) -> None:
     if pa.types.is_decimal(kind):
-        low, high = -(10**MOST_PLACES) + 1, 10**MOST_PLACES - 1
+        low, high = -(10**MAX_SCALE) + 1, 10**MAX_SCALE - 1
     elif pa.types.is_unsigned_integer(kind):
         low, high = 0, 2**kind.bit_width - 1
     else:

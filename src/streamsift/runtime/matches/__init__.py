@@ -9,7 +9,7 @@
 Matches with Kleene groups and matches without are one type, and take one way: a match without has no groups.
 """
 
-from streamsift.runtime.matches.filters import Stage, passing
+from streamsift.runtime.matches.filters import Stage, passing, stages_of
 from streamsift.runtime.matches.group_matches import GroupMatches
 from streamsift.runtime.matches.output import match_schema, most_matches, result_batches
 from streamsift.runtime.matches.scores import merged_scores, objective_score, objective_values, scores
@@ -29,4 +29,5 @@ __all__ = [
     "passing",
     "result_batches",
     "scores",
+    "stages_of",
 ]

@@ -24,6 +24,17 @@ class Stage:
     filters: tuple[Expr, ...]
 
 
+def stages_of(filters: Sequence[tuple[Expr, ...]], first: int = 0) -> list[Stage]:
+    """Return steps or levels from `first` on, cut after every one with filters."""
+    stages: list[Stage] = []
+    begin, last = first, first + len(filters) - 1
+    for number, ready in enumerate(filters, start=first):
+        if ready or number == last:
+            stages.append(Stage(begin, number, ready))
+            begin = number + 1
+    return stages
+
+
 def passing(alternative: Alternative, events: Events, filters: Sequence[Expr], places: Int32) -> Bool:
     """Return where every filter is true of places [steps, m]; steps that no filter names may hold anything."""
     seen = match_columns(alternative, events, places)
