@@ -1,4 +1,4 @@
-"""An alternative with AND or negations and its events in, what kernels search out: its tree, the stream, the rings."""
+"""Pack an alternative with AND or negations and its events for the nested search: its tree, the stream, the rings."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ EDGES = {
     Edge.MATCH_END: layout.BY_MATCH,
 }
 OWN_EDGES = {**dict.fromkeys(EDGES, layout.BY_OWN_WINDOW), Edge.MATCH_END: layout.BY_OWN_END}  # of a definition
-MOST_ENTRIES = 1 << 20  # of one negation's ring
-LEAST_ENTRIES = 1 << 6
-LEAST_ANSWERED = 0.25  # of the questions, for a ring to pay: a search costs about four times as much as an entry
+MAX_ENTRIES = 1 << 20  # of one negation's ring
+MIN_ENTRIES = 1 << 6
+MIN_HIT_RATE = 0.25  # for a ring to pay: a search costs about four times as much as an entry
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class SearchNode:
     """The pattern (without a negation) or a negation at any depth."""
 
     negation: Negation | None
@@ -52,7 +52,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class PackedPattern:
     tree: Tree
     stream: Reach
     ring: Ring
@@ -61,8 +61,8 @@ class Packed:
     levels: int  # negations inside each other
 
 
-def pack(alternative: Alternative, events: Events, cache: Cache) -> Packed | None:
-    """None if some step of the pattern has no candidate: then there is no match."""
+def pack(alternative: Alternative, events: Events, cache: Cache) -> PackedPattern | None:
+    """Return None if some step of the pattern has no candidate: then there is no match."""
     steps = tuple(alternative.all_steps())
     found = candidates(Alternative(alternative.query, steps, ()), events)
     stream = reach_of(alternative.query, events)
@@ -74,14 +74,14 @@ def pack(alternative: Alternative, events: Events, cache: Cache) -> Packed | Non
     return _Packing(alternative, events, stream, places, cache).packed()
 
 
-def nodes_of(alternative: Alternative) -> list[Node]:
-    """The pattern and its negations, breadth first, so that the children of a node are neighbours."""
-    nodes = [Node(None, alternative.steps, 0, (), alternative.negations)]
+def nodes_of(alternative: Alternative) -> list[SearchNode]:
+    """Return the pattern and its negations, breadth first, so that the children of a node are neighbors."""
+    nodes = [SearchNode(None, alternative.steps, 0, (), alternative.negations)]
     for node in nodes:
         for negation in node.children:
             crossed = (*node.crossed, *negation.crossed(node.steps, node.first))
             chain = (*node.chain, *negation.steps)
-            nodes.append(Node(negation, chain, negation.first, crossed, negation.negations))
+            nodes.append(SearchNode(negation, chain, negation.first, crossed, negation.negations))
     return nodes
 
 
@@ -105,7 +105,7 @@ class _Packing:
     values: list[Int32] = field(default_factory=list)
     entries: int = 0  # of all rings
 
-    def packed(self) -> Packed:
+    def packed(self) -> PackedPattern:
         nodes = nodes_of(self.alternative)
         table = np.zeros((len(nodes), layout.NODE_FIELDS), np.int64)
         steps: list[Int64] = []
@@ -136,7 +136,7 @@ class _Packing:
         )
         chains = tuple(node.chain[: number + 1] for node in nodes for number in range(node.first, len(node.chain)))
         depth = max(_depth(negation) for negation in self.alternative.negations) if self.alternative.negations else 0
-        return Packed(tree, self.stream, self._ring(table), chains, max(map(len, chains)), max(depth, 1))
+        return PackedPattern(tree, self.stream, self._ring(table), chains, max(map(len, chains)), max(depth, 1))
 
     @property
     def own_rows(self) -> dict[str, int]:
@@ -147,7 +147,7 @@ class _Packing:
         return self.stream.place_after.size
 
     # --- steps ---
-    def _step(self, node: Node, number: int) -> Int64:
+    def _step(self, node: SearchNode, number: int) -> Int64:
         step, chain = node.chain[number], node.chain
         row = np.zeros(layout.STEP_FIELDS, np.int64)
         row[layout.NUMBER] = number
@@ -178,7 +178,7 @@ class _Packing:
         return row
 
     def _looked_up(self, step: Step, chain: Sequence[Step]) -> tuple[Int32, Int64]:
-        """The step's candidates ordered by group, and where each group starts."""
+        """Return the step's candidates ordered by group, and where each group starts."""
         own, others = self.candidates[id(step)], self.candidates[id(chain[step.lookup[0].earlier])]
         equalities = [[self._side(p.earlier_side, others), self._side(p.this_side, own)] for p in step.lookup]
         (earlier_codes, own_codes), groups = group_codes(equalities)
@@ -206,7 +206,7 @@ class _Packing:
         return len(self.numbers) - len(numbers), len(self.numbers)
 
     # --- negations ---
-    def _negation(self, row: Int64, node: Node, negation: Negation) -> None:
+    def _negation(self, row: Int64, node: SearchNode, negation: Negation) -> None:
         row[layout.READY] = negation.ready
         row[layout.LOWER_EDGE], row[layout.UPPER_EDGE] = (
             (OWN_EDGES if limit.definition else EDGES)[limit.edge] for limit in (negation.lower, negation.upper)
@@ -216,7 +216,7 @@ class _Packing:
         row[layout.LOWER_START], row[layout.LOWER_STOP] = self._listed(negation.lower.steps)
         row[layout.UPPER_START], row[layout.UPPER_STOP] = self._listed(negation.upper.steps)
         row[layout.NEEDS_ARROW], row[layout.EARLIEST] = negation.needs_arrow, negation.first_hit_ends_earliest
-        row[layout.RING_BASE], row[layout.STAYS] = -1, negation.stays
+        row[layout.RING_BASE], row[layout.HOLDS_FOR_LATER_EVENTS] = -1, negation.stays
         if self.cache is Cache.OFF or negation.never_cached:
             return
         row[layout.READS_START] = len(self.reads)
@@ -226,9 +226,9 @@ class _Packing:
             (classes,), _ = group_codes([[self._side(side, places)] for side in sides])
             self.values.append(self._by_place(places, classes, np.int32, -1))
         row[layout.READS_STOP] = len(self.reads)
-        # A window's events, and a few values for each where the answer depends on some.
+        # A window's events, and a few values for each if the result depends on some.
         wanted = (self.stream.widest_window + 1) * (4 if row[layout.READS_STOP] > row[layout.READS_START] else 1)
-        size = 1 << int(np.clip(wanted, LEAST_ENTRIES, MOST_ENTRIES) - 1).bit_length()
+        size = 1 << int(np.clip(wanted, MIN_ENTRIES, MAX_ENTRIES) - 1).bit_length()
         row[layout.RING_BASE], row[layout.RING_MASK] = self.entries, size - 1
         self.entries += size
 
@@ -236,16 +236,16 @@ class _Packing:
         width = 1 + int((nodes[:, layout.READS_STOP] - nodes[:, layout.READS_START]).max())
         return Ring(
             keys=np.full((self.entries, width), -1, np.int32),
-            hits=np.zeros(self.entries, np.int32),
-            misses=np.zeros(self.entries, np.int32),
-            asked=np.zeros(len(nodes), np.int64),
-            answered=np.zeros(len(nodes), np.int64),
-            least_answered=LEAST_ANSWERED if self.cache is Cache.AUTO else 0.0,
+            occurs_from=np.zeros(self.entries, np.int32),
+            absent_until=np.zeros(self.entries, np.int32),
+            lookups=np.zeros(len(nodes), np.int64),
+            cache_hits=np.zeros(len(nodes), np.int64),
+            min_hit_rate=MIN_HIT_RATE if self.cache is Cache.AUTO else 0.0,
         )
 
 
-def _conflicts(parent: Node, child: Node) -> int:
-    """The parent's own steps another choice of which could change whether the child occurs, as bits."""
+def _conflicts(parent: SearchNode, child: SearchNode) -> int:
+    """Return the parent's own steps another choice of which could change whether the child occurs, as bits."""
     if parent.negation is None or child.negation is None:
         return 0
     return _bits(parent.first, {*child.negation.steps_used(), *child.crossed} & set(range(len(parent.chain))))
@@ -256,7 +256,7 @@ def _bits(first: int, numbers: Iterable[int]) -> int:
 
 
 def _all_before(chain: Sequence[Step], number: int, first: int) -> set[int]:
-    """The steps from `first` on that come before a step, at any distance."""
+    """Return the steps from `first` on that come before a step, at any distance."""
     before: set[int] = set()
     for other in chain[number].after:
         if other >= first:
