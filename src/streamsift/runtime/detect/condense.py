@@ -223,7 +223,7 @@ class Condenser:
         return Condensed(left.numbers[step][entries], offsets, links, partner, rest, degree)
 
     def _reach_of(self, partner: int, step: int, places: Int32, terms: Int32, groups: int) -> Int32:
-        """Return [2, groups] where a step's events may lie, by order and window, for any of a partner's with equal terms."""
+        """Return [2, groups] where a step's events may lie for any of a partner's events with equal terms."""
         least, most = np.zeros(groups, np.int32), np.zeros(groups, np.int32)
         least[terms[::-1]] = places[::-1]
         most[terms] = places

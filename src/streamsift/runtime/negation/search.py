@@ -99,7 +99,7 @@ class NestedSearch:
         if not chain[-1].filters or not partials.shape[1]:
             return None
         bound = Alternative(self.alternative.query, tuple(chain), ())
-        return passing(bound, self.events, chain[-1].filters, self.events.rows_at(partials))
+        return passing(bound, self.events, chain[-1].filters, partials)
 
     # --- negations of matches that are given ---
     def _occurs(self, packed: PackedPattern, node: int, partials: Int32) -> Bool:
