@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from itertools import product
 
 import numpy as np
@@ -23,10 +22,10 @@ from streamsift.physical.detect import cost
 from streamsift.physical.detect.cost import CostModel
 from streamsift.physical.plan.options import Condense, PlannerOptions, PlanShape
 from streamsift.physical.plan.plan import Alternative, DetectPlan
-from streamsift.runtime.detect import adaptive, join_kernel, run
-from streamsift.runtime.detect.adaptive import AdaptiveSearch, Chosen
+from streamsift.runtime.detect import adaptive, join_kernel, sequences
+from streamsift.runtime.detect.adaptive import AdaptiveSearch, SlicePart
 from streamsift.runtime.detect.joins import TreeSearch
-from streamsift.runtime.detect.run import CHUNK_MATCHES, Search
+from streamsift.runtime.detect.run import CHUNK_MATCHES
 from streamsift.runtime.detect.sequence_packing import pack
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
@@ -107,13 +106,7 @@ def search(alternative: Alternative, events: Events, choices: PlannerOptions) ->
     """One that has measured and searched the whole stream; the search of plain sequences is as in detection."""
     places = candidates(alternative, events)
 
-    @cache
-    def plain() -> Search:
-        return Search(alternative, events, pack(alternative, events, places), places[0], CHUNK_MATCHES)
-
-    found = AdaptiveSearch(
-        alternative, events, places, choices, CHUNK_MATCHES, left=lambda *part: plain().matches(*part)
-    )
+    found = AdaptiveSearch(alternative, events, places, choices, CHUNK_MATCHES, counts_rows=False)
     for _ in found.matches():
         pass
     return found
@@ -121,7 +114,7 @@ def search(alternative: Alternative, events: Events, choices: PlannerOptions) ->
 
 def taken_ns(alternative: Alternative, events: Events, choices: PlannerOptions) -> tuple[float, float]:
     """(inside a kernel, outside of it), each the least of some rounds."""
-    module, kernel = (run, "extend") if choices.plan is PlanShape.LEFT else (join_kernel, "join")
+    module, kernel = (sequences, "extend") if choices.plan is PlanShape.LEFT else (join_kernel, "join")
     inside, outside = [], []
     for _ in range(ROUNDS):
         with watched(module, kernel) as stopwatch:
@@ -148,7 +141,7 @@ def workloads() -> Iterator[tuple[Alternative, Events]]:
         yield prepared(where, make_events(shares, EVENTS, number), window)
 
 
-def factors(names: Sequence[str], log: Sequence[Chosen]) -> tuple[float, ...]:
+def factors(names: Sequence[str], log: Sequence[SlicePart]) -> tuple[float, ...]:
     found = []
     for name in names:
         with replaced(cost, {each: float(each == name) for each in (*LEFT, *ANY_ORDER, *BLOCKS)}):

@@ -23,7 +23,7 @@ from benchmarks.harness.turns import medians, sampled
 from benchmarks.report.measurement import Measurement
 from streamsift.physical.plan.options import Condense, PlannerOptions
 from streamsift.physical.plan.plan import DetectPlan
-from streamsift.runtime.detect.run import match_rows
+from streamsift.runtime.detect.run import match_places
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.prepare import prepare
 
@@ -52,13 +52,13 @@ def query_3(window_s: int) -> str:
 
 def rows_of(plan: DetectPlan, events: Events, condense: Condense) -> np.ndarray:
     """All matches as table rows [steps, matches], in one order."""
-    chunks = list(match_rows(plan.alternatives[0], events, PlannerOptions(condense=condense)))
+    chunks = list(match_places(plan.alternatives[0], events, PlannerOptions(condense=condense)))
     rows = np.concatenate(chunks, axis=1) if chunks else np.empty((len(plan.alternatives[0].steps), 0), np.int32)
     return rows[:, np.lexsort(rows[::-1])]
 
 
 def search(plan: DetectPlan, events: Events, condense: Condense) -> None:
-    for _ in match_rows(plan.alternatives[0], events, PlannerOptions(condense=condense)):
+    for _ in match_places(plan.alternatives[0], events, PlannerOptions(condense=condense)):
         pass
 
 

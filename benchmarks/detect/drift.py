@@ -20,7 +20,7 @@ from streamsift.physical.explain.joins import names_of, one_line
 from streamsift.physical.plan.options import PlannerOptions, PlanShape
 from streamsift.physical.plan.plan import Alternative, DetectPlan
 from streamsift.runtime.detect.adaptive import AdaptiveSearch
-from streamsift.runtime.detect.run import match_rows
+from streamsift.runtime.detect.run import match_places
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.prepare import prepare
 
@@ -47,12 +47,12 @@ def make_events(events: int, seed: int) -> pa.Table:
 
 def found_rows(plan: Alternative, events: Events, shape: PlanShape) -> np.ndarray:
     """All matches as table rows [steps, matches], in one order."""
-    rows = np.concatenate(list(match_rows(plan, events, PlannerOptions(plan=shape))), axis=1)
+    rows = np.concatenate(list(match_places(plan, events, PlannerOptions(plan=shape))), axis=1)
     return rows[:, np.lexsort(rows[::-1])]
 
 
 def search(plan: Alternative, events: Events, shape: PlanShape) -> None:
-    for _ in match_rows(plan, events, PlannerOptions(plan=shape)):
+    for _ in match_places(plan, events, PlannerOptions(plan=shape)):
         pass
 
 

@@ -22,7 +22,7 @@ from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.turns import Samples, medians, sampled, spark_cpu_s
 from benchmarks.report.measurement import Measurement
 from streamsift.physical.plan.plan import AggregatePlan, DetectPlan, Plan, RankPlan
-from streamsift.runtime import Events, match_rows
+from streamsift.runtime import Events, match_places
 from streamsift.runtime.count.run import aggregate
 from streamsift.runtime.detect.run import detect
 from streamsift.runtime.events.prepare import prepare_relevant
@@ -63,7 +63,7 @@ def kernels(plan: Plan, events: Events) -> int:
     """From events in order to the result: of matches, their rows; of the others, batches."""
     match plan:
         case DetectPlan():
-            return sum(rows.shape[1] for rows in match_rows(plan.alternatives[0], events, plan.choices))
+            return sum(rows.shape[1] for rows in match_places(plan.alternatives[0], events, plan.choices))
         case AggregatePlan():
             return sum(batch.num_rows for batch in aggregate(plan, events))
         case RankPlan():

@@ -22,7 +22,7 @@ from benchmarks.harness.turns import sampled
 from benchmarks.report.measurement import Measurement
 from streamsift.physical.plan.options import PlannerOptions, PlanShape
 from streamsift.physical.plan.plan import Alternative, DetectPlan
-from streamsift.runtime.detect.run import group_matches, match_rows
+from streamsift.runtime.detect.run import group_matches, match_places
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.prepare import prepare
 
@@ -73,7 +73,7 @@ def found_rows(plan: Alternative, events: Events, shape: PlanShape) -> np.ndarra
     """Numbers [.., matches] that tell each match: its events; size, ends and sum of each group; in one order."""
     parts: list[np.ndarray] = []
     if plan.groups is None:
-        parts = [rows.astype(np.int64) for rows in match_rows(plan, events, PlannerOptions(plan=shape))]
+        parts = [rows.astype(np.int64) for rows in match_places(plan, events, PlannerOptions(plan=shape))]
     else:
         for found in group_matches(plan, events, PlannerOptions(plan=shape)):
             sums = np.concatenate([[0], np.cumsum(found.places, dtype=np.int64)])
@@ -83,7 +83,7 @@ def found_rows(plan: Alternative, events: Events, shape: PlanShape) -> np.ndarra
 
 
 def search(plan: Alternative, events: Events, shape: PlanShape) -> None:
-    found = match_rows if plan.groups is None else group_matches
+    found = match_places if plan.groups is None else group_matches
     for _ in found(plan, events, PlannerOptions(plan=shape)):  # type: ignore[operator]
         pass
 

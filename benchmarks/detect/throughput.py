@@ -13,7 +13,7 @@ from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.turns import Samples, medians, sampled
 from benchmarks.report.measurement import Measurement
 from streamsift.physical.plan.plan import DetectPlan
-from streamsift.runtime.detect.run import detect, match_rows
+from streamsift.runtime.detect.run import detect, match_places
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.prepare import prepare
@@ -45,7 +45,7 @@ def expected_matches(table: pa.Table, window: int) -> int:
 
 
 def count_rows(plan: DetectPlan, events: Events) -> int:
-    return sum(rows.shape[1] for rows in match_rows(plan.alternatives[0], events, plan.choices))
+    return sum(rows.shape[1] for rows in match_places(plan.alternatives[0], events, plan.choices))
 
 
 def count_structs(plan: DetectPlan, events: Events) -> int:

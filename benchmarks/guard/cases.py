@@ -11,7 +11,7 @@ import pyarrow as pa
 import streamsift as ss
 from benchmarks.data.uniform import REAL, uniform_events
 from streamsift.physical.plan.plan import AggregatePlan, DetectPlan, RankPlan
-from streamsift.runtime import match_rows
+from streamsift.runtime import match_places
 from streamsift.runtime.count.run import aggregate
 from streamsift.runtime.detect.run import detect
 from streamsift.runtime.events.prepare import prepare_relevant
@@ -113,7 +113,7 @@ def runner(case: Case, table: pa.Table) -> Callable[[], int]:
     events = prepare_relevant(plan, table)
     match plan:
         case DetectPlan() if case.part is Part.ROWS:
-            return lambda: sum(rows.shape[1] for rows in match_rows(plan.alternatives[0], events, plan.choices))
+            return lambda: sum(rows.shape[1] for rows in match_places(plan.alternatives[0], events, plan.choices))
         case DetectPlan():
             return lambda: sum(batch.num_rows for batch in detect(plan, events))
         case AggregatePlan():

@@ -99,7 +99,7 @@ class Run:
         """The best scores of each window, to compare."""
         query = self.branch.alternative.query
         assert query.ranking is not None
-        seen = match_columns(self.branch.alternative, self.events, self.events.rows_at(found.places))
+        seen = match_columns(self.branch.alternative, self.events, found.places)
         score = scores(query.ranking, objective_values(query.ranking, seen))
         order = np.lexsort([-score, found.tick])
         tick, score = found.tick[order], score[order]

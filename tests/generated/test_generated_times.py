@@ -30,7 +30,7 @@ from strategies import (
 from streamed import engine_of, plan_of, streamed
 from streamsift.language import Script, print_script
 from streamsift.physical.plan.plan import Plan, Strategy
-from streamsift.runtime.events.events import ticks_of
+from streamsift.runtime.events.times import ticks_of
 from supported import may_be_refused
 from test_generated import EXAMPLES, LARGE, Rows, frozen
 from times import AT, Times, spaced_times, times, windows

@@ -15,7 +15,7 @@ import streamsift as ss
 from casefile import plain
 from streamsift.logical.bound import Binding
 from streamsift.physical.plan.plan import Plan
-from streamsift.runtime.events.events import ticks_of
+from streamsift.runtime.events.times import ticks_of
 from streamsift.runtime.stream import affected_rows
 from streamsift.runtime.stream.engine import ManyEngine
 from times import around

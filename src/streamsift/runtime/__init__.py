@@ -1,8 +1,9 @@
 """A plan and events in, result rows out, without Spark: columnar events, Numba kernels, Arrow batches."""
 
 from streamsift.runtime.analyze import analyze_run
-from streamsift.runtime.detect import match_rows
-from streamsift.runtime.events.events import BadRows, Events
+from streamsift.runtime.detect import match_places
+from streamsift.runtime.events.bad_rows import BadRows
+from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.prepare import prepare
 from streamsift.runtime.execute import execute
 from streamsift.runtime.resources import Budget, default_limit, held, limited, limited_batches
@@ -24,7 +25,7 @@ __all__ = [
     "held",
     "limited",
     "limited_batches",
-    "match_rows",
+    "match_places",
     "output_schema",
     "prepare",
 ]

@@ -11,7 +11,7 @@ from streamsift.physical.plan import AggregatePlan, DetectPlan, Plan, RankPlan
 from streamsift.runtime.arrays.dtypes import Bool
 from streamsift.runtime.count import aggregate
 from streamsift.runtime.detect import detect
-from streamsift.runtime.events.events import BadRows
+from streamsift.runtime.events.bad_rows import BadRows
 from streamsift.runtime.events.prepare import prepare_relevant
 from streamsift.runtime.events.update_ticks import UpdateTicks
 from streamsift.runtime.rank import rank

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import naive
 import streamsift as ss
-from streamsift.runtime import execute, match_rows, prepare
+from streamsift.runtime import execute, match_places, prepare
 from streamsift.runtime.matches import output
 
 SCHEMA = pa.schema(
@@ -156,9 +156,9 @@ def test_chunks_are_resumed_anywhere() -> None:
         query = ss.query(f"SEQ(A a, B b, C c) {where} WITHIN 9")
         plan = query._plan(table.schema, "t", "kind", None, {}).plan.alternatives[0]
         prepared = prepare(plan.query, table)
-        whole = [tuple(column) for chunk in match_rows(plan, prepared) for column in chunk.T.tolist()]
+        whole = [tuple(column) for chunk in match_places(plan, prepared) for column in chunk.T.tolist()]
         for size in (1, 2, 7):
-            chunks = list(match_rows(plan, prepared, chunk=size))
+            chunks = list(match_places(plan, prepared, chunk=size))
             assert [tuple(column) for chunk in chunks for column in chunk.T.tolist()] == whole
             assert all(chunk.shape[1] <= 2 * size for chunk in chunks)
         assert whole == sorted(whole)

@@ -20,7 +20,7 @@ from streamsift.language import Script, print_script, syntax
 from streamsift.physical import DetectPlan
 from streamsift.physical.plan.join_trees import Join, JoinLeaf, units_of
 from streamsift.physical.plan.options import Condense, PlannerOptions, PlanShape
-from streamsift.runtime import match_rows, prepare
+from streamsift.runtime import match_places, prepare
 from streamsift.runtime.detect import adaptive, joins
 from streamsift.runtime.detect.adaptive import AdaptiveSearch
 from streamsift.runtime.detect.joins import TreeSearch
@@ -154,7 +154,7 @@ def test_outer_events_first_and_then_the_cached_inner_ones(where: str, cut: int)
         slices = ((low, min(low + cut, 500)) for low in range(0, 500, cut))
         return sorted(tuple(m) for low, high in slices for rows in search.matches(tree, low, high) for m in rows.T)
 
-    expected = sorted(tuple(m) for rows in match_rows(alternative, events) for m in rows.T)
+    expected = sorted(tuple(m) for rows in match_places(alternative, events) for m in rows.T)
     assert len(expected) > 100
     assert found(cached) == expected
     assert found(again) == expected
@@ -221,7 +221,7 @@ def test_following_the_selectivities_builds_fewer_rows(monkeypatch: pytest.Monke
 
 
 def test_a_block_that_is_too_large_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joins, "MOST_KEPT_ROWS", 100)
+    monkeypatch.setattr(joins, "MAX_KEPT_ROWS", 100)
     with pytest.raises(PlanTooLargeError, match=r"sub-matches of \(c, d\)"):
         ss.query(QUERY).run_local(stream("ABCD", 1, 600), time="t", type="kind", plan="bushy")
 

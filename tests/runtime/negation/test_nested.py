@@ -59,8 +59,8 @@ def test_cached_or_not_the_rows_are_the_same(query: str, monkeypatch: pytest.Mon
     for cache, chunk in ((Cache.ON, 1 << 12), (Cache.AUTO, 7), (Cache.OFF, 1)):
         assert np.array_equal(searched(query, table, cache, chunk)[0], expected)
     # So small a ring loses most of its entries to others.
-    monkeypatch.setattr(packing, "LEAST_ENTRIES", 2)
-    monkeypatch.setattr(packing, "MOST_ENTRIES", 2)
+    monkeypatch.setattr(packing, "MIN_ENTRIES", 2)
+    monkeypatch.setattr(packing, "MAX_ENTRIES", 2)
     assert np.array_equal(searched(query, table, Cache.ON)[0], expected)
 
 
@@ -68,8 +68,8 @@ def test_an_answer_serves_every_end_and_every_equal_value() -> None:
     for query in QUERIES[:2]:
         _, search = searched(query, events(1_500), Cache.ON)
         assert search.packed is not None
-        asked, answered = search.packed.ring.asked[1], search.packed.ring.answered[1]
-        assert answered > asked / 2 > 100
+        lookups, cache_hits = search.packed.ring.lookups[1], search.packed.ring.cache_hits[1]
+        assert cache_hits > lookups / 2 > 100
 
 
 def test_a_cache_that_does_not_pay_is_given_up() -> None:
@@ -77,7 +77,7 @@ def test_a_cache_that_does_not_pay_is_given_up() -> None:
     for cache, is_given_up in ((Cache.AUTO, True), (Cache.ON, False)):
         _, search = searched(NO_REUSE, table, cache)
         assert search.packed is not None
-        assert (search.packed.ring.asked[1] == kernel.TRIAL) == is_given_up
+        assert (search.packed.ring.lookups[1] == kernel.TRIAL) == is_given_up
 
 
 def test_rings_hold_a_window() -> None:
@@ -85,7 +85,7 @@ def test_rings_hold_a_window() -> None:
     for rows in (1_000, 4_000):
         _, search = searched(QUERIES[0], events(rows), Cache.ON)
         assert search.packed is not None
-        sizes.append(search.packed.ring.hits.size)
+        sizes.append(search.packed.ring.keys.shape[0])
     assert sizes[0] == sizes[1] < 200
 
 

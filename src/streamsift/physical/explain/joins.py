@@ -13,8 +13,10 @@ from streamsift.physical.plan import (
     JoinLeaf,
     PlannerOptions,
     PlanShape,
+    SearchBy,
     Tree,
-    forced,
+    forced_tree,
+    search_by,
     steps_of,
     units_of,
 )
@@ -33,19 +35,18 @@ def describe_joins(alternative: Alternative, choices: PlannerOptions) -> Iterato
 
 
 def _joins(alternative: Alternative, choices: PlannerOptions, names: Sequence[str]) -> Iterator[str]:
-    if alternative.negations and choices.plan in (PlanShape.AUTO, PlanShape.LEFT):
+    if search_by(alternative, choices) is SearchBy.NESTED:
         yield "joins left to right, so that each negation is decided as soon as its neighbours are bound"
         yield from _condensing(alternative, choices, "negations are decided on the way, event by event")
         return
-    if choices.plan is PlanShape.AUTO:
+    tree = forced_tree(alternative, choices)
+    if tree is None:
         if len(names) == 2 and alternative.is_sequence:
             yield "joins left to right"
         else:
             yield "joins by the cheapest tree for the rates and selectivities measured in each slice of the stream;"
             yield "  changed from one slice to the next when another tree costs less than 80 % of the current one"
     else:
-        is_bushy_and = choices.plan is PlanShape.BUSHY and not alternative.is_sequence
-        tree = forced(PlanShape.LEFT if is_bushy_and else choices.plan, range(len(names)))
         yield f'joins as plan="{choices.plan}" asks: {one_line(tree, names)}'
     if alternative.is_sequence and len(names) > 2:
         yield from _blocks(choices, len(names))
@@ -54,13 +55,11 @@ def _joins(alternative: Alternative, choices: PlannerOptions, names: Sequence[st
 
 def _obstacle(alternative: Alternative, choices: PlannerOptions) -> str:
     """What keeps the joins from being condensed, if anything does."""
-    steps = len(alternative.steps)
     if not alternative.is_sequence:
         return "only events of a SEQ are, and AND leaves the order of these open"
-    if choices.plan is PlanShape.BUSHY and steps > 3:
+    if choices.plan is PlanShape.BUSHY and len(alternative.steps) > 3:
         return "a part of this tree is cached instead"
-    is_plain = steps == 2 and choices.plan is PlanShape.AUTO and choices.condense is not Condense.ON
-    return "two events are found at once" if is_plain else ""
+    return "two events are found at once" if search_by(alternative, choices) is SearchBy.SEQUENCE else ""
 
 
 def _blocks(choices: PlannerOptions, steps: int) -> Iterator[str]:

@@ -60,6 +60,7 @@ from streamsift.physical.plan.plan import (
     Strategy,
     is_sequence,
 )
+from streamsift.physical.plan.searches import SearchBy, forced_tree, search_by
 
 __all__ = [
     "MIRRORED",
@@ -100,6 +101,7 @@ __all__ = [
     "RankPlan",
     "Refused",
     "Schedule",
+    "SearchBy",
     "Side",
     "Spread",
     "Step",
@@ -107,6 +109,7 @@ __all__ = [
     "Term",
     "Tree",
     "forced",
+    "forced_tree",
     "is_left_deep",
     "is_sequence",
     "linear_score",
@@ -114,6 +117,7 @@ __all__ = [
     "option_table",
     "ordered_steps",
     "planner_options",
+    "search_by",
     "steps_of",
     "units_of",
 ]

@@ -26,3 +26,5 @@ Places = TypeVar("Places", Int32, Int64)
 UNKNOWN = np.iinfo(np.int64).min  # the code of null and NaN: no comparison with it holds
 
 LARGEST = np.iinfo(np.int64).max
+
+NO_LIMIT = np.iinfo(np.int32).max  # no place or position is larger

@@ -10,7 +10,7 @@ from streamsift.runtime.count.measures import Measures, Totals
 from streamsift.runtime.matches import GroupValues
 
 
-def totals_of_groups(measures: Measures, values: GroupValues, place_of_row: Int32 | None) -> Totals:
+def totals_of_groups(measures: Measures, values: GroupValues) -> Totals:
     """Each match as a set of one."""
     count = len(values.found)
 
@@ -20,8 +20,8 @@ def totals_of_groups(measures: Measures, values: GroupValues, place_of_row: Int3
             return values.found.singles[values.singles[variable]], np.ones(count, np.int64)
         if not values.is_group(variable):
             return np.empty(0, np.int32), np.zeros(count, np.int64)
-        rows, offsets = values.elements(variable)
-        return rows if place_of_row is None else place_of_row[rows], np.diff(offsets)
+        places, offsets = values.elements(variable)
+        return places, np.diff(offsets)
 
     integers, sizes = [np.ones(count, np.int64)], [np.ones(count)]
     for variable, addends in zip(measures.integer_variables, measures.integer_values, strict=True):

@@ -22,9 +22,10 @@ from streamsift.runtime.count.measures import Totals, measures_of
 from streamsift.runtime.count.output import aggregate_schema, as_batch, result_rows
 from streamsift.runtime.count.range_totals import Leaves, RangeTotals
 from streamsift.runtime.count.run import relevant_stamps, timeline_of
-from streamsift.runtime.events.events import Events, saturating_sum
+from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.prepare import prepare
 from streamsift.runtime.events.stamps import clock_of
+from streamsift.runtime.events.times import saturating_sum
 from streamsift.runtime.expressions.real_kernels import float_codes
 from streamsift.runtime.state import KeyedVectors
 

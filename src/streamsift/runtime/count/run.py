@@ -25,7 +25,7 @@ from streamsift.runtime.count.output import aggregate_schema, result_batch, resu
 from streamsift.runtime.count.pairs import count_pairs, index_of
 from streamsift.runtime.count.prefix_tree import loads_of
 from streamsift.runtime.count.range_totals import Leaves, RangeTotals
-from streamsift.runtime.detect import group_matches, match_rows
+from streamsift.runtime.detect import group_matches, match_places
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.stamps import Clock, clock_of
@@ -107,17 +107,16 @@ def _measured_matches(
     plan: AggregatePlan, alternative: Alternative, given: AggregateInput
 ) -> Iterator[tuple[Int32, Int32, Totals]]:
     """Yield the first places of matches, their last ones and their measures; Kleene groups count with all elements."""
-    events, measures, place_of_row = given.events, given.measures, _places_of_rows(given.events)
+    events, measures = given.events, given.measures
     if alternative.groups is not None:
         for matches in group_matches(alternative, events, plan.detection.choices):
             places = matches.events()
             first, last = places.min(axis=0), places.max(axis=0)
             keep = _counts(given, first, last)
             values = GroupValues(alternative.query, alternative.groups, events, matches.only(keep))
-            yield first[keep], last[keep], totals_of_groups(measures, values, place_of_row)
+            yield first[keep], last[keep], totals_of_groups(measures, values)
         return
-    for rows in match_rows(alternative, events, plan.detection.choices):
-        places = rows if place_of_row is None else place_of_row[rows]
+    for places in match_places(alternative, events, plan.detection.choices):
         first, last = places.min(axis=0), places.max(axis=0)
         keep = _counts(given, first, last)
         if not keep.all():
@@ -139,14 +138,6 @@ def _leaves_of_places(totals: RangeTotals, given: AggregateInput) -> tuple[Int64
     everywhere, of_place = np.arange(given.events.rank.size, dtype=np.int32), given.groups.of_place
     enter = totals.leaves.index(of_place, given.clock.shown)
     return enter, totals.leaves.index(of_place, given.clock.leaves(everywhere))
-
-
-def _places_of_rows(events: Events) -> Int32 | None:
-    if events.in_input_order:
-        return None
-    found = np.zeros(events.columns.table.num_rows, np.int32)
-    found[events.rows] = np.arange(events.rows.size, dtype=np.int32)
-    return found
 
 
 # --- relevant events -------------------------------------------------------------------------------------------------

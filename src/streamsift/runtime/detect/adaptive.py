@@ -1,4 +1,4 @@
-"""An alternative, its events and the caller's choices in, the matches out: slice by slice, each by the cheapest tree.
+"""Find the matches of an alternative slice by slice, each by the cheapest join tree for its rates and selectivities.
 
 The stream is cut into slices; a slice owns the matches that start in it, so trees can change from one to the next
 without losing or repeating a match. Rates and selectivities are measured in each slice. The tree changes when another
@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from streamsift.errors import PlanTooLargeError
 from streamsift.physical.detect import OPEN_NS, CostModel, Statistics, cheapest
@@ -22,6 +21,7 @@ from streamsift.physical.plan import (
     PlanShape,
     Tree,
     forced,
+    forced_tree,
     is_left_deep,
     steps_of,
     units_of,
@@ -29,6 +29,7 @@ from streamsift.physical.plan import (
 from streamsift.runtime.arrays.dtypes import Int32, Int64
 from streamsift.runtime.detect.joins import TreeSearch
 from streamsift.runtime.detect.relations import Comparison, Relations
+from streamsift.runtime.detect.sequences import SequenceSearch
 from streamsift.runtime.detect.statistics import Measure
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.resources import watch
@@ -47,8 +48,8 @@ CONDENSE_ALIKE = 0.5  # so many other events of a window have an event's value, 
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
-    """Which tree found the matches that start in a part of a slice, what was expected of it, and what it built."""
+class SlicePart:
+    """A part of a slice: which tree found the matches that start in it, what was expected of it, and what it built."""
 
     tree: Tree
     condensed: bool
@@ -73,9 +74,9 @@ class Chosen:
 class AdaptiveSearch:
     """Finds the matches of one alternative; `places` are the candidates of each step.
 
-    It works on `chunk` partial matches at a time, and looks for `enough` matches. `left` finds those that start in an
-    interval of places by the search of plain sequences; None if it cannot. `allowed` keeps those
-    matches (as places) that no negation forbids; None if there is none.
+    It works on `chunk` partial matches at a time, and looks for `enough` matches. `allowed` keeps those matches (as
+    places) that no negation forbids; None if there is none. Unless it `counts_rows` for a report, the search of plain
+    sequences takes the parts of a sequence that are bound in order: it is faster, and counts no rows.
     """
 
     def __init__(
@@ -86,27 +87,34 @@ class AdaptiveSearch:
         choices: PlannerOptions,
         chunk: int,
         enough: int | None = None,
-        left: Callable[[int, int], Iterator[Int32]] | None = None,
         allowed: Callable[[Int32], Int32] | None = None,
+        *,
+        counts_rows: bool = True,
     ) -> None:
         self.alternative, self.events, self.places = alternative, events, places
-        self.choices, self.left, self.allowed = choices, left, allowed
+        self.choices, self.allowed = choices, allowed
         self.chunk, self.enough = chunk, chunk if enough is None else enough
         self.relations = Relations(alternative)
-        self.measure = Measure(alternative, events, places, self.relations, self._known)
-        self.log: list[Chosen] = []
+        self.measure = Measure(alternative, events, places, self.relations, self._codes)
+        self.log: list[SlicePart] = []
         self.may_keep = self.may_condense = True  # as long as what that takes fits into memory
+        self._forced = forced_tree(alternative, choices)
+        self._in_order = alternative.is_sequence and not counts_rows
+        self._joins: TreeSearch | None = None  # made when a part first needs it
+        self._sequences: SequenceSearch | None = None
         self._prices: tuple[Tree, Statistics, tuple[float, float]] | None = None
 
-    @cached_property
-    def search(self) -> TreeSearch:
-        return TreeSearch(self.alternative, self.events, self.places, self.relations, self.chunk)
+    @property
+    def joins(self) -> TreeSearch:
+        if self._joins is None:
+            self._joins = TreeSearch(self.alternative, self.events, self.places, self.relations, self.chunk)
+        return self._joins
 
-    def _known(self, comparison: Comparison, places: tuple[Int32, Int32]) -> list[Int64] | None:
-        return self.search.packing.known(comparison, places) if "search" in self.__dict__ else None
+    def _codes(self, comparison: Comparison, places: tuple[Int32, Int32]) -> list[Int64] | None:
+        return None if self._joins is None else self._joins.packing.known(comparison, places)
 
     def matches(self) -> Iterator[Int32]:
-        """Chunks [steps, m] of table rows."""
+        """Yield chunks [steps, m] of places."""
         tree: Tree | None = None
         for low, high in self._slices():
             statistics = self.measure.slice(low, high)
@@ -119,10 +127,11 @@ class AdaptiveSearch:
                 for found in chunks:
                     matches += found.shape[1]
                     yield found
-                left = self.search.condenser.left if condensed else 0
+                left = self.joins.condenser.left if condensed else 0
                 expected = share * self._priced(tree, statistics)[1]
-                built = self._rows_built()
-                self.log.append(Chosen(tree, condensed, statistics, share, expected, built, matches, left))
+                self.log.append(
+                    SlicePart(tree, condensed, statistics, share, expected, self._rows_built(), matches, left)
+                )
                 if (watched := watch()) is not None:
                     watched.reached(stop, self.events.rank.size)
 
@@ -141,28 +150,27 @@ class AdaptiveSearch:
         return self._begun(tree if self.may_keep else self._left_deep, low, high, False)
 
     def _found(self, tree: Tree, low: int, high: int, condensed: bool) -> Iterator[Int32]:
-        if self.left is not None and is_left_deep(tree) and not condensed:
-            return self.left(low, high)
-        chunks = self.search.matches(tree, low, high, condensed=condensed, enough=self.enough)
-        return (self.events.rows_at(places if self.allowed is None else self.allowed(places)) for places in chunks)
+        if self._in_order and is_left_deep(tree) and not condensed:
+            if self._sequences is None:
+                self._sequences = SequenceSearch(self.alternative, self.events, self.places, self.chunk, self.enough)
+            return self._sequences.matches(low, high)
+        chunks = self.joins.matches(tree, low, high, condensed=condensed, enough=self.enough)
+        return chunks if self.allowed is None else map(self.allowed, chunks)
 
     @property
     def _left_deep(self) -> Tree:
         return forced(PlanShape.LEFT, range(len(self.alternative.steps)))
 
     def _rows_built(self) -> dict[frozenset[int], int]:
-        """What the search built since it was asked last."""
-        built = dict(self.search.rows) if "search" in self.__dict__ else {}
-        if built:
-            self.search.rows.clear()
+        """Return what the join trees built since the last call."""
+        if self._joins is None:
+            return {}
+        built, self._joins.rows = self._joins.rows, {}
         return built
 
     def _tree(self, statistics: Statistics, current: Tree | None) -> Tree:
-        count = len(statistics.counts)
-        if self.choices.plan is not PlanShape.AUTO:
-            # The halves of an AND may overlap in time: it is bound event by event.
-            is_bushy_and = self.choices.plan is PlanShape.BUSHY and not statistics.ordered
-            return forced(PlanShape.LEFT if is_bushy_and else self.choices.plan, range(count))
+        if self._forced is not None:
+            return self._forced
         if not self.may_keep:
             return self._left_deep
         best = cheapest(statistics, self.choices.cache)

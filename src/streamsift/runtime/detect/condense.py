@@ -1,4 +1,4 @@
-"""An order of steps and a slice of the stream in, its condensed levels out: events with equal values joined once.
+"""Condense the levels of a join order: join events with equal values once, as a group.
 
 After "Accelerating Sequence Event Detection through Condensed Composition": the condensation terms of a step are what
 comparisons with later steps read of it; its events with equal terms are one group. A group is compared with a group of
@@ -22,11 +22,13 @@ from streamsift.physical.plan import MIRRORED
 from streamsift.runtime.arrays.comparing import OPERATORS, holds
 from streamsift.runtime.arrays.dtypes import Int32, Int64
 from streamsift.runtime.arrays.grouping import entries_from, group_entries
+from streamsift.runtime.arrays.growing import longer
 from streamsift.runtime.arrays.numbering import numbered
-from streamsift.runtime.detect.join_kernel import Reach
+from streamsift.runtime.arrays.searching import first_from
 from streamsift.runtime.detect.join_packing import Condensed, Packing
 from streamsift.runtime.detect.relations import Comparison, Linked, Lookup
 from streamsift.runtime.detect.semi_join import Reducer
+from streamsift.runtime.events.reach import Reach
 from streamsift.runtime.resources import room
 
 LIST_BYTES = 24  # for each entry of a list: itself, and copies of it while lists grow
@@ -46,12 +48,12 @@ def successor_lists(
     right_codes: Int64,
     most: int,
 ) -> tuple[Int64, Int32]:
-    """(offsets [lefts + 1], entries): for each group of equal left terms the right entries that may follow it.
+    """Return (offsets [lefts + 1], entries): for each group of equal left terms the right entries that may follow it.
 
     left_codes [P, lefts] and right_codes [P, rights] have the terms of each group, for P comparisons; left_groups
     [lefts] is the lookup group of the left terms (-1: none), left_reach [2, lefts] the first place and the one after
     the last that order and window leave for any event of the group. right_order has the right entries by lookup group,
-    ascending within each, right_places [entries] their places, right_terms [entries] their groups of equal terms.
+    ascending within each, right_places their places in that order; right_terms [entries] are groups of equal terms.
     Offsets are empty if there would be more than `most` entries.
     """
     lefts, rights, comparisons = left_groups.size, right_codes.shape[1], operators.size
@@ -63,17 +65,11 @@ def successor_lists(
     for left in range(lefts):
         group = left_groups[left]
         if group >= 0:
-            start, stop = right_offsets[group], right_offsets[group + 1]
-            while start < stop:
-                middle = (start + stop) >> 1
-                if right_places[right_order[middle]] < left_reach[0, left]:
-                    start = middle + 1
-                else:
-                    stop = middle
-            for number in range(start, right_offsets[group + 1]):
-                entry = right_order[number]
-                if right_places[entry] >= left_reach[1, left]:
+            stop = right_offsets[group + 1]
+            for number in range(first_from(right_places, right_offsets[group], stop, left_reach[0, left]), stop):
+                if right_places[number] >= left_reach[1, left]:
                     break
+                entry = right_order[number]
                 right = right_terms[entry]
                 if known[right] != left + 1:
                     known[right] = left + 1
@@ -85,9 +81,7 @@ def successor_lists(
                     if count == most:
                         return offsets[:0], found[:0]
                     if count == found.size:
-                        grown = np.empty(2 * count, np.int32)
-                        grown[:count] = found
-                        found = grown
+                        found = longer(found)
                     found[count] = entry
                     count += 1
         offsets[left + 1] = count
@@ -96,7 +90,7 @@ def successor_lists(
 
 @njit(cache=True, nogil=True)
 def numbers_from(kept: Int32, bounds: Int32) -> Int32:
-    """For each bound the number of the first kept place there or later; one merge, where both ascend.
+    """Return for each bound the number of the first kept place there or later; one merge, where both ascend.
 
     The windows of keys end where they end: those bounds go back and forth, a window at most.
     """
@@ -113,7 +107,7 @@ def numbers_from(kept: Int32, bounds: Int32) -> Int32:
 
 @njit(cache=True, nogil=True)
 def places_of(kept: Int32, numbers: Int32) -> Int32:
-    """kept[numbers] for numbers [steps, matches]; NumPy would make all numbers 64 bits wide first."""
+    """Return kept[numbers] for numbers [steps, matches]; NumPy would make all numbers 64 bits wide first."""
     found = np.empty(numbers.shape, np.int32)
     for step in range(numbers.shape[0]):
         for i in range(numbers.shape[1]):
@@ -121,27 +115,20 @@ def places_of(kept: Int32, numbers: Int32) -> Int32:
     return found
 
 
-def reach_among(reach: Reach, kept: Int32, low: int, high: int) -> Reach:
-    """What order and window leave of the kept places, by their numbers; a match starts in [low, high)."""
-    own_low, own_high = entries_from(kept, [low, high])
+def reach_among(reach: Reach, kept: Int32) -> Reach:
+    """Return what order and windows leave of the kept places, by their numbers."""
+    windows = np.empty((reach.own_windows.shape[0], kept.size), np.int32)
+    for row in range(0, windows.shape[0], 2):
+        windows[row] = numbers_from(kept, reach.own_windows[row, kept])
+        windows[row + 1] = numbers_from(kept, reach.own_windows[row + 1, kept] + np.int32(1)) - np.int32(1)
     return Reach(
         place_after=numbers_from(kept, reach.place_after[kept]),
         place_since=numbers_from(kept, reach.place_since[kept]),
         window_low=numbers_from(kept, reach.window_low[kept]),
         window_high=numbers_from(kept, reach.window_high[kept] + np.int32(1)) - np.int32(1),
-        own_windows=_own_windows_among(reach.own_windows, kept),
-        own_low=int(own_low),
-        own_high=int(own_high),
-        own_end=kept.size,
+        widest_window=reach.widest_window,
+        own_windows=windows,
     )
-
-
-def _own_windows_among(windows: Int32, kept: Int32) -> Int32:
-    found = np.empty((windows.shape[0], kept.size), np.int32)
-    for row in range(0, windows.shape[0], 2):
-        found[row] = numbers_from(kept, windows[row, kept])
-        found[row + 1] = numbers_from(kept, windows[row + 1, kept] + np.int32(1)) - np.int32(1)
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +156,7 @@ class Condenser:
         self.left = 0  # events of the last slice that were not left out beforehand
 
     def levels(self, steps: Sequence[int], low: int, high: int, reached: int) -> tuple[list[Condensed], Int32]:
-        """The condensed levels of steps bound one by one, for matches that start at places [low, high).
+        """Return the condensed levels of steps bound one by one, for matches that start at places [low, high).
 
         No event of such a match lies at `reached` or later. The levels have numbers of the places that come second.
         """
@@ -188,7 +175,7 @@ class Condenser:
         return found, left.kept
 
     def _candidates(self, steps: Sequence[int], low: int, high: int, reached: int) -> dict[int, Int32]:
-        """Of each step those that a match can have; the first in time starts it."""
+        """Return of each step those that a match can have; the first in time starts it."""
         found = {}
         for step in steps:
             places = self.packing.places[step]
@@ -219,7 +206,7 @@ class Condenser:
             np.array(operators, np.int64),
             right_offsets,
             right_order,
-            own,
+            own[right_order],
             right_terms,
             right_codes,
             room() // LIST_BYTES,
@@ -236,7 +223,7 @@ class Condenser:
         return Condensed(left.numbers[step][entries], offsets, links, partner, rest, degree)
 
     def _reach_of(self, partner: int, step: int, places: Int32, terms: Int32, groups: int) -> Int32:
-        """[2, groups] where order and window leave events of a step for any of a partner's events with equal terms."""
+        """Return [2, groups] where a step's events may lie for any of a partner's events with equal terms."""
         least, most = np.zeros(groups, np.int32), np.zeros(groups, np.int32)
         least[terms[::-1]] = places[::-1]
         most[terms] = places
@@ -246,7 +233,7 @@ class Condenser:
     def _terms(
         self, lookup: Lookup, step: int, joined: Sequence[Comparison], places: Int32, *, is_bound: bool
     ) -> tuple[Int32, Int32, Int64]:
-        """(lookup group of each group of equal terms, the group of each place, codes [P, groups]) of one side."""
+        """Return (lookup group of each group of equal terms, group of each place, codes [P, groups]) of one side."""
         columns: list[Int64] = []
         if lookup:
             of_bound, of_own, _ = self.packing.group(lookup)
@@ -262,7 +249,7 @@ class Condenser:
 
 
 def _partner(linked: Linked, step: int) -> int | None:
-    """The earlier step whose lists the search follows: that of the lookup, or the one with most to compare.
+    """Return the earlier step whose lists the search follows: that of the lookup, or the one with most to compare.
 
     Lists reach as far as the statement's window: where a definition's window leaves few events, they are compared.
     """
@@ -276,12 +263,12 @@ def _partner(linked: Linked, step: int) -> int | None:
 
 
 def _other(comparison: Comparison, step: int) -> int:
-    """The other step of a comparison."""
+    """Return the other step of a comparison."""
     return comparison[2][0] if comparison[0][0] == step else comparison[0][0]
 
 
 def _equal_rows(columns: Sequence[Int64], count: int) -> tuple[Int64, Int32]:
-    """(a row of each group of equal rows, the group of each row)."""
+    """Return (a row of each group of equal rows, the group of each row)."""
     if not columns or not count:
         return np.zeros(min(1, count), np.int64), np.zeros(count, np.int32)
     group, groups = numbered(columns[0])

@@ -1,8 +1,8 @@
-"""Levels of a join order in, the matches out: the search that binds events in any order, compiled once by Numba.
+"""Search the levels of a join order: events are bound in any order, by one kernel for every query.
 
 A level binds a *unit*: one event of a step, or a whole sub-match that was built before (a block). A unit is an entry
 with a first and a last place; the entries of a level ascend by first place within each lookup group. Every bound is an
-interval of places, as in `ranges`, so a level looks only at the entries that order and window leave.
+interval of places (`events/reach.py`), so a level looks only at the entries that order and window leave.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from numba import njit
 from streamsift.runtime.arrays.comparing import holds
 from streamsift.runtime.arrays.dtypes import Int32, Int64
 from streamsift.runtime.arrays.searching import first_above
+from streamsift.runtime.events.reach import Reach
 
 # Columns of Levels.table.
 IS_BLOCK, ENTRIES_BASE, OFFSETS_BASE, LINK_BASE, LINK_STEP, STEPS_START, STEPS_STOP = range(7)
@@ -56,20 +57,15 @@ class Block(NamedTuple):
     by_end: bool  # the entries of the last level ascend by last place, and so their keys are their ends
 
 
-class Reach(NamedTuple):
-    """What order and window leave; all [places], but for the numbers."""
+class Slice(NamedTuple):
+    """The part of the stream whose matches are wanted."""
 
-    place_after: Int32  # the first place later than this one
-    place_since: Int32  # the first place of the same time
-    window_low: Int32  # the first place in one window with this one, as its last event
-    window_high: Int32  # the last place in one window with this one, as its first event
-    own_windows: Int32  # [2 * definitions, places] the first and the last place in one window of a definition with this
-    own_low: int  # the first event of a match lies in [own_low, own_high)
-    own_high: int
-    own_end: int  # no event of such a match lies here or later
+    low: int  # the first event of a match lies in [low, high)
+    high: int
+    end: int  # no event of such a match lies here or later
 
 
-class State(NamedTuple):
+class JoinState(NamedTuple):
     """Where a search stands; made by `new_state`, so that it can go on when the output was full."""
 
     cursor: Int64  # [CURSOR_FIELDS]
@@ -82,8 +78,8 @@ class State(NamedTuple):
     rows: Int64  # [levels] how many partial matches each level made
 
 
-def new_state(levels: int, steps: int) -> State:
-    return State(
+def new_state(levels: int, steps: int) -> JoinState:
+    return JoinState(
         np.zeros(CURSOR_FIELDS, np.int64),
         np.zeros(levels, np.int64),
         np.zeros(levels, np.int64),
@@ -100,7 +96,8 @@ def join(
     levels: Levels,
     block: Block,
     reach: Reach,
-    state: State,
+    within: Slice,
+    state: JoinState,
     partials: Int32,
     first: int,
     last: int,
@@ -108,7 +105,7 @@ def join(
     as_places: bool,
     out: Int32,
 ) -> int:
-    """Extends partial matches of levels [0, first) by levels [first, last], depth first; returns how many it wrote.
+    """Extend partial matches of levels [0, first) by levels [first, last], depth first; return how many are written.
 
     partials [first, P] holds entries; out [.., C] receives the entry of each level, or the place of each step if
     `as_places`. When `out` is full the search stops, with its state in `state`; it is done when cursor[DONE].
@@ -157,7 +154,7 @@ def join(
         is_block = table[level, IS_BLOCK] == 1
         if not opened:
             # After and before its neighbours, and in one window with all that is bound.
-            least, last_high, first_high = reach.own_low, reach.own_end, reach.own_end
+            least, last_high, first_high = within.low, within.end, within.end
             if level > 0:
                 least = max(least, window_low[span[level - 1, 1]])
                 last_high = min(last_high, window_high[span[level - 1, 0]] + 1)
@@ -166,7 +163,7 @@ def join(
             for k in range(table[level, UPPER_START], table[level, UPPER_STOP]):
                 last_high = min(last_high, place_since[bound[bounds[k]]])
             if table[level, OWNS] == 1:
-                first_high = reach.own_high
+                first_high = within.high
             for k in range(table[level, LIMITS_START], table[level, LIMITS_STOP]):
                 edge = own_windows[limits[k, WINDOW_ROW], bound[limits[k, BOUND_STEP]]]
                 if limits[k, IS_UPPER] == 1:
@@ -186,7 +183,7 @@ def join(
                     if cursor[SIFTED_FOR] != span[0, 0] + 1:
                         cursor[SIFTED_FOR] = span[0, 0] + 1
                         lowest, highest = table[level, INDEX_LOW], table[level, INDEX_HIGH]
-                        window_end = min(reach.own_end, window_high[span[0, 0]] + 1)
+                        window_end = min(within.end, window_high[span[0, 0]] + 1)
                         after = place_after[span[0, 0]]
                         kept = 0
                         begin = index[offset + min(max(span[0, 0], lowest), highest)]
@@ -327,7 +324,7 @@ def _flush(
     written: int,
     out: Int32,
 ) -> None:
-    """Writes what a level binds to all rows since its last change."""
+    """Write what a level binds to all rows since its last change."""
     if as_places:
         for k in range(table[level, STEPS_START], table[level, STEPS_STOP]):
             step = steps[k]

@@ -1,4 +1,4 @@
-"""An alternative, its events and a tree of joins in, the matches out: events bound in the order of the tree.
+"""Find the matches of an alternative by a join tree: events are bound in the order of the tree.
 
 A tree whose joins all have a leaf on one side is one depth-first search. Where both sides are joins, the right one is
 a block: its sub-matches are built once and found again by interval, for every partial match that needs them. That is
@@ -15,20 +15,21 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from streamsift.errors import PlanTooLargeError
+from streamsift.logical.bound import Expr
 from streamsift.physical.plan import Alternative, Join, JoinLeaf, Tree, steps_of, units_of
 from streamsift.runtime.arrays.dtypes import Int32, Int64
 from streamsift.runtime.arrays.grouping import entries_from
 from streamsift.runtime.detect import join_kernel
 from streamsift.runtime.detect.condense import Condenser, places_of, reach_among
-from streamsift.runtime.detect.join_kernel import Block, Levels, Reach
+from streamsift.runtime.detect.join_kernel import Block, Levels, Slice
 from streamsift.runtime.detect.join_packing import Packing
 from streamsift.runtime.detect.relations import Relations
 from streamsift.runtime.events.events import Events
-from streamsift.runtime.events.reach import stream_of
-from streamsift.runtime.matches import Stage, passing
+from streamsift.runtime.events.reach import Reach, reach_of
+from streamsift.runtime.matches import Stage, passing, stages_of
 from streamsift.runtime.resources import room
 
-MOST_KEPT_ROWS = 1 << 25
+MAX_KEPT_ROWS = 1 << 25
 KEPT_BYTES = 16  # for each step of a row that is kept: the row, and copies of it in the orders that searches need
 NOTHING, NO_MEMBERS = np.empty(0, np.int32), np.empty((0, 0), np.int32)
 NO_BLOCK = Block(NOTHING, NOTHING, NO_MEMBERS, NOTHING, NO_MEMBERS, False)
@@ -45,7 +46,7 @@ class Kept:
 
 
 @dataclass(slots=True)
-class Ordered:
+class JoinOrder:
     """One order of units, ready for the kernel."""
 
     units: list[Tree]
@@ -71,19 +72,9 @@ class TreeSearch:
     ) -> None:
         self.alternative, self.events, self.chunk = alternative, events, chunk
         self.packing = Packing(alternative, events, places, relations)
-        stream = stream_of(alternative, events)
-        self.reach = Reach(
-            stream.place_after,
-            stream.place_since,
-            stream.window_low,
-            stream.window_high,
-            stream.own_windows,
-            0,
-            stream.place_after.size,
-            stream.place_after.size,
-        )
+        self.reach = reach_of(alternative.query, events)
         self.condenser = Condenser(self.packing, self.reach)
-        self._ordered: dict[Tree, Ordered] = {}
+        self._ordered: dict[Tree, JoinOrder] = {}
         self._kept: dict[Tree, Kept] = {}
         self.rows: dict[frozenset[int], int] = {}  # partial matches and sub-matches built, by their steps
 
@@ -98,12 +89,14 @@ class TreeSearch:
         ordered = self._condensed(tree, low, high) if condensed else self._order(tree, low, high)
         return self._found(ordered, low, high, self.chunk if enough is None else enough)
 
-    def _found(self, ordered: Ordered, low: int, high: int, enough: int) -> Iterator[Int32]:
+    def _found(self, ordered: JoinOrder, low: int, high: int, enough: int) -> Iterator[Int32]:
         if ordered.kept is None:
-            reach = self.reach._replace(own_low=low, own_high=high, own_end=self._end(low, high))
+            reach, within = self.reach, Slice(low, high, self._end(low, high))
         else:
-            reach = reach_among(self.reach, ordered.kept, low, high)
-        yield from self._extended(ordered, reach, ordered.stages, np.empty((0, 1), np.int32), enough)
+            reach = reach_among(self.reach, ordered.kept)
+            first, beyond = entries_from(ordered.kept, [low, high]).tolist()
+            within = Slice(first, beyond, ordered.kept.size)
+        yield from self._extended(ordered, (reach, within), ordered.stages, np.empty((0, 1), np.int32), enough)
         bound: tuple[int, ...] = ()
         for unit, rows in zip(ordered.units, ordered.rows, strict=True):
             bound = (*bound, *steps_of(unit))
@@ -115,7 +108,7 @@ class TreeSearch:
         return int(self.reach.window_high[low:high].max(initial=low - 1)) + 1
 
     # --- orders and blocks ---
-    def _order(self, tree: Tree, low: int, high: int) -> Ordered:
+    def _order(self, tree: Tree, low: int, high: int) -> JoinOrder:
         units = units_of(tree)
         if tree in self._ordered and all(isinstance(unit, JoinLeaf) for unit in units):
             return self._ordered[tree]
@@ -132,15 +125,15 @@ class TreeSearch:
         levels, orders = self.packing.levels(units, members, owner, *packed, by_end=is_enclosed)
         sifts = owner in steps_of(units[0]) and len(stages) == 1 and self._is_plain_block(levels, is_enclosed)
         block = _packed(members, orders, sifts=sifts, by_end=is_enclosed)
-        self._ordered[tree] = Ordered(units, levels, block, stages)
+        self._ordered[tree] = JoinOrder(units, levels, block, stages)
         return self._ordered[tree]
 
-    def _condensed(self, tree: Tree, low: int, high: int) -> Ordered:
+    def _condensed(self, tree: Tree, low: int, high: int) -> JoinOrder:
         units, reached = units_of(tree), self._end(low, high)
         steps = [step for unit in units for step in steps_of(unit)]
         condensed, kept = self.condenser.levels(steps, low, high, reached)
-        levels, _ = self.packing.levels(units, {}, min(steps), low, reached, condensed, kept)
-        return Ordered(units, levels, NO_BLOCK, self._stages(units), kept)
+        levels = self.packing.condensed_levels(steps, condensed, kept)
+        return JoinOrder(units, levels, NO_BLOCK, self._stages(units), kept)
 
     def _is_enclosed(self, units: Sequence[Tree]) -> bool:
         """Whether the last unit is a block between the first event and later ones, and nothing but order ties it."""
@@ -176,7 +169,7 @@ class TreeSearch:
 
     def _sliced(self, tree: Tree, low: int, high: int) -> Iterator[Int32]:
         parts, rows = [], 0
-        most = min(MOST_KEPT_ROWS, room() // (KEPT_BYTES * len(self.alternative.steps)))
+        most = min(MAX_KEPT_ROWS, room() // (KEPT_BYTES * len(self.alternative.steps)))
         for part in self.matches(tree, low, high):
             parts.append(part)
             rows += part.shape[1]
@@ -193,26 +186,27 @@ class TreeSearch:
             yield np.concatenate(parts, axis=1)
 
     def _stages(self, units: Sequence[Tree]) -> list[Stage]:
-        """The levels cut after every one that completes a predicate which the kernel cannot test."""
+        """Return the levels cut after every one that completes a predicate which the kernel cannot test."""
         step_of = {step.variable: number for number, step in enumerate(self.alternative.steps)}
-        waiting = [expression for step in self.alternative.steps for expression in step.filters]
+        waiting = [
+            ({step_of[v] for v in expression.variables}, expression)
+            for step in self.alternative.steps
+            for expression in step.filters
+        ]
         bound: set[int] = set()
-        found: list[Stage] = []
-        first = 0
-        for level, unit in enumerate(units):
-            bound |= set(steps_of(unit))
-            inside = [set(steps_of(unit))] if len(steps_of(unit)) > 1 else []
-            ready = [e for e in waiting if {step_of[v] for v in e.variables} <= bound]
-            waiting = [e for e in waiting if e not in ready]
-            ready = [e for e in ready if not any({step_of[v] for v in e.variables} <= block for block in inside)]
-            if ready or level == len(units) - 1:
-                found.append(Stage(first, level, tuple(ready)))
-                first = level + 1
-        return found
+        filters: list[tuple[Expr, ...]] = []
+        for unit in units:
+            own = set(steps_of(unit))
+            bound |= own
+            # A block was built with its own predicates tested.
+            ready = [(steps, e) for steps, e in waiting if steps <= bound]
+            filters.append(tuple(e for steps, e in ready if len(own) == 1 or not steps <= own))
+            waiting = [each for each in waiting if each not in ready]
+        return stages_of(filters)
 
     # --- searching ---
     def _extended(
-        self, ordered: Ordered, reach: Reach, stages: Sequence[Stage], partials: Int32, enough: int
+        self, ordered: JoinOrder, where: tuple[Reach, Slice], stages: Sequence[Stage], partials: Int32, enough: int
     ) -> Iterator[Int32]:
         stage, *later = stages
         steps = len(self.alternative.steps)
@@ -226,7 +220,7 @@ class TreeSearch:
             count = join_kernel.join(
                 ordered.levels,
                 ordered.block,
-                reach,
+                *where,
                 state,
                 partials,
                 stage.first,
@@ -238,15 +232,15 @@ class TreeSearch:
             found = out[:, :count]
             if stage.filters and count:
                 places = self._places(ordered, found) if later else found
-                rows = self.events.rows_at(ordered.in_stream(places))
-                found = found[:, passing(self.alternative, self.events, stage.filters, rows)]
+                keep = passing(self.alternative, self.events, stage.filters, ordered.in_stream(places))
+                found = found[:, keep]
             if later and found.shape[1]:
-                yield from self._extended(ordered, reach, later, found, enough)
+                yield from self._extended(ordered, where, later, found, enough)
             elif found.shape[1]:
                 yield ordered.in_stream(found)
         ordered.rows += state.rows
 
-    def _places(self, ordered: Ordered, entries: Int32) -> Int32:
+    def _places(self, ordered: JoinOrder, entries: Int32) -> Int32:
         """The places [steps, m] that entries [levels so far, m] bind; -1 for steps that are not bound yet."""
         found = np.full((len(self.alternative.steps), entries.shape[1]), -1, np.int32)
         for row, unit, chosen in zip(ordered.levels.table, ordered.units, entries, strict=False):

@@ -1,4 +1,4 @@
-"""An alternative in, what its steps have to do with each other out, whatever the order in which they are bound.
+"""Relate the steps of an alternative to each other, whatever the order in which they are bound.
 
 Sides that equalities make equal form a class, and a part is looked up by the classes that it shares with what is bound
 already; a definition's window limits where it may lie; other comparisons are tested when their second step is bound.

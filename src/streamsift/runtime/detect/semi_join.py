@@ -1,4 +1,4 @@
-"""Candidates of some steps in, those out that have a partner in each other step: what can be in no match is left out.
+"""Reduce the candidates of steps by semi-joins: keep those that have a partner in each other step.
 
 A pair of steps is reduced by its order, its window, its equalities and each of its other comparisons by itself: an
 event stays if the window holds one with equal values on the right side of it. The largest value in a window that moves
@@ -19,9 +19,9 @@ from streamsift.physical.plan import MIRRORED
 from streamsift.runtime.arrays.comparing import GREATER_EQUAL, LESS, LESS_EQUAL, OPERATORS
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int32, Int64
 from streamsift.runtime.arrays.grouping import chosen, group_entries
-from streamsift.runtime.detect.join_kernel import Reach
 from streamsift.runtime.detect.join_packing import Packing
 from streamsift.runtime.detect.relations import Comparison, Linked
+from streamsift.runtime.events.reach import Reach
 
 ORDERED = ("<", "<=", ">", ">=")
 NO_CODES = np.empty(0, np.int64)
@@ -43,7 +43,7 @@ def have_partner(
     beyond: int,
     operator: int,
 ) -> Bool:
-    """For each place whether its group has another place in [first, last + beyond) with `code operator other code`.
+    """Return whether each place's group has another place in [first, last + beyond) with `code operator other code`.
 
     places [n] and other_places [m] ascend within each group, offsets and other_offsets [groups + 1]. codes and
     other_codes, first and last are by place; first and last ascend. No codes: nothing is compared.
@@ -106,7 +106,7 @@ def have_partner(
 
 @njit(cache=True, nogil=True)
 def in_shared_groups(places: Int32, groups: Int32, other_places: Int32, other_groups: Int32, count: int) -> Int32:
-    """The places whose group some other place is in, too. Groups are by place, -1 is none."""
+    """Return the places whose group some other place is in, too. Groups are by place, -1 is none."""
     has_other = np.zeros(count + 1, np.bool_)  # a group is at its number + 1
     for i in range(other_places.size):
         has_other[other_groups[other_places[i]] + 1] = True
@@ -141,7 +141,7 @@ class Reducer:
     reach: Reach
 
     def reduce(self, places: dict[int, Int32]) -> None:
-        """Leaves in `places`, by step, those that have a partner in every step that theirs is tied to."""
+        """Leave in `places`, by step, those that have a partner in every step that theirs is tied to."""
         asked_of: dict[tuple[int, int, int], int] = {}  # how many partners a step had when it was reduced by a tie
         before, after = 1, 0
         while after <= GO_ON * before:
@@ -165,7 +165,7 @@ class Reducer:
         return sorted(tied, key=lambda tie: 1 if tie.linked.lookup else 0 if tie.comparisons else 2)
 
     def _kept(self, step: int, other: int, tie: Tie, places: dict[int, Int32]) -> Int32:
-        """The places of one step of a tie that have a partner in the other."""
+        """Return the places of one step of a tie that have a partner in the other."""
         if tie.linked.lookup:
             # To look whether a group is there costs a fraction of sorting by groups, and may leave little to sort.
             places = {**places, step: self._with_others(step, tie, places[step], places[other])}
@@ -200,7 +200,7 @@ class Reducer:
         return found or [(NO_CODES, NO_CODES, LESS)]
 
     def _grouped(self, step: int, tie: Tie, places: Int32) -> tuple[Int32, Int64, Int32 | None]:
-        """The places by lookup group, where each group starts, and the order that groups them; None: as they were."""
+        """Return the places by lookup group, where groups start, and the order that groups them; None: as they were."""
         if not tie.linked.lookup:
             return places, np.array([0, places.size], np.int64), None
         of_bound, of_own, groups = self.packing.group(tie.linked.lookup)
@@ -208,7 +208,7 @@ class Reducer:
         return places[order], offsets, order
 
     def edges(self, bound: int, step: int) -> tuple[Int32, Int32, int]:
-        """By place of a bound event, what order and window leave for a step: [first, last + beyond)."""
+        """Return by place of a bound event, what order and window leave for a step: [first, last + beyond)."""
         if self.packing.relations.before[bound, step]:
             return self.reach.place_after, self.reach.window_high, 1
         return self.reach.window_low, self.reach.place_since, 0

@@ -16,7 +16,7 @@ from streamsift.runtime.arrays.searching import first_above
 
 # Columns of Buffers.steps.
 BASE, AFTER_BASE, UNTIL_BASE, LINK_BASE, LINK_STEP, OFFSETS_BASE = range(6)
-ROWS_BASE, PAIRS_START, PAIRS_STOP, CHECK_WINDOW, PLAIN = range(6, 11)  # PLAIN: nothing to check
+PLACES_BASE, PAIRS_START, PAIRS_STOP, CHECK_WINDOW, PLAIN = range(6, 11)  # PLAIN: nothing to check
 LIMITS_START, LIMITS_STOP, STEP_FIELDS = range(11, 14)  # rows of Buffers.pairs, LESS_EQUAL or GREATER_EQUAL
 # Columns of Buffers.pairs.
 EARLIER, OPERATOR, EARLIER_CODES, THIS_CODES, PAIR_FIELDS = range(5)
@@ -33,7 +33,7 @@ class Buffers(NamedTuple):
     """
 
     steps: Int64  # [steps, STEP_FIELDS]
-    rows: Int32  # ROWS_BASE + entry: the table row of the entry
+    places: Int32  # PLACES_BASE + entry: its place in the stream
     pointers: (
         Int32  # AFTER_BASE + entry of the step before: first entry after it; UNTIL_BASE + first entry: window's end
     )
@@ -104,8 +104,8 @@ def limited(buffers: Buffers, level: int, match: Int32, start: int, stop: int) -
 @njit(cache=True, nogil=True, inline="always")
 def flush(out: Int32, step: int, flushed: Int64, written: int, value: int) -> None:
     """out[step, flushed:written] = value."""
-    for place in range(flushed[step], written):
-        out[step, place] = value
+    for k in range(flushed[step], written):
+        out[step, k] = value
     flushed[step] = written
 
 
@@ -115,7 +115,7 @@ def extend(
     partials: Int32,
     first: int,
     last: int,
-    as_rows: bool,
+    as_places: bool,
     cursor: Int64,
     match: Int32,
     ranges: Int64,
@@ -123,13 +123,13 @@ def extend(
 ) -> int:
     """Extends partial matches of steps [0, first) by steps [first, last], depth first; returns how many it wrote.
 
-    partials [first, P] holds entries, out [last + 1, C] receives entries, or table rows if `as_rows`. When `out` is
+    partials [first, P] holds entries, out [last + 1, C] receives entries, or places if `as_places`. When `out` is
     full the search stops, with its state in cursor [CURSOR_FIELDS], match [last + 1] and ranges [last + 1, 2]; the next
     call goes on from there. So memory is bounded whatever the number of matches, and matches come in lexicographic
     order of their entries' places in the stream.
     """
     steps = buffers.steps
-    rows = buffers.rows
+    places = buffers.places
     pointers = buffers.pointers
     capacity = out.shape[1]
     written = 0
@@ -141,7 +141,7 @@ def extend(
     while True:
         if level < first:
             for k in range(first):
-                flush(out, k, flushed, written, rows[steps[k, ROWS_BASE] + match[k]] if as_rows else match[k])
+                flush(out, k, flushed, written, places[steps[k, PLACES_BASE] + match[k]] if as_places else match[k])
             if partial == partials.shape[1]:
                 cursor[DONE] = 1
                 break
@@ -161,10 +161,10 @@ def extend(
         if not opened and steps[level, LIMITS_START] < steps[level, LIMITS_STOP]:
             entry, stop = limited(buffers, level, match, entry, stop)
         plain = steps[level, PLAIN] == 1
-        base = steps[level, ROWS_BASE]
+        base = steps[level, PLACES_BASE]
         if level < last:
             if flushed[level] < written:
-                flush(out, level, flushed, written, rows[base + match[level]] if as_rows else match[level])
+                flush(out, level, flushed, written, places[base + match[level]] if as_places else match[level])
             if not plain:
                 while entry < stop and not admits(buffers, level, match, entry):
                     entry += 1
@@ -182,25 +182,25 @@ def extend(
         if plain:
             # Every entry of the range is a match: out[last, written:] = entry, entry + 1, ...
             count = max(0, min(stop - entry, capacity - written))
-            if as_rows:
-                for place in range(count):
-                    out[last, written + place] = rows[base + entry + place]
+            if as_places:
+                for k in range(count):
+                    out[last, written + k] = places[base + entry + k]
             else:
-                for place in range(count):
-                    out[last, written + place] = entry + place
+                for k in range(count):
+                    out[last, written + k] = entry + k
             written += count
             entry += count
         else:
             while entry < stop and written < capacity:
                 if admits(buffers, level, match, entry):
-                    out[last, written] = rows[base + entry] if as_rows else entry
+                    out[last, written] = places[base + entry] if as_places else entry
                     written += 1
                 entry += 1
         if entry < stop:
             ranges[level, 0] = entry
             ranges[level, 1] = stop
             for k in range(last):
-                flush(out, k, flushed, written, rows[steps[k, ROWS_BASE] + match[k]] if as_rows else match[k])
+                flush(out, k, flushed, written, places[steps[k, PLACES_BASE] + match[k]] if as_places else match[k])
             break
         level -= 1
         opened = True

@@ -1,4 +1,4 @@
-"""A plan and its events in, the packed buffers of the kernels out: each step's candidates, grouped by lookup key."""
+"""Pack the candidates of the steps of a sequence for its kernel, each step's grouped by lookup key."""
 
 from __future__ import annotations
 
@@ -10,30 +10,21 @@ import numpy as np
 from streamsift.logical.bound import Expr, WindowKind
 from streamsift.logical.expressions import anonymous
 from streamsift.physical.detect import window_bound
-from streamsift.physical.plan import Alternative, Pair, Step
+from streamsift.physical.plan import Alternative, Step
 from streamsift.runtime.arrays.comparing import GREATER_EQUAL, LESS_EQUAL, OPERATORS
-from streamsift.runtime.arrays.dtypes import Int32, Int64
+from streamsift.runtime.arrays.dtypes import NO_LIMIT, Int32, Int64, Places
 from streamsift.runtime.arrays.grouping import ascends_in_groups, group_entries, successors
+from streamsift.runtime.arrays.parts import Parts
 from streamsift.runtime.detect import sequence_kernel
 from streamsift.runtime.detect.sequence_kernel import Buffers
-from streamsift.runtime.events import order_kernels
-from streamsift.runtime.events.candidates import step_rows, stream_rows
-from streamsift.runtime.events.definition_windows import is_limit, limit_rows, own_limits
-from streamsift.runtime.events.events import NO_LIMIT, Events
-from streamsift.runtime.expressions.codes import codes, group_codes
-from streamsift.runtime.expressions.evaluate import evaluate
+from streamsift.runtime.events.comparisons import CandidateCodes, Lookups
+from streamsift.runtime.events.definition_windows import limit_rows, own_limits
+from streamsift.runtime.events.events import Events
+from streamsift.runtime.events.order_kernels import earliest_ends
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
-    """The kernels' buffers, and for each step the table row of each of its entries."""
-
-    buffers: Buffers
-    rows: tuple[Int32, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Lookup:
+class StepLookup:
     """How a step finds its candidates. Codes are one per candidate of a step, in order of the stream; -1 finds nothing.
 
     `by_step` has the codes of every earlier step whose event tells the group: the lookup's own, and all that the
@@ -45,58 +36,44 @@ class Lookup:
     this: Int32
     groups: int
 
-
-@dataclass(slots=True)
-class Parts:
-    """Arrays to be laid end to end."""
-
-    arrays: list[np.ndarray]
-    size: int = 0
-
-    def add(self, array: np.ndarray) -> int:
-        """Appends an array and returns where it starts."""
-        self.arrays.append(array)
-        self.size += array.size
-        return self.size - array.size
-
-    def joined(self, dtype: type) -> np.ndarray:
-        return np.concatenate([np.empty(0, dtype), *self.arrays])
+    def grouped(self) -> tuple[Int64, Int32 | None]:
+        """Return where each group's entries start, and the order that groups them; None if they stay as they are."""
+        if self.earlier < 0:
+            return np.array([0, self.this.size], np.int64), None
+        return group_entries(self.this, self.groups)
 
 
-def pack(plan: Alternative, events: Events, places: Sequence[Int32]) -> Packed:
-    """The buffers of all steps; `places` are the candidates of each, none of them empty."""
-    return _assemble(plan, events, places, find_lookups(plan, events, places))
+def pack(plan: Alternative, events: Events, places: Sequence[Int32]) -> tuple[Buffers, list[Int32]]:
+    """Return the buffers of all steps, and the place of each entry; `places` are the candidates of each, none empty."""
+    return SequencePacking(plan, events, places).packed()
 
 
 # --- lookups -------------------------------------------------------------------------------------------------------
 
 
-def find_lookups(plan: Alternative, events: Events, places: Sequence[Int32]) -> list[Lookup]:
-    """Codes for every lookup. Steps that share a key (`[id]`) are coded together, so each value is read once."""
-    rows = [stream_rows(plan, events, part) for part in places]
-    families = _families(plan.steps)
+def find_lookups(steps: Sequence[Step], places: Sequence[Int32], codes: CandidateCodes) -> list[StepLookup]:
+    """Return the codes of every lookup. Steps that share a key (`[id]`) are coded together: each value is read once."""
+    families = _families(steps)
     shared: dict[int, tuple[dict[int, Int32], int]] = {}
-    found: list[Lookup] = []
-    for number, step in enumerate(plan.steps):
+    found: list[StepLookup] = []
+    for number, step in enumerate(steps):
         if not step.lookup:
             ones = {k: np.zeros(places[k].size, np.int32) for k in {0, max(0, number - 1)}}
-            found.append(Lookup(-1, ones, np.zeros(places[number].size, np.int32), 1))
+            found.append(StepLookup(-1, ones, np.zeros(places[number].size, np.int32), 1))
             continue
         earlier = step.lookup[0].earlier
         family = families[number]
         if family is None:
-            sides = [
-                [evaluate(p.earlier_side, rows[earlier]), evaluate(p.this_side, rows[number])] for p in step.lookup
-            ]
-            (earlier_codes, this_codes), groups = group_codes(sides)
-            found.append(Lookup(earlier, {earlier: earlier_codes}, this_codes, groups))
+            sides = [[(places[earlier], p.earlier_side), (places[number], p.this_side)] for p in step.lookup]
+            (earlier_codes, this_codes), groups = codes.groups(sides)
+            found.append(StepLookup(earlier, {earlier: earlier_codes}, this_codes, groups))
             continue
         root, key, members = family
         if root not in shared:
-            parts, groups = group_codes([[evaluate(side, rows[member]) for member in members] for side in key])
+            parts, groups = codes.groups([[(places[member], side) for member in members] for side in key])
             shared[root] = dict(zip(members, parts, strict=True)), groups
         by_step, groups = shared[root]
-        found.append(Lookup(earlier, {k: c for k, c in by_step.items() if k < number}, by_step[number], groups))
+        found.append(StepLookup(earlier, {k: c for k, c in by_step.items() if k < number}, by_step[number], groups))
     return found
 
 
@@ -104,7 +81,7 @@ Family = tuple[int, tuple[Expr, ...], list[int]]
 
 
 def _families(steps: Sequence[Step]) -> list[Family | None]:
-    """For each step the family of its lookup: a number, the key, and the steps that lookups of that key tie together.
+    """Return the family of each step's lookup: a number, the key, and the steps that lookups of that key tie together.
 
     None if the two sides of the lookup are different expressions.
     """
@@ -126,125 +103,113 @@ def _families(steps: Sequence[Step]) -> list[Family | None]:
 # --- packing -------------------------------------------------------------------------------------------------------
 
 
-def _assemble(plan: Alternative, events: Events, places: Sequence[Int32], lookups: Sequence[Lookup]) -> Packed:
-    in_partitions = (
-        bool(plan.query.partition_by) and events.window is not None and events.window.kind is WindowKind.COUNT
-    )
-    direct = [not in_partitions and {0, max(0, k - 1)} <= lookups[k].by_step.keys() for k in range(len(places))]
-    direct[0] = True
-    limit = events.window_limit(places[0])
-    ranks = [events.rank[part] for part in places]
-    ends, last_end = _earliest_ends(places, ranks), np.minimum(limit, NO_LIMIT - 1)
-    table = np.full((len(places), sequence_kernel.STEP_FIELDS), -1, np.int64)
-    all_rows, rank, position, pointers, links, all_offsets, code_parts = (Parts([]) for _ in range(7))
-    pairs: list[tuple[int, int, int, int]] = []
-    orders: list[Int32 | None] = []
-    ordered: list[Int32] = []
-    rows: list[Int32] = []
-    own = OwnLimits(limit_rows(plan.query), own_limits(plan.query, events))
-    for number, step in enumerate(plan.steps):
-        lookup, row = lookups[number], table[number]
-        offsets, order = _grouped(lookup)
-        orders.append(order)
-        entries = places[number] if order is None else places[number][order]
-        ordered.append(entries)
-        rows.append(events.rows_at(entries))
-        row[sequence_kernel.ROWS_BASE] = all_rows.add(rows[number])
+class SequencePacking:
+    """Collects the buffers, step by step."""
+
+    def __init__(self, plan: Alternative, events: Events, places: Sequence[Int32]) -> None:
+        self.plan, self.events, self.places = plan, events, places
+        self.values = CandidateCodes(plan.query, events)
+        self.step_lookups = find_lookups(plan.steps, places, self.values)
+        counts_rows = events.window is not None and events.window.kind is WindowKind.COUNT
+        self.in_partitions = bool(plan.query.partition_by) and counts_rows
+        # Whether the events of the first step and the one before tell where a step's entries begin and end.
+        self.direct = [
+            not k or (not self.in_partitions and {0, k - 1} <= self.step_lookups[k].by_step.keys())
+            for k in range(len(places))
+        ]
+        self.ranks = [events.rank[part] for part in places]
+        self.ends = _earliest_ends(places, self.ranks)
+        self.limit = events.window_limit(places[0])
+        self.window_rows, self.own_windows = limit_rows(plan.query), own_limits(plan.query, events)
+        self.lookups = Lookups()
+        self.entries, self.rank, self.position, self.pointers, self.codes = (Parts() for _ in range(5))
+        self.orders: list[Int32 | None] = []
+        self.pairs: list[tuple[int, int, int, int]] = []
+
+    def packed(self) -> tuple[Buffers, list[Int32]]:
+        table = np.full((len(self.places), sequence_kernel.STEP_FIELDS), -1, np.int64)
+        for number, row in enumerate(table):
+            self._add_entries(row, number)
+            self._add_pairs(row, number)
+        offsets, hints, links = self.lookups.tables()
+        buffers = Buffers(
+            steps=table,
+            places=self.entries.joined(np.int32),
+            pointers=self.pointers.joined(np.int32),
+            rank=self.rank.joined(np.int32),
+            position=self.position.joined(np.int32),
+            limit=self.limit,
+            links=links,
+            offsets=offsets,
+            hints=hints,
+            pairs=np.array(self.pairs, np.int64).reshape(-1, sequence_kernel.PAIR_FIELDS),
+            codes=self.codes.joined(np.int64),
+        )
+        return buffers, self.entries.arrays
+
+    def _add_entries(self, row: Int64, number: int) -> None:
+        """Add a step's candidates by lookup group, and where an earlier event finds its range of them."""
+        lookup, position = self.step_lookups[number], self.events.window_position
+        offsets, order = lookup.grouped()
+        self.orders.append(order)
+        entries = _in_order(self.places[number], order)
+        row[sequence_kernel.PLACES_BASE] = self.entries.add(entries)
         row[sequence_kernel.CHECK_WINDOW] = 0
-        if not direct[number] or not direct[min(number + 1, len(places) - 1)]:
-            row[sequence_kernel.BASE] = rank.add(_in_order(ranks[number], order))
-            position.add(events.window_position[entries])
-        if number and direct[number]:
-            after = successors(ranks[number - 1], lookup.by_step[number - 1], ranks[number], lookup.this, offsets[:-1])
-            until = successors(last_end, lookup.by_step[0], ends[number], lookup.this, offsets[:-1])
-            row[sequence_kernel.AFTER_BASE] = pointers.add(_in_order(after, orders[number - 1]))
-            row[sequence_kernel.UNTIL_BASE] = pointers.add(until)
+        if not self.direct[number] or not all(self.direct[number + 1 : number + 2]):
+            row[sequence_kernel.BASE] = self.rank.add(_in_order(self.ranks[number], order))
+            self.position.add(position[entries])
+        if number and self.direct[number]:
+            ranks, starts = self.ranks, offsets[:-1]
+            after = successors(ranks[number - 1], lookup.by_step[number - 1], ranks[number], lookup.this, starts)
+            last_end = np.minimum(self.limit, NO_LIMIT - 1)
+            until = successors(last_end, lookup.by_step[0], self.ends[number], lookup.this, starts)
+            row[sequence_kernel.AFTER_BASE] = self.pointers.add(_in_order(after, self.orders[number - 1]))
+            row[sequence_kernel.UNTIL_BASE] = self.pointers.add(until)
         elif number:
             # Positions within partitions may mix in a group that spans partitions; places in the stream never do.
-            mixed = in_partitions and not ascends_in_groups(events.window_position[entries], offsets)
+            mixed = self.in_partitions and not ascends_in_groups(position[entries], offsets)
             row[sequence_kernel.CHECK_WINDOW] = int(mixed)
-            row[sequence_kernel.OFFSETS_BASE] = all_offsets.add(offsets)
-            if lookup.earlier >= 0:
-                row[sequence_kernel.LINK_STEP] = lookup.earlier
-                row[sequence_kernel.LINK_BASE] = links.add(
-                    _in_order(lookup.by_step[lookup.earlier], orders[lookup.earlier])
-                )
-        row[sequence_kernel.PAIRS_START] = len(pairs)
-        pairs += [_coded(plan, events, pair, rows, code_parts) for pair in step.pairs if not is_limit(pair)]
-        row[sequence_kernel.PAIRS_STOP] = row[sequence_kernel.LIMITS_START] = len(pairs)
-        pairs += [own.limit(pair, ordered, code_parts) for pair in step.pairs if is_limit(pair)]
-        row[sequence_kernel.LIMITS_STOP] = len(pairs)
-        row[sequence_kernel.PLAIN] = int(
-            row[sequence_kernel.PAIRS_START] == row[sequence_kernel.PAIRS_STOP]
-            and not row[sequence_kernel.CHECK_WINDOW]
-        )
-    offsets = all_offsets.joined(np.int64)
-    buffers = Buffers(
-        steps=table,
-        rows=all_rows.joined(np.int32),
-        pointers=pointers.joined(np.int32),
-        rank=rank.joined(np.int32),
-        position=position.joined(np.int32),
-        limit=limit,
-        links=links.joined(np.int32),
-        offsets=offsets,
-        hints=np.stack([offsets, offsets]),
-        pairs=np.array(pairs, np.int64).reshape(-1, sequence_kernel.PAIR_FIELDS),
-        codes=code_parts.joined(np.int64),
-    )
-    return Packed(buffers, tuple(rows))
+            row[sequence_kernel.LINK_STEP] = earlier = lookup.earlier
+            links = None if earlier < 0 else _in_order(lookup.by_step[earlier], self.orders[earlier])
+            row[sequence_kernel.OFFSETS_BASE], row[sequence_kernel.LINK_BASE] = self.lookups.add(offsets, links)
+
+    def _add_pairs(self, row: Int64, number: int) -> None:
+        """Add the comparisons of a step, then the limits by definitions' windows, whose codes are places."""
+        own, own_order, entries = self.places[number], self.orders[number], self.entries.arrays
+        pairs = [(pair, window_bound(pair.earlier_side, pair.this_side)) for pair in self.plan.steps[number].pairs]
+        row[sequence_kernel.PAIRS_START] = len(self.pairs)
+        for pair, window in pairs:
+            if window is None:
+                others = self.places[pair.earlier], pair.earlier_side
+                earlier, this = self.values.compared(pair.op, others, (own, pair.this_side))
+                earlier, this = _in_order(earlier, self.orders[pair.earlier]), _in_order(this, own_order)
+                self._add_pair(pair.earlier, OPERATORS[pair.op], earlier, this)
+        row[sequence_kernel.PAIRS_STOP] = row[sequence_kernel.LIMITS_START] = len(self.pairs)
+        for pair, window in pairs:
+            if window is not None:
+                bounds = self.own_windows[self.window_rows[window.definition] + window.is_upper]
+                operator = GREATER_EQUAL if window.is_upper else LESS_EQUAL
+                self._add_pair(pair.earlier, operator, bounds[entries[pair.earlier]], entries[number])
+        row[sequence_kernel.LIMITS_STOP] = len(self.pairs)
+        is_plain = row[sequence_kernel.PAIRS_START] == row[sequence_kernel.PAIRS_STOP]
+        row[sequence_kernel.PLAIN] = int(is_plain and not row[sequence_kernel.CHECK_WINDOW])
+
+    def _add_pair(self, step: int, operator: int, earlier: np.ndarray, this: np.ndarray) -> None:
+        bases = (self.codes.add(side.astype(np.int64, copy=False)) for side in (earlier, this))
+        self.pairs.append((step, operator, next(bases), next(bases)))
 
 
 def _earliest_ends(places: Sequence[Int32], ranks: Sequence[Int32]) -> list[Int32]:
-    """For each candidate of each step the first place at which a match through it can end, by the order of times alone.
+    """Return for each candidate the first place at which a match through it can end, by the order of times alone.
 
     A candidate is inside the window only if that place is: without this, a search whose last events are rare would try
     every combination of the others.
     """
     found = [places[-1]]
     for number in reversed(range(len(places) - 1)):
-        found.insert(0, order_kernels.earliest_ends(ranks[number], ranks[number + 1], found[0], NO_LIMIT))
+        found.insert(0, earliest_ends(ranks[number], ranks[number + 1], found[0], NO_LIMIT))
     return found
 
 
-def _grouped(lookup: Lookup) -> tuple[Int64, Int32 | None]:
-    """Where each group's entries start, and the order that groups them; None if they stay as they are."""
-    if lookup.earlier < 0:
-        return np.array([0, lookup.this.size], np.int64), None
-    offsets, order = group_entries(lookup.this, lookup.groups)
-    return offsets, order
-
-
-def _in_order(column: Int32, order: Int32 | None) -> Int32:
+def _in_order(column: Places, order: Int32 | None) -> Places:
     return column if order is None else column[order]
-
-
-@dataclass(frozen=True, slots=True)
-class OwnLimits:
-    """The windows of definitions, as `own_limits` has them."""
-
-    rows: dict[str, int]
-    limits: Int32
-
-    def limit(self, pair: Pair, entries: Sequence[Int32], code_parts: Parts) -> tuple[int, int, int, int]:
-        """The limit's row of Buffers.pairs; `entries` are the places of the steps so far, the last of them this one."""
-        found = window_bound(pair.earlier_side, pair.this_side)
-        assert found is not None
-        bounds = self.limits[self.rows[found.definition] + found.is_upper][entries[pair.earlier]]
-        operator = GREATER_EQUAL if found.is_upper else LESS_EQUAL
-        return (
-            pair.earlier,
-            operator,
-            code_parts.add(bounds.astype(np.int64)),
-            code_parts.add(entries[-1].astype(np.int64)),
-        )
-
-
-def _coded(
-    plan: Alternative, events: Events, pair: Pair, rows: Sequence[Int32], code_parts: Parts
-) -> tuple[int, int, int, int]:
-    """The pair's row of Buffers.pairs; `rows` are those of the steps so far, the last of them this one."""
-    earlier = evaluate(pair.earlier_side, step_rows(plan, events, rows[pair.earlier]))
-    this = evaluate(pair.this_side, step_rows(plan, events, rows[-1]))
-    earlier_codes, this_codes = codes([earlier, this], ordered=pair.op not in ("=", "!="))
-    return pair.earlier, OPERATORS[pair.op], code_parts.add(earlier_codes), code_parts.add(this_codes)

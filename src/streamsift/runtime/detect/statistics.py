@@ -1,4 +1,4 @@
-"""The candidates of a slice of the stream in, the statistics of the cost model out.
+"""Measure the statistics of the cost model on the candidates of a slice.
 
 Counts are exact; selectivities are measured on pairs of candidates drawn evenly, each with one of the other step's that
 lies in its window.
@@ -15,19 +15,19 @@ import numpy as np
 from streamsift.logical.bound import WindowKind
 from streamsift.physical.detect import PLACE, Statistics, until
 from streamsift.physical.plan import Alternative
-from streamsift.runtime.arrays.comparing import EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, OPERATORS, UNEQUAL
-from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int32, Int64
+from streamsift.runtime.arrays.dtypes import UNKNOWN, Int32, Int64
 from streamsift.runtime.arrays.grouping import entries_from
 from streamsift.runtime.detect.relations import Comparison, Relations
 from streamsift.runtime.events.candidates import step_rows
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.expressions.codes import codes
+from streamsift.runtime.expressions.compare import NUMPY
 from streamsift.runtime.expressions.evaluate import evaluate
 
 SAMPLES = 512
 LARGEST = 2.0**63 - 1024  # of the doubles that are 64-bit integers
 TINY = 1e-12  # a share that is not taken for nothing
-LEAST = 1.0 / (4 * SAMPLES)  # what no sample satisfied is not taken for impossible
+MIN_SELECTIVITY = 1.0 / (4 * SAMPLES)  # what no sample satisfied is not taken for impossible
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +118,10 @@ class Measure:
         if op == "=":
             share = _equal_share(left_codes, right_codes)
         else:
-            share = float(np.mean(_holds(OPERATORS[op], left_codes, right_codes)))
+            known = (left_codes != UNKNOWN) & (right_codes != UNKNOWN)
+            share = float(np.mean(NUMPY[op](left_codes, right_codes) & known))
         key = (min(left, right), max(left, right))
-        found[key] = found.get(key, 1.0) * max(share, LEAST)
+        found[key] = found.get(key, 1.0) * max(share, MIN_SELECTIVITY)
         return [left_codes, right_codes]
 
     def _codes(self, comparison: Comparison, pairs: tuple[Int32, Int32]) -> list[Int64]:
@@ -164,15 +165,3 @@ def _alike(values: Int64) -> float:
     """The share of all pairs of two of the values that are equal."""
     _, counts = np.unique(values, return_counts=True)
     return float((counts * (counts - 1)).sum() / max(1, values.size * (values.size - 1)))
-
-
-def _holds(operator: int, left: Int64, right: Int64) -> Bool:
-    compare = {
-        EQUAL: np.equal,
-        UNEQUAL: np.not_equal,
-        LESS: np.less,
-        LESS_EQUAL: np.less_equal,
-        GREATER: np.greater,
-        GREATER_EQUAL: np.greater_equal,
-    }[operator]
-    return compare(left, right) & (left != UNKNOWN) & (right != UNKNOWN)

@@ -1,4 +1,4 @@
-"""A plan and its events in, the places in the stream that may bind each step out: its class and local predicates."""
+"""Find the places in the stream that may bind each step: by its class and its local predicates."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def candidates(plan: Alternative, events: Events) -> list[Int32]:
 def _passing(predicates: Sequence[Expr], places: Int32, plan: Alternative, events: Events) -> Int32:
     if not predicates or not places.size:
         return places
-    rows = stream_rows(plan, events, places)
+    rows = stream_rows(plan.query, events, places)
     keep = np.ones(places.size, np.bool_)
     for predicate in predicates:
         keep &= mask(predicate, rows)
@@ -44,15 +44,15 @@ def _passing(predicates: Sequence[Expr], places: Int32, plan: Alternative, event
 
 
 def step_rows(plan: Alternative, events: Events, rows: Int32) -> Rows:
-    """What the expressions of one step see at these rows of the table, whichever variable they name."""
+    """Return what the expressions of one step see at these rows of the table, whichever variable they name."""
     return Rows(lambda _, name: events.columns.at(name, rows), rows.size, plan.query.text)
 
 
-def stream_rows(plan: Alternative, events: Events, places: Int32) -> Rows:
-    """The same at ascending places of the stream; nothing is gathered if they are all of the table."""
-    if events.in_input_order and places.size == events.columns.table.num_rows:
-        return Rows(lambda _, name: events.columns.whole(name), places.size, plan.query.text)
-    return step_rows(plan, events, events.rows_at(places))
+def stream_rows(query: BoundQuery, events: Events, places: Int32) -> Rows:
+    """Return the same at ascending places of the stream; nothing is gathered if they are all of the table."""
+    is_whole = events.in_input_order and places.size == events.columns.table.num_rows
+    rows = None if is_whole else events.rows_at(places)
+    return Rows(lambda _, name: events.columns.at(name, rows), places.size, query.text)
 
 
 def places_by_class(plan: Alternative, events: Events) -> dict[EventClass, Int32]:
@@ -70,7 +70,7 @@ def places_by_class(plan: Alternative, events: Events) -> dict[EventClass, Int32
                 found[event_class] = everywhere
             case ClassRule.WITH:
                 assert event_class.predicate is not None
-                holds = mask(event_class.predicate, stream_rows(plan, events, everywhere))
+                holds = mask(event_class.predicate, stream_rows(plan.query, events, everywhere))
                 found[event_class] = np.flatnonzero(holds).astype(np.int32)
     return found
 

@@ -1,64 +1,58 @@
-"""A window and the events in, how far it reaches from each place out: of rows of a key, or of a definition's own."""
+"""Compute how far windows reach from each place: that of a query, and those of definitions, which are columns."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numba import njit
 
-from streamsift.logical.bound import BoundQuery, SubPattern, WindowKind
-from streamsift.physical.detect import PLACE, since, until, window_bound
-from streamsift.physical.plan import Pair
+from streamsift.logical.bound import BoundQuery, BoundWindow, WindowKind
+from streamsift.physical.detect import PLACE, since, until
 from streamsift.runtime.arrays.dtypes import Int32, Int64
 from streamsift.runtime.arrays.grouping import group_entries
-from streamsift.runtime.events.events import Events, window_width
-from streamsift.runtime.expressions.codes import group_codes
+from streamsift.runtime.events.events import Events
+from streamsift.runtime.events.times import window_width
 from streamsift.runtime.expressions.columns import fixed_width
 
 
-class Reach(NamedTuple):
-    """The first and the last place in one window with each place; both [places].
+def window_reach(window: BoundWindow | None, keys: tuple[str, ...], events: Events) -> tuple[Int32, Int32]:
+    """Return the first and the last place in one window with each place; all of the stream without a window.
 
     A window that counts the rows of a key reaches over places of other keys too: what shares a match shares the key.
+    Of a row without a key it holds none.
     """
-
-    low: Int32
-    high: Int32
-
-
-def reach(definition: SubPattern, query: BoundQuery, events: Events) -> Reach:
-    window, count = definition.window, events.rank.size
-    assert window is not None
-    everywhere = np.arange(count, dtype=np.int32)
-    if window.kind is WindowKind.TIME:
-        within = replace(events, window=window, width=window_width(window, events))
-        high = np.minimum(within.window_limit(everywhere), count - 1).astype(np.int32)
-        return Reach(np.searchsorted(high, everywhere, side="left").astype(np.int32), high)
-    keys = definition.partition_by or query.partition_by
-    if keys:
-        return rows_of_keys(int(window.length), keys, events)
-    rows = min(int(window.length), count)
-    return Reach(np.maximum(everywhere - (rows - 1), 0), np.minimum(everywhere + (rows - 1), max(0, count - 1)))
-
-
-def rows_of_keys(length: int, keys: tuple[str, ...], events: Events) -> Reach:
-    """A window that counts the rows of each key; of a row without a key it holds none."""
     count = events.rank.size
-    rows = min(length, count)
-    (groups,), number = group_codes([[events.columns.at(key, events.rows)] for key in keys])
-    offsets, order = group_entries(groups, number)
+    if window is None or window.kind is WindowKind.TIME or not keys:
+        width = 0 if window is None else window_width(window, events.unit)
+        limit = replace(events, window=window, width=width).window_limit(np.arange(count, dtype=np.int32))
+        high = np.minimum(limit, count - 1).astype(np.int32, copy=False)
+        return first_reaching(high), high
+    rows = min(int(window.length), count)
+    offsets, order = group_entries(*events.partitions(keys))
     low, high = np.full(count, count, np.int32), np.full(count, -1, np.int32)
     first, last = np.repeat(offsets[:-1], np.diff(offsets)), np.repeat(offsets[1:] - 1, np.diff(offsets))
     entries = np.arange(order.size)
     low[order] = order[np.maximum(entries - (rows - 1), first)]
     high[order] = order[np.minimum(entries + (rows - 1), last)]
-    return Reach(low, high)
+    return low, high
+
+
+@njit(cache=True, nogil=True)
+def first_reaching(high: Int32) -> Int32:
+    """Return for each place the first one whose window reaches it; the ends of windows ascend."""
+    low = np.empty(high.size, np.int32)
+    j = 0
+    for i in range(high.size):
+        while j < high.size and high[j] < i:
+            j += 1
+        low[i] = j
+    return low
 
 
 def with_own_windows(query: BoundQuery, events: Events) -> Events:
-    """The events with the columns that definitions' windows are compared by; as they are if there is none."""
+    """Return the events with the columns that definitions' windows are compared by; as they are if there is none."""
     definitions = list(query.pattern.windowed_definitions())
     if not definitions:
         return events
@@ -71,7 +65,7 @@ def with_own_windows(query: BoundQuery, events: Events) -> Events:
 
     columns = columns.with_array(PLACE, by_row(np.arange(events.rows.size, dtype=np.int32)))
     for definition in definitions:
-        low, high = reach(definition, query, events)
+        low, high = window_reach(definition.window, definition.partition_by or query.partition_by, events)
         columns = columns.with_array(since(definition.name), by_row(low))
         columns = columns.with_array(until(definition.name), by_row(high))
     return replace(events, columns=columns)
@@ -100,8 +94,3 @@ def own_limits(query: BoundQuery, events: Events) -> Int32:
             found[row] = np.searchsorted(places, column(since(name)), side="left")
             found[row + 1] = np.searchsorted(places, column(until(name)), side="right") - 1
     return found
-
-
-def is_limit(pair: Pair) -> bool:
-    """Return True if a pair limits where its event may lie, by a definition's window."""
-    return window_bound(pair.earlier_side, pair.this_side) is not None

@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from streamsift.logical.bound import BoundQuery
 from streamsift.physical.plan import Plan
+from streamsift.runtime.events.bad_rows import BadRows
 from streamsift.runtime.events.definition_windows import with_own_windows
-from streamsift.runtime.events.events import BadRows, Events, in_order
+from streamsift.runtime.events.events import Events, in_order
 from streamsift.runtime.events.relevant import relevant
 
 

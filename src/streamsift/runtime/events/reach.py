@@ -7,15 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.logical.bound import WindowKind
-from streamsift.physical.plan import Alternative
+from streamsift.logical.bound import BoundQuery
 from streamsift.runtime.arrays.dtypes import Int32
-from streamsift.runtime.events.definition_windows import own_limits, rows_of_keys
+from streamsift.runtime.events.definition_windows import own_limits, window_reach
 from streamsift.runtime.events.events import Events
 
 
-class Stream(NamedTuple):
-    """What intervals are computed from; arrays are [places]."""
+class Reach(NamedTuple):
+    """What order and windows leave for each event; arrays are [places]."""
 
     place_after: Int32  # the first place later than this one
     place_since: Int32  # the first place of the same time
@@ -25,35 +24,20 @@ class Stream(NamedTuple):
     own_windows: Int32  # [2 * definitions, places] the first and the last place in one window of a definition with this
 
 
-def stream_of(alternative: Alternative, events: Events) -> Stream:
-    """What the intervals of an alternative are computed from."""
-    count = events.rank.size
-    window, everywhere = events.window, np.arange(count, dtype=np.int32)
-    if window is not None and window.kind is WindowKind.COUNT and alternative.query.partition_by:
-        low, high = rows_of_keys(int(events.width), alternative.query.partition_by, events)
-        after, since, _, _ = places_around(events.rank, everywhere)
-        widest = int((high - everywhere).max(initial=-1)) + 1
-    else:
-        high = np.minimum(events.window_limit(everywhere), count - 1).astype(np.int32, copy=False)
-        after, since, low, widest = places_around(events.rank, high)
-    return Stream(after, since, low, high, widest, own_limits(alternative.query, events))
+def reach_of(query: BoundQuery, events: Events) -> Reach:
+    """Return what order, the window of a query and those of its definitions leave."""
+    low, high = window_reach(events.window, query.partition_by, events)
+    widest = int((high - np.arange(high.size, dtype=np.int32)).max(initial=-1)) + 1
+    return Reach(*places_around(events.rank), low, high, widest, own_limits(query, events))
 
 
 @njit(cache=True, nogil=True)
-def places_around(rank: Int32, high: Int32) -> tuple[Int32, Int32, Int32, int]:
-    """For each place the first later one, the first of its time, the first whose window reaches it; the widest window.
-
-    Ranks and windows' ends ascend, so one pass each way with two pointers does.
-    """
+def places_around(rank: Int32) -> tuple[Int32, Int32]:
+    """Return for each place the first later one, and the first of its time; ranks ascend."""
     count = rank.size
-    after, since, low = np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.int32)
-    j = widest = 0
+    after, since = np.empty(count, np.int32), np.empty(count, np.int32)
     for i in range(count):
         since[i] = since[i - 1] if i > 0 and rank[i] == rank[i - 1] else i
-        while j < count and high[j] < i:
-            j += 1
-        low[i] = j
-        widest = max(widest, high[i] + 1 - i)
     for i in range(count - 1, -1, -1):
         after[i] = after[i + 1] if i + 1 < count and rank[i] == rank[i + 1] else i + 1
-    return after, since, low, widest
+    return after, since

@@ -1,4 +1,4 @@
-"""A plan and its events in, only those that some step may bind out: as far as their class tells.
+"""Drop the events that no step of a plan may bind, as far as their class tells.
 
 Most streams have events of many classes, and most patterns name few. Whatever looks at all places is then looking at
 few: orders, windows, groups, keys. It is what a stream's engine does when it takes events in.
@@ -19,17 +19,17 @@ from streamsift.runtime.events.candidates import places_by_class
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.order_kernels import dense_rank
 
-MOST_LEFT = 0.5  # of the events, for leaving out the others to be worth the copies
+MAX_KEPT = 0.5  # of the events, for dropping the others to be worth the copies
 
 
 def relevant(plan: Plan, events: Events) -> Events:
-    """The events of the classes that the plan names; all of them where rows are counted, or most are left."""
+    """Return the events of the classes that the plan names; all of them where rows are counted, or most are left."""
     if counts_rows(plan.query):
         return events
     found: dict[EventClass, Int32] = {}
     for each in plan.alternatives:
         found |= places_by_class(each, replace(events, by_class=found))
-    if sum(places.size for places in found.values()) > MOST_LEFT * events.rank.size:
+    if sum(places.size for places in found.values()) > MAX_KEPT * events.rank.size:
         return replace(events, by_class=found)
     is_kept = np.zeros(events.rank.size, np.bool_)
     for places in found.values():

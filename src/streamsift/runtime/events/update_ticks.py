@@ -16,13 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.errors import BadInputError, UnsupportedQuery
-from streamsift.logical.bound import TIME, BoundQuery, TimeKind, WindowKind
+from streamsift.logical.bound import BoundQuery, WindowKind
 from streamsift.logical.durations import UNITS_PER_SECOND, in_units, nearest_double, unit_of, zero_of
-from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64, Times
+from streamsift.runtime.arrays.dtypes import NO_LIMIT, Float64, Int32, Int64, Times
 from streamsift.runtime.arrays.floor_quotients import floor_quotients
 from streamsift.runtime.events.events import Events
-from streamsift.runtime.events.times import time_type
-from streamsift.runtime.expressions.codes import group_codes
+from streamsift.runtime.events.times import time_column, time_type
 from streamsift.runtime.expressions.columns import take
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 CHUNK_PAIRS = 1 << 20  # matches times ticks that are worked on at a time
 EXACT = 2**53  # up to here every integer is a double
-MOST_PLACES = 38  # behind the point of a decimal
+MAX_SCALE = 38  # behind the point of a decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ def ticks_of(query: BoundQuery, events: Events) -> UpdateTicks:
     assert query.update is not None
     assert query.window is not None, "UPDATE needs WITHIN"
     if query.update.kind is WindowKind.COUNT:
-        return _count_ticks(query, events, int(query.update.length), int(query.window.length))
+        return _count_ticks(query, events, int(query.update.length), min(int(query.window.length), NO_LIMIT))
     first, last = _time_ticks(query, events)
     return UpdateTicks(first, last, np.empty(0, np.int32))
 
@@ -93,10 +92,7 @@ def each_tick(first: Int64, last: Int64) -> Iterator[tuple[Int64, Int64]]:
 def _count_ticks(query: BoundQuery, events: Events, step: int, width: int) -> UpdateTicks:
     """Ticks of all partitions, numbered one partition after the other."""
     position = events.window_position.astype(np.int64)
-    if query.partition_by:
-        (groups,), count = group_codes([[events.columns.at(key, events.rows)] for key in query.partition_by])
-    else:
-        groups, count = np.zeros(position.size, np.int32), 1
+    groups, count = events.partitions(query.partition_by)
     present = groups >= 0
     sizes = np.bincount(groups[present], minlength=count).astype(np.int64)
     bases = np.concatenate([[0], np.cumsum(sizes // step)]).astype(np.int64)
@@ -129,10 +125,10 @@ def tick_type(query: BoundQuery) -> pa.DataType:
                 return pa.timestamp(unit, getattr(kind, "tz", None))
         raise _too_fine(query, "a nanosecond", "timestamps have no finer unit")
     if pa.types.is_decimal(kind):
-        for scale in range(kind.scale, MOST_PLACES + 1):
+        for scale in range(kind.scale, MAX_SCALE + 1):
             if (step * 10**scale).denominator == 1:
-                return pa.decimal128(MOST_PLACES, scale)
-        raise _too_fine(query, f"{MOST_PLACES} decimal places", "decimals have no more")
+                return pa.decimal128(MAX_SCALE, scale)
+        raise _too_fine(query, f"{MAX_SCALE} decimal places", "decimals have no more")
     return kind if pa.types.is_integer(kind) and step.denominator == 1 else pa.float64()
 
 
@@ -172,7 +168,7 @@ def tick_times(query: BoundQuery, numbers: Int64) -> pa.Array:
 
 def _check_range(query: BoundQuery, kind: pa.DataType, lowest: int, highest: int) -> None:
     if pa.types.is_decimal(kind):
-        low, high = -(10**MOST_PLACES) + 1, 10**MOST_PLACES - 1
+        low, high = -(10**MAX_SCALE) + 1, 10**MAX_SCALE - 1
     elif pa.types.is_unsigned_integer(kind):
         low, high = 0, 2**kind.bit_width - 1
     else:
@@ -186,9 +182,8 @@ def _check_range(query: BoundQuery, kind: pa.DataType, lowest: int, highest: int
 
 
 def tick_values(query: BoundQuery, events: Events, ticks: UpdateTicks, numbers: Int64) -> pa.Array:
-    """`window_end` of the ticks of a ranking."""
+    """Return the times of ticks by their numbers."""
     numbers = numbers if ticks.share is None else ticks.share.ticks(numbers)
     if query.update is None or query.update.kind is WindowKind.TIME:
         return tick_times(query, numbers)
-    name = TIME if query.binding.time_kind is TimeKind.TEXT else query.binding.time
-    return events.columns.at(name, events.rows_at(ticks.row_places[numbers]))
+    return events.columns.at(time_column(query), events.rows_at(ticks.row_places[numbers]))

@@ -1,4 +1,4 @@
-"""Operands in, the value of one arithmetic operator or function out.
+"""Apply one arithmetic operator or function to its operands.
 
 Integers and decimals are exact; what does not fit raises Overflow, never wraps. Division and the functions of
 real numbers are float64; where they have no value (a zero divisor, a logarithm of 0) the result is null.
@@ -16,11 +16,13 @@ import pyarrow.compute as pc
 from streamsift.runtime.expressions.columns import integers
 from streamsift.runtime.expressions.real_kernels import exponential, logarithm, power
 from streamsift.runtime.expressions.values import (
+    WIDEST,
     Value,
     as_array,
+    as_decimal,
     as_float,
     as_numpy,
-    decimal_type,
+    common_decimal,
     from_numpy,
     instant_ticks,
     is_decimal,
@@ -34,7 +36,6 @@ from streamsift.runtime.expressions.values import (
 )
 
 CHECKED = {"+": pc.add_checked, "-": pc.subtract_checked, "*": pc.multiply_checked}
-WIDEST = 76  # digits of a decimal256
 WIDE_CONTEXT = Context(prec=2 * WIDEST)
 
 
@@ -59,7 +60,7 @@ def _linear(op: str, left: Value, right: Value) -> Value:
         return CHECKED[op](as_float(left), as_float(right))
     if is_integer(left) and is_integer(right):
         return CHECKED[op](left, right)
-    return _linear_decimals(op, _decimal(left), _decimal(right))
+    return _linear_decimals(op, as_decimal(left), as_decimal(right))
 
 
 def _linear_decimals(op: str, left: Value, right: Value) -> Value:
@@ -89,10 +90,6 @@ def _narrowed(value: Value) -> Value:
     return pc.cast(value, pa.decimal256(max(1, value.type.scale, *digits), value.type.scale))
 
 
-def _decimal(value: Value) -> Value:
-    return value if is_decimal(value) else pc.cast(value, pa.decimal128(19, 0))
-
-
 def _divide(_: str, left: Value, right: Value) -> Value:
     above, below = as_float(left), as_float(right)
     divisor = as_numpy(below)
@@ -106,7 +103,7 @@ def _remainder(_: str, left: Value, right: Value) -> Value:
     if is_float(left) or is_float(right):
         left, right = as_float(left), as_float(right)
     elif is_decimal(left) or is_decimal(right):
-        return _decimal_remainder(_decimal(left), _decimal(right))
+        return _decimal_remainder(as_decimal(left), as_decimal(right))
     return _remainder_of_numbers(as_numpy(left), as_numpy(right), left, right)
 
 
@@ -118,9 +115,7 @@ def _remainder_of_numbers(above: np.ndarray, below: np.ndarray, left: Value, rig
 
 
 def _decimal_remainder(left: Value, right: Value) -> Value:
-    scale = max(left.type.scale, right.type.scale)
-    whole = max(left.type.precision - left.type.scale, right.type.precision - right.type.scale)
-    kind = decimal_type(min(WIDEST, whole + scale), scale)
+    kind = common_decimal((left.type, right.type))
     arrays = [as_array(pc.cast(value, kind)) for value in (left, right)]
     above, below = (integers(array) for array in arrays)
     if above is not None and below is not None and kind.precision <= 38:
@@ -128,8 +123,8 @@ def _decimal_remainder(left: Value, right: Value) -> Value:
         unscaled = spread(_remainder_of_numbers(known[0], known[1], left, right), 1)
         # An integer n stands for n / 10^scale: as a decimal of scale 0 it is reinterpreted, not rescaled.
         digits = unscaled.cast(pa.decimal128(38, 0))
-        found = pa.Array.from_buffers(pa.decimal128(38, scale), len(digits), digits.buffers(), digits.null_count, 0)
-        found = found.cast(kind)
+        wide = pa.decimal128(38, kind.scale)
+        found = pa.Array.from_buffers(wide, len(digits), digits.buffers(), digits.null_count, 0).cast(kind)
     else:
         # More digits than 64 bits hold: Python's decimals, value by value.
         length = max(len(array) for array in arrays) if all(len(array) for array in arrays) else 0

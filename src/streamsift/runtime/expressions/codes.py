@@ -1,4 +1,4 @@
-"""Columns of values in, int64 codes out, such that comparing codes is comparing values, exactly, for every type.
+"""Code values as int64 such that comparing codes is comparing values, exactly, for every type.
 
 Several columns are coded jointly. Null and NaN become UNKNOWN, for which no comparison holds.
 """
@@ -18,6 +18,7 @@ from streamsift.runtime.arrays.dtypes import UNKNOWN, Float64, Int32, Int64
 from streamsift.runtime.arrays.numbering import numbered, short_text_codes
 from streamsift.runtime.expressions.columns import fixed_width, integers, nulls, plain
 from streamsift.runtime.expressions.real_kernels import float_codes
+from streamsift.runtime.expressions.values import as_decimal, common_decimal, is_text
 
 Codes = list[Int64]
 
@@ -96,9 +97,7 @@ def _split(joint: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
 
 def _hide(values: Int64, array: pa.Array) -> Int64:
     missing = nulls(array)
-    if missing is None:
-        return values
-    return np.where(missing, UNKNOWN, values)
+    return values if missing is None else np.where(missing, UNKNOWN, values)
 
 
 def _integer_codes(arrays: Sequence[pa.Array]) -> Codes | None:
@@ -111,15 +110,12 @@ def _integer_codes(arrays: Sequence[pa.Array]) -> Codes | None:
         if value is None:
             return None
         # The sentinel itself may occur as data; then ranks are needed.
-        if value.size and value.min() == UNKNOWN and (_known(value, array) == UNKNOWN).any():
+        missing = nulls(array)
+        known = value if missing is None else value[~missing]
+        if known.size and known.min() == UNKNOWN:
             return None
         found.append(_hide(value, array))
     return found
-
-
-def _known(values: Int64, array: pa.Array) -> Int64:
-    missing = nulls(array)
-    return values if missing is None else values[~missing]
 
 
 def _unit(kind: pa.DataType) -> object:
@@ -148,7 +144,7 @@ def _float_codes(array: pa.Array) -> Int64:
 def _one_type(arrays: Sequence[pa.Array]) -> list[pa.Array]:
     """The columns cast, without loss, to one type in which Arrow compares them."""
     kinds = [array.type for array in arrays]
-    if all(pa.types.is_string(k) or pa.types.is_large_string(k) for k in kinds):
+    if all(is_text(array) for array in arrays):
         return [array.cast(pa.large_string()) for array in arrays]
     if all(pa.types.is_integer(k) or pa.types.is_decimal(k) for k in kinds):
         return _one_decimal([as_decimal(array) for array in arrays])
@@ -157,18 +153,9 @@ def _one_type(arrays: Sequence[pa.Array]) -> list[pa.Array]:
     return list(arrays)
 
 
-def as_decimal(array: pa.Array) -> pa.Array:
-    """Integers as decimals; decimals as they are."""
-    if pa.types.is_decimal(array.type):
-        return array
-    return array.cast(pa.decimal128(20 if pa.types.is_uint64(array.type) else 19, 0))
-
-
 def _one_decimal(arrays: Sequence[pa.Array]) -> list[pa.Array]:
-    scale = max(array.type.scale for array in arrays)
-    whole = max(array.type.precision - array.type.scale for array in arrays)
-    wide = pa.decimal128 if whole + scale <= 38 else pa.decimal256
-    return [array.cast(wide(whole + scale, scale)) for array in arrays]
+    kind = common_decimal(array.type for array in arrays)
+    return [array.cast(kind) for array in arrays]
 
 
 def ticks(array: pa.Array) -> pa.Array:
@@ -184,8 +171,7 @@ def _short_texts(arrays: Sequence[pa.Array]) -> Codes | None:
     """Texts of a few bytes are numbers; None where one is longer, or something else."""
     found: Codes = []
     for array in arrays:
-        is_text = pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
-        if not is_text:
+        if not is_text(array):
             return None
         _, offsets, data = array.buffers()
         width = np.dtype(np.int64 if pa.types.is_large_string(array.type) else np.int32)

@@ -1,4 +1,4 @@
-"""An Arrow table in, its columns as single arrays out, whole or gathered at rows, and their values as integers."""
+"""Read the columns of a table as single arrays, whole or gathered at rows, and their values as integers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two values and a comparison in, a three-valued Boolean column out, mathematically exact across number types."""
+"""Compare two values by three-valued logic, mathematically exact across number types."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from streamsift.runtime.expressions.codes import ticks
 from streamsift.runtime.expressions.values import (
     Value,
     as_array,
+    as_decimal,
     as_numpy,
-    decimal_type,
+    common_decimal,
     from_numpy,
     is_decimal,
     is_duration,
@@ -34,8 +35,8 @@ ARROW = {
     ">": pc.greater,
     ">=": pc.greater_equal,
 }
-# The comparison of a three-way sign with 0.
-SIGNS = {"=": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
+# Of codes, or of a three-way sign and 0.
+NUMPY = {"=": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
 
 
 def compare(op: str, left: Value, right: Value) -> Value:
@@ -60,15 +61,9 @@ def _unknown(*values: Value) -> Value:
 
 def _one_scale(left: Value, right: Value) -> tuple[Value, Value]:
     """Integers and decimals as decimals of one type wide enough for both: at most 38 + 38 digits."""
-    left, right = _decimal(left), _decimal(right)
-    scale = max(left.type.scale, right.type.scale)
-    whole = max(left.type.precision - left.type.scale, right.type.precision - right.type.scale)
-    kind = decimal_type(min(76, whole + scale), scale)
+    left, right = as_decimal(left), as_decimal(right)
+    kind = common_decimal((left.type, right.type))
     return pc.cast(left, kind), pc.cast(right, kind)
-
-
-def _decimal(value: Value) -> Value:
-    return value if is_decimal(value) else pc.cast(value, pa.decimal128(19, 0))
 
 
 def _temporal(op: str, left: Value, right: Value) -> Value:
@@ -90,9 +85,9 @@ def _with_float(op: str, left: Value, right: Value) -> Value:
         return ARROW[op](_without_nan(left), _without_nan(right))
     if is_float(left):
         signs, null = _signs(right, left)
-        return from_numpy(SIGNS[op](-signs, 0), null, left, right)
+        return from_numpy(NUMPY[op](-signs, 0), null, left, right)
     signs, null = _signs(left, right)
-    return from_numpy(SIGNS[op](signs, 0), null, left, right)
+    return from_numpy(NUMPY[op](signs, 0), null, left, right)
 
 
 def _without_nan(value: Value) -> Value:

@@ -1,4 +1,4 @@
-"""A bound expression and the columns of n rows in, an Arrow array of n values out.
+"""Evaluate a bound expression over n rows to an Arrow array of n values.
 
 SQL's three-valued logic: a comparison with null or NaN is unknown (null), and a filter keeps only what is true.
 """
@@ -27,8 +27,8 @@ from streamsift.runtime.expressions.values import (
     as_float,
     as_numpy,
     column_value,
+    common_decimal,
     constant_value,
-    decimal_type,
     from_numpy,
     is_decimal,
     is_float,
@@ -56,7 +56,7 @@ class Rows:
 
 
 def evaluate(expression: Expr, rows: Rows) -> pa.Array:
-    """The value of the expression in each row. Integers are int64 (uint64: decimal), floats float64."""
+    """Return the value of the expression in each row. Integers are int64 (uint64: decimal), floats float64."""
     if isinstance(expression, Column) and expression.kind in (Kind.OTHER, Kind.DATE):
         # Carried through as it is.
         return rows.column(expression.variable, expression.name)
@@ -74,7 +74,7 @@ def _group_value(expression: GroupAggregate, rows: Rows) -> pa.Array:
 
 
 def mask(expression: Expr, rows: Rows) -> Bool:
-    """Where the predicate is true."""
+    """Return where the predicate is true."""
     array = evaluate(expression, rows)
     if is_null_typed(array):
         return np.zeros(rows.length, np.bool_)
@@ -132,10 +132,6 @@ def _in(values: Sequence[Value]) -> Value:
     return reduce(pc.or_kleene, (compare("=", value, item) for item in items))
 
 
-def _is_null(values: Sequence[Value], _: Kind) -> Value:
-    return pc.is_null(values[0])
-
-
 def _like(values: Sequence[Value], _: Kind) -> Value:
     value, pattern = values
     if is_null_typed(value) or not pattern.is_valid:
@@ -169,14 +165,12 @@ def _letters(ascii_only: Callable[[Value], Value], change: Callable[[str], str])
 
 
 def common(values: Sequence[Value], kind: Kind) -> list[Value]:
-    """The values in the one type that a choice among them has."""
+    """Return the values in the one type that a choice among them has."""
     known = [value for value in values if not is_null_typed(value)]
     if any(is_float(value) for value in known):
         target = pa.float64()
     elif any(is_decimal(value) for value in known):
-        decimals = [v.type if is_decimal(v) else pa.decimal128(19, 0) for v in known]
-        scale = max(t.scale for t in decimals)
-        target = decimal_type(min(76, max(t.precision - t.scale for t in decimals) + scale), scale)
+        target = common_decimal(v.type if is_decimal(v) else pa.decimal128(19, 0) for v in known)
     elif any(is_instant(value) for value in known):
         target = _common_instant([value.type for value in known])
     elif len({value.type for value in known}) > 1:
@@ -199,10 +193,6 @@ def _common_instant(types: Sequence[pa.DataType]) -> pa.DataType:
         return pa.date32()
     zones = [t.tz for t in types if pa.types.is_timestamp(t) and t.tz]
     return pa.timestamp(_finest(types), zones[0] if zones else None)
-
-
-def _coalesce(values: Sequence[Value], kind: Kind) -> Value:
-    return pc.coalesce(*common(values, kind))
 
 
 def _extreme(largest: bool) -> Callable[[Sequence[Value], Kind], Value]:
@@ -235,11 +225,11 @@ LOGIC: dict[str, Callable[..., Value]] = {
     "not": pc.invert,
 }
 FUNCTIONS: dict[str, Callable[[Sequence[Value], Kind], Value]] = {
-    "is_null": _is_null,
+    "is_null": lambda values, _: pc.is_null(values[0]),
     "like": _like,
     "lower": _letters(pc.ascii_lower, str.lower),
     "upper": _letters(pc.ascii_upper, str.upper),
     "least": _extreme(largest=False),
     "greatest": _extreme(largest=True),
-    "coalesce": _coalesce,
+    "coalesce": lambda values, kind: pc.coalesce(*common(values, kind)),
 }

@@ -1,4 +1,4 @@
-"""The elements of groups, laid end to end, in; an aggregate of each group out: exact, null for an empty group."""
+"""Aggregate the elements of Kleene groups, laid end to end: exactly, null for an empty group."""
 
 from __future__ import annotations
 

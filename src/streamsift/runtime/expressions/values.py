@@ -1,4 +1,4 @@
-"""Arrow columns and Python constants in, values of few types out: what the operators of expressions work on.
+"""Convert columns and constants to the few types that the operators of expressions work on.
 
 Integers are int64 (uint64: decimal), floats float64, decimals decimal128 or decimal256; the rest keeps its type.
 A constant stays an Arrow scalar until the result of the whole expression is known.
@@ -6,6 +6,7 @@ A constant stays an Arrow scalar until the result of the whole expression is kno
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import TypeAlias
@@ -23,6 +24,7 @@ Value: TypeAlias = pa.Array | pa.Scalar
 
 EXACT_INTEGERS = 2**53  # up to here every integer is a double
 EXACT_POWERS = 22  # and every 10^n
+WIDEST = 76  # digits of a decimal256
 DEFAULT_TYPES = {
     Kind.INTEGER: pa.int64(),
     Kind.DECIMAL: pa.decimal128(38, 0),
@@ -38,7 +40,7 @@ DEFAULT_TYPES = {
 
 
 def column_value(array: pa.Array) -> pa.Array:
-    """A column as the operators take it."""
+    """Return a column as the operators take it."""
     array = plain(array)
     kind = array.type
     if pa.types.is_uint64(kind):
@@ -76,13 +78,27 @@ def _decimal_scalar(value: Decimal) -> pa.Scalar:
     assert isinstance(exponent, int)
     scale = max(0, -exponent)
     precision = max(1, scale, len(digits) + max(0, exponent))
-    if precision > 76:
+    if precision > WIDEST:
         return pa.scalar(float(value))
     return pa.scalar(value, decimal_type(precision, scale))
 
 
 def decimal_type(precision: int, scale: int) -> pa.DataType:
     return pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
+
+
+def common_decimal(kinds: Iterable[pa.DataType]) -> pa.DataType:
+    """Return the decimal that holds all values of some decimals, with at most 76 digits."""
+    known = list(kinds)
+    scale = max(kind.scale for kind in known)
+    return decimal_type(min(WIDEST, max(kind.precision - kind.scale for kind in known) + scale), scale)
+
+
+def as_decimal(value: Value) -> Value:
+    """Return integers as decimals; decimals as they are."""
+    if is_decimal(value):
+        return value
+    return pc.cast(value, pa.decimal128(20 if pa.types.is_uint64(value.type) else 19, 0))
 
 
 def is_integer(value: Value) -> bool:
@@ -114,17 +130,17 @@ def is_text(value: Value) -> bool:
 
 
 def spread(value: Value, length: int) -> pa.Array:
-    """The value as an array: a constant repeated."""
+    """Return the value as an array: a constant repeated."""
     return pa.repeat(value, length) if isinstance(value, pa.Scalar) else value
 
 
 def as_array(value: Value) -> pa.Array:
-    """The value as an array that NumPy can broadcast: a constant as an array of one."""
+    """Return the value as an array that NumPy can broadcast: a constant as an array of one."""
     return spread(value, 1)
 
 
 def as_float(value: Value) -> Value:
-    """The nearest doubles."""
+    """Return the nearest doubles."""
     if is_decimal(value):
         array = as_array(value)
         found = pa.array(_nearest_doubles(array), mask=nulls(array), from_pandas=False)
@@ -149,7 +165,7 @@ def _nearest_doubles(decimals: pa.Array) -> Float64:
 
 
 def as_numpy(value: Value) -> np.ndarray:
-    """The values of an int64 or float64 value; arbitrary where null."""
+    """Return the values of an int64 or float64 value; arbitrary where null."""
     array = as_array(value)
     if array.null_count:
         array = pc.fill_null(array, 0)
@@ -157,7 +173,7 @@ def as_numpy(value: Value) -> np.ndarray:
 
 
 def missing(*values: Value) -> Bool:
-    """Where any of the values is null, broadcast together."""
+    """Return where any of the values is null, broadcast together."""
     found: Bool = np.zeros(1, np.bool_)
     for value in values:
         if isinstance(value, pa.Scalar):
@@ -168,14 +184,14 @@ def missing(*values: Value) -> Bool:
 
 
 def from_numpy(numbers: np.ndarray, null: Bool, *operands: Value) -> Value:
-    """An Arrow value from NumPy results: a scalar again if all operands were."""
+    """Return an Arrow value from NumPy results: a scalar again if all operands were."""
     null = np.broadcast_to(null, numbers.shape)
     found = pa.array(numbers, mask=null if null.any() else None, from_pandas=False)
     return found[0] if all(isinstance(value, pa.Scalar) for value in operands) else found
 
 
 def instant_ticks(value: Value) -> tuple[Value, str]:
-    """An instant or a duration as int64 counts of a unit, and the unit; a date counts as its midnight UTC."""
+    """Return an instant or a duration as int64 counts of a unit, and the unit; a date counts as its midnight UTC."""
     if pa.types.is_date32(value.type):
         days = pc.cast(pc.cast(value, pa.int32()), pa.int64())
         return pc.multiply_checked(days, pa.scalar(86_400, pa.int64())), "s"
@@ -183,7 +199,7 @@ def instant_ticks(value: Value) -> tuple[Value, str]:
 
 
 def same_unit(left: Value, right: Value) -> tuple[Value, Value, str]:
-    """Both as counts of the finer of their units. Raises ArrowInvalid where 64 bits do not hold that."""
+    """Return both as counts of the finer of their units. Raises ArrowInvalid where 64 bits do not hold that."""
     left_ticks, left_unit = instant_ticks(left)
     right_ticks, right_unit = instant_ticks(right)
     finer = max(left_unit, right_unit, key=UNITS_PER_SECOND.__getitem__)

@@ -1,4 +1,4 @@
-"""Bound events and one Kleene variable in, for each match so far the range of a buffer that holds its elements out.
+"""Find the elements of one Kleene variable for each match so far: a range of a buffer.
 
 A buffer is sorted by (key, place), so without further predicates the elements of a match are a range of it as it
 stands: nothing is copied. Where each element must be tested, those that pass are copied to a buffer of their own.
@@ -12,20 +12,17 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numba import njit
 
-from streamsift.logical.bound import Expr
 from streamsift.physical.detect import window_bound
-from streamsift.physical.plan import Step
-from streamsift.runtime.arrays.comparing import OPERATORS, holds
-from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int32, Int64
+from streamsift.physical.plan import Alternative, Step
+from streamsift.runtime.arrays.comparing import holds
+from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.arrays.grouping import group_entries
 from streamsift.runtime.arrays.searching import first_from
-from streamsift.runtime.events.definition_windows import is_limit, limit_rows
-from streamsift.runtime.expressions.codes import codes, group_codes
-from streamsift.runtime.expressions.evaluate import Rows, evaluate, mask
-from streamsift.runtime.groups.stream import GroupStream, Reach
+from streamsift.runtime.events.comparisons import Comparisons
+from streamsift.runtime.groups.stream import GroupStream, Interval
+from streamsift.runtime.matches import passing
 
 EARLIER, OPERATOR, PAIR_FIELDS = range(3)
 WINDOW_ROW, IS_UPPER, LIMIT_FIELDS = range(1, 4)  # after EARLIER
@@ -57,119 +54,88 @@ class ElementBuffer:
     """The candidates of a Kleene variable, given the steps that are bound before it."""
 
     def __init__(self, stream: GroupStream, bound: Sequence[Step], step: Step) -> None:
-        self.stream, self.step = stream, step
-        self.row_of = {other.variable: number for number, other in enumerate(bound)}
-        own = stream.candidates(step)
-        offsets, link, link_step = np.array([0, own.size], np.int64), np.empty(0, np.int32), -1
+        self.stream, self.bound, self.step = stream, bound, step
+        own, codes = stream.candidates(step), stream.codes
+        entries, offsets, link, link_step = own, np.array([0, own.size], np.int64), np.empty(0, np.int32), -1
         if step.lookup:
             link_step = step.lookup[0].earlier
             others = stream.candidates(bound[link_step])
-            sides = [[self._side(p.earlier_side, others), self._side(p.this_side, own)] for p in step.lookup]
-            (earlier, this), groups = group_codes(sides)
+            (earlier, this), groups = codes.groups(
+                [(others, pair.earlier_side), (own, pair.this_side)] for pair in step.lookup
+            )
             offsets, order = group_entries(this, groups)
-            link = np.full(stream.size, -1, np.int32)
-            link[others] = earlier
-            own_grouped = own[order]
-        else:
-            own_grouped = own
-        self.compared = [pair for pair in step.pairs if not is_limit(pair)]
-        pairs = [(pair.earlier, OPERATORS[pair.op]) for pair in self.compared]
-        columns = np.full((2 * len(pairs), stream.size), UNKNOWN, np.int64)
-        for number, pair in enumerate(self.compared):
-            others = stream.candidates(bound[pair.earlier])
-            sides = [self._side(pair.earlier_side, others), self._side(pair.this_side, own)]
-            columns[2 * number, others], columns[2 * number + 1, own] = codes(sides, ordered=pair.op not in ("=", "!="))
-        table = np.array(pairs, np.int64).reshape(-1, PAIR_FIELDS)
-        self.buffer = Buffer(own_grouped, offsets, link, link_step, table, columns, self._limits(), stream.own_windows)
+            entries, link = own[order], codes.by_place(others, earlier)
+        comparisons = Comparisons()
+        for pair in step.pairs:
+            window = window_bound(pair.earlier_side, pair.this_side)
+            if window is None:
+                others = stream.candidates(bound[pair.earlier])
+                sides = codes.compared_by_place(pair.op, (others, pair.earlier_side), (own, pair.this_side))
+                comparisons.add((pair.earlier,), pair.op, sides)
+            else:
+                comparisons.add_limit(pair.earlier, window, stream.window_rows)
+        tables = comparisons.tables(PAIR_FIELDS, stream.size)
+        self.buffer = Buffer(entries, offsets, link, link_step, *tables, stream.own_windows)
 
-    def _limits(self) -> Int64:
-        rows, found = limit_rows(self.stream.query), []
-        for pair in self.step.pairs:
-            if (window := window_bound(pair.earlier_side, pair.this_side)) is not None:
-                found.append((pair.earlier, rows[window.definition] + window.is_upper, int(window.is_upper)))
-        return np.array(found, np.int64).reshape(-1, LIMIT_FIELDS)
+    def candidates(self, interval: Interval, partials: Int32, *, apart: bool) -> ElementRanges:
+        """Return the entries that may be elements: their group, inside the reach."""
+        start, stop = np.zeros(interval.low.size, np.int64), np.zeros(interval.low.size, np.int64)
+        find_ranges(self.buffer, interval, partials, start, stop)
+        return ElementRanges(self, start, stop, apart)
 
-    def _side(self, expression: Expr, places: Int32) -> pa.Array:
-        columns, rows = self.stream.events.columns, self.stream.rows(places)
-        return evaluate(expression, Rows(lambda _, name: columns.at(name, rows), rows.size, self.stream.query.text))
 
-    def ranges(self, reach: Reach, partials: Int32) -> tuple[Int64, Int64]:
-        """The entries that may be elements: their group, inside the reach."""
-        start, stop = np.zeros(reach.low.size, np.int64), np.zeros(reach.low.size, np.int64)
-        find_ranges(self.buffer, reach, partials, start, stop)
-        return start, stop
+@dataclass(frozen=True, slots=True)
+class ElementRanges:
+    """Where the elements of a Kleene variable lie for each match so far: entries [start, stop) of its buffer."""
 
-    def elements(self, reach: Reach, partials: Int32, start: Int64, stop: Int64, *, apart: bool) -> Elements:
-        """The elements themselves. `apart`: no bound event can be among the entries."""
-        if apart and not self.compared and not self.step.filters and not self.stream.clock.length:
-            return Elements(self.buffer.places, start, stop)
-        places = np.empty(int((stop - start).sum()), np.int32)
-        counts = np.empty(start.size, np.int64)
-        total = keep_passing(self.buffer, reach, partials, start, stop, self.stream.clock.positions, places, counts)
+    buffer: ElementBuffer
+    start: Int64
+    stop: Int64
+    apart: bool  # no bound event can be among them
+
+    def part(self, begin: int, end: int) -> ElementRanges:
+        return ElementRanges(self.buffer, self.start[begin:end], self.stop[begin:end], self.apart)
+
+    def elements(self, bound: Int32) -> Elements:
+        """Return those that may be bound beside events [k, m]; the steps come first, others may follow them."""
+        buffer, step = self.buffer, self.buffer.step
+        if self.apart and not buffer.buffer.pairs.size and not step.filters:
+            return Elements(buffer.buffer.places, self.start, self.stop)
+        places = np.empty(int((self.stop - self.start).sum()), np.int32)
+        counts = np.empty(self.start.size, np.int64)
+        total = keep_passing(buffer.buffer, bound, self.start, self.stop, places, counts)
         places = places[:total]
-        if self.step.filters and total:
-            keep = self._passing(partials, np.repeat(np.arange(counts.size), counts), places)
+        if step.filters and total:
+            keep = self._passing(bound, np.repeat(np.arange(counts.size), counts), places)
             ends = np.concatenate([[0], np.cumsum(keep)])
             borders = ends[np.concatenate([[0], np.cumsum(counts)])]
             return Elements(places[keep], borders[:-1], borders[1:])
         ends = np.cumsum(counts)
         return Elements(places, ends - counts, ends)
 
-    def _passing(self, partials: Int32, origins: Int64, places: Int32) -> Bool:
-        stream = self.stream
-        gathered: dict[tuple[int, str], pa.Array] = {}
-
-        def column(variable: int, name: str) -> pa.Array:
-            if (variable, name) not in gathered:
-                at = places if variable == self.step.variable else partials[self.row_of[variable]][origins]
-                gathered[variable, name] = stream.events.columns.at(name, stream.rows(at))
-            return gathered[variable, name]
-
-        seen = Rows(column, places.size, stream.query.text)
-        return np.logical_and.reduce([mask(predicate, seen) for predicate in self.step.filters])
+    def _passing(self, bound: Int32, origins: Int64, places: Int32) -> Bool:
+        stream, step, reads = self.buffer.stream, self.buffer.step, list(self.buffer.step.reads)
+        chain = (*(self.buffer.bound[number] for number in reads), step)
+        some = np.vstack([bound[reads][:, origins], places])
+        return passing(Alternative(stream.query, chain, ()), stream.events, step.filters, some)
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Where the elements of a Kleene variable lie for each match so far."""
-
-    buffer: ElementBuffer
-    reach: Reach
-    start: Int64
-    stop: Int64
-    apart: bool  # no bound event can be among them
-
-    def elements(self, bound: Int32) -> Elements:
-        """Those that may be bound beside events [k, m]; the steps come first, others may follow them."""
-        return self.buffer.elements(self.reach, bound, self.start, self.stop, apart=self.apart)
-
-
-def parts(wanted: list[Wanted]) -> Iterator[tuple[int, int, list[Wanted]]]:
-    """The matches so far in parts [begin, end) that have few elements at a time."""
+def parts(wanted: list[ElementRanges]) -> Iterator[tuple[int, int, list[ElementRanges]]]:
+    """Split the matches so far into parts [begin, end) that have few elements at a time."""
     part = np.cumsum(sum(each.stop - each.start for each in wanted)) // CHUNK_ELEMENTS
     borders = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), part.size]
     for begin, end in pairwise(borders):
-        some = [
-            Wanted(
-                each.buffer,
-                Reach(*(bound[begin:end] for bound in each.reach)),
-                each.start[begin:end],
-                each.stop[begin:end],
-                each.apart,
-            )
-            for each in wanted
-        ]
-        yield begin, end, some
+        yield begin, end, [each.part(begin, end) for each in wanted]
 
 
 @njit(cache=True, nogil=True)
-def find_ranges(buffer: Buffer, reach: Reach, partials: Int32, start: Int64, stop: Int64) -> None:
-    """For each partial [k, P] its entries [start, stop) of the buffer."""
+def find_ranges(buffer: Buffer, interval: Interval, partials: Int32, start: Int64, stop: Int64) -> None:
+    """Write for each partial [k, P] its entries [start, stop) of the buffer."""
     for partial in range(start.size):
         group = 0 if buffer.link_step < 0 else buffer.link[partials[buffer.link_step, partial]]
         if group >= 0:
             begin, end = buffer.offsets[group], buffer.offsets[group + 1]
-            low, high = reach.low[partial], reach.high[partial]
+            low, high = interval.low[partial], interval.high[partial]
             for limit in range(buffer.limits.shape[0]):
                 edge = buffer.own_windows[
                     buffer.limits[limit, WINDOW_ROW], partials[buffer.limits[limit, EARLIER], partial]
@@ -183,23 +149,14 @@ def find_ranges(buffer: Buffer, reach: Reach, partials: Int32, start: Int64, sto
 
 
 @njit(cache=True, nogil=True)
-def keep_passing(
-    buffer: Buffer,
-    reach: Reach,
-    partials: Int32,
-    start: Int64,
-    stop: Int64,
-    positions: Int32,
-    places: Int32,
-    counts: Int64,
-) -> int:
-    """Copies the entries of each partial [k, P] that pass every pair and are not bound; returns how many in all."""
+def keep_passing(buffer: Buffer, partials: Int32, start: Int64, stop: Int64, places: Int32, counts: Int64) -> int:
+    """Copy the entries of each partial [k, P] that pass every pair and are not bound; return how many in all."""
     total = 0
     for partial in range(start.size):
         before = total
         for entry in range(start[partial], stop[partial]):
             place = buffer.places[entry]
-            passes = reach.least[partial] <= positions[place] <= reach.most[partial]
+            passes = True
             for other in range(partials.shape[0]):
                 passes = passes and partials[other, partial] != place
             for pair in range(buffer.pairs.shape[0]):
@@ -218,7 +175,7 @@ def keep_passing(
 def choose(
     places: Int32, start: Int64, stop: Int64, size: int, cursor: Int64, chosen: Int64, origins: Int32, out: Int32
 ) -> int:
-    """Every choice of `size` elements of each match, in stream order; returns how many it wrote to out [size, C].
+    """Write every choice of `size` elements of each match, in stream order, to out [size, C]; return how many.
 
     The choices of one match differ from each other in as few last elements as possible: the rest of the one before is
     used again ("Optimizing Expressibility and Performance of Kleene Operators on Binary Tree-based Directed Graph in

@@ -1,8 +1,10 @@
-"""Elements of `+` and `*` variables in, their groups out: for each match so far the assignments that may be matches.
+"""Build the groups of `+` and `*` variables as ranges of their elements: the assignments of each match so far.
 
-A group is a range of its variable's elements. Order and window are the only rules between groups, and what obeys them
-still does when an element is taken away; so an assignment is as large as it can be exactly if no single element can
-be added to it. That is tested at its ends, without comparing assignments.
+Order and window are the only rules between groups, and what obeys them still does when an element is taken away. So an
+assignment is maximal exactly if no single element can be added to it, which is tested at the ends of its groups without
+comparing assignments. Assignments that a negation may forbid are compared afterwards.
+
+A table of assignments has one row for each: the match, where each group starts, where each stops.
 """
 
 from __future__ import annotations
@@ -10,134 +12,120 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.arrays.dtypes import Int32, Int64
+from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
+from streamsift.runtime.arrays.growing import grown
 from streamsift.runtime.arrays.searching import first_from
-from streamsift.runtime.groups.rules import Field, Fixed, Rules, bound_groups, can_grow, is_apt, low_limit, together
-from streamsift.runtime.groups.stream import Clock
+from streamsift.runtime.groups.problem import GroupRules, Problem
+from streamsift.runtime.groups.rules import can_grow, low_limit, valid_span
 
 
 @njit(cache=True, nogil=True)
-def possible_ends(field: Field, order: int, match: int, fixed_last: int) -> Int32:
-    """The places at which an assignment may end: the last bound event's, and those of later elements. Ascending."""
+def possible_ends(problem: Problem, order: int, match: int) -> Int32:
+    """Return the places, ascending, at which an assignment may end; -1 alone if that makes no difference."""
+    if not problem.rules.by_end:
+        return np.full(1, -1, np.int32)
+    last = problem.last[match]
     total = 1
-    for group in range(field.start.shape[1]):
-        total += field.stop[order, group, match] - field.start[order, group, match]
+    for group in range(problem.start.shape[1]):
+        total += problem.stop[order, group, match] - problem.start[order, group, match]
     ends = np.empty(total, np.int32)
     count = 0
-    if fixed_last >= 0:
-        ends[0] = fixed_last
+    if last >= 0:
+        ends[0] = last
         count = 1
-    for group in range(field.start.shape[1]):
-        for entry in range(field.start[order, group, match], field.stop[order, group, match]):
-            if field.places[entry] > fixed_last:
-                ends[count] = field.places[entry]
+    for group in range(problem.start.shape[1]):
+        for entry in range(problem.start[order, group, match], problem.stop[order, group, match]):
+            if problem.places[entry] > last:
+                ends[count] = problem.places[entry]
                 count += 1
     return np.unique(ends[:count])
 
 
-@njit(cache=True, nogil=True)
-def open_range(
-    field: Field, rules: Rules, clock: Clock, order: int, match: int, group: int, end: int, first: Int64, stop: Int64
-) -> tuple[int, int]:
-    """The elements that a group may have after the groups before it, in a match that ends at `end` (-1: anywhere)."""
-    begin, last = field.start[order, group, match], field.stop[order, group, match]
-    low = low_limit(field, clock, rules.preceding[order, group], first, stop)
+@njit(cache=True, nogil=True, inline="always")
+def open_range(problem: Problem, order: int, match: int, group: int, end: int, latest: Int32) -> tuple[int, int]:
+    """Return the elements that a group may have after those before it, in a match that ends at `end` (-1: anywhere)."""
+    reach = problem.reach
+    begin, last = problem.start[order, group, match], problem.stop[order, group, match]
+    low = low_limit(problem, order, group, latest)
     if end >= 0:
-        low = max(low, clock.window_low[end])
-        last = first_from(field.places, begin, last, end + 1)
-    begin = first_from(field.places, begin, last, low)
-    if end >= 0 and clock.length > 0:
-        while begin < last and clock.positions[end] - clock.positions[field.places[begin]] >= clock.length:
-            begin += 1
+        low = max(low, reach.window_low[end])
+        last = first_from(problem.places, begin, last, end + 1)
+    begin = first_from(problem.places, begin, last, low)
     return begin, last
 
 
 @njit(cache=True, nogil=True)
 def assignment_bytes(groups: int) -> int:
-    """What an assignment takes: its numbers, and copies of them while arrays grow and are put in order."""
+    """Return what an assignment takes: its numbers, and copies of them while tables grow and are put in order."""
     return 6 * 8 * (1 + 2 * groups)
 
 
 @njit(cache=True, nogil=True)
-def grown(
-    field: Field, rules: Rules, fixed: Fixed, clock: Clock, anchors: Int64, begin_at: int, enough: int, most_bytes: int
-) -> tuple[int, Int64, Int64, Int64]:
-    """The assignments of each match: (the next match, the match [r], where each group starts [growing, r], and stops).
+def range_assignments(problem: Problem, begin_at: int, enough: int, most_bytes: int) -> tuple[int, Int64]:
+    """Return the next match and a table of assignments.
 
     Depth first over the growing variables, each after those before it. A group starts with the first element that is
     open to it, and stops with the last one, or with every one in turn if another group comes after it.
 
-    Begins with match `begin_at` and ends with one that leaves `enough` assignments, when all that have the same anchor
-    [matches] are there; anchors ascend. The next match is -1 if they would take more than `most_bytes`.
+    Begins with match `begin_at` and ends with one that leaves `enough` assignments, when all that have the same origin
+    are there. The next match is -1 if they would take more than `most_bytes`.
     """
-    orders, count, matches = field.start.shape
-    capacity = max(16, min(matches - begin_at, enough))
+    orders, count, matches = problem.start.shape
     most = most_bytes // assignment_bytes(count)
-    origins = np.empty(capacity, np.int64)
-    firsts, stops = np.empty((count, capacity), np.int64), np.empty((count, capacity), np.int64)
+    table = np.empty((max(16, min(matches - begin_at, enough)), 1 + 2 * count), np.int64)
     found = 0
     first, stop = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    earliest, latest = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
     begin, last = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    anywhere = np.full(1, -1, np.int32)
     for match in range(begin_at, matches):
-        if found >= enough and anchors[match] != anchors[match - 1]:
-            return match, origins[:found], firsts[:, :found], stops[:, :found]
+        if found >= enough and problem.origins[match] != problem.origins[match - 1]:
+            return match, table[:found]
         for order in range(orders):
-            ends = anywhere
-            if rules.by_end:
-                ends = possible_ends(field, order, match, fixed.last[match])
-            for last_place in ends:
+            for last_place in possible_ends(problem, order, match):
                 end = int(last_place)
-                first[:] = 0
-                stop[:] = 0
-                depth, fresh = 0, True
+                depth, is_new = 0, True
                 while depth >= 0:
                     if depth == count:
-                        start_place, end_place = span(field, fixed, match, first, stop)
-                        if accepts(field, rules, fixed, clock, order, match, end, start_place, end_place, first, stop):
+                        span = valid_span(problem, order, match, end, earliest, latest)
+                        if span[0] >= 0 and (
+                            problem.rules.extents
+                            or not can_grow(problem, order, match, first, stop, earliest, latest, span)
+                        ):
                             if found >= most:
-                                return -1, origins[:0], firsts[:, :0], stops[:, :0]
-                            if found == capacity:
-                                origins = np.concatenate((origins, origins))
-                                firsts = np.concatenate((firsts, firsts), axis=1)
-                                stops = np.concatenate((stops, stops), axis=1)
-                                capacity *= 2
-                            origins[found] = match
+                                return -1, table[:0]
+                            if found == table.shape[0]:
+                                table = grown(table)
+                            table[found, 0] = match
                             for group in range(count):
-                                firsts[group, found] = first[group]
-                                stops[group, found] = stop[group]
+                                table[found, 1 + group] = first[group]
+                                table[found, 1 + count + group] = stop[group]
                             found += 1
                         depth -= 1
-                        fresh = False
+                        is_new = False
                         continue
-                    group = rules.sequence[order, depth]
+                    group = problem.rules.sequence[order, depth]
                     taken = False
-                    if fresh:
-                        first[group] = 0
-                        stop[group] = 0
-                        begin[group], last[group] = open_range(
-                            field, rules, clock, order, match, group, end, first, stop
-                        )
-                        if fixed.closed[group, match]:
+                    if is_new:
+                        begin[group], last[group] = open_range(problem, order, match, group, end, latest)
+                        if problem.closed[group, match]:
                             last[group] = begin[group]
-                        if rules.may_be_empty[group]:
-                            taken = True
+                        taken = problem.rules.may_be_empty[group]
                     if not taken:
-                        taken = next_extent(rules, order, group, begin, last, first, stop)
-                    if taken:
-                        depth += 1
-                        fresh = True
-                    else:
-                        first[group] = 0
-                        stop[group] = 0
-                        depth -= 1
-                        fresh = False
-    return matches, origins[:found], firsts[:, :found], stops[:, :found]
+                        taken = next_extent(problem.rules, order, group, begin, last, first, stop)
+                        if not taken:
+                            first[group] = stop[group] = 0
+                        earliest[group] = problem.places[first[group]] if taken else -1
+                        latest[group] = problem.places[stop[group] - 1] if taken else -1
+                    depth += 1 if taken else -1
+                    is_new = taken
+    return matches, table[:found]
 
 
-@njit(cache=True, nogil=True)
-def next_extent(rules: Rules, order: int, group: int, begin: Int64, last: Int64, first: Int64, stop: Int64) -> bool:
-    """The next range of the open elements [begin, last); false if there is none left."""
+@njit(cache=True, nogil=True, inline="always")
+def next_extent(
+    rules: GroupRules, order: int, group: int, begin: Int64, last: Int64, first: Int64, stop: Int64
+) -> bool:
+    """Set the next range of the open elements [begin, last); return False if there is none left."""
     if begin[group] == last[group]:
         return False
     is_first = stop[group] == first[group]
@@ -159,36 +147,37 @@ def next_extent(rules: Rules, order: int, group: int, begin: Int64, last: Int64,
 
 
 @njit(cache=True, nogil=True)
-def span(field: Field, fixed: Fixed, match: int, first: Int64, stop: Int64) -> tuple[int, int]:
-    """The places of the earliest and the latest event; (-1, -1) if there is none."""
-    start, end = fixed.first[match], fixed.last[match]
-    for group in range(first.size):
-        if stop[group] > first[group]:
-            earliest, latest = field.places[first[group]], field.places[stop[group] - 1]
-            start = earliest if start < 0 else min(start, earliest)
-            end = max(end, latest)
-    return start, end
+def holds_all(places: Int32, first: int, stop: int, other_first: int, other_stop: int) -> bool:
+    """Return True if every place of the other range, ascending as this one, is in this one."""
+    if other_stop - other_first > stop - first:
+        return False
+    while other_first < other_stop:
+        while first < stop and places[first] < places[other_first]:
+            first += 1
+        if first == stop or places[first] != places[other_first]:
+            return False
+        other_first += 1
+    return True
 
 
 @njit(cache=True, nogil=True)
-def accepts(
-    field: Field,
-    rules: Rules,
-    fixed: Fixed,
-    clock: Clock,
-    order: int,
-    match: int,
-    end: int,
-    start_place: int,
-    end_place: int,
-    first: Int64,
-    stop: Int64,
-) -> bool:
-    """Whether an assignment is one to report: it binds an event, ends where it should, and cannot grow."""
-    if start_place < 0 or (end >= 0 and end_place != end):
-        return False
-    if not is_apt(rules, fixed, order, match, bound_groups(first, stop)):
-        return False
-    if rules.extents:
-        return together(clock, start_place, end_place)
-    return not can_grow(field, rules, clock, order, match, first, stop, start_place, end_place)
+def are_maximal(origins: Int64, ends: Int32, places: Int32, first: Int64, stop: Int64) -> Bool:
+    """Return True for assignments that no other with the same origin and end contains; origins ascend."""
+    kept = np.ones(origins.size, np.bool_)
+    begin = 0
+    for one in range(origins.size):
+        if origins[one] != origins[begin]:
+            begin = one
+        other = begin
+        while kept[one] and other < origins.size and origins[other] == origins[one]:
+            if other != one and ends[other] == ends[one]:
+                contains, larger = True, False
+                for group in range(first.shape[0]):
+                    size, others = stop[group, one] - first[group, one], stop[group, other] - first[group, other]
+                    larger = larger or others > size
+                    contains = contains and holds_all(
+                        places, first[group, other], stop[group, other], first[group, one], stop[group, one]
+                    )
+                kept[one] = not (contains and larger)
+            other += 1
+    return kept

@@ -1,4 +1,4 @@
-"""Matches with their groups in, whether a negation occurs in them out."""
+"""Test negations of single events on matches with groups."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from streamsift.logical.bound import BoundQuery
 from streamsift.physical.detect import with_caching
-from streamsift.physical.plan import Alternative, Cache, KleeneGroups, Limit, Negation, Pair, Step
+from streamsift.physical.plan import Alternative, Cache, Decided, KleeneGroups, Limit, Negation, Pair, Step
 from streamsift.runtime.arrays.dtypes import Bool, Int32
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.negation import NestedSearch
@@ -23,33 +23,31 @@ class GroupNegations:
         self.query, self.groups, self.events, self.cache = query, groups, events, cache
         self._searches: dict[tuple[int, int], NestedSearch] = {}
 
-    def forbidden(self, empty: int, events: Int32, inner: Int32) -> Bool:
-        """Which matches a negation of single events forbids; `empty` is the bit mask of their empty groups.
+    def forbidden(self, decided: Decided, events: Int32, inner: Int32) -> Bool:
+        """Return True for matches that a negation of single events forbids; all have the empty groups of `decided`.
 
         `events` [steps, m] are the single events and the ends of the groups. Elements `inner` [k, m], in negations'
         intervals where AND lets groups overlap them, do not forbid either.
         """
-        if not next(decided.negations for decided in self.groups.decided if decided.empty == empty):
+        if not decided.negations:
             return np.zeros(events.shape[1], np.bool_)
-        return self._search(empty, inner.shape[0]).forbidden(np.vstack([events, inner]))
+        return self._search(decided, inner.shape[0]).forbidden(np.vstack([events, inner]))
 
-    def _search(self, empty: int, more: int) -> NestedSearch:
-        """The negations for these empty groups, with room for so many more bound events."""
-        if (empty, more) not in self._searches:
-            groups, any_event = self.groups, Step(self.groups.any_event, (), (), (), (), ())
-            steps = list(groups.steps)
-            for number, growing in enumerate(groups.growing):
-                if empty >> number & 1:
+    def _search(self, decided: Decided, more: int) -> NestedSearch:
+        """Return a search for the negations, with room for so many more bound events."""
+        if (decided.empty, more) not in self._searches:
+            steps, any_event = list(self.groups.steps), Step(self.groups.any_event, (), (), (), (), ())
+            for number, growing in enumerate(self.groups.growing):
+                if decided.empty >> number & 1:
                     steps[growing.first] = steps[growing.first + 1] = any_event
-            negations = next(decided.negations for decided in groups.decided if decided.empty == empty)
-            shifted = tuple(_shifted(negation, len(steps), more) for negation in negations)
+            shifted = tuple(_shifted(negation, len(steps), more) for negation in decided.negations)
             whole = with_caching(Alternative(self.query, (*steps, *[any_event] * more), shifted))
-            self._searches[empty, more] = NestedSearch(whole, self.events, CHUNK_TESTS, self.cache)
-        return self._searches[empty, more]
+            self._searches[decided.empty, more] = NestedSearch(whole, self.events, CHUNK_TESTS, self.cache)
+        return self._searches[decided.empty, more]
 
 
 def _shifted(negation: Negation, first: int, more: int) -> Negation:
-    """The negation with the steps from `first` on numbered higher, as more events are bound before them."""
+    """Return the negation with the steps from `first` on numbered higher, as more events are bound before them."""
     if not more:
         return negation
 

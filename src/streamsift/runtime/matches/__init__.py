@@ -1,18 +1,24 @@
-"""TODO"""
+"""Read the values of matches, filter and score them, and write them as result batches.
 
-from streamsift.runtime.matches.filters import Stage, passing
+- `group_matches`: holds a chunk of matches as places
+- `values`: reads the columns of matches, gathered once
+- `filters`: applies predicates that no kernel can test
+- `scores`: evaluates the objectives of a ranking
+- `output`: writes matches as record batches
+
+Matches with Kleene groups and matches without are one type, and take one way: a match without has no groups.
+"""
+
+from streamsift.runtime.matches.filters import Stage, passing, stages_of
 from streamsift.runtime.matches.group_matches import GroupMatches
-from streamsift.runtime.matches.group_output import group_batches
-from streamsift.runtime.matches.group_values import GroupValues
-from streamsift.runtime.matches.output import first_and_last, known_columns, match_schema, most_matches, result_batches
-from streamsift.runtime.matches.scores import match_columns, merged_scores, objective_score, objective_values, scores
+from streamsift.runtime.matches.output import match_schema, most_matches, result_batches
+from streamsift.runtime.matches.scores import merged_scores, objective_score, objective_values, scores
+from streamsift.runtime.matches.values import GroupValues, known_columns, match_columns
 
 __all__ = [
     "GroupMatches",
     "GroupValues",
     "Stage",
-    "first_and_last",
-    "group_batches",
     "known_columns",
     "match_columns",
     "match_schema",
@@ -23,4 +29,5 @@ __all__ = [
     "passing",
     "result_batches",
     "scores",
+    "stages_of",
 ]

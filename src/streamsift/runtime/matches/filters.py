@@ -1,4 +1,4 @@
-"""Predicates that no kernel can test in, the stages that a search is cut into and what passes them out."""
+"""Apply the predicates that no kernel can test, to the partial matches that a stage of a search leaves."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from streamsift.logical.bound import Expr
 from streamsift.physical.plan import Alternative
 from streamsift.runtime.arrays.dtypes import Bool, Int32
 from streamsift.runtime.events.events import Events
-from streamsift.runtime.expressions.evaluate import Rows, mask
+from streamsift.runtime.expressions.evaluate import mask
+from streamsift.runtime.matches.values import match_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +24,18 @@ class Stage:
     filters: tuple[Expr, ...]
 
 
-def passing(alternative: Alternative, events: Events, filters: Sequence[Expr], rows: Int32) -> Bool:
-    """Where every filter is true of the table rows [steps, m]; steps that no filter names may hold anything."""
-    step_of = {step.variable: number for number, step in enumerate(alternative.steps)}
-    gathered: dict[tuple[int, str], pa.Array] = {}
+def stages_of(filters: Sequence[tuple[Expr, ...]], first: int = 0) -> list[Stage]:
+    """Return steps or levels from `first` on, cut after every one with filters."""
+    stages: list[Stage] = []
+    begin, last = first, first + len(filters) - 1
+    for number, ready in enumerate(filters, start=first):
+        if ready or number == last:
+            stages.append(Stage(begin, number, ready))
+            begin = number + 1
+    return stages
 
-    def column(variable: int, name: str) -> pa.Array:
-        if (variable, name) not in gathered:
-            gathered[variable, name] = events.columns.at(name, rows[step_of[variable]])
-        return gathered[variable, name]
 
-    seen = Rows(column, rows.shape[1], alternative.query.text)
+def passing(alternative: Alternative, events: Events, filters: Sequence[Expr], places: Int32) -> Bool:
+    """Return where every filter is true of places [steps, m]; steps that no filter names may hold anything."""
+    seen = match_columns(alternative, events, places)
     return np.logical_and.reduce([mask(predicate, seen) for predicate in filters])

@@ -1,4 +1,4 @@
-"""Matches with groups, as places in the stream."""
+"""Hold a chunk of matches as places in the stream: single events, and the elements of Kleene groups."""
 
 from __future__ import annotations
 
@@ -22,6 +22,12 @@ class GroupMatches:
     stop: Int64  # [growing, m]
     origins: Int64
 
+    @classmethod
+    def of_places(cls, places: Int32) -> GroupMatches:
+        """Return matches without groups: places [steps, m]."""
+        none = np.empty((0, places.shape[1]), np.int64)
+        return cls(places, np.empty(0, np.int32), none, none, np.empty(places.shape[1], np.int64))
+
     def __len__(self) -> int:
         return self.first.shape[1]
 
@@ -42,6 +48,8 @@ class GroupMatches:
 
     def events(self) -> Int32:
         """The single events, then the first and last element of each group; where it is empty, some event."""
+        if not self.first.shape[0]:
+            return self.singles
         ends = np.full((2 * self.first.shape[0], len(self)), -1, np.int32)
         for group, (first, stop) in enumerate(zip(self.first, self.stop, strict=True)):
             bound = stop > first

@@ -1,48 +1,29 @@
-"""Rows of matches in, Arrow record batches of the result out."""
+"""Write matches as Arrow record batches of the result: an event is a struct, a Kleene group an array of structs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
-from streamsift.logical.bound import TIME, BoundQuery, ClassRule, Column, Computed, Kind, TimeKind, WholeEvent
-from streamsift.physical.plan import Alternative, Pair
-from streamsift.runtime.arrays.dtypes import Int32
+from streamsift.logical.bound import TIME, BoundQuery, Column, Computed, WholeEvent
+from streamsift.physical.plan import Alternative
 from streamsift.runtime.events.events import Events
-from streamsift.runtime.events.times import time_type
-from streamsift.runtime.expressions.columns import Columns, take
+from streamsift.runtime.events.times import time_column, time_type
+from streamsift.runtime.expressions.columns import Columns
 from streamsift.runtime.expressions.evaluate import Rows, evaluate
 from streamsift.runtime.expressions.group_functions import empty_aggregate
+from streamsift.runtime.matches.group_matches import GroupMatches
+from streamsift.runtime.matches.values import NOTHING_KNOWN, GroupValues, KnownColumns
 
-Attribute = tuple[int, str]  # a variable and a column of its event
 BATCH_BYTES = 1 << 26  # of whole events, about
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What is the same for every batch of a result."""
-
-    fields: list[pa.Field]  # of a whole event
-    types: list[tuple[str, pa.DataType]]  # the same, as names and types
-    texts: dict[Attribute, str]  # attributes with one value for all matches
-    equals: dict[Attribute, Attribute]  # attributes equal to an earlier one: gathered once
-    repeated: dict[str, pa.Array] = field(default_factory=dict)  # the longest array of each text that was asked for
-
-    def constant(self, attribute: Attribute, length: int) -> pa.Array | None:
-        """The attribute's one value so many times; None if it has several."""
-        text = self.texts.get(attribute)
-        if text is None:
-            return None
-        if text not in self.repeated or len(self.repeated[text]) < length:
-            self.repeated[text] = pa.repeat(text, length)
-        return self.repeated[text].slice(0, length)
+BATCH_ELEMENTS = 1 << 20  # of groups
 
 
 def match_schema(query: BoundQuery) -> pa.Schema:
-    """The schema of matches, the same for every input, empty ones too."""
+    """Return the schema of matches, the same for every input, empty ones too."""
     fields = []
     for item in query.output:
         match item:
@@ -62,104 +43,83 @@ def match_schema(query: BoundQuery) -> pa.Schema:
 
 
 def _no_rows(query: BoundQuery) -> Rows:
-    """What tells the type of an expression."""
+    """Return what tells the type of an expression."""
     empty = Columns(query.schema.empty_table()).with_array(TIME, pa.array([], time_type(query)))
     return Rows(lambda _, name: empty.whole(name), 0, query.text, lambda group: empty_aggregate(group, empty))
 
 
 def event_type(schema: pa.Schema) -> pa.DataType:
-    """A whole event: a struct of all columns of its row."""
+    """Return the type of a whole event: a struct of all columns of its row."""
     return pa.struct([pa.field(each.name, each.type) for each in schema])
 
 
-def known_columns(plan: Alternative) -> Known:
-    """The type of a class by type is one text; `[id]` makes columns equal."""
-    name = plan.query.binding.type
-    typed = name is not None and pa.types.is_string(plan.query.schema.field(name).type)
-    texts: dict[Attribute, str] = {}
-    equals: dict[Attribute, Attribute] = {}
-    for step in plan.steps:
-        event_class = plan.query.variables[step.variable].event_class
-        if name is not None and typed and event_class.rule is ClassRule.TYPE:
-            texts[step.variable, name] = event_class.name
-        for pair in step.compared:
-            match pair:
-                case Pair(op="=", earlier_side=Column() as earlier, this_side=Column() as this):
-                    # Equal floats may differ (0.0 and -0.0), and so may equal columns of different types.
-                    if earlier.name == this.name and earlier.kind is not Kind.FLOAT:
-                        first = (earlier.variable, earlier.name)
-                        equals[this.variable, this.name] = equals.get(first, first)
-    fields = list(event_type(plan.query.schema))
-    return Known(fields, [(each.name, each.type) for each in fields], texts, equals)
-
-
 def most_matches(query: BoundQuery, events: Events) -> int:
-    """How many matches make a batch of BATCH_BYTES, as wide as these events are."""
+    """Return how many matches make a batch of BATCH_BYTES, as wide as these events are."""
     table, whole = events.columns.table, sum(isinstance(item, WholeEvent) for item in query.output)
     each = whole * table.nbytes / max(1, table.num_rows)
     return max(1, int(BATCH_BYTES / each)) if each else np.iinfo(np.int32).max
 
 
 def result_batches(
-    plan: Alternative, schema: pa.Schema, events: Events, known: Known, rows: Int32
+    plan: Alternative,
+    schema: pa.Schema,
+    events: Events,
+    matches: GroupMatches,
+    known: KnownColumns = NOTHING_KNOWN,
 ) -> Iterator[pa.RecordBatch]:
-    """The result of the matches whose events are the table rows rows[step, match]."""
+    """Yield the result of the matches, few elements of groups at a time."""
+    part = np.cumsum(matches.sizes.sum(axis=0)) // BATCH_ELEMENTS
+    borders = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(matches)]
+    for begin, end in pairwise(borders):
+        yield from _batches(plan, schema, events, matches.only(slice(begin, end)), known)
+
+
+def _batches(
+    plan: Alternative, schema: pa.Schema, events: Events, matches: GroupMatches, known: KnownColumns
+) -> Iterator[pa.RecordBatch]:
     try:
-        yield _batch(plan, schema, events, known, rows)
+        yield _batch(plan, schema, events, matches, known)
     except pa.ArrowInvalid:
         # Texts so long that a batch of them passes Arrow's 2 GB: half the matches at a time.
-        if rows.shape[1] < 2:
+        if len(matches) < 2:
             raise
-        half = rows.shape[1] // 2
-        yield from result_batches(plan, schema, events, known, rows[:, :half])
-        yield from result_batches(plan, schema, events, known, rows[:, half:])
+        half = len(matches) // 2
+        yield from _batches(plan, schema, events, matches.only(slice(0, half)), known)
+        yield from _batches(plan, schema, events, matches.only(slice(half, len(matches))), known)
 
 
-def _batch(plan: Alternative, schema: pa.Schema, events: Events, known: Known, rows: Int32) -> pa.RecordBatch:
-    query = plan.query
-    count = rows.shape[1]
-    indices = {step.variable: pa.array(rows[number]) for number, step in enumerate(plan.steps)}
-    gathered: dict[Attribute, pa.Array] = {}
-
-    def column(variable: int, name: str) -> pa.Array:
-        if variable not in indices:  # of a branch not taken
-            return pa.nulls(count, events.columns.whole(name).type)
-        attribute = known.equals.get((variable, name), (variable, name))
-        if attribute not in gathered:
-            constant = known.constant(attribute, count)
-            gathered[attribute] = (
-                take(events.columns.whole(name), indices[attribute[0]]) if constant is None else constant
-            )
-        return gathered[attribute]
-
-    seen = Rows(column, rows.shape[1], query.text)
+def _batch(
+    plan: Alternative, schema: pa.Schema, events: Events, matches: GroupMatches, known: KnownColumns
+) -> pa.RecordBatch:
+    query, values = plan.query, GroupValues(plan.query, plan, events, matches, known)
     arrays: list[pa.Array] = []
-    for item in query.output:
+    for item, field in zip(query.output, schema, strict=False):
         match item:
-            case WholeEvent(variable=variable) if variable not in indices:
-                arrays.append(pa.nulls(count, schema.field(len(arrays)).type))
+            case WholeEvent(variable=variable) if not values.is_bound(variable):
+                arrays.append(pa.nulls(len(matches), field.type))
             case WholeEvent(variable=variable):
-                parts = [_cast(column(variable, name), wanted) for name, wanted in known.types]
-                arrays.append(pa.StructArray.from_arrays(parts, fields=known.fields))
+                arrays.append(_whole(query.schema, values, variable))
             case Computed(expression=Column(variable=variable, name=name)):
-                arrays.append(_cast(column(variable, name), schema.field(len(arrays)).type))
+                arrays.append(_cast(values.column(variable, name), field.type))
             case Computed(expression=expression):
-                arrays.append(_cast(evaluate(expression, seen), schema.field(len(arrays)).type))
-    if query.show_bounds:
-        time = TIME if query.binding.time_kind is TimeKind.TEXT else query.binding.time
-        if plan.is_sequence:
-            arrays += [column(step.variable, time) for step in (plan.steps[0], plan.steps[-1])]
-        else:
-            arrays += [take(events.columns.whole(time), pa.array(ends)) for ends in first_and_last(events, rows)]
+                arrays.append(_cast(evaluate(expression, values.rows()), field.type))
+    if query.show_bounds and plan.groups is None and plan.is_sequence:
+        arrays += [values.column(step.variable, time_column(query)) for step in (plan.steps[0], plan.steps[-1])]
+    elif query.show_bounds:
+        places = matches.events()
+        for ends in (places.min(axis=0), places.max(axis=0)):
+            arrays.append(events.columns.at(time_column(query), events.rows_at(ends)))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def first_and_last(events: Events, rows: Int32) -> tuple[Int32, Int32]:
-    """The table rows of each match's earliest and latest event."""
-    ranks = np.empty(events.columns.table.num_rows, np.int32)
-    ranks[events.rows] = events.rank
-    of_match, numbers = ranks[rows], np.arange(rows.shape[1])
-    return rows[of_match.argmin(axis=0), numbers], rows[of_match.argmax(axis=0), numbers]
+def _whole(schema: pa.Schema, values: GroupValues, variable: int) -> pa.Array:
+    fields = list(event_type(schema))
+    parts = [_cast(values.column(variable, field.name), field.type) for field in fields]
+    structs = pa.StructArray.from_arrays(parts, fields=fields)
+    if not values.is_group(variable):
+        return structs
+    offsets = values.elements(variable)[1]
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), structs)
 
 
 def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -1,4 +1,4 @@
-"""Packed patterns and partial matches in, longer matches out, or whether a negation occurs: the nested search.
+"""Search packed patterns depth first: extend partial matches, or find whether a negation occurs.
 
 Outer events first, then the search inside the intervals between them, as in "Processing Nested Complex Sequence Pattern
 Queries over Event Streams". The pattern is enumerated depth first. Once all is bound that a negation reads, its
@@ -9,8 +9,6 @@ constraint satisfaction problem", Prosser, 1993): REASONS of a step has a bit fo
 other choice could help it. A later choice of an earlier step only narrows what is left, so order alone is no reason;
 but an earlier choice of that step would widen it, so what kept it from being earlier is one. If an inner negation
 occurs, the steps that it reads are the reason.
-
-It is one function, as a call with this many arrays costs more than what it would do.
 """
 
 from __future__ import annotations
@@ -21,283 +19,309 @@ from numba import njit
 from streamsift.runtime.arrays.comparing import holds
 from streamsift.runtime.arrays.dtypes import Int32, Int64
 from streamsift.runtime.arrays.searching import first_above
-from streamsift.runtime.events.reach import Stream
-from streamsift.runtime.negation import layout as r
+from streamsift.runtime.events.reach import Reach
+from streamsift.runtime.negation import layout
 from streamsift.runtime.negation.layout import NO_LIMIT, Frames, Ring, Tree
 
 # Values of PHASE.
 BEGIN, ENTER, OPEN, NEXT, CHILDREN, LEAVE = range(6)
-# What a search for existence says; ASKS: it goes on when Arrow has evaluated a predicate.
-NO, YES, ASKS = range(3)
+# Outcomes of a search for existence; UNDECIDED: it resumes when Arrow has evaluated a predicate.
+ABSENT, OCCURS, UNDECIDED = range(3)
 EXHAUSTED, TAKEN, WAITS, FULL = range(4)
-TRIAL = 4096  # questions after which the share of those that were answered without a search decides
+TRIAL = 4096  # lookups after which the share of cache hits decides
 SPREAD = 2_654_435_761  # odd, 32 bits: "The Art of Computer Programming", section 6.4, on multiplicative hashing
 
 
 @njit(cache=True, nogil=True)
 def search(
     tree: Tree,
-    stream: Stream,
+    stream: Reach,
     ring: Ring,
     frames: Frames,
-    turns: Int64,
-    said: Int64,
+    active: Int64,
+    outcomes: Int64,
     partials: Int32,
     last: int,
     out: Int32,
 ) -> int:
-    """Goes on with the searches of some frames, each in its turn.
+    """Resume the searches of the active frames, one after the other.
 
     A frame extends partial matches [k, P] by the steps k to `last`; the number of those that were written to
     out [last + 1, C] is returned. When `out` is full it stops; fewer than C mean that it is done. Negations that need
-    Arrow are left to the caller, who has frames search for ONE_NEGATION each: said [frames] is NO, YES or ASKS then.
+    Arrow are left to the caller, who has frames search for ONE_NEGATION each: outcomes [frames] tells what they found.
+
+    It is one loop of more than 60 lines, as whatever enters a function retains and releases the arrays in its
+    arguments, inlined or not. With the interval, the lookup and the candidates of a step as inlined functions, nested
+    negations took 2.1 times as long, with calls 4.5 times. The parts that are inlined below cost nothing.
     """
     nodes, steps, numbers, places = tree.nodes, tree.steps, tree.numbers, tree.places
     count = 0
-    for frame in turns:
+    for frame in active:
         marks, levels, status = frames.marks[frame], frames.levels[frame], frames.status[frame]
-        level, phase = status[r.LEVEL], status[r.PHASE]
-        answer = NO
+        level, phase = status[layout.LEVEL], status[layout.PHASE]
+        outcome = ABSENT
         while True:
-            node, number = levels[level, r.NODE], levels[level, r.STEP]
-            first = nodes[node, r.FIRST]
+            node, number = levels[level, layout.NODE], levels[level, layout.STEP]
+            first = nodes[node, layout.FIRST]
             if phase == BEGIN:
-                if status[r.NEXT_PARTIAL] == partials.shape[1]:
+                if status[layout.NEXT_PARTIAL] == partials.shape[1]:
                     break
                 for other in range(partials.shape[0]):
-                    marks[other, r.EVENT] = partials[other, status[r.NEXT_PARTIAL]]
-                status[r.NEXT_PARTIAL] += 1
-                levels[0, r.STEP] = number = partials.shape[0]
+                    marks[other, layout.EVENT] = partials[other, status[layout.NEXT_PARTIAL]]
+                status[layout.NEXT_PARTIAL] += 1
+                levels[0, layout.STEP] = number = partials.shape[0]
                 phase = OPEN
             elif phase == ENTER:
                 # --- the interval of a negation ---
                 low, high = 0, stream.place_after.size
-                if nodes[node, r.LOWER_EDGE] != r.BY_STEPS or nodes[node, r.UPPER_EDGE] != r.BY_STEPS:
-                    earliest = latest = marks[0, r.EVENT]
-                    for other in range(1, nodes[0, r.COUNT]):
-                        earliest, latest = min(earliest, marks[other, r.EVENT]), max(latest, marks[other, r.EVENT])
-                    if nodes[node, r.LOWER_EDGE] == r.BY_WINDOW:
+                lower, upper = nodes[node, layout.LOWER_EDGE], nodes[node, layout.UPPER_EDGE]
+                if lower != layout.BY_STEPS or upper != layout.BY_STEPS:
+                    earliest, latest = ends_of(marks, nodes[0, layout.COUNT])
+                    if lower == layout.BY_WINDOW:
                         low = stream.window_low[latest]
-                    if nodes[node, r.UPPER_EDGE] == r.BY_MATCH:
+                    if upper == layout.BY_MATCH:
                         high = stream.place_after[latest]
-                    elif nodes[node, r.UPPER_EDGE] == r.BY_WINDOW:
+                    elif upper == layout.BY_WINDOW:
                         high = stream.window_high[earliest] + 1
-                for at in range(nodes[node, r.LOWER_START], nodes[node, r.LOWER_STOP]):
-                    event = marks[numbers[at], r.EVENT]
-                    if nodes[node, r.LOWER_EDGE] == r.BY_OWN_WINDOW:
-                        low = max(low, stream.own_windows[nodes[node, r.OWN_WINDOW], event])
+                for at in range(nodes[node, layout.LOWER_START], nodes[node, layout.LOWER_STOP]):
+                    event = marks[numbers[at], layout.EVENT]
+                    if lower == layout.BY_OWN_WINDOW:
+                        low = max(low, stream.own_windows[nodes[node, layout.OWN_WINDOW], event])
                     else:
                         low = max(low, stream.place_after[event])
-                if nodes[node, r.UPPER_EDGE] == r.BY_OWN_END:
+                if upper == layout.BY_OWN_END:
                     high = 0
-                for at in range(nodes[node, r.UPPER_START], nodes[node, r.UPPER_STOP]):
-                    event = marks[numbers[at], r.EVENT]
-                    if nodes[node, r.UPPER_EDGE] == r.BY_OWN_WINDOW:
-                        high = min(high, stream.own_windows[nodes[node, r.OWN_WINDOW] + 1, event] + 1)
-                    elif nodes[node, r.UPPER_EDGE] == r.BY_OWN_END:
+                for at in range(nodes[node, layout.UPPER_START], nodes[node, layout.UPPER_STOP]):
+                    event = marks[numbers[at], layout.EVENT]
+                    if upper == layout.BY_OWN_WINDOW:
+                        high = min(high, stream.own_windows[nodes[node, layout.OWN_WINDOW] + 1, event] + 1)
+                    elif upper == layout.BY_OWN_END:
                         high = max(high, stream.place_after[event])
                     else:
                         high = min(high, stream.place_since[event])
-                marks[first, r.LOW], marks[first, r.HIGH], marks[first, r.ASKED_HIGH] = low, high, high
-                marks[first, r.KEPT] = -1
-                answer = ASKS if low < high else NO
-                # --- what is known of it ---
-                asked = ring.asked[node]
-                given_up = asked >= TRIAL and ring.answered[node] < asked * ring.least_answered
-                if answer == ASKS and nodes[node, r.RING_BASE] >= 0 and not given_up:
-                    slot, entry = np.int64(low), np.int64(-1)
-                    reads, reads_stop = nodes[node, r.READS_START], nodes[node, r.READS_STOP]
-                    is_known = True
+                marks[first, layout.LOW] = low
+                marks[first, layout.HIGH] = marks[first, layout.UNWIDENED_HIGH] = high
+                # --- what the ring has of it ---
+                marks[first, layout.RING_ENTRY] = -1
+                outcome = UNDECIDED if low < high else ABSENT
+                lookups = ring.lookups[node]
+                is_given_up = lookups >= TRIAL and ring.cache_hits[node] < lookups * ring.min_hit_rate
+                if outcome == UNDECIDED and nodes[node, layout.RING_BASE] >= 0 and not is_given_up:
+                    slot, is_known = np.int64(low), True
+                    reads, reads_stop = nodes[node, layout.READS_START], nodes[node, layout.READS_STOP]
                     for read in range(reads, reads_stop):
-                        value = tree.values[
-                            tree.reads[read, r.READ_BASE] + marks[tree.reads[read, r.READ_STEP], r.EVENT]
-                        ]
+                        event = marks[tree.reads[read, layout.READ_STEP], layout.EVENT]
+                        value = tree.values[tree.reads[read, layout.READ_BASE] + event]
                         is_known = is_known and value >= 0
                         slot += (np.int64(value) * SPREAD) >> 13
                     if is_known:
-                        entry = nodes[node, r.RING_BASE] + (slot & nodes[node, r.RING_MASK])
+                        entry = nodes[node, layout.RING_BASE] + (slot & nodes[node, layout.RING_MASK])
                         is_same = ring.keys[entry, 0] == low
                         for read in range(reads, reads_stop):
-                            event = marks[tree.reads[read, r.READ_STEP], r.EVENT]
-                            value = tree.values[tree.reads[read, r.READ_BASE] + event]
+                            event = marks[tree.reads[read, layout.READ_STEP], layout.EVENT]
+                            value = tree.values[tree.reads[read, layout.READ_BASE] + event]
                             is_same = is_same and ring.keys[entry, 1 + read - reads] == value
                             ring.keys[entry, 1 + read - reads] = value
                         if not is_same:
                             ring.keys[entry, 0] = low
-                            ring.hits[entry], ring.misses[entry] = NO_LIMIT, low
-                        ring.asked[node] += 1
-                        if high >= ring.hits[entry]:
-                            answer = YES
-                        elif high <= ring.misses[entry]:
-                            answer = NO
-                        elif nodes[node, r.EARLIEST] == 1:
-                            # The first hit ends earliest: sought as far as a match reaches, it answers for every end.
-                            marks[first, r.HIGH] = max(high, stream.window_high[low] + 1)
-                        if answer == ASKS:
-                            marks[first, r.KEPT] = entry
+                            ring.occurs_from[entry], ring.absent_until[entry] = NO_LIMIT, low
+                        ring.lookups[node] += 1
+                        if high >= ring.occurs_from[entry]:
+                            outcome = OCCURS
+                        elif high <= ring.absent_until[entry]:
+                            outcome = ABSENT
+                        elif nodes[node, layout.EARLIEST] == 1:
+                            # The first hit ends earliest: sought as far as a match reaches, it serves every end.
+                            marks[first, layout.HIGH] = max(high, stream.window_high[low] + 1)
+                        if outcome == UNDECIDED:
+                            marks[first, layout.RING_ENTRY] = entry
                         else:
-                            ring.answered[node] += 1
-                levels[level, r.STEP] = number = first
-                phase = OPEN if answer == ASKS else LEAVE
-            row = nodes[node, r.STEPS] + number - first
+                            ring.cache_hits[node] += 1
+                levels[level, layout.STEP] = number = first
+                phase = OPEN if outcome == UNDECIDED else LEAVE
+            row = nodes[node, layout.STEPS] + number - first
             if phase == OPEN:
                 # --- the candidates of a step: in one window with all that is bound, or in the negation's interval ---
-                low = marks[first, r.LOW]
+                low = marks[first, layout.LOW]
                 if level == 0:
-                    low, marks[number, r.HIGH] = 0, stream.place_after.size
+                    low, marks[number, layout.HIGH] = 0, stream.place_after.size
                     if number > 0:
-                        earliest = latest = marks[0, r.EVENT]
-                        for other in range(1, number):
-                            earliest, latest = min(earliest, marks[other, r.EVENT]), max(latest, marks[other, r.EVENT])
-                        low, marks[number, r.HIGH] = stream.window_low[latest], stream.window_high[earliest] + 1
-                for at in range(steps[row, r.AFTER_START], steps[row, r.AFTER_STOP]):
-                    low = max(low, stream.place_after[marks[numbers[at], r.EVENT]])
-                upper = NO_LIMIT
-                for at in range(steps[row, r.LIMITS_START], steps[row, r.LIMITS_STOP]):
-                    edge = stream.own_windows[tree.limits[at, r.WINDOW_ROW], marks[tree.limits[at, r.EARLIER], r.EVENT]]
-                    if tree.limits[at, r.IS_UPPER] == 1:
+                        earliest, latest = ends_of(marks, number)
+                        low, marks[number, layout.HIGH] = stream.window_low[latest], stream.window_high[earliest] + 1
+                for at in range(steps[row, layout.AFTER_START], steps[row, layout.AFTER_STOP]):
+                    low = max(low, stream.place_after[marks[numbers[at], layout.EVENT]])
+                upper, reasons = NO_LIMIT, 0
+                limits, limits_stop = steps[row, layout.LIMITS_START], steps[row, layout.LIMITS_STOP]
+                for at in range(limits, limits_stop):
+                    earlier = tree.limits[at, layout.EARLIER]
+                    edge = stream.own_windows[tree.limits[at, layout.WINDOW_ROW], marks[earlier, layout.EVENT]]
+                    if tree.limits[at, layout.IS_UPPER] == 1:
                         upper = min(upper, edge)
                     else:
                         low = max(low, edge)
-                marks[number, r.REASONS] = marks[number, r.PENDING] = marks[number, r.ENTRY] = marks[number, r.STOP] = 0
-                group, link_step = np.int64(0), steps[row, r.LINK_STEP]
+                    if level > 0 and earlier >= first:
+                        reasons |= 1 << (earlier - first)
+                group, link_step = np.int64(0), steps[row, layout.LINK_STEP]
                 if link_step >= 0:
-                    group = np.int64(tree.links[steps[row, r.LINK_BASE] + marks[link_step, r.EVENT]])
+                    group = np.int64(tree.links[steps[row, layout.LINK_BASE] + marks[link_step, layout.EVENT]])
                     if level > 0 and link_step >= first:
-                        marks[number, r.REASONS] = 1 << (link_step - first)
+                        reasons |= 1 << (link_step - first)
+                marks[number, layout.RESULT_COUNT] = marks[number, layout.ENTRY] = marks[number, layout.STOP] = 0
                 if group >= 0:
-                    at = steps[row, r.OFFSETS_BASE] + group
-                    found = first_above(places, 0, tree.offsets[at], tree.offsets[at + 1], tree.hints[at], low - 1)
-                    tree.hints[at] = marks[number, r.ENTRY] = found
-                    marks[number, r.STOP] = tree.offsets[at + 1]
-                    if steps[row, r.LIMITS_START] < steps[row, r.LIMITS_STOP]:
-                        marks[number, r.STOP] = first_above(places, 0, found, tree.offsets[at + 1], found, upper)
-                for at in range(steps[row, r.LIMITS_START], steps[row, r.LIMITS_STOP]):
-                    if level > 0 and tree.limits[at, r.EARLIER] >= first:
-                        marks[number, r.REASONS] |= 1 << (tree.limits[at, r.EARLIER] - first)
+                    at = steps[row, layout.OFFSETS_BASE] + group
+                    start, stop = tree.offsets[at], tree.offsets[at + 1]
+                    entry = first_above(places, 0, start, stop, tree.hints[at], low - 1)
+                    tree.hints[at] = marks[number, layout.ENTRY] = entry
+                    marks[number, layout.STOP] = stop
+                    if limits < limits_stop:
+                        marks[number, layout.STOP] = first_above(places, 0, entry, stop, entry, upper)
+                marks[number, layout.REASONS] = reasons
                 phase = NEXT
             if phase == NEXT:
-                # --- the next of them that is distinct, and true for every pair and every filter ---
+                # --- the next candidate that is distinct, and true for every pair and every filter ---
                 interval, own = (number, NO_LIMIT) if level == 0 else (first, first)
-                high = marks[interval, r.HIGH]
-                others, others_stop = steps[row, r.OTHERS_START], steps[row, r.OTHERS_STOP]
-                pairs, pairs_stop = steps[row, r.PAIRS_START], steps[row, r.PAIRS_STOP]
-                asks = level > 0 and steps[row, r.FILTERED] == 1
-                is_whole = level == 0 and number == last and steps[row, r.GUARDED] == 0
-                entry, stop, reasons = marks[number, r.ENTRY], marks[number, r.STOP], marks[number, r.REASONS]
+                high = marks[interval, layout.HIGH]
+                needs_check = level > 0 and steps[row, layout.FILTERED] == 1
+                is_whole = level == 0 and number == last and steps[row, layout.GUARDED] == 0
+                entry, stop = marks[number, layout.ENTRY], marks[number, layout.STOP]
+                reasons = marks[number, layout.REASONS]
                 taken = EXHAUSTED
                 while taken == EXHAUSTED and entry < stop and places[entry] < high:
                     place = places[entry]
-                    fits = True
-                    for at in range(others, others_stop):
-                        if fits and marks[numbers[at], r.EVENT] == place:
-                            fits = False
-                            if numbers[at] >= own:
-                                reasons |= 1 << (numbers[at] - own)
-                    for pair in range(pairs, pairs_stop):
-                        if fits:
-                            earlier = tree.pairs[pair, r.EARLIER]
-                            left = tree.codes[2 * pair, marks[earlier, r.EVENT]]
-                            fits = holds(tree.pairs[pair, r.OPERATOR], left, tree.codes[2 * pair + 1, place])
-                            if not fits and earlier >= own:
-                                reasons |= 1 << (earlier - own)
-                    if fits and asks:
-                        if marks[number, r.PENDING] == 0:
+                    conflict = conflicting_step(tree, marks, row, place)
+                    fits = conflict < 0
+                    if conflict >= own:
+                        reasons |= 1 << (conflict - own)
+                    if fits and needs_check:
+                        if marks[number, layout.RESULT_COUNT] == 0:
                             taken = WAITS
                         else:
-                            fits = marks[number, r.ANSWERS] & 1 == 1
-                            marks[number, r.ANSWERS] >>= 1
-                            marks[number, r.PENDING] -= 1
+                            fits = marks[number, layout.RESULTS] & 1 == 1
+                            marks[number, layout.RESULTS] >>= 1
+                            marks[number, layout.RESULT_COUNT] -= 1
                             if not fits:
-                                reasons |= steps[row, r.FILTER_READS]
+                                reasons |= steps[row, layout.FILTER_READS]
                     if taken == EXHAUSTED:
                         entry += 1
                         if fits and is_whole:
                             for other in range(last):
-                                out[other, count] = marks[other, r.EVENT]
+                                out[other, count] = marks[other, layout.EVENT]
                             out[last, count] = place
                             count += 1
                             if count == out.shape[1]:
                                 taken = FULL
                         elif fits:
-                            marks[number, r.EVENT] = place
+                            marks[number, layout.EVENT] = place
                             taken = TAKEN
-                marks[number, r.ENTRY], marks[number, r.REASONS] = entry, reasons
+                marks[number, layout.ENTRY], marks[number, layout.REASONS] = entry, reasons
                 if taken == TAKEN:
-                    levels[level, r.CHILD] = nodes[node, r.CHILDREN_START]
+                    levels[level, layout.CHILD] = nodes[node, layout.CHILDREN_START]
                     phase = CHILDREN
                 elif taken == FULL:
                     break
                 elif taken == WAITS:
-                    answer = ASKS
+                    outcome = UNDECIDED
                     break
                 elif level == 0:
-                    levels[0, r.STEP] = number - 1
+                    levels[0, layout.STEP] = number - 1
                     if number == partials.shape[0]:
                         phase = BEGIN
                 else:
-                    # --- back to the last step whose other choice could help ---
-                    for other in range(number - first):
-                        if steps[row, r.ORDER] >> other & 1:
-                            reasons |= marks[first + other, r.REASONS]
-                    if reasons != 0:
-                        back = number - first - 1
-                        while not reasons >> back & 1:
-                            back -= 1
-                        marks[first + back, r.REASONS] |= reasons & ~(1 << back)
-                        levels[level, r.STEP] = first + back
+                    back = backjump(tree, marks, row, first, number)
+                    if back >= 0:
+                        levels[level, layout.STEP] = back
                     else:
-                        answer, phase = NO, LEAVE
-                        if marks[first, r.KEPT] >= 0:
-                            kept = marks[first, r.KEPT]
-                            ring.misses[kept] = max(ring.misses[kept], marks[first, r.HIGH])
+                        outcome, phase = ABSENT, LEAVE
+                        if marks[first, layout.RING_ENTRY] >= 0:
+                            kept = marks[first, layout.RING_ENTRY]
+                            ring.absent_until[kept] = max(ring.absent_until[kept], marks[first, layout.HIGH])
             if phase == CHILDREN:
                 # --- the negations that this step decides, then the next step ---
-                child, children_stop = levels[level, r.CHILD], nodes[node, r.CHILDREN_STOP]
+                child, children_stop = levels[level, layout.CHILD], nodes[node, layout.CHILDREN_STOP]
                 while child < children_stop and (
-                    nodes[child, r.READY] != number or (level == 0 and nodes[child, r.NEEDS_ARROW] == 1)
+                    nodes[child, layout.READY] != number or (level == 0 and nodes[child, layout.NEEDS_ARROW] == 1)
                 ):
                     child += 1
-                levels[level, r.CHILD] = child
+                levels[level, layout.CHILD] = child
                 if child < children_stop:
                     level += 1
-                    levels[level, r.NODE] = child
+                    levels[level, layout.NODE] = child
                     phase = ENTER
                 elif level == 0 and number == last:
                     for other in range(last + 1):
-                        out[other, count] = marks[other, r.EVENT]
+                        out[other, count] = marks[other, layout.EVENT]
                     count += 1
                     phase = NEXT
                     if count == out.shape[1]:
                         break
-                elif level == 0 or number < first + nodes[node, r.COUNT] - 1:
-                    levels[level, r.STEP] = number + 1
+                elif level == 0 or number < first + nodes[node, layout.COUNT] - 1:
+                    levels[level, layout.STEP] = number + 1
                     phase = OPEN
                 else:
-                    # --- an occurrence ---
-                    answer, phase = YES, LEAVE
-                    if marks[first, r.KEPT] >= 0:
-                        end, kept = np.int64(0), marks[first, r.KEPT]
+                    # --- an occurrence; in a widened interval it may end too late ---
+                    outcome, phase, kept = OCCURS, LEAVE, marks[first, layout.RING_ENTRY]
+                    if kept >= 0:
+                        end = np.int64(0)
                         for other in range(first, number + 1):
-                            end = max(end, marks[other, r.EVENT] + 1)
-                        ring.hits[kept] = min(ring.hits[kept], end)
-                        if nodes[node, r.EARLIEST] == 1:
-                            ring.misses[kept] = end - 1
-                        answer = YES if end <= marks[first, r.ASKED_HIGH] else NO
+                            end = max(end, marks[other, layout.EVENT] + 1)
+                        ring.occurs_from[kept] = min(ring.occurs_from[kept], end)
+                        if nodes[node, layout.EARLIEST] == 1:
+                            ring.absent_until[kept] = end - 1
+                        outcome = OCCURS if end <= marks[first, layout.UNWIDENED_HIGH] else ABSENT
             elif phase == LEAVE:
                 level -= 1
-                if level == 0 and status[r.ONE_NEGATION] == 1:
+                if level == 0 and status[layout.ONE_NEGATION] == 1:
                     break
-                if answer == NO:
-                    levels[level, r.CHILD] += 1
+                if outcome == ABSENT:
+                    levels[level, layout.CHILD] += 1
                     phase = CHILDREN
                 else:
                     phase = NEXT
-                    tested, around = levels[level, r.STEP], nodes[levels[level, r.NODE], r.FIRST]
-                    if nodes[node, r.STAYS] == 1:
-                        marks[tested, r.ENTRY] = marks[tested, r.STOP]  # it forbids all later candidates too
+                    tested, around = levels[level, layout.STEP], nodes[levels[level, layout.NODE], layout.FIRST]
+                    if nodes[node, layout.HOLDS_FOR_LATER_EVENTS] == 1:
+                        marks[tested, layout.ENTRY] = marks[tested, layout.STOP]  # it forbids all of them
                     if level > 0:
-                        marks[tested, r.REASONS] |= nodes[node, r.CONFLICTS] & ((1 << (tested - around)) - 1)
-        status[r.LEVEL], status[r.PHASE] = level, phase
-        said[frame] = answer
+                        marks[tested, layout.REASONS] |= nodes[node, layout.CONFLICTS] & ((1 << (tested - around)) - 1)
+        status[layout.LEVEL], status[layout.PHASE] = level, phase
+        outcomes[frame] = outcome
     return count
+
+
+@njit(cache=True, nogil=True, inline="always")
+def ends_of(marks: Int64, count: int) -> tuple[int, int]:
+    """Return the earliest and the latest event of the first `count` steps."""
+    earliest = latest = marks[0, layout.EVENT]
+    for other in range(1, count):
+        earliest, latest = min(earliest, marks[other, layout.EVENT]), max(latest, marks[other, layout.EVENT])
+    return earliest, latest
+
+
+@njit(cache=True, nogil=True, inline="always")
+def conflicting_step(tree: Tree, marks: Int64, row: int, place: int) -> int:
+    """Return a bound step that keeps a place from being bound by the step of this row; -1 if there is none."""
+    conflict = -1
+    for at in range(tree.steps[row, layout.OTHERS_START], tree.steps[row, layout.OTHERS_STOP]):
+        if conflict < 0 and marks[tree.numbers[at], layout.EVENT] == place:
+            conflict = tree.numbers[at]
+    for pair in range(tree.steps[row, layout.PAIRS_START], tree.steps[row, layout.PAIRS_STOP]):
+        if conflict < 0:
+            earlier = tree.pairs[pair, layout.EARLIER]
+            left = tree.codes[2 * pair, marks[earlier, layout.EVENT]]
+            if not holds(tree.pairs[pair, layout.OPERATOR], left, tree.codes[2 * pair + 1, place]):
+                conflict = earlier
+    return conflict
+
+
+@njit(cache=True, nogil=True, inline="always")
+def backjump(tree: Tree, marks: Int64, row: int, first: int, number: int) -> int:
+    """Return the last step whose other choice could help a step without candidates; -1 if there is none."""
+    reasons = marks[number, layout.REASONS]
+    for other in range(number - first):
+        if tree.steps[row, layout.ORDER] >> other & 1:
+            reasons |= marks[first + other, layout.REASONS]
+    back = number - first - 1
+    while reasons != 0 and not reasons >> back & 1:
+        back -= 1
+    if reasons != 0:
+        marks[first + back, layout.REASONS] |= reasons & ~(1 << back)
+    return first + back if reasons != 0 else -1

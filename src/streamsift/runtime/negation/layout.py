@@ -1,4 +1,4 @@
-"""What the nested search reads and writes: a pattern with its negations, the stream, answers kept, states of searches.
+"""Lay out what the nested search reads and writes: a pattern with its negations, cached results, states of searches.
 
 All events are places in the stream. An interval is [low, high) in places, and [least, most] in window positions, which
 differ from places only for count windows within partitions. The steps of a pattern and of the negations inside it are
@@ -16,7 +16,8 @@ from streamsift.runtime.arrays.dtypes import Int32, Int64
 # Columns of Tree.nodes: the pattern is node 0, the others are negations.
 FIRST, COUNT, STEPS, CHILDREN_START, CHILDREN_STOP, READY, CONFLICTS = range(7)
 LOWER_START, LOWER_STOP, UPPER_START, UPPER_STOP, LOWER_EDGE, UPPER_EDGE = range(7, 13)
-NEEDS_ARROW, EARLIEST, RING_BASE, RING_MASK, READS_START, READS_STOP, OWN_WINDOW, STAYS, NODE_FIELDS = range(13, 22)
+NEEDS_ARROW, EARLIEST, RING_BASE, RING_MASK, READS_START, READS_STOP, OWN_WINDOW = range(13, 20)
+HOLDS_FOR_LATER_EVENTS, NODE_FIELDS = range(20, 22)
 # Values of LOWER_EDGE and UPPER_EDGE: the steps in LOWER_START:LOWER_STOP of Tree.numbers, or an edge of the window.
 BY_STEPS, BY_WINDOW, BY_MATCH, BY_OWN_WINDOW, BY_OWN_END = range(5)  # OWN: of the definition whose steps are listed
 # Columns of Tree.steps.
@@ -26,10 +27,10 @@ ORDER, OTHERS_START, OTHERS_STOP, GUARDED, FILTERED, FILTER_READS, LIMITS_START,
 EARLIER, OPERATOR, PAIR_FIELDS = range(3)
 WINDOW_ROW, IS_UPPER, LIMIT_FIELDS = range(1, 4)
 READ_STEP, READ_BASE, READ_FIELDS = range(3)
-# Fields of Frames.marks, for each step that is bound or being bound.
-EVENT, ENTRY, STOP, REASONS, HIGH, ANSWERS, PENDING = range(7)
+# Fields of Frames.marks, for each step that is bound or being bound; RESULTS: bits of Arrow's results, not yet read.
+EVENT, ENTRY, STOP, REASONS, HIGH, RESULTS, RESULT_COUNT = range(7)
 # More of them, at a negation's first step: its interval, the upper bound before it was widened, its entry in the ring.
-LOW, ASKED_HIGH, KEPT, MARK_FIELDS = range(7, 11)
+LOW, UNWIDENED_HIGH, RING_ENTRY, MARK_FIELDS = range(7, 11)
 # Fields of Frames.levels.
 NODE, STEP, CHILD, LEVEL_FIELDS = range(4)
 # Fields of Frames.status.
@@ -52,19 +53,19 @@ class Tree(NamedTuple):
     links: Int32  # LINK_BASE + place of the event of LINK_STEP: its group, -1 for none
     pairs: Int64  # [pairs, PAIR_FIELDS]
     codes: Int64  # [2 * pairs, places] the two sides of each pair
-    limits: Int64  # [limits, LIMIT_FIELDS] by definitions' windows: WINDOW_ROW is a row of Stream.own_windows
-    reads: Int64  # [reads, READ_FIELDS] what the answer of a negation depends on, besides its interval
+    limits: Int64  # [limits, LIMIT_FIELDS] by definitions' windows: WINDOW_ROW is a row of Reach.own_windows
+    reads: Int64  # [reads, READ_FIELDS] what the result of a negation depends on, besides its interval
     values: Int32  # READ_BASE + place of the event of READ_STEP: equal for equal values, -1 where unknown
 
 
 class Ring(NamedTuple):
-    """Answers of negations, kept for later questions. RING_BASE of a negation is where its own entries begin.
+    """Cached results of negations. RING_BASE of a negation is where its own entries begin.
 
-    An answer depends on the interval and on the outer values that the negation reads. For each start of an interval and
-    these values two ends are kept: from which on the sub-pattern is known to occur (hits), and up to which it is known
-    not to (misses). So one entry answers most questions about its start, whatever their end. It goes beyond section 5
-    of "Processing Nested Complex Sequence Pattern Queries over Event Streams", which keeps neither negated nor
-    correlated sub-patterns.
+    A result depends on the interval and on the outer values that the negation reads. For each start of an interval and
+    these values two ends are kept: from which on the sub-pattern is known to occur, and up to which it is known to be
+    absent. So one entry serves most lookups of its start, whatever their end. It goes beyond section 5 of "Processing
+    Nested Complex Sequence Pattern Queries over Event Streams", which keeps neither negated nor correlated
+    sub-patterns.
 
     Contract: the slot of an entry follows from its start, modulo the size, which is at least the events of a window:
     what falls behind the window is overwritten, and memory is bounded. A slot that another key takes is lost, never
@@ -73,11 +74,11 @@ class Ring(NamedTuple):
     """
 
     keys: Int32  # [entries, 1 + reads] the start of the interval, then the values; -1 in an empty one
-    hits: Int32  # [entries] there is an occurrence in [start, end) for every end from this one on
-    misses: Int32  # [entries] there is none for any end up to this one
-    asked: Int64  # [nodes] questions
-    answered: Int64  # [nodes] those that needed no search
-    least_answered: float  # the share below which a ring is given up after its trial
+    occurs_from: Int32  # [entries] there is an occurrence in [start, end) for every end from this one on
+    absent_until: Int32  # [entries] there is none for any end up to this one
+    lookups: Int64  # [nodes]
+    cache_hits: Int64  # [nodes] the lookups that needed no search
+    min_hit_rate: float  # below which a ring is abandoned after its trial
 
 
 class Frames(NamedTuple):

@@ -1,4 +1,4 @@
-"""An alternative with AND or negations and its events in, what kernels search out: its tree, the stream, the rings."""
+"""Pack an alternative with AND or negations and its events for the nested search: its tree, the stream, the rings."""
 
 from __future__ import annotations
 
@@ -6,20 +6,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import pyarrow as pa
 
 from streamsift.logical.bound import Expr
 from streamsift.physical.detect import value_reads, window_bound
-from streamsift.physical.plan import Alternative, Cache, Edge, Negation, Pair, Step, is_sequence
-from streamsift.runtime.arrays.comparing import OPERATORS
-from streamsift.runtime.arrays.dtypes import UNKNOWN, Int32, Int64
+from streamsift.physical.plan import Alternative, Cache, Edge, Negation, Step, is_sequence
+from streamsift.runtime.arrays.dtypes import Int32, Int64
 from streamsift.runtime.arrays.grouping import group_entries
-from streamsift.runtime.events.candidates import candidates, step_rows
+from streamsift.runtime.arrays.parts import Parts
+from streamsift.runtime.events.candidates import candidates
+from streamsift.runtime.events.comparisons import CandidateCodes, Comparisons, Lookups, Read
 from streamsift.runtime.events.definition_windows import limit_rows
 from streamsift.runtime.events.events import Events
-from streamsift.runtime.events.reach import Stream, stream_of
-from streamsift.runtime.expressions.codes import codes, group_codes
-from streamsift.runtime.expressions.evaluate import evaluate
+from streamsift.runtime.events.reach import Reach, reach_of
 from streamsift.runtime.negation import layout
 from streamsift.runtime.negation.layout import Ring, Tree
 
@@ -31,13 +29,13 @@ EDGES = {
     Edge.MATCH_END: layout.BY_MATCH,
 }
 OWN_EDGES = {**dict.fromkeys(EDGES, layout.BY_OWN_WINDOW), Edge.MATCH_END: layout.BY_OWN_END}  # of a definition
-MOST_ENTRIES = 1 << 20  # of one negation's ring
-LEAST_ENTRIES = 1 << 6
-LEAST_ANSWERED = 0.25  # of the questions, for a ring to pay: a search costs about four times as much as an entry
+MAX_ENTRIES = 1 << 20  # of one negation's ring
+MIN_ENTRIES = 1 << 6
+MIN_HIT_RATE = 0.25  # for a ring to pay: a search costs about four times as much as an entry
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class SearchNode:
     """The pattern (without a negation) or a negation at any depth."""
 
     negation: Negation | None
@@ -52,20 +50,20 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class PackedPattern:
     tree: Tree
-    stream: Stream
+    stream: Reach
     ring: Ring
     chains: tuple[tuple[Step, ...], ...]  # for each row of Tree.steps the steps up to it
     longest: int  # steps on the longest path
     levels: int  # negations inside each other
 
 
-def pack(alternative: Alternative, events: Events, cache: Cache) -> Packed | None:
-    """None if some step of the pattern has no candidate: then there is no match."""
+def pack(alternative: Alternative, events: Events, cache: Cache) -> PackedPattern | None:
+    """Return None if some step of the pattern has no candidate: then there is no match."""
     steps = tuple(alternative.all_steps())
     found = candidates(Alternative(alternative.query, steps, ()), events)
-    stream = stream_of(alternative, events)
+    stream = reach_of(alternative.query, events)
     places = {id(step): own for step, own in zip(steps, found, strict=True)}
     first = places[id(alternative.steps[0])]
     places[id(alternative.steps[0])] = first[stream.window_high[first] >= first]
@@ -74,14 +72,14 @@ def pack(alternative: Alternative, events: Events, cache: Cache) -> Packed | Non
     return _Packing(alternative, events, stream, places, cache).packed()
 
 
-def nodes_of(alternative: Alternative) -> list[Node]:
-    """The pattern and its negations, breadth first, so that the children of a node are neighbours."""
-    nodes = [Node(None, alternative.steps, 0, (), alternative.negations)]
+def nodes_of(alternative: Alternative) -> list[SearchNode]:
+    """Return the pattern and its negations, breadth first, so that the children of a node are neighbors."""
+    nodes = [SearchNode(None, alternative.steps, 0, (), alternative.negations)]
     for node in nodes:
         for negation in node.children:
             crossed = (*node.crossed, *negation.crossed(node.steps, node.first))
             chain = (*node.chain, *negation.steps)
-            nodes.append(Node(negation, chain, negation.first, crossed, negation.negations))
+            nodes.append(SearchNode(negation, chain, negation.first, crossed, negation.negations))
     return nodes
 
 
@@ -91,21 +89,24 @@ class _Packing:
 
     alternative: Alternative
     events: Events
-    stream: Stream
+    stream: Reach
     candidates: dict[int, Int32]  # by id of the step
     cache: Cache
     numbers: list[int] = field(default_factory=list)
-    places: list[Int32] = field(default_factory=list)
-    offsets: list[Int64] = field(default_factory=list)
-    links: list[Int32] = field(default_factory=list)
-    pairs: list[tuple[int, int]] = field(default_factory=list)
-    codes: list[Int64] = field(default_factory=list)
-    limits: list[tuple[int, int, int]] = field(default_factory=list)
+    places: Parts = field(default_factory=Parts)
+    lookups: Lookups = field(default_factory=Lookups)
+    comparisons: Comparisons = field(default_factory=Comparisons)
     reads: list[tuple[int, int]] = field(default_factory=list)
-    values: list[Int32] = field(default_factory=list)
+    values: Parts = field(default_factory=Parts)
     entries: int = 0  # of all rings
+    codes: CandidateCodes = field(init=False)
+    window_rows: dict[str, int] = field(init=False)
 
-    def packed(self) -> Packed:
+    def __post_init__(self) -> None:
+        self.codes = CandidateCodes(self.alternative.query, self.events)
+        self.window_rows = limit_rows(self.alternative.query)
+
+    def packed(self) -> PackedPattern:
         nodes = nodes_of(self.alternative)
         table = np.zeros((len(nodes), layout.NODE_FIELDS), np.int64)
         steps: list[Int64] = []
@@ -120,34 +121,28 @@ class _Packing:
         for parent, node in zip(table, nodes, strict=True):
             for child in range(parent[layout.CHILDREN_START], parent[layout.CHILDREN_STOP]):
                 table[child, layout.CONFLICTS] = _conflicts(node, nodes[child])
+        offsets, hints, links = self.lookups.tables()
+        pairs, codes, limits = self.comparisons.tables(layout.PAIR_FIELDS, self.events.rank.size)
         tree = Tree(
             nodes=table,
             steps=np.stack(steps),
             numbers=np.array(self.numbers, np.int64),
-            places=_joined(self.places, np.int32),
-            offsets=_joined(self.offsets, np.int64),
-            hints=_joined(self.offsets, np.int64),
-            links=_joined(self.links, np.int32),
-            pairs=np.array(self.pairs, np.int64).reshape(-1, layout.PAIR_FIELDS),
-            codes=np.stack(self.codes) if self.codes else np.empty((0, self._count), np.int64),
-            limits=np.array(self.limits, np.int64).reshape(-1, layout.LIMIT_FIELDS),
+            places=self.places.joined(np.int32),
+            offsets=offsets,
+            hints=hints[0],
+            links=links,
+            pairs=pairs,
+            codes=codes,
+            limits=limits,
             reads=np.array(self.reads, np.int64).reshape(-1, layout.READ_FIELDS),
-            values=_joined(self.values, np.int32),
+            values=self.values.joined(np.int32),
         )
         chains = tuple(node.chain[: number + 1] for node in nodes for number in range(node.first, len(node.chain)))
         depth = max(_depth(negation) for negation in self.alternative.negations) if self.alternative.negations else 0
-        return Packed(tree, self.stream, self._ring(table), chains, max(map(len, chains)), max(depth, 1))
-
-    @property
-    def own_rows(self) -> dict[str, int]:
-        return limit_rows(self.alternative.query)
-
-    @property
-    def _count(self) -> int:
-        return self.stream.place_after.size
+        return PackedPattern(tree, self.stream, self._ring(table), chains, max(map(len, chains)), max(depth, 1))
 
     # --- steps ---
-    def _step(self, node: Node, number: int) -> Int64:
+    def _step(self, node: SearchNode, number: int) -> Int64:
         step, chain = node.chain[number], node.chain
         row = np.zeros(layout.STEP_FIELDS, np.int64)
         row[layout.NUMBER] = number
@@ -158,77 +153,62 @@ class _Packing:
         row[layout.GUARDED] = any(child.ready == number and not child.needs_arrow for child in node.children)
         row[layout.FILTERED] = bool(step.filters)
         row[layout.FILTER_READS] = _bits(node.first, step.reads) if node.negation else 0
-        places, base = self.candidates[id(step)], sum(part.size for part in self.places)
-        row[layout.OFFSETS_BASE], row[layout.LINK_STEP] = sum(part.size for part in self.offsets), -1
-        starts = np.array([0, places.size], np.int64)
-        if step.lookup:
-            row[layout.LINK_STEP] = step.lookup[0].earlier
-            row[layout.LINK_BASE] = sum(part.size for part in self.links)
-            places, starts = self._looked_up(step, chain)
-        self.places.append(places)
-        self.offsets.append(starts + base)
-        row[layout.PAIRS_START], row[layout.LIMITS_START] = len(self.pairs), len(self.limits)
+        entries, offsets, links = self._looked_up(step, chain)
+        offsets = offsets + self.places.add(entries)
+        row[layout.LINK_STEP] = step.lookup[0].earlier if step.lookup else -1
+        row[layout.OFFSETS_BASE], row[layout.LINK_BASE] = self.lookups.add(offsets, links)
+        compared = self.comparisons
+        row[layout.PAIRS_START], row[layout.LIMITS_START] = len(compared.rows), len(compared.limits)
         for pair in step.pairs:
             if (window := window_bound(pair.earlier_side, pair.this_side)) is None:
-                self._pair(step, pair, chain)
+                sides = self._read(chain[pair.earlier], pair.earlier_side), self._read(step, pair.this_side)
+                compared.add((pair.earlier,), pair.op, self.codes.compared_by_place(pair.op, *sides))
             else:
-                window_row = self.own_rows[window.definition] + window.is_upper
-                self.limits.append((pair.earlier, window_row, int(window.is_upper)))
-        row[layout.PAIRS_STOP], row[layout.LIMITS_STOP] = len(self.pairs), len(self.limits)
+                compared.add_limit(pair.earlier, window, self.window_rows)
+        row[layout.PAIRS_STOP], row[layout.LIMITS_STOP] = len(compared.rows), len(compared.limits)
         return row
 
-    def _looked_up(self, step: Step, chain: Sequence[Step]) -> tuple[Int32, Int64]:
-        """The step's candidates ordered by group, and where each group starts."""
-        own, others = self.candidates[id(step)], self.candidates[id(chain[step.lookup[0].earlier])]
-        equalities = [[self._side(p.earlier_side, others), self._side(p.this_side, own)] for p in step.lookup]
-        (earlier_codes, own_codes), groups = group_codes(equalities)
-        starts, order = group_entries(own_codes, groups)
-        self.links.append(self._by_place(others, earlier_codes, np.int32, -1))
-        return own[order], starts
+    def _looked_up(self, step: Step, chain: Sequence[Step]) -> tuple[Int32, Int64, Int32 | None]:
+        """Return the step's candidates by lookup group, where each group starts, and by place the group of others."""
+        own = self.candidates[id(step)]
+        if not step.lookup:
+            return own, np.array([0, own.size], np.int64), None
+        earlier = chain[step.lookup[0].earlier]
+        equalities = [(self._read(earlier, p.earlier_side), self._read(step, p.this_side)) for p in step.lookup]
+        (of_earlier, of_own), groups = self.codes.groups(equalities)
+        offsets, order = group_entries(of_own, groups)
+        return own[order], offsets, self.codes.by_place(self.candidates[id(earlier)], of_earlier)
 
-    def _pair(self, step: Step, pair: Pair, chain: Sequence[Step]) -> None:
-        others, own = self.candidates[id(chain[pair.earlier])], self.candidates[id(step)]
-        sides = [self._side(pair.earlier_side, others), self._side(pair.this_side, own)]
-        self.pairs.append((pair.earlier, OPERATORS[pair.op]))
-        for at, values in zip((others, own), codes(sides, ordered=pair.op not in ("=", "!=")), strict=True):
-            self.codes.append(self._by_place(at, values, np.int64, UNKNOWN))
-
-    def _by_place(self, at: Int32, values: np.ndarray, dtype: type, unknown: int) -> np.ndarray:
-        column: np.ndarray = np.full(self._count, unknown, dtype)
-        column[at] = values
-        return column
-
-    def _side(self, expression: Expr, places: Int32) -> pa.Array:
-        return evaluate(expression, step_rows(self.alternative, self.events, self.events.rows_at(places)))
+    def _read(self, step: Step, side: Expr) -> Read:
+        return self.candidates[id(step)], side
 
     def _listed(self, numbers: Sequence[int]) -> tuple[int, int]:
         self.numbers += numbers
         return len(self.numbers) - len(numbers), len(self.numbers)
 
     # --- negations ---
-    def _negation(self, row: Int64, node: Node, negation: Negation) -> None:
+    def _negation(self, row: Int64, node: SearchNode, negation: Negation) -> None:
         row[layout.READY] = negation.ready
         row[layout.LOWER_EDGE], row[layout.UPPER_EDGE] = (
             (OWN_EDGES if limit.definition else EDGES)[limit.edge] for limit in (negation.lower, negation.upper)
         )
         own = negation.lower.definition or negation.upper.definition
-        row[layout.OWN_WINDOW] = self.own_rows[own] if own else -1
+        row[layout.OWN_WINDOW] = self.window_rows[own] if own else -1
         row[layout.LOWER_START], row[layout.LOWER_STOP] = self._listed(negation.lower.steps)
         row[layout.UPPER_START], row[layout.UPPER_STOP] = self._listed(negation.upper.steps)
         row[layout.NEEDS_ARROW], row[layout.EARLIEST] = negation.needs_arrow, negation.first_hit_ends_earliest
-        row[layout.RING_BASE], row[layout.STAYS] = -1, negation.stays
+        row[layout.RING_BASE], row[layout.HOLDS_FOR_LATER_EVENTS] = -1, negation.stays
         if self.cache is Cache.OFF or negation.never_cached:
             return
         row[layout.READS_START] = len(self.reads)
         for number, sides in sorted(value_reads(negation).items()):
-            places = self.candidates[id(node.chain[number])]
-            self.reads.append((number, sum(part.size for part in self.values)))
-            (classes,), _ = group_codes([[self._side(side, places)] for side in sides])
-            self.values.append(self._by_place(places, classes, np.int32, -1))
+            step = node.chain[number]
+            (classes,), _ = self.codes.groups([[self._read(step, side)] for side in sides])
+            self.reads.append((number, self.values.add(self.codes.by_place(self.candidates[id(step)], classes))))
         row[layout.READS_STOP] = len(self.reads)
-        # A window's events, and a few values for each where the answer depends on some.
+        # A window's events, and a few values for each if the result depends on some.
         wanted = (self.stream.widest_window + 1) * (4 if row[layout.READS_STOP] > row[layout.READS_START] else 1)
-        size = 1 << int(np.clip(wanted, LEAST_ENTRIES, MOST_ENTRIES) - 1).bit_length()
+        size = 1 << int(np.clip(wanted, MIN_ENTRIES, MAX_ENTRIES) - 1).bit_length()
         row[layout.RING_BASE], row[layout.RING_MASK] = self.entries, size - 1
         self.entries += size
 
@@ -236,16 +216,16 @@ class _Packing:
         width = 1 + int((nodes[:, layout.READS_STOP] - nodes[:, layout.READS_START]).max())
         return Ring(
             keys=np.full((self.entries, width), -1, np.int32),
-            hits=np.zeros(self.entries, np.int32),
-            misses=np.zeros(self.entries, np.int32),
-            asked=np.zeros(len(nodes), np.int64),
-            answered=np.zeros(len(nodes), np.int64),
-            least_answered=LEAST_ANSWERED if self.cache is Cache.AUTO else 0.0,
+            occurs_from=np.zeros(self.entries, np.int32),
+            absent_until=np.zeros(self.entries, np.int32),
+            lookups=np.zeros(len(nodes), np.int64),
+            cache_hits=np.zeros(len(nodes), np.int64),
+            min_hit_rate=MIN_HIT_RATE if self.cache is Cache.AUTO else 0.0,
         )
 
 
-def _conflicts(parent: Node, child: Node) -> int:
-    """The parent's own steps another choice of which could change whether the child occurs, as bits."""
+def _conflicts(parent: SearchNode, child: SearchNode) -> int:
+    """Return the parent's own steps another choice of which could change whether the child occurs, as bits."""
     if parent.negation is None or child.negation is None:
         return 0
     return _bits(parent.first, {*child.negation.steps_used(), *child.crossed} & set(range(len(parent.chain))))
@@ -256,7 +236,7 @@ def _bits(first: int, numbers: Iterable[int]) -> int:
 
 
 def _all_before(chain: Sequence[Step], number: int, first: int) -> set[int]:
-    """The steps from `first` on that come before a step, at any distance."""
+    """Return the steps from `first` on that come before a step, at any distance."""
     before: set[int] = set()
     for other in chain[number].after:
         if other >= first:
@@ -266,7 +246,3 @@ def _all_before(chain: Sequence[Step], number: int, first: int) -> set[int]:
 
 def _depth(negation: Negation) -> int:
     return 1 + max((_depth(inner) for inner in negation.negations), default=0)
-
-
-def _joined(parts: Sequence[np.ndarray], dtype: type) -> np.ndarray:
-    return np.concatenate([np.empty(0, dtype), *parts]).astype(dtype, copy=False)

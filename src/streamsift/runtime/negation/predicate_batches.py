@@ -1,6 +1,6 @@
-"""Halted searches in, the candidates that they wait for out, and the answers of Arrow back into them.
+"""Batch the candidates of halted searches whose predicates Arrow evaluates, and hand the results back.
 
-A partial match asks about one candidate first, then about twice as many each time: one that is decided by its first
+A partial match has one candidate checked first, then twice as many each time: one that is decided by its first
 candidates costs little, one that needs many costs few rounds.
 """
 
@@ -8,73 +8,72 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 from numba import njit
 
-from streamsift.runtime.arrays.comparing import holds
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
-from streamsift.runtime.negation import layout as r
-from streamsift.runtime.negation.kernel import ENTER
+from streamsift.runtime.negation import layout
+from streamsift.runtime.negation.kernel import ENTER, conflicting_step
 from streamsift.runtime.negation.layout import Frames, Tree
 
-MOST_AHEAD = 32  # candidates that a partial match asks about at a time
+MAX_AHEAD = 32  # candidates of a partial match that are checked at a time
 
 
-class Questions(NamedTuple):
+class PendingChecks(NamedTuple):
     """Candidates that wait for a predicate of Arrow's."""
 
-    events: Int32  # [steps on the longest path, questions]
-    frames: Int32  # [questions] who asks
-    rows: Int32  # [questions] the row in Tree.steps of the step that is asked about
+    events: Int32  # [steps on the longest path, checks]
+    frames: Int32  # [checks] the search that waits
+    rows: Int32  # [checks] the row in Tree.steps of the step whose predicates are checked
+
+    @staticmethod
+    def of(frames: int, longest: int) -> PendingChecks:
+        most = frames * MAX_AHEAD
+        return PendingChecks(np.full((longest, most), -1, np.int32), np.empty(most, np.int32), np.empty(most, np.int32))
 
 
 @njit(cache=True, nogil=True)
 def begin(frames: Frames, node: int, partials: Int32) -> None:
-    """Puts the searches of partial matches [k, P] for a negation before their start."""
+    """Put the searches of partial matches [k, P] for a negation before their start."""
     for frame in range(partials.shape[1]):
-        frames.status[frame, r.LEVEL], frames.status[frame, r.PHASE] = 1, ENTER
-        frames.status[frame, r.ONE_NEGATION], frames.status[frame, r.AHEAD] = 1, 1
-        frames.levels[frame, 1, r.NODE], frames.levels[frame, 1, r.STEP] = node, 0
+        frames.status[frame, layout.LEVEL], frames.status[frame, layout.PHASE] = 1, ENTER
+        frames.status[frame, layout.ONE_NEGATION], frames.status[frame, layout.AHEAD] = 1, 1
+        frames.levels[frame, 1, layout.NODE], frames.levels[frame, 1, layout.STEP] = node, 0
         for number in range(partials.shape[0]):
-            frames.marks[frame, number, r.EVENT] = partials[number, frame]
+            frames.marks[frame, number, layout.EVENT] = partials[number, frame]
 
 
 @njit(cache=True, nogil=True)
-def ask(tree: Tree, frames: Frames, waiting: Int64, questions: Questions) -> int:
-    """Writes the next candidates of the steps at which searches wait; returns how many, MOST_AHEAD at most for each."""
+def collect(tree: Tree, frames: Frames, waiting: Int64, checks: PendingChecks) -> int:
+    """Write the next candidates of the steps at which searches wait; return how many, at most MAX_AHEAD for each."""
     count = 0
     for frame in waiting:
-        marks, level = frames.marks[frame], frames.status[frame, r.LEVEL]
-        node, number = frames.levels[frame, level, r.NODE], frames.levels[frame, level, r.STEP]
-        first = tree.nodes[node, r.FIRST]
-        row = tree.nodes[node, r.STEPS] + number - first
-        enough = count + frames.status[frame, r.AHEAD]
-        frames.status[frame, r.AHEAD] = min(2 * frames.status[frame, r.AHEAD], MOST_AHEAD)
-        entry = marks[number, r.ENTRY]
-        while count < enough and entry < marks[number, r.STOP] and tree.places[entry] < marks[first, r.HIGH]:
+        marks, level = frames.marks[frame], frames.status[frame, layout.LEVEL]
+        node, number = frames.levels[frame, level, layout.NODE], frames.levels[frame, level, layout.STEP]
+        first = tree.nodes[node, layout.FIRST]
+        row = tree.nodes[node, layout.STEPS] + number - first
+        enough = count + frames.status[frame, layout.AHEAD]
+        frames.status[frame, layout.AHEAD] = min(2 * frames.status[frame, layout.AHEAD], MAX_AHEAD)
+        entry, stop, high = marks[number, layout.ENTRY], marks[number, layout.STOP], marks[first, layout.HIGH]
+        while count < enough and entry < stop and tree.places[entry] < high:
             place = tree.places[entry]
-            fits = True
-            for at in range(tree.steps[row, r.OTHERS_START], tree.steps[row, r.OTHERS_STOP]):
-                fits = fits and marks[tree.numbers[at], r.EVENT] != place
-            for pair in range(tree.steps[row, r.PAIRS_START], tree.steps[row, r.PAIRS_STOP]):
-                left = tree.codes[2 * pair, marks[tree.pairs[pair, r.EARLIER], r.EVENT]]
-                fits = fits and holds(tree.pairs[pair, r.OPERATOR], left, tree.codes[2 * pair + 1, place])
-            if fits:
+            if conflicting_step(tree, marks, row, place) < 0:
                 for other in range(number):
-                    questions.events[other, count] = marks[other, r.EVENT]
-                questions.events[number, count] = place
-                questions.frames[count], questions.rows[count] = frame, row
+                    checks.events[other, count] = marks[other, layout.EVENT]
+                checks.events[number, count] = place
+                checks.frames[count], checks.rows[count] = frame, row
                 count += 1
             entry += 1
     return count
 
 
 @njit(cache=True, nogil=True)
-def hear(tree: Tree, frames: Frames, questions: Questions, answers: Bool) -> None:
-    """Hands the answers to those who asked, bit by bit in the order of the candidates."""
-    for at in range(answers.size):
-        frame, number = questions.frames[at], tree.steps[questions.rows[at], r.NUMBER]
-        if frames.marks[frame, number, r.PENDING] == 0:
-            frames.marks[frame, number, r.ANSWERS] = 0
-        if answers[at]:
-            frames.marks[frame, number, r.ANSWERS] |= 1 << frames.marks[frame, number, r.PENDING]
-        frames.marks[frame, number, r.PENDING] += 1
+def hand_back(tree: Tree, frames: Frames, checks: PendingChecks, results: Bool) -> None:
+    """Hand the results to the searches that wait, bit by bit in the order of the candidates."""
+    for at in range(results.size):
+        marks, number = frames.marks[checks.frames[at]], tree.steps[checks.rows[at], layout.NUMBER]
+        if marks[number, layout.RESULT_COUNT] == 0:
+            marks[number, layout.RESULTS] = 0
+        if results[at]:
+            marks[number, layout.RESULTS] |= 1 << marks[number, layout.RESULT_COUNT]
+        marks[number, layout.RESULT_COUNT] += 1

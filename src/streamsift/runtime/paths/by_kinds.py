@@ -84,7 +84,7 @@ def kinds_of(plan: PathPlan, events: Events, found: Strata, *, by_score: bool = 
 def _scores(plan: PathPlan, events: Events, places: Int32) -> Float64:
     ranking = plan.alternative.query.ranking
     assert ranking is not None
-    return scores(ranking, objective_values(ranking, match_columns(plan.alternative, events, events.rows_at(places))))
+    return scores(ranking, objective_values(ranking, match_columns(plan.alternative, events, places)))
 
 
 def _views(roots: Roots, starts: Int64, paths: Int32, bucket: Int64, *, is_fixed: bool) -> Int32:

@@ -18,8 +18,7 @@ from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32, Int64
 from streamsift.runtime.detect import group_matches
 from streamsift.runtime.events.ties import tie_levels
 from streamsift.runtime.events.update_ticks import each_tick
-from streamsift.runtime.expressions.columns import take
-from streamsift.runtime.matches import GroupMatches, GroupValues, group_batches, match_schema, objective_values, scores
+from streamsift.runtime.matches import GroupMatches, GroupValues, match_schema, objective_values, result_batches, scores
 from streamsift.runtime.rank.output import Leaderboard, cast_to, rank_schema, tie_names
 from streamsift.runtime.resources import FEWER_TIES, found_matches, reserve
 
@@ -173,7 +172,7 @@ class GroupRanking:
         schema = rank_schema(query)
         values = self._values(alternative, found)
         written = objective_values(query.ranking, values.rows())
-        matches = pa.Table.from_batches(group_batches(alternative, match_schema(query), events, found))
+        matches = pa.Table.from_batches(result_batches(alternative, match_schema(query), events, found))
         arrays = [*written, *(column.combine_chunks() for column in matches.columns)]
         first = len(schema) - len(arrays)
         arrays = [cast_to(array, one.type) for array, one in zip(arrays, list(schema)[first:], strict=True)]
@@ -198,10 +197,10 @@ class GroupRanking:
                     column = values.column(variable.index, name) if is_bound else pa.nulls(len(values.found), kind)
                     arrays.append(column)
                     continue
-                rows, offsets = values.elements(variable.index)
+                offsets = values.elements(variable.index)[1]
                 empty = np.append(np.diff(offsets) == 0, False)  # no group comes first, as no event does
                 starts = pa.array(offsets.astype(np.int32), mask=empty)
-                arrays.append(pa.ListArray.from_arrays(starts, take(whole, pa.array(rows))))
+                arrays.append(pa.ListArray.from_arrays(starts, values.column(variable.index, name)))
         return arrays
 
     def _tie_keys(self, best: GroupBest, entries: Entries) -> list[Int32]:
@@ -213,9 +212,6 @@ class GroupRanking:
 
     def _padded(self, best: GroupBest, entries: Entries, variable: int) -> Sequence[Int32]:
         """The places of a variable's elements, [entries] each, -1 where there are fewer."""
-        events = self.board.events
-        place_of_row = np.empty(events.columns.table.num_rows, np.int32)
-        place_of_row[events.rows] = np.arange(events.rows.size, dtype=np.int32)
         found: list[Int32] = []
         for number, (which_alternative, matches) in enumerate(best.chunks):
             own = np.flatnonzero(entries.chunk == number)
@@ -223,14 +219,14 @@ class GroupRanking:
             if not own.size or not values.is_bound(variable):
                 continue
             if values.is_group(variable):
-                rows, offsets = values.elements(variable)
+                places, offsets = values.elements(variable)
             else:
-                rows = events.rows_at(matches.singles[values.singles[variable]])
-                offsets = np.arange(rows.size + 1, dtype=np.int64)
+                places = matches.singles[values.singles[variable]]
+                offsets = np.arange(places.size + 1, dtype=np.int64)
             first, size = offsets[entries.match[own]], np.diff(offsets)[entries.match[own]]
             while len(found) < size.max(initial=0):
                 found.append(np.full(entries.score.size, -1, np.int32))
             for element in range(int(size.max(initial=0))):
                 has = size > element
-                found[element][own[has]] = place_of_row[rows[first[has] + element]]
+                found[element][own[has]] = places[first[has] + element]
         return found

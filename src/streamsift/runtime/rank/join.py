@@ -19,7 +19,7 @@ import pyarrow as pa
 from streamsift.physical.plan import JoinPlan, PlannerOptions, PlanShape
 from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32
 from streamsift.runtime.arrays.grouping import distinct
-from streamsift.runtime.detect import match_rows
+from streamsift.runtime.detect import match_places
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.expressions.columns import Columns, take
 from streamsift.runtime.matches import match_columns, objective_values, scores
@@ -161,10 +161,10 @@ class RankJoin:
         places = distinct(np.concatenate(taken))
         some = events_at(self.events, places)
         (kept, score), floor = self._no_matches(), self.floor
-        for rows in match_rows(alternative, some, LOOK_AHEAD):
-            more = scores(query.ranking, objective_values(query.ranking, match_columns(alternative, some, rows)))
+        for found in match_places(alternative, some, LOOK_AHEAD):
+            more = scores(query.ranking, objective_values(query.ranking, match_columns(alternative, some, found)))
             stays = more >= floor  # NaN does not
-            kept = np.concatenate([kept, places[rows[:, stays]]], axis=1)
+            kept = np.concatenate([kept, places[found[:, stays]]], axis=1)
             score = np.concatenate([score, more[stays]])
             reserve(3 * (kept.nbytes + score.nbytes), "matches that tie for the last of the best", FEWER_TIES)
             if score.size >= limit:

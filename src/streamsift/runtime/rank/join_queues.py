@@ -133,7 +133,7 @@ class Queues:
 
     def _corner_scores(self, objective: BoundObjective, corner: Int32) -> Float64:
         """The scores [m] of what need be no matches [steps, m]; inf where there is none."""
-        seen = match_columns(self.plan.alternative, self.events, self.events.rows_at(corner))
+        seen = match_columns(self.plan.alternative, self.events, corner)
         try:
             bound = objective_score(objective, evaluate(objective.expression, seen))
         except BadInputError:  # an overflow that no match need have

@@ -17,7 +17,14 @@ from streamsift.runtime.events.update_ticks import UpdateTicks, tick_type, tick_
 from streamsift.runtime.expressions.columns import Columns
 from streamsift.runtime.expressions.evaluate import Rows
 from streamsift.runtime.expressions.group_functions import empty_aggregate
-from streamsift.runtime.matches import known_columns, match_columns, match_schema, objective_values, result_batches
+from streamsift.runtime.matches import (
+    GroupMatches,
+    known_columns,
+    match_columns,
+    match_schema,
+    objective_values,
+    result_batches,
+)
 from streamsift.runtime.rank.best import Scored
 
 ROWS = 1 << 16  # of a batch
@@ -104,10 +111,16 @@ class Leaderboard:
             alternative = self.alternatives[number]
             which = np.flatnonzero(best.alternative == number)
             order.append(which)
-            rows = self.events.rows_at(best.places[variable_rows(alternative)][:, which])
-            values = objective_values(query.ranking, match_columns(alternative, self.events, rows))
+            places = best.places[variable_rows(alternative)][:, which]
+            values = objective_values(query.ranking, match_columns(alternative, self.events, places))
             found = pa.Table.from_batches(
-                result_batches(alternative, match_schema(query), self.events, known_columns(alternative), rows)
+                result_batches(
+                    alternative,
+                    match_schema(query),
+                    self.events,
+                    GroupMatches.of_places(places),
+                    known_columns(alternative),
+                )
             )
             columns = [*values, *(column.combine_chunks() for column in found.columns)]
             parts.append([cast_to(c, f.type) for c, f in zip(columns, schema, strict=True)])

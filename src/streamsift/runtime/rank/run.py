@@ -14,7 +14,7 @@ from streamsift.physical.plan import Alternative, JoinPlan, MergePlan, PathPlan,
 from streamsift.physical.rank import FEW_MATCHES
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.arrays.grouping import distinct
-from streamsift.runtime.detect import match_rows
+from streamsift.runtime.detect import match_places
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.ties import tie_levels
@@ -160,10 +160,7 @@ class Ranking:
 
     def _enumerated(self, number: int) -> Iterator[Scored]:
         """All matches of an alternative, once for each tick whose window holds them."""
-        place_of_row = np.empty(self.events.columns.table.num_rows, np.int32)
-        place_of_row[self.events.rows] = np.arange(self.events.rows.size, dtype=np.int32)
-        for rows in match_rows(self.plan.alternatives[number], self.events, self.plan.detection.choices):
-            places = place_of_row[rows]
+        for places in match_places(self.plan.alternatives[number], self.events, self.plan.detection.choices):
             if self.starts is not None:
                 places = places[:, self.starts[places.min(axis=0)]]
             found_matches(places.shape[1])
@@ -179,7 +176,7 @@ class Ranking:
         """Those of the matches [steps, m] that have a score, in the buckets of these ticks."""
         query, alternative = self.plan.query, self.plan.alternatives[number]
         assert query.ranking is not None
-        seen = match_columns(alternative, self.events, self.events.rows_at(places))
+        seen = match_columns(alternative, self.events, places)
         score = scores(query.ranking, objective_values(query.ranking, seen))
         keep = np.flatnonzero(~np.isnan(score))
         of_variable = np.full((sum(v.positive for v in query.variables), keep.size), -1, np.int32)

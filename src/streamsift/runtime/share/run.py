@@ -20,7 +20,7 @@ from streamsift.runtime.count import (
     result_batch,
     result_rows,
 )
-from streamsift.runtime.events.events import BadRows
+from streamsift.runtime.events.bad_rows import BadRows
 from streamsift.runtime.events.prepare import prepare
 from streamsift.runtime.events.stamps import clock_of
 from streamsift.runtime.execute import execute

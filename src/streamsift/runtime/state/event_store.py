@@ -18,7 +18,7 @@ from streamsift.errors import BadInputError
 from streamsift.logical.bound import Binding
 from streamsift.runtime.arrays.append_buffer import TableTail, Tail
 from streamsift.runtime.arrays.dtypes import Bool, Int64, Times
-from streamsift.runtime.events.events import ticks_of
+from streamsift.runtime.events.times import ticks_of
 from streamsift.runtime.expressions.codes import codes
 from streamsift.runtime.expressions.columns import contiguous, gatherable
 from streamsift.runtime.state.format import chunk_bytes

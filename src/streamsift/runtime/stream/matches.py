@@ -15,10 +15,10 @@ import pyarrow as pa
 from streamsift.logical.bound import WindowKind
 from streamsift.physical.stream import DECIDES, OTHER, FinalizedAlternative, FinalizedBy, StreamPlan
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64, Times
-from streamsift.runtime.detect import group_matches, match_rows
+from streamsift.runtime.detect import find_matches
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.prepare import prepare
-from streamsift.runtime.matches import group_batches, known_columns, match_schema, result_batches
+from streamsift.runtime.matches import known_columns, match_schema, result_batches
 from streamsift.runtime.state import EventStore
 from streamsift.runtime.stream.affected_rows import Finalizing, rows_sharing_keys
 from streamsift.runtime.stream.decider import Decider
@@ -36,7 +36,7 @@ class MatchDecider(Decider):
         window = plan.query.window
         assert window is not None
         self._width = width_of(plan.query, window) if window.kind is WindowKind.TIME else 0
-        self._known = {id(one): known_columns(one) for one in plan.alternatives if one.groups is None}
+        self._known = {id(one): known_columns(one) for one in plan.alternatives}
         self._finalized = stream.alternatives
         self.keys = stream.keys
 
@@ -95,19 +95,13 @@ class MatchDecider(Decider):
 
     def _batches(self, one: FinalizedAlternative, events: Events, step: WatermarkStep) -> Iterator[pa.RecordBatch]:
         alternative = one.alternative
-        if alternative.groups is not None:
-            for variant in one.variants:
-                for matches in group_matches(variant, events, one.choices):
-                    final = step.covers(when(one, events, matches.events()))
-                    yield from group_batches(alternative, self.schema, events, matches.only(final))
-            return
         known = self._known[id(alternative)]
         for variant in one.variants:
-            for rows in match_rows(variant, events, one.choices):
-                if one.by is FinalizedBy.ANY:
-                    rows = rows[:, step.covers(when(one, events, _places(events, rows)))]
-                if rows.shape[1]:
-                    yield from result_batches(alternative, self.schema, events, known, rows)
+            for matches in find_matches(variant, events, one.choices):
+                if one.by is FinalizedBy.ANY or alternative.groups is not None:
+                    matches = matches.only(step.covers(when(one, events, matches.events())))
+                if len(matches):
+                    yield from result_batches(alternative, self.schema, events, matches, known)
 
 
 def with_marks(one: FinalizedAlternative, events: Events, step: WatermarkStep) -> Events:
@@ -130,14 +124,6 @@ def with_marks(one: FinalizedAlternative, events: Events, step: WatermarkStep) -
         of_row[events.rows] = of_place
         columns = columns.with_array(name, pa.array(of_row))
     return replace(events, columns=columns)
-
-
-def _places(events: Events, rows: Int32) -> Int32:
-    if events.in_input_order:
-        return rows
-    place_of = np.empty(events.columns.table.num_rows, np.int32)
-    place_of[events.rows] = np.arange(events.rows.size, dtype=np.int32)
-    return place_of[rows]
 
 
 def when(one: FinalizedAlternative, events: Events, places: Int32) -> Times:

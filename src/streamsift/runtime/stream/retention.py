@@ -8,10 +8,10 @@ import numpy as np
 
 from streamsift.logical.bound import BoundQuery, BoundWindow, WindowKind
 from streamsift.physical.stream import StateWindow, StreamPlan
-from streamsift.runtime.arrays.dtypes import Bool
+from streamsift.runtime.arrays.dtypes import NO_LIMIT, Bool
 from streamsift.runtime.arrays.grouping import positions_in_group
-from streamsift.runtime.events.events import NO_LIMIT, window_width
 from streamsift.runtime.events.prepare import prepare
+from streamsift.runtime.events.times import window_width
 from streamsift.runtime.expressions.codes import group_codes
 from streamsift.runtime.expressions.columns import contiguous
 from streamsift.runtime.state import EventStore
@@ -75,5 +75,5 @@ def retention_of(stream: StreamPlan) -> Retention:
 
 def width_of(query: BoundQuery, window: BoundWindow) -> Tick:
     """Return the width of a time window in the units of ticks."""
-    found = window_width(window, prepare(query, query.schema.empty_table()))
+    found = window_width(window, prepare(query, query.schema.empty_table()).unit)
     return float(found) if is_real(query) else int(found)

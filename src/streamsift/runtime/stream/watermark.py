@@ -14,8 +14,9 @@ from streamsift.logical.durations import in_units, nearest_double, unit_of, zero
 from streamsift.runtime.arrays.doubles import last_multiple, last_within
 from streamsift.runtime.arrays.dtypes import Bool, Int64, Times
 from streamsift.runtime.arrays.grouping import group_entries
-from streamsift.runtime.events.events import Events, saturating_sum, window_width
+from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.stamps import rows_later
+from streamsift.runtime.events.times import saturating_sum, window_width
 from streamsift.runtime.expressions.codes import group_codes
 
 Tick = int | float
@@ -43,7 +44,7 @@ class WatermarkStep:
 def closing(window: BoundWindow, keys: tuple[str, ...], events: Events) -> Times:
     """Return for each place the moment whose passing closes the window that begins there."""
     if window.kind is WindowKind.TIME:
-        return after(events.ticks, window_width(window, events))
+        return after(events.ticks, window_width(window, events.unit))
     count = events.rank.size
     groups, number = np.zeros(count, np.int32), 1
     if keys:

@@ -23,7 +23,7 @@ from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
 from streamsift.physical import Plan
 from streamsift.physical.plan import Step
-from streamsift.runtime.events.events import parse_text_times
+from streamsift.runtime.events.times import parse_text_times
 
 _COMPARE = {
     "=": SparkColumn.__eq__,

@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from streamsift.logical.bound import BoundQuery
-from streamsift.runtime.events.events import BadRows, find_bad_rows, ticks_of
+from streamsift.runtime.events.bad_rows import BadRows, find_bad_rows
+from streamsift.runtime.events.times import ticks_of
 from streamsift.spark.columns import EventTime
 
 PACKED = "bucket int, seen timestamp_ltz, bad boolean, message binary"  # a session may mean another type by `timestamp`

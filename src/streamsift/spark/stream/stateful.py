@@ -31,7 +31,7 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 
 from streamsift.logical.bound import Binding
 from streamsift.physical import Plan
-from streamsift.runtime.events.events import bad_rows_error
+from streamsift.runtime.events.bad_rows import bad_rows_error
 from streamsift.runtime.state import read_head
 from streamsift.runtime.stream import ManyEngine
 from streamsift.spark.columns import EventTime

@@ -1,0 +1,86 @@
+"""Find the rows that cannot be placed in time, and fail, warn or report what the first few hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from streamsift.errors import BadInputError, BadRowsWarning, warn
+from streamsift.logical.bound import Binding, BoundQuery, TimeKind
+from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int64
+from streamsift.runtime.events.times import time_and_order
+from streamsift.runtime.expressions.columns import Columns, fixed_width, nulls, plain
+
+SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_CHARACTERS = 5, 6, 60  # of bad rows, in errors and warnings
+
+
+@dataclass(frozen=True, slots=True)
+class BadRows:
+    """Rows that cannot be placed in time: how many, and what the first few hold."""
+
+    count: int
+    examples: tuple[str, ...]
+
+    def __str__(self) -> str:
+        shown = "".join(f"\n  {example}" for example in self.examples)
+        more = f"\n  and {self.count - len(self.examples):,} more" if self.count > len(self.examples) else ""
+        return f"{self.count:,} {'row has' if self.count == 1 else 'rows have'} no usable time or order:{shown}{more}"
+
+
+def bad_mask(time: pa.Array, order: Int64) -> Bool | None:
+    """Return which rows have no usable time or order; None if there are none."""
+    time = plain(time)
+    bad = nulls(time)
+    if pa.types.is_floating(time.type):
+        nan = np.isnan(fixed_width(time.cast(pa.float64()), np.dtype(np.float64)))
+        bad = nan if bad is None else bad | nan
+    if order.size:
+        bad = (order == UNKNOWN) if bad is None else bad | (order == UNKNOWN)
+    return bad if bad is not None and bad.any() else None
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 1]}…"
+
+
+def find_bad_rows(query: BoundQuery, table: pa.Table) -> tuple[Bool, BadRows] | None:
+    """Return which rows of a table have no usable time or order, and what to say of them; None if there are none."""
+    binding, columns = query.binding, Columns(table)
+    bad = bad_mask(*time_and_order(columns, binding))
+    return None if bad is None else (bad, _described(bad, binding, columns))
+
+
+def bad_rows_error(found: BadRows, binding: Binding) -> BadInputError:
+    text = f"`{binding.time}` is text and is read as ISO-8601 timestamps; " * (binding.time_kind is TimeKind.TEXT)
+    return BadInputError(f'{found}\nHint: {text}repair them, or leave them out with bad_rows="drop".')
+
+
+def _described(bad: Bool, binding: Binding, columns: Columns) -> BadRows:
+    """Return how many rows are bad, and what the first few hold."""
+    first = np.flatnonzero(bad)[:SHOWN_ROWS]
+    # The time and the order first, then enough of the other columns to find the row by.
+    known = [name for name in (binding.time, binding.order, binding.type) if name is not None]
+    names = [*known, *(name for name in columns.table.column_names if name not in known)][:SHOWN_COLUMNS]
+    shown = [columns.at(name, first.astype(np.int32)).to_pylist() for name in names]
+    examples = tuple(
+        ", ".join(f"{name} = {_shown(value)}" for name, value in zip(names, values, strict=True))
+        for values in zip(*shown, strict=True)
+    )
+    return BadRows(int(bad.sum()), examples)
+
+
+def handle_bad_rows(
+    bad: Bool, binding: Binding, columns: Columns, bad_rows: str, report: Callable[[BadRows], None] | None
+) -> None:
+    """Fail, or report what is dropped."""
+    found = _described(bad, binding, columns)
+    if bad_rows == "fail":
+        raise bad_rows_error(found, binding)
+    if report is not None:
+        report(found)
+    else:
+        warn(f"Dropped: {found}", BadRowsWarning)

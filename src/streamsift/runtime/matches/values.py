@@ -1,0 +1,170 @@
+"""Read the columns of matches for predicates, RETURN and the result, each gathered once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from streamsift.logical.bound import BoundQuery, ClassRule, Column, Expr, GroupAggregate, Kind, Operation
+from streamsift.physical.plan import Alternative, KleeneGroups, Pair
+from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
+from streamsift.runtime.events.events import Events
+from streamsift.runtime.expressions.columns import take
+from streamsift.runtime.expressions.evaluate import Rows, mask
+from streamsift.runtime.expressions.group_functions import aggregate, empty_aggregate
+from streamsift.runtime.matches.group_matches import GroupMatches
+
+Attribute = tuple[int, str]  # a variable and a column of its event
+
+
+@dataclass(frozen=True, slots=True)
+class KnownColumns:
+    """What the plan says of the columns of all matches, so that fewer are gathered."""
+
+    texts: dict[Attribute, str] = field(default_factory=dict)  # attributes with one value for all matches
+    equals: dict[Attribute, Attribute] = field(default_factory=dict)  # those equal to an earlier one
+    _repeated: dict[str, pa.Array] = field(default_factory=dict)  # the longest array of each text that was read
+
+    def constant(self, attribute: Attribute, length: int) -> pa.Array | None:
+        """Return the attribute's one value so many times; None if it has several."""
+        text = self.texts.get(attribute)
+        if text is None:
+            return None
+        if text not in self._repeated or len(self._repeated[text]) < length:
+            self._repeated[text] = pa.repeat(text, length)
+        return self._repeated[text].slice(0, length)
+
+
+NOTHING_KNOWN = KnownColumns()
+
+
+def known_columns(plan: Alternative) -> KnownColumns:
+    """Return what a plan says: the type of a class by type is one text; `[id]` makes columns equal."""
+    known, name = KnownColumns(), plan.query.binding.type
+    typed = name is not None and pa.types.is_string(plan.query.schema.field(name).type)
+    for step in plan.steps if plan.groups is None else ():
+        event_class = plan.query.variables[step.variable].event_class
+        if name is not None and typed and event_class.rule is ClassRule.TYPE:
+            known.texts[step.variable, name] = event_class.name
+        for pair in (*step.lookup, *step.pairs):
+            match pair:
+                case Pair(op="=", earlier_side=Column() as earlier, this_side=Column() as this):
+                    # Equal floats may differ (0.0 and -0.0), and so may equal columns of different types.
+                    if earlier.name == this.name and earlier.kind is not Kind.FLOAT:
+                        first = (earlier.variable, earlier.name)
+                        known.equals[this.variable, this.name] = known.equals.get(first, first)
+    return known
+
+
+def match_columns(plan: Alternative, events: Events, places: Int32) -> Rows:
+    """Return what an expression sees of matches without groups, at places [steps, matches]."""
+    return GroupValues(plan.query, plan, events, GroupMatches.of_places(places)).rows()
+
+
+class GroupValues:
+    """What a chunk of matches binds, with groups or without. Every attribute is gathered once."""
+
+    def __init__(
+        self,
+        query: BoundQuery,
+        plan: Alternative | KleeneGroups,
+        events: Events,
+        found: GroupMatches,
+        known: KnownColumns = NOTHING_KNOWN,
+    ) -> None:
+        self.events, self.found, self.text, self.known = events, found, query.text, known
+        groups = plan.groups if isinstance(plan, Alternative) else plan
+        steps = plan.steps if groups is None else groups.steps[: groups.count_singles]
+        chosen, growing = ((), ()) if groups is None else (groups.chosen, groups.growing)
+        self.singles = {step.variable: number for number, step in enumerate(steps)}
+        self.chosen = {c.variable: c for c in chosen if query.variables[c.variable].quantifier is not None}
+        self.growing = {group.variable: number for number, group in enumerate(growing)}
+        self._rows: dict[int, pa.Array] = {}
+        self._gathered: dict[Attribute, pa.Array] = {}
+        self._elements: dict[int, tuple[Int32, Int64]] = {}
+
+    def is_bound(self, variable: int) -> bool:
+        return variable in self.singles or self.is_group(variable)
+
+    def is_group(self, variable: int) -> bool:
+        return variable in self.chosen or variable in self.growing
+
+    def elements(self, variable: int) -> tuple[Int32, Int64]:
+        """Return the places of a group's elements, match after match, and where those of each match start."""
+        if variable not in self._elements:
+            if variable in self.chosen:
+                group = self.chosen[variable]
+                places = self.found.singles[group.first : group.first + group.size].T.reshape(-1)
+                offsets = np.arange(len(self.found) + 1, dtype=np.int64) * group.size
+            else:
+                first = self.found.first[self.growing[variable]]
+                sizes = self.found.sizes[self.growing[variable]]
+                offsets = np.concatenate([[0], np.cumsum(sizes)])
+                places = self.found.places[np.repeat(first - offsets[:-1], sizes) + np.arange(offsets[-1])]
+            self._elements[variable] = places, offsets
+        return self._elements[variable]
+
+    def column(self, variable: int, name: str) -> pa.Array:
+        """Return an attribute of each match's event; for a group, of each element."""
+        attribute = self.known.equals.get((variable, name), (variable, name))
+        if attribute not in self._gathered:
+            constant = self.known.constant(attribute, len(self.found))
+            self._gathered[attribute] = self._column(*attribute) if constant is None else constant
+        return self._gathered[attribute]
+
+    def _column(self, variable: int, name: str) -> pa.Array:
+        whole = self.events.columns.whole(name)
+        if not self.is_bound(variable):  # of a branch not taken
+            return pa.nulls(len(self.found), whole.type)
+        if variable not in self._rows:
+            is_group = self.is_group(variable)
+            places = self.elements(variable)[0] if is_group else self.found.singles[self.singles[variable]]
+            self._rows[variable] = pa.array(self.events.rows_at(places))
+        return take(whole, self._rows[variable])
+
+    def aggregate(self, expression: GroupAggregate) -> pa.Array:
+        if not self.is_bound(expression.variable):
+            return empty_aggregate(expression, self.events.columns).take(pa.nulls(len(self.found), pa.int64()))
+        offsets = self.elements(expression.variable)[1]
+        if expression.column is None:
+            return pa.array(np.diff(offsets))
+        return aggregate(expression.function, self.column(expression.variable, expression.column), offsets)
+
+    def rows(self) -> Rows:
+        return Rows(self.column, len(self.found), self.text, self.aggregate)
+
+    def passing(self, filters: Sequence[Expr]) -> Bool:
+        """Return which matches pass predicates with aggregates; each element of a group that they name must pass."""
+        keep = np.ones(len(self.found), np.bool_)
+        for predicate in filters:
+            elementwise = [v for v in read_variables(predicate) if self.is_group(v)]
+            if not elementwise:
+                keep &= mask(predicate, self.rows())
+                continue
+            sizes = np.diff(self.elements(elementwise[0])[1])
+            fails = ~mask(predicate, self._element_rows(elementwise[0], sizes))
+            keep &= np.bincount(np.repeat(np.arange(sizes.size), sizes)[fails], minlength=sizes.size) == 0
+        return keep
+
+    def _element_rows(self, variable: int, sizes: Int64) -> Rows:
+        """Return one row for each element of one group, with the other events of its match."""
+        matches = pa.array(np.repeat(np.arange(sizes.size), sizes))
+
+        def column(other: int, name: str) -> pa.Array:
+            values = self.column(other, name)
+            return values if other == variable else values.take(matches)
+
+        return Rows(column, len(matches), self.text, lambda expression: self.aggregate(expression).take(matches))
+
+
+def read_variables(expression: Expr) -> Iterator[int]:
+    """Yield the variables whose attributes an expression reads, aggregates aside."""
+    match expression:
+        case Column():
+            yield expression.variable
+        case Operation():
+            for operand in expression.operands:
+                yield from read_variables(operand)
