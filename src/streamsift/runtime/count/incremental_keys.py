@@ -5,7 +5,7 @@ A key's operations are a chain through the log, from the last to the first: the 
 front is a chain of starts. Log and fronts are ring buffers, so nothing is moved.
 
 Contract: records are those that `by_key.count_branch` has for all operations at once, from the first requested stamp on
-(tests/runtime/test_window_totals.py).
+(tests/runtime/stream/test_window_totals.py).
 """
 
 from __future__ import annotations
