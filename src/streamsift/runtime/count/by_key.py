@@ -57,7 +57,7 @@ def count_layout(
     bound, starts = 0.0, 0
     if not (is_count_alone and math.isinf(max_numbers) and _is_small(layout)):
         bound, starts = largest_in_window(tree, operations)
-    starts = starts if strategy is not Strategy.PREFIX else 0
+    starts = int(starts) if strategy is not Strategy.PREFIX else 0
     if is_count_alone and bound < LARGEST_COUNT:
         if starts * tree.parent.size > max_numbers:
             return None

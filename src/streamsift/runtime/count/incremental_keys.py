@@ -293,21 +293,25 @@ class WindowKeys(BranchKeys):
 
 
 def empty_log() -> Log:
-    numbers = np.zeros(1, np.int64)
-    operations = Operations(
-        offsets=np.zeros(1, np.int64),
+    def numbers() -> Int64:
+        return np.zeros(1, np.int64)
+
+    return Log(
+        first_operation=0,
+        mask=0,
         level=np.zeros(1, np.int8),
         symbol=np.zeros(1, np.int32),
         place=np.zeros(1, np.int32),
-        stamp=numbers,
-        seal=numbers,
-        first_start=numbers,
-        until=numbers,
-        since=numbers,
-        first_node=numbers,
-        nodes=numbers,
+        stamp=numbers(),
+        seal=numbers(),
+        before=numbers(),
+        start=numbers(),
+        first_start=0,
+        start_mask=0,
+        until=numbers(),
+        first_node=numbers(),
+        nodes=numbers(),
     )
-    return Log.of(operations)._replace(mask=0, start_mask=0)
 
 
 def _closed(keys: KeyTotals, stamp: int) -> KeyTotals:
