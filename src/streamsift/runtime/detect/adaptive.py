@@ -31,7 +31,7 @@ from streamsift.runtime.detect.joins import TreeSearch
 from streamsift.runtime.detect.relations import Comparison, Relations
 from streamsift.runtime.detect.statistics import Measure
 from streamsift.runtime.events.events import Events
-from streamsift.runtime.resources import watch
+from streamsift.runtime.resources import current_progress
 
 LOG = logging.getLogger(__name__)
 SLICE_PLACES = 1 << 18
@@ -123,8 +123,8 @@ class AdaptiveSearch:
                 expected = share * self._priced(tree, statistics)[1]
                 built = self._rows_built()
                 self.log.append(Chosen(tree, condensed, statistics, share, expected, built, matches, left))
-                if (watched := watch()) is not None:
-                    watched.reached(stop, self.events.rank.size)
+                if (tracker := current_progress()) is not None:
+                    tracker.update(stop, self.events.rank.size)
 
     def _begun(self, tree: Tree, low: int, high: int, condensed: bool) -> tuple[Tree, bool, Iterator[Int32]]:
         """The search by a tree; by one that keeps less, if what it keeps does not fit and the caller did not choose."""

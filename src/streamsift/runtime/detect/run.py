@@ -36,7 +36,7 @@ from streamsift.runtime.matches import (
     result_batches,
 )
 from streamsift.runtime.negation import NestedSearch
-from streamsift.runtime.resources import found_matches, watch
+from streamsift.runtime.resources import current_progress, found_matches
 
 CHUNK_MATCHES = 1 << 17
 FEW_ANCHORS = 1 << 10
@@ -49,8 +49,8 @@ def detect(plan: DetectPlan, events: Events, limit: int | None = None) -> Iterat
     if limit is not None:
         most = min(most, limit)
     for number, alternative in enumerate(plan.alternatives):
-        if (watched := watch()) is not None:
-            watched.begin(number, len(plan.alternatives))
+        if (tracker := current_progress()) is not None:
+            tracker.begin(number, len(plan.alternatives))
         owner = events.owners[number] if events.owners else None
         if alternative.groups is not None:
             for found in group_matches(alternative, events, plan.choices, limit=limit):
@@ -72,13 +72,13 @@ def detect(plan: DetectPlan, events: Events, limit: int | None = None) -> Iterat
 
 def _told(chunks: Iterator[Int32], events: Events) -> Iterator[Int32]:
     """The chunks, while a watch is told how far the search has come: about as far as the first events of matches."""
-    watched = watch()
-    if watched is None:
+    tracker = current_progress()
+    if tracker is None:
         yield from chunks
         return
     place_of = _places_of_rows(events)
     for rows in chunks:
-        watched.reached(int(place_of[rows[0]].max()), events.rank.size)
+        tracker.update(int(place_of[rows[0]].max()), events.rank.size)
         yield rows
 
 

@@ -227,17 +227,17 @@ class GroupSearch:
             rest = np.flatnonzero(~forbidden)
             if rest.size:
                 left = np.ascontiguousarray(events[:, rest])
-                edges = self._edges(left, matches.origins[rest], around)
-                forbidden[rest] = self.occurrences[id(negation)].occurs(left, edges, inner[:, rest])
+                window, match_end = self._edges(left, matches.origins[rest], around)
+                forbidden[rest] = self.occurrences[id(negation)].occurs(left, window, match_end, inner[:, rest])
         return forbidden
 
-    def _edges(self, events: Int32, origins: Int64, around: Around | None) -> Edges:
-        """Return what bounds a negation where no neighbor does."""
+    def _edges(self, events: Int32, origins: Int64, around: Around | None) -> tuple[Reach, Int32]:
+        """Return what bounds a negation where no neighbor does: the window, and [m] the first place after the match."""
         if around is not None:
             inherited = _inherited(around, origins)
-            return Edges(inherited, inherited.high)
+            return inherited, inherited.high
         first, last = events.min(axis=0), events.max(axis=0)
-        return Edges(self.stream.window(first, last), self.clock.place_after[last])
+        return self.stream.window(first, last), self.clock.place_after[last]
 
     def _are_maximal(self, matches: GroupMatches) -> Bool:
         """Return True for the maximal assignments of the same single events, and for EMIT EACH the same end."""
@@ -257,32 +257,25 @@ class Occurrences(GroupSearch):
         self.negation = negation
         self.clock = self.stream.unlimited
 
-    def occurs(self, events: Int32, edges: Edges, taken: Int32) -> Bool:
+    def occurs(self, events: Int32, window: Reach, match_end: Int32, taken: Int32) -> Bool:
         """Return True for matches around, [steps, m], in which the pattern occurs without events of `taken` [k, m]."""
-        around = Around(self._interval(events, edges), taken)
+        around = Around(self._interval(events, window, match_end), taken)
         occurs = np.zeros(events.shape[1], np.bool_)
         for matches in self._matches(events, np.arange(events.shape[1]), around):
             occurs[matches.origins] = True
         return occurs
 
-    def _interval(self, events: Int32, edges: Edges) -> Reach:
+    def _interval(self, events: Int32, window: Reach, match_end: Int32) -> Reach:
         lower, upper = self.negation.lower, self.negation.upper
-        low, high, least, most = edges.window
+        low, high, least, most = window
         anywhere = _anywhere(low.size, self.stream.size)
         if lower.steps:
             low, least = self.clock.place_after[events[list(lower.steps)]].max(axis=0), anywhere.least
         if upper.steps:
             high, most = self.clock.place_since[events[list(upper.steps)]].min(axis=0), anywhere.most
         elif upper.edge is Edge.MATCH_END:
-            high, most = edges.match_end, anywhere.most
+            high, most = match_end, anywhere.most
         return Reach(low, high, least, most)
-
-
-class Edges(NamedTuple):
-    """The bounds of negations that no neighbor bounds."""
-
-    window: Reach
-    match_end: Int32  # [m] the first place after the match
 
 
 def _inherited(around: Around, origins: Int64) -> Reach:

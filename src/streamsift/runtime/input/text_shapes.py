@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from enum import Enum, auto
 
 import pyarrow as pa
@@ -24,43 +24,36 @@ class Family(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """What the fields of a column have in common: enough to choose a type, and to merge with that of other rows."""
+class TextShape:
+    """What the fields of a column have in common: enough to choose a type, and to merge with that of other rows.
+
+    Every attribute but the family is the greatest of its rows.
+    """
 
     family: Family = Family.EMPTY
-    integers: bool = True  # every number is written as an integer
-    longs: bool = True  # and fits 64 bits
+    fractions: bool = False  # a number is not written as an integer
+    beyond_longs: bool = False  # an integer does not fit 64 bits
     floating: bool = False  # a number has an exponent, or is NaN or infinite
-    exact: bool = True  # writing the nearest doubles gives the same digits
-    exact_integers: bool = True  # at least for those that are written as integers
-    whole_digits: int = 0  # at most, before the point
-    fraction_digits: int = 0  # at most, after the point
+    rounded: bool = False  # writing the nearest double of a number gives other digits
+    rounded_integers: bool = False  # of one that is written as an integer
+    whole_digits: int = 0  # before the point
+    fraction_digits: int = 0  # after the point
     nanoseconds: bool = False  # a time is finer than microseconds
-    years: tuple[int, int] = (9999, 1)  # the first and the last
+    beyond_nanoseconds: bool = False  # a year is outside NANOSECOND_YEARS
 
 
-def merge(one: Shape, other: Shape) -> Shape:
+def merge(one: TextShape, other: TextShape) -> TextShape:
     """Return the shape of the rows of both."""
     families = {one.family, other.family} - {Family.EMPTY}
     if families == {Family.DATE, Family.LOCAL_TIME}:
         families = {Family.LOCAL_TIME}
     if len(families) > 1:
-        return Shape(Family.TEXT)
-    return Shape(
-        families.pop() if families else Family.EMPTY,
-        one.integers and other.integers,
-        one.longs and other.longs,
-        one.floating or other.floating,
-        one.exact and other.exact,
-        one.exact_integers and other.exact_integers,
-        max(one.whole_digits, other.whole_digits),
-        max(one.fraction_digits, other.fraction_digits),
-        one.nanoseconds or other.nanoseconds,
-        (min(one.years[0], other.years[0]), max(one.years[1], other.years[1])),
-    )
+        return TextShape(Family.TEXT)
+    family = families.pop() if families else Family.EMPTY
+    return TextShape(family, *map(max, astuple(one)[1:], astuple(other)[1:]))
 
 
-def column_type(shape: Shape) -> pa.DataType:
+def column_type(shape: TextShape) -> pa.DataType:
     """Return the type that holds every value of a column exactly: text if no other does."""
     match shape.family:
         case Family.EMPTY:
@@ -71,23 +64,19 @@ def column_type(shape: Shape) -> pa.DataType:
             return pa.bool_()
         case Family.DATE:
             return pa.date32()
-        case Family.LOCAL_TIME | Family.INSTANT if not shape.nanoseconds or _in_nanoseconds(shape):
+        case Family.LOCAL_TIME | Family.INSTANT if not (shape.nanoseconds and shape.beyond_nanoseconds):
             zone = "UTC" if shape.family is Family.INSTANT else None
             return pa.timestamp("ns" if shape.nanoseconds else "us", zone)
         case _:
             return pa.string()
 
 
-def _in_nanoseconds(shape: Shape) -> bool:
-    return NANOSECOND_YEARS[0] <= shape.years[0] and shape.years[1] <= NANOSECOND_YEARS[1]
-
-
-def _number_type(shape: Shape) -> pa.DataType:
-    if shape.integers and shape.longs:
+def _number_type(shape: TextShape) -> pa.DataType:
+    if not shape.fractions and not shape.beyond_longs:
         return pa.int64()
     if shape.floating:
-        return pa.float64() if shape.exact_integers else pa.string()
-    if shape.exact and not shape.integers:
+        return pa.string() if shape.rounded_integers else pa.float64()
+    if shape.fractions and not shape.rounded:
         return pa.float64()
     if shape.whole_digits + shape.fraction_digits <= MAX_DIGITS:
         return pa.decimal128(MAX_DIGITS, shape.fraction_digits)
