@@ -14,15 +14,15 @@ from typing import NamedTuple
 import numpy as np
 
 from streamsift.logical.bound import BoundQuery, Column
-from streamsift.physical.plan import Cache, Chosen, Decided, Edge, GroupNegation, Groups, Growth, Key, Order
-from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int32, Int64
+from streamsift.physical.plan import Cache, Chosen, Decided, Edge, GroupNegation, Groups, Growth, Order
+from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.events.events import NO_LIMIT, Events
-from streamsift.runtime.expressions.codes import codes, group_codes
+from streamsift.runtime.expressions.codes import group_codes
 from streamsift.runtime.groups.contested import element_assignments
 from streamsift.runtime.groups.elements import CHUNK_ELEMENTS, ElementBuffer, ElementRanges, Elements, choose, parts
 from streamsift.runtime.groups.growing import are_maximal, range_assignments
 from streamsift.runtime.groups.negations import GroupNegations
-from streamsift.runtime.groups.problem import Collected, Problem, rules_of
+from streamsift.runtime.groups.problem import Problem, rules_of
 from streamsift.runtime.groups.stream import Clock, GroupStream, Reach
 from streamsift.runtime.matches import GroupMatches, GroupValues
 from streamsift.runtime.resources import reserve, room
@@ -46,6 +46,7 @@ class GroupSearch:
         singles = groups.steps[: groups.count_singles]
         self.growing = [ElementBuffer(stream, singles, g.step) for g in groups.growing]
         self.rules = rules_of(groups)
+        self._column_codes: dict[str, Int64] = {}
         self.negations = GroupNegations(query, groups, events, cache)
         self.occurrences = {id(n): Occurrences(query, n, events, chunk, cache) for n in groups.group_negations()}
 
@@ -90,8 +91,8 @@ class GroupSearch:
             longer = np.vstack([partials[:, which], out])
             keep = self._are_together(longer)
             for column in group.agree:
-                values = self._codes(group, column)[out]
-                keep &= (values == values[0]).all(axis=0) & (values[0] != UNKNOWN)
+                values = self._codes(column)[out]
+                keep &= (values == values[0]).all(axis=0)
             if keep.any():
                 yield which[keep], np.ascontiguousarray(longer[:, keep])
 
@@ -101,12 +102,6 @@ class GroupSearch:
         if self.clock.length:
             keep &= self.clock.positions[last] - self.clock.positions[first] < self.clock.length
         return keep
-
-    def _codes(self, group: Chosen, column: Column) -> Int64:
-        places = self.stream.candidates(group.step)
-        by_place = np.full(self.stream.size, UNKNOWN, np.int64)
-        (by_place[places],) = codes([self.events.columns.at(column.name, self.stream.rows(places))], ordered=False)
-        return by_place
 
     # --- + and * ---
     def _with_groups(self, singles: Int32, origins: Int64, around: Around | None) -> Iterator[GroupMatches]:
@@ -119,11 +114,11 @@ class GroupSearch:
         for begin, end, some in parts(ranges):
             part, came_from = singles[:, begin:end], origins[begin:end]
             bound = np.ascontiguousarray(_with_taken(part, came_from, around))
-            collected = Collected.of([each.elements(bound) for each in some], len(orders), end - begin)
+            problem = Problem.of([each.elements(bound) for each in some], part, self.rules, self.clock)
             for key in groups.keys:
-                collected = collected.by_key(key, self._key_codes(key), [g.may_be_empty for g in groups.growing])
+                problem = problem.by_key(key, self._codes(key.members[0][1]))
             for at, places, first, stop in (
-                [self._whole(part, collected)] if groups.independent else self._assignments(part, collected)
+                [self._whole(part, problem)] if groups.independent else self._assignments(problem.by_origin())
             ):
                 if at.size:
                     yield GroupMatches(part[:, at], places, first, stop, came_from[at])
@@ -136,9 +131,9 @@ class GroupSearch:
             reach = self._reach(singles, origins, around, after, before)
             yield buffer.candidates(reach, singles, apart=len({*after, *before}) == singles.shape[0])
 
-    def _whole(self, singles: Int32, collected: Collected) -> tuple[Int64, Int32, Int64, Int64]:
+    def _whole(self, singles: Int32, problem: Problem) -> tuple[Int64, Int32, Int64, Int64]:
         """Return groups that have all their elements, as nothing stands between them."""
-        some = collected.stop > collected.start
+        some = problem.stop > problem.start
         complete = (some | self.rules.may_be_empty[None, :, None]).all(axis=1)
         if not singles.shape[0]:
             complete &= some.any(axis=1)
@@ -146,22 +141,16 @@ class GroupSearch:
         if len(self.groups.orders) > 1:
             by_match = np.argsort(match, kind="stable")
             order, match = order[by_match], match[by_match]
-        first, stop = (bound[order, :, match].T for bound in (collected.start, collected.stop))
-        return match, collected.places, first, stop
+        first, stop = (bound[order, :, match].T for bound in (problem.start, problem.stop))
+        return match, problem.places, first, stop
 
-    def _assignments(self, singles: Int32, collected: Collected) -> Iterator[tuple[Int64, Int32, Int64, Int64]]:
+    def _assignments(self, problem: Problem) -> Iterator[tuple[Int64, Int32, Int64, Int64]]:
         """Yield groups that make room for each other: the match that each assignment is for, and its ranges.
 
         The assignments of a match come together, those of many matches a chunk at a time.
         """
-        collected = collected.by_origin()
-        at = collected.origins
-        bounds = [np.full(at.size, -1, np.int32)] * 2
-        if singles.shape[0]:
-            bounds = [singles.min(axis=0)[at], singles.max(axis=0)[at]]
-        problem = Problem(*collected, bounds[0], bounds[1], self.rules, self.clock)
         begin = 0
-        while begin < at.size:
+        while begin < problem.origins.size:
             places, most = problem.places, room()
             if self.groups.search.growth is Growth.ELEMENTS:
                 begin, table, places = element_assignments(problem, begin, self.chunk, most)
@@ -170,14 +159,14 @@ class GroupSearch:
             if begin < 0:
                 reserve(most + 1, "the groups of one choice of single events, which are compared with each other")
             (match,), first, stop = np.split(np.ascontiguousarray(table.T), [1, 1 + len(self.growing)])
-            yield at[match], places, first, stop
+            yield problem.origins[match], places, first, stop
 
-    def _key_codes(self, key: Key) -> Int64:
-        """Return for each place a code of the key, equal where the values are; a null equals nothing but itself."""
-        column = key.members[0][1]
-        everywhere = np.arange(self.stream.size, dtype=np.int32)
-        (values,), count = group_codes([[self.events.columns.at(column.name, self.stream.rows(everywhere))]])
-        return np.where(values < 0, count + everywhere.astype(np.int64), values)
+    def _codes(self, column: Column) -> Int64:
+        """Return for each place a code of the column, equal where the values are; a null equals nothing but itself."""
+        if column.name not in self._column_codes:
+            (values,), count = group_codes([[self.events.columns.at(column.name, self.events.rows)]])
+            self._column_codes[column.name] = np.where(values < 0, count + np.arange(values.size), values)
+        return self._column_codes[column.name]
 
     def _reach(
         self,

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.json
 
 from streamsift.errors import BadInputError
-from streamsift.runtime.input.text_shapes import TextShape, column_type
-from streamsift.runtime.input.text_types import SAFE_DIGITS, shape_of
+from streamsift.runtime.input.text_types import SAFE_DIGITS, TextShape, column_type, shape_of
 
 
 def read_json(files: Iterable[Path]) -> pa.Table:
