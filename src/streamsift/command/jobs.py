@@ -22,7 +22,7 @@ from streamsift.command.progress import progress
 from streamsift.command.session import start_spark
 from streamsift.errors import BadRowsWarning, SetupError
 from streamsift.runtime.input import file_format, read_schema, read_table
-from streamsift.runtime.resources import watching
+from streamsift.runtime.resources import track_progress
 from streamsift.view.files import write_csv, write_file, write_lines
 from streamsift.view.lines import flat_table, json_lines
 from streamsift.view.pictures import MOST_ROWS, save_picture
@@ -123,7 +123,7 @@ class LocalJob:
             return write_file(self._kept(reader), reader.schema, output, output_format)
 
     def _events(self) -> pa.Table:
-        with watching() as watch, progress(self.console, f"reading {self.path}", watch.counts, "rows"):
+        with track_progress() as tracker, progress(self.console, f"reading {self.path}", tracker.counts, "rows"):
             return read_table(self.path, self.given_format)
 
     def _reader(self, limit: int | None) -> pa.RecordBatchReader:
@@ -156,7 +156,7 @@ class LocalJob:
 
     @contextmanager
     def _progress(self) -> Iterator[None]:
-        with watching() as watch, progress(self.console, "finding matches", watch.counts, "events"):
+        with track_progress() as tracker, progress(self.console, "finding matches", tracker.counts, "events"):
             yield
 
 

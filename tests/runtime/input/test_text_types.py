@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamsift.errors import BadInputError
-from streamsift.runtime.input.text_shapes import column_type, merge
-from streamsift.runtime.input.text_types import converted, converted_block, shape_of
+from streamsift.runtime.input.text_types import column_type, converted, converted_block, merge, shape_of
 from text_columns import COLUMNS
 
 

@@ -32,7 +32,7 @@ from streamsift.runtime.detect.relations import Comparison, Relations
 from streamsift.runtime.detect.sequences import SequenceSearch
 from streamsift.runtime.detect.statistics import Measure
 from streamsift.runtime.events.events import Events
-from streamsift.runtime.resources import watch
+from streamsift.runtime.resources import current_progress
 
 LOG = logging.getLogger(__name__)
 SLICE_PLACES = 1 << 18
@@ -129,11 +129,10 @@ class AdaptiveSearch:
                     yield found
                 left = self.joins.condenser.left if condensed else 0
                 expected = share * self._priced(tree, statistics)[1]
-                self.log.append(
-                    SlicePart(tree, condensed, statistics, share, expected, self._rows_built(), matches, left)
-                )
-                if (watched := watch()) is not None:
-                    watched.reached(stop, self.events.rank.size)
+                built = self._rows_built()
+                self.log.append(SlicePart(tree, condensed, statistics, share, expected, built, matches, left))
+                if (tracker := current_progress()) is not None:
+                    tracker.update(stop, self.events.rank.size)
 
     def _begun(self, tree: Tree, low: int, high: int, condensed: bool) -> tuple[Tree, bool, Iterator[Int32]]:
         """The search by a tree; by one that keeps less, if what it keeps does not fit and the caller did not choose."""

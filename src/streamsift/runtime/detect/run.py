@@ -21,7 +21,7 @@ from streamsift.runtime.events.events import Events
 from streamsift.runtime.groups import GroupSearch
 from streamsift.runtime.matches import GroupMatches, known_columns, match_schema, most_matches, result_batches
 from streamsift.runtime.negation import NestedSearch
-from streamsift.runtime.resources import found_matches, watch
+from streamsift.runtime.resources import current_progress, found_matches
 
 CHUNK_MATCHES = 1 << 17
 FEW_ANCHORS = 1 << 10
@@ -34,8 +34,8 @@ def detect(plan: DetectPlan, events: Events, limit: int | None = None) -> Iterat
     if limit is not None:
         most = min(most, limit)
     for number, alternative in enumerate(plan.alternatives):
-        if (watched := watch()) is not None:
-            watched.begin(number, len(plan.alternatives))
+        if (tracker := current_progress()) is not None:
+            tracker.begin(number, len(plan.alternatives))
         known = known_columns(alternative)
         for matches in find_matches(alternative, events, plan.choices, limit):
             if events.own is not None:
@@ -63,7 +63,7 @@ def find_matches(
     """Yield the matches of an alternative, with Kleene groups or without, in chunks."""
     if plan.groups is not None:
         return group_matches(plan, events, choices, limit=limit)
-    return map(GroupMatches.of_places, _watched(match_places(plan, events, choices, limit=limit), events))
+    return map(GroupMatches.of_places, _tracked(match_places(plan, events, choices, limit=limit), events))
 
 
 def group_matches(
@@ -81,15 +81,15 @@ def group_matches(
         return search.matches([np.empty((0, 1), np.int32)])  # there are only groups: one match of no single events
     # Single events may have no groups: a few more of them than matches are wanted cost little.
     most = None if limit is None else max(limit, FEW_ANCHORS)
-    return search.matches(_watched(match_places(plan, events, choices, chunk, most), events))
+    return search.matches(_tracked(match_places(plan, events, choices, chunk, most), events))
 
 
-def _watched(chunks: Iterator[Int32], events: Events) -> Iterator[Int32]:
+def _tracked(chunks: Iterator[Int32], events: Events) -> Iterator[Int32]:
     """Yield the chunks, and report how far the search has come: about as far as the first events of matches."""
-    watched = watch()
+    tracker = current_progress()
     for places in chunks:
-        if watched is not None:
-            watched.reached(int(places[0].max(initial=0)), events.rank.size)
+        if tracker is not None:
+            tracker.update(int(places[0].max(initial=0)), events.rank.size)
         yield places
 
 

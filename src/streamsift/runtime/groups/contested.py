@@ -12,7 +12,7 @@ from numba import njit
 from streamsift.runtime.arrays.dtypes import Int32, Int64
 from streamsift.runtime.arrays.growing import grown, longer
 from streamsift.runtime.arrays.searching import first_from
-from streamsift.runtime.groups.growing import assignment_bytes, open_range, possible_ends
+from streamsift.runtime.groups.growing import assignment_bytes, open_places, possible_ends
 from streamsift.runtime.groups.problem import Problem
 from streamsift.runtime.groups.rules import fits_order, high_limit, low_limit, together, valid_span
 
@@ -66,22 +66,6 @@ def can_take(
 
 
 @njit(cache=True, nogil=True)
-def open_places(problem: Problem, order: int, match: int, end: int, none: Int32) -> Int32:
-    """Return the places of all elements that a match with this end may have, ascending."""
-    total = 0
-    for group in range(none.size):
-        total += problem.stop[order, group, match] - problem.start[order, group, match]
-    places = np.empty(total, np.int32)
-    count = 0
-    for group in range(none.size):
-        begin, last = open_range(problem, order, match, group, end, none)
-        for entry in range(begin, last):
-            places[count] = problem.places[entry]
-            count += 1
-    return np.unique(places[:count])
-
-
-@njit(cache=True, nogil=True)
 def element_assignments(problem: Problem, begin_at: int, enough: int, most_bytes: int) -> tuple[int, Int64, Int32]:
     """Return the next match, a table of assignments and the places that these are ranges of.
 
@@ -97,10 +81,10 @@ def element_assignments(problem: Problem, begin_at: int, enough: int, most_bytes
             return match, table[:found], places[:used]
         for order in range(orders):
             leaves_out = problem.rules.extents or problem.rules.preceding[order].any()
-            for last_place in possible_ends(problem, order, match):
+            earliest[:] = -1
+            latest[:] = -1
+            for last_place in possible_ends(problem, order, match, latest):
                 end = int(last_place)
-                earliest[:] = -1
-                latest[:] = -1
                 open_ = open_places(problem, order, match, end, latest)
                 owner = np.full(open_.size, NOBODY - 1, np.int64)
                 before = np.full(open_.size, -1, np.int32)

@@ -19,28 +19,6 @@ from streamsift.runtime.groups.problem import GroupRules, Problem
 from streamsift.runtime.groups.rules import can_grow, low_limit, valid_span
 
 
-@njit(cache=True, nogil=True)
-def possible_ends(problem: Problem, order: int, match: int) -> Int32:
-    """Return the places, ascending, at which an assignment may end; -1 alone if that makes no difference."""
-    if not problem.rules.by_end:
-        return np.full(1, -1, np.int32)
-    last = problem.last[match]
-    total = 1
-    for group in range(problem.start.shape[1]):
-        total += problem.stop[order, group, match] - problem.start[order, group, match]
-    ends = np.empty(total, np.int32)
-    count = 0
-    if last >= 0:
-        ends[0] = last
-        count = 1
-    for group in range(problem.start.shape[1]):
-        for entry in range(problem.start[order, group, match], problem.stop[order, group, match]):
-            if problem.places[entry] > last:
-                ends[count] = problem.places[entry]
-                count += 1
-    return np.unique(ends[:count])
-
-
 @njit(cache=True, nogil=True, inline="always")
 def open_range(problem: Problem, order: int, match: int, group: int, end: int, latest: Int32) -> tuple[int, int]:
     """Return the elements that a group may have after those before it, in a match that ends at `end` (-1: anywhere)."""
@@ -52,6 +30,33 @@ def open_range(problem: Problem, order: int, match: int, group: int, end: int, l
         last = first_from(problem.places, begin, last, end + 1)
     begin = first_from(problem.places, begin, last, low)
     return begin, last
+
+
+@njit(cache=True, nogil=True)
+def open_places(problem: Problem, order: int, match: int, end: int, none: Int32) -> Int32:
+    """Return the places of all elements that a match with this end may have, ascending; `none` is an empty `latest`."""
+    total = 0
+    for group in range(none.size):
+        total += problem.stop[order, group, match] - problem.start[order, group, match]
+    places = np.empty(total, np.int32)
+    count = 0
+    for group in range(none.size):
+        begin, last = open_range(problem, order, match, group, end, none)
+        for entry in range(begin, last):
+            places[count] = problem.places[entry]
+            count += 1
+    return np.unique(places[:count])
+
+
+@njit(cache=True, nogil=True)
+def possible_ends(problem: Problem, order: int, match: int, none: Int32) -> Int32:
+    """Return the places, ascending, at which an assignment may end; -1 alone if that makes no difference."""
+    last = problem.last[match : match + 1]
+    if not problem.rules.by_end:
+        return np.full(1, -1, np.int32)
+    places = open_places(problem, order, match, -1, none)
+    later = places[first_from(places, 0, places.size, last[0] + 1) :]
+    return later if last[0] < 0 else np.concatenate((last, later))
 
 
 @njit(cache=True, nogil=True)
@@ -81,7 +86,7 @@ def range_assignments(problem: Problem, begin_at: int, enough: int, most_bytes: 
         if found >= enough and problem.origins[match] != problem.origins[match - 1]:
             return match, table[:found]
         for order in range(orders):
-            for last_place in possible_ends(problem, order, match):
+            for last_place in possible_ends(problem, order, match, latest):
                 end = int(last_place)
                 depth, is_new = 0, True
                 while depth >= 0:

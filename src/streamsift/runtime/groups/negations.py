@@ -8,7 +8,7 @@ import numpy as np
 
 from streamsift.logical.bound import BoundQuery
 from streamsift.physical.detect import with_caching
-from streamsift.physical.plan import Alternative, Cache, Decided, KleeneGroups, Limit, Negation, Pair, Step
+from streamsift.physical.plan import Alternative, Cache, Decided, KleeneGroups, Negation, Pair, Step
 from streamsift.runtime.arrays.dtypes import Bool, Int32
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.negation import NestedSearch
@@ -48,33 +48,26 @@ class GroupNegations:
 
 def _shifted(negation: Negation, first: int, more: int) -> Negation:
     """Return the negation with the steps from `first` on numbered higher, as more events are bound before them."""
-    if not more:
-        return negation
 
     def number(step: int) -> int:
         return step + more if step >= first else step
 
-    def limit(old: Limit) -> Limit:
-        return replace(old, steps=tuple(map(number, old.steps)))
+    def numbers(steps: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(map(number, steps))
 
-    def pair(old: Pair) -> Pair:
-        return replace(old, earlier=number(old.earlier))
+    def pairs(old: tuple[Pair, ...]) -> tuple[Pair, ...]:
+        return tuple(replace(pair, earlier=number(pair.earlier)) for pair in old)
 
-    def step(old: Step) -> Step:
-        return replace(
-            old,
-            after=tuple(map(number, old.after)),
-            lookup=tuple(map(pair, old.lookup)),
-            pairs=tuple(map(pair, old.pairs)),
-            reads=tuple(map(number, old.reads)),
-        )
-
+    steps = (
+        replace(s, after=numbers(s.after), lookup=pairs(s.lookup), pairs=pairs(s.pairs), reads=numbers(s.reads))
+        for s in negation.steps
+    )
     return replace(
         negation,
         first=number(negation.first),
         ready=number(negation.ready),
-        lower=limit(negation.lower),
-        upper=limit(negation.upper),
-        steps=tuple(map(step, negation.steps)),
+        lower=replace(negation.lower, steps=numbers(negation.lower.steps)),
+        upper=replace(negation.upper, steps=numbers(negation.upper.steps)),
+        steps=tuple(steps),
         negations=tuple(_shifted(inner, first, more) for inner in negation.negations),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,85 +14,6 @@ from streamsift.runtime.events.reach import Reach
 from streamsift.runtime.groups.elements import Elements
 
 LEFT_SINGLE, LEFT, RIGHT_SINGLE, RIGHT, SIDE_FIELDS = range(5)
-
-
-class Collected(NamedTuple):
-    """The elements of all growing variables, in every order of AND: places[start[o, g, i]:stop[o, g, i]].
-
-    Column i belongs to match `origins[i]`; a match has one column, or one for each value of its keys.
-    """
-
-    places: Int32
-    start: Int64  # [orders, growing, columns]
-    stop: Int64
-    origins: Int64  # [columns]
-    closed: Bool  # [growing, columns] groups that must stay empty here
-    some: Int64  # [keys, columns] groups (a bit mask) of which one is not empty here; 0 for no such rule
-
-    @staticmethod
-    def of(elements: Iterable[Elements], orders: int, matches: int) -> Collected:
-        """Collect the elements for each order and each growing variable; buffers that are the same are taken once."""
-        buffers: dict[int, tuple[int, Int32]] = {}
-        starts, stops = [], []
-        size = 0
-        for places, start, stop in elements:
-            if id(places) not in buffers:
-                buffers[id(places)] = size, places
-                size += places.size
-            base = buffers[id(places)][0]
-            starts.append(start + base)
-            stops.append(stop + base)
-        parts = [places for _, places in buffers.values()]
-        shape = orders, len(starts) // orders, matches
-        return Collected(
-            places=parts[0] if len(parts) == 1 else np.concatenate(parts),
-            start=np.stack(starts).reshape(shape),
-            stop=np.stack(stops).reshape(shape),
-            origins=np.arange(matches),
-            closed=np.zeros(shape[1:], np.bool_),
-            some=np.empty((0, matches), np.int64),
-        )
-
-    def columns(self, which: Int64) -> Collected:
-        tables: list[Any] = [np.take(table, which, axis=-1) for table in self[1:]]
-        return Collected(self.places, *tables)
-
-    def by_origin(self) -> Collected:
-        """Return the same columns, those of a match beside each other."""
-        is_sorted = (self.origins[1:] >= self.origins[:-1]).all()
-        return self if is_sorted else self.columns(np.argsort(self.origins, kind="stable"))
-
-    def by_key(self, key: Key, codes: Int64, may_be_empty: Sequence[bool]) -> Collected:
-        """Split each column by the values that the elements of the key's variables have there.
-
-        This is `[attr]` where no single event has its value. If all of these groups may be empty, one more column
-        stands for that: they stay closed in it.
-        """
-        members = [number for number, _ in key.members]
-        width = int(codes.max(initial=0)) + 1
-        pairs: dict[tuple[int, int], Int64] = {}  # column and value of each element, sorted, by order and member
-        sorted_places = []
-        for order in range(self.start.shape[0]):
-            for member in members:
-                start, stop = self.start[order, member], self.stop[order, member]
-                entries = np.concatenate([np.empty(0, np.int64), *map(np.arange, start, stop)])
-                places = self.places[entries]
-                pair = np.repeat(np.arange(self.origins.size), stop - start) * width + codes[places]
-                by_pair = np.argsort(pair, kind="stable")
-                pairs[order, member] = pair[by_pair]
-                sorted_places.append(places[by_pair])
-        values = distinct(np.concatenate([*pairs.values(), np.empty(0, np.int64)]))
-        empty = np.arange(self.origins.size if all(may_be_empty[member] for member in members) else 0)
-        split = self.columns(np.concatenate([values // width, empty]))
-        is_empty = np.arange(split.origins.size) >= values.size
-        base = self.places.size
-        for (order, member), own in pairs.items():
-            split.start[order, member, : values.size] = base + np.searchsorted(own, values, side="left")
-            split.stop[order, member, : values.size] = base + np.searchsorted(own, values, side="right")
-            base += own.size
-        split.closed[members] |= is_empty
-        some = np.where(is_empty, 0, _bits(members))
-        return split._replace(places=np.concatenate([self.places, *sorted_places]), some=np.vstack([split.some, some]))
 
 
 class GroupRules(NamedTuple):
@@ -137,15 +58,89 @@ def _bits(members: Iterable[int]) -> int:
 
 
 class Problem(NamedTuple):
-    """All that a search for assignments reads: `Collected`, by origin; the bound events; rules and order of time."""
+    """The elements of all growing variables, in every order of AND: places[start[o, g, i]:stop[o, g, i]].
 
-    places: Int32
-    start: Int64  # [orders, growing, matches]
-    stop: Int64
-    origins: Int64  # [matches]
-    closed: Bool  # [growing, matches]
-    some: Int64  # [keys, matches]
-    first: Int32  # [matches] the place of the earliest bound event, -1 for none
-    last: Int32  # [matches] of the latest
+    Column i belongs to match `origins[i]`; a match has one column, or one for each value of its keys.
+    """
+
     rules: GroupRules
     reach: Reach
+    places: Int32
+    start: Int64  # [orders, growing, columns]
+    stop: Int64
+    origins: Int64  # [columns]
+    first: Int32  # [columns] the place of the earliest bound event, -1 for none
+    last: Int32  # [columns] of the latest
+    closed: Bool  # [growing, columns] groups that must stay empty here
+    some: Int64  # [keys, columns] groups (a bit mask) of which one is not empty here; 0 for no such rule
+
+    @staticmethod
+    def of(elements: Iterable[Elements], singles: Int32, rules: GroupRules, reach: Reach) -> Problem:
+        """Collect the elements for each order and each growing variable; buffers that are the same are taken once."""
+        buffers: dict[int, tuple[int, Int32]] = {}
+        starts, stops = [], []
+        size = 0
+        for places, start, stop in elements:
+            if id(places) not in buffers:
+                buffers[id(places)] = size, places
+                size += places.size
+            base = buffers[id(places)][0]
+            starts.append(start + base)
+            stops.append(stop + base)
+        parts = [places for _, places in buffers.values()]
+        matches = singles.shape[1]
+        shape = *rules.preceding.shape, matches
+        none = np.full((1, matches), -1, np.int32)
+        return Problem(
+            rules=rules,
+            reach=reach,
+            places=parts[0] if len(parts) == 1 else np.concatenate(parts),
+            start=np.stack(starts).reshape(shape),
+            stop=np.stack(stops).reshape(shape),
+            origins=np.arange(matches),
+            first=(singles if singles.size else none).min(axis=0),
+            last=(singles if singles.size else none).max(axis=0),
+            closed=np.zeros(shape[1:], np.bool_),
+            some=np.empty((0, matches), np.int64),
+        )
+
+    def columns(self, which: Int64) -> Problem:
+        tables: list[Any] = [np.take(table, which, axis=-1) for table in self[3:]]
+        return Problem(self.rules, self.reach, self.places, *tables)
+
+    def by_origin(self) -> Problem:
+        """Return the same columns, those of a match beside each other."""
+        is_sorted = (self.origins[1:] >= self.origins[:-1]).all()
+        return self if is_sorted else self.columns(np.argsort(self.origins, kind="stable"))
+
+    def by_key(self, key: Key, codes: Int64) -> Problem:
+        """Split each column by the values that the elements of the key's variables have there.
+
+        This is `[attr]` where no single event has its value. If all of these groups may be empty, one more column
+        stands for that: they stay closed in it.
+        """
+        members = [number for number, _ in key.members]
+        width = int(codes.max(initial=0)) + 1
+        pairs: dict[tuple[int, int], Int64] = {}  # column and value of each element, sorted, by order and member
+        sorted_places = []
+        for order in range(self.start.shape[0]):
+            for member in members:
+                start, stop = self.start[order, member], self.stop[order, member]
+                entries = np.concatenate([np.empty(0, np.int64), *map(np.arange, start, stop)])
+                places = self.places[entries]
+                pair = np.repeat(np.arange(self.origins.size), stop - start) * width + codes[places]
+                by_pair = np.argsort(pair, kind="stable")
+                pairs[order, member] = pair[by_pair]
+                sorted_places.append(places[by_pair])
+        values = distinct(np.concatenate([*pairs.values(), np.empty(0, np.int64)]))
+        empty = np.arange(self.origins.size if self.rules.may_be_empty[members].all() else 0)
+        split = self.columns(np.concatenate([values // width, empty]))
+        is_empty = np.arange(split.origins.size) >= values.size
+        base = self.places.size
+        for (order, member), own in pairs.items():
+            split.start[order, member, : values.size] = base + np.searchsorted(own, values, side="left")
+            split.stop[order, member, : values.size] = base + np.searchsorted(own, values, side="right")
+            base += own.size
+        split.closed[members] |= is_empty
+        some = np.where(is_empty, 0, _bits(members))
+        return split._replace(places=np.concatenate([self.places, *sorted_places]), some=np.vstack([split.some, some]))

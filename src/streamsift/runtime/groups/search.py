@@ -14,16 +14,16 @@ from typing import NamedTuple
 import numpy as np
 
 from streamsift.logical.bound import BoundQuery, Column
-from streamsift.physical.plan import Cache, Decided, Edge, FixedGroup, GroupNegation, Growth, Key, KleeneGroups, Order
-from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int32, Int64
+from streamsift.physical.plan import Cache, Decided, Edge, FixedGroup, GroupNegation, Growth, KleeneGroups, Order
+from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.reach import Reach
-from streamsift.runtime.expressions.codes import codes, group_codes
+from streamsift.runtime.expressions.codes import group_codes
 from streamsift.runtime.groups.contested import element_assignments
 from streamsift.runtime.groups.elements import CHUNK_ELEMENTS, ElementBuffer, ElementRanges, Elements, choose, parts
 from streamsift.runtime.groups.growing import are_maximal, range_assignments
 from streamsift.runtime.groups.negations import GroupNegations
-from streamsift.runtime.groups.problem import Collected, Problem, rules_of
+from streamsift.runtime.groups.problem import Problem, rules_of
 from streamsift.runtime.groups.stream import GroupStream, Interval
 from streamsift.runtime.matches import GroupMatches, GroupValues
 from streamsift.runtime.resources import reserve, room
@@ -47,6 +47,7 @@ class GroupSearch:
         singles = groups.steps[: groups.count_singles]
         self.growing = [ElementBuffer(stream, singles, g.step) for g in groups.growing]
         self.rules = rules_of(groups)
+        self._column_codes: dict[str, Int64] = {}
         self.negations = GroupNegations(query, groups, events, cache)
         self.occurrences = {id(n): Occurrences(query, n, events, chunk, cache) for n in groups.group_negations()}
 
@@ -91,19 +92,13 @@ class GroupSearch:
             longer = np.vstack([partials[:, which], out])
             keep = self._are_together(longer)
             for column in group.agree:
-                values = self._codes(group, column)[out]
-                keep &= (values == values[0]).all(axis=0) & (values[0] != UNKNOWN)
+                values = self._codes(column)[out]
+                keep &= (values == values[0]).all(axis=0)
             if keep.any():
                 yield which[keep], np.ascontiguousarray(longer[:, keep])
 
     def _are_together(self, events: Int32) -> Bool:
         return self.reach.window_high[events.min(axis=0)] >= events.max(axis=0)
-
-    def _codes(self, group: FixedGroup, column: Column) -> Int64:
-        places = self.stream.candidates(group.step)
-        by_place = np.full(self.stream.size, UNKNOWN, np.int64)
-        (by_place[places],) = codes([self.events.columns.at(column.name, self.stream.rows(places))], ordered=False)
-        return by_place
 
     # --- + and * ---
     def _with_groups(self, singles: Int32, origins: Int64, around: Around | None) -> Iterator[GroupMatches]:
@@ -116,11 +111,11 @@ class GroupSearch:
         for begin, end, some in parts(ranges):
             part, came_from = singles[:, begin:end], origins[begin:end]
             bound = np.ascontiguousarray(_with_taken(part, came_from, around))
-            collected = Collected.of([each.elements(bound) for each in some], len(orders), end - begin)
+            problem = Problem.of([each.elements(bound) for each in some], part, self.rules, self.reach)
             for key in groups.keys:
-                collected = collected.by_key(key, self._key_codes(key), [g.may_be_empty for g in groups.growing])
+                problem = problem.by_key(key, self._codes(key.members[0][1]))
             for at, places, first, stop in (
-                [self._whole(part, collected)] if groups.independent else self._assignments(part, collected)
+                [self._whole(part, problem)] if groups.independent else self._assignments(problem.by_origin())
             ):
                 if at.size:
                     yield GroupMatches(part[:, at], places, first, stop, came_from[at])
@@ -133,9 +128,9 @@ class GroupSearch:
             interval = self._open_interval(singles, origins, around, after, before)
             yield buffer.candidates(interval, singles, apart=len({*after, *before}) == singles.shape[0])
 
-    def _whole(self, singles: Int32, collected: Collected) -> tuple[Int64, Int32, Int64, Int64]:
+    def _whole(self, singles: Int32, problem: Problem) -> tuple[Int64, Int32, Int64, Int64]:
         """Return groups that have all their elements, as nothing stands between them."""
-        some = collected.stop > collected.start
+        some = problem.stop > problem.start
         complete = (some | self.rules.may_be_empty[None, :, None]).all(axis=1)
         if not singles.shape[0]:
             complete &= some.any(axis=1)
@@ -143,22 +138,16 @@ class GroupSearch:
         if len(self.groups.orders) > 1:
             by_match = np.argsort(match, kind="stable")
             order, match = order[by_match], match[by_match]
-        first, stop = (bound[order, :, match].T for bound in (collected.start, collected.stop))
-        return match, collected.places, first, stop
+        first, stop = (bound[order, :, match].T for bound in (problem.start, problem.stop))
+        return match, problem.places, first, stop
 
-    def _assignments(self, singles: Int32, collected: Collected) -> Iterator[tuple[Int64, Int32, Int64, Int64]]:
+    def _assignments(self, problem: Problem) -> Iterator[tuple[Int64, Int32, Int64, Int64]]:
         """Yield groups that make room for each other: the match that each assignment is for, and its ranges.
 
         The assignments of a match come together, those of many matches a chunk at a time.
         """
-        collected = collected.by_origin()
-        at = collected.origins
-        bounds = [np.full(at.size, -1, np.int32)] * 2
-        if singles.shape[0]:
-            bounds = [singles.min(axis=0)[at], singles.max(axis=0)[at]]
-        problem = Problem(*collected, bounds[0], bounds[1], self.rules, self.reach)
         begin = 0
-        while begin < at.size:
+        while begin < problem.origins.size:
             places, most = problem.places, room()
             if self.groups.search.growth is Growth.ELEMENTS:
                 begin, table, places = element_assignments(problem, begin, self.chunk, most)
@@ -167,14 +156,14 @@ class GroupSearch:
             if begin < 0:
                 reserve(most + 1, "the groups of one choice of single events, which are compared with each other")
             (match,), first, stop = np.split(np.ascontiguousarray(table.T), [1, 1 + len(self.growing)])
-            yield at[match], places, first, stop
+            yield problem.origins[match], places, first, stop
 
-    def _key_codes(self, key: Key) -> Int64:
-        """Return for each place a code of the key, equal where the values are; a null equals nothing but itself."""
-        column = key.members[0][1]
-        everywhere = np.arange(self.stream.size, dtype=np.int32)
-        (values,), count = group_codes([[self.events.columns.at(column.name, self.stream.rows(everywhere))]])
-        return np.where(values < 0, count + everywhere.astype(np.int64), values)
+    def _codes(self, column: Column) -> Int64:
+        """Return for each place a code of the column, equal where the values are; a null equals nothing but itself."""
+        if column.name not in self._column_codes:
+            (values,), count = group_codes([[self.events.columns.at(column.name, self.events.rows)]])
+            self._column_codes[column.name] = np.where(values < 0, count + np.arange(values.size), values)
+        return self._column_codes[column.name]
 
     def _open_interval(
         self,
@@ -224,17 +213,17 @@ class GroupSearch:
             rest = np.flatnonzero(~forbidden)
             if rest.size:
                 left = np.ascontiguousarray(events[:, rest])
-                edges = self._edges(left, matches.origins[rest], around)
-                forbidden[rest] = self.occurrences[id(negation)].occurs(left, edges, inner[:, rest])
+                window, match_end = self._edges(left, matches.origins[rest], around)
+                forbidden[rest] = self.occurrences[id(negation)].occurs(left, window, match_end, inner[:, rest])
         return forbidden
 
-    def _edges(self, events: Int32, origins: Int64, around: Around | None) -> Edges:
-        """Return what bounds a negation where no neighbor does."""
+    def _edges(self, events: Int32, origins: Int64, around: Around | None) -> tuple[Interval, Int32]:
+        """Return what bounds a negation where no neighbor does: the window, and [m] the first place after the match."""
         if around is not None:
             inherited = _inherited(around, origins)
-            return Edges(inherited, inherited.high)
+            return inherited, inherited.high
         first, last = events.min(axis=0), events.max(axis=0)
-        return Edges(self.stream.window(first, last), self.reach.place_after[last])
+        return self.stream.window(first, last), self.reach.place_after[last]
 
     def _are_maximal(self, matches: GroupMatches) -> Bool:
         """Return True for the maximal assignments of the same single events, and for EMIT EACH the same end."""
@@ -254,31 +243,24 @@ class Occurrences(GroupSearch):
         self.negation = negation
         self.reach = self.stream.unlimited
 
-    def occurs(self, events: Int32, edges: Edges, taken: Int32) -> Bool:
+    def occurs(self, events: Int32, window: Interval, match_end: Int32, taken: Int32) -> Bool:
         """Return True for matches around, [steps, m], in which the pattern occurs without events of `taken` [k, m]."""
-        around = Around(self._interval(events, edges), taken)
+        around = Around(self._interval(events, window, match_end), taken)
         occurs = np.zeros(events.shape[1], np.bool_)
         for matches in self._matches(events, np.arange(events.shape[1]), around):
             occurs[matches.origins] = True
         return occurs
 
-    def _interval(self, events: Int32, edges: Edges) -> Interval:
+    def _interval(self, events: Int32, window: Interval, match_end: Int32) -> Interval:
         lower, upper = self.negation.lower, self.negation.upper
-        low, high = edges.window
+        low, high = window
         if lower.steps:
             low = self.reach.place_after[events[list(lower.steps)]].max(axis=0)
         if upper.steps:
             high = self.reach.place_since[events[list(upper.steps)]].min(axis=0)
         elif upper.edge is Edge.MATCH_END:
-            high = edges.match_end
+            high = match_end
         return Interval(low, high)
-
-
-class Edges(NamedTuple):
-    """The bounds of negations that no neighbor bounds."""
-
-    window: Interval
-    match_end: Int32  # [m] the first place after the match
 
 
 def _inherited(around: Around, origins: Int64) -> Interval:

@@ -15,11 +15,11 @@ import pyarrow.dataset as ds
 from streamsift.errors import BadInputError, SetupError
 from streamsift.runtime.input.json_lines import read_json
 from streamsift.runtime.input.text_types import typed
-from streamsift.runtime.resources import watch
+from streamsift.runtime.resources import current_progress
 
 FORMATS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".parquet": "parquet", ".pq": "parquet"}
 
-SAMPLE_BYTES = 1 << 20  # of a file, that tell how long its lines are
+SAMPLE_BYTES = 1 << 20  # of a file, to estimate how long its lines are
 EMPTY = "it is empty"
 OTHER_FORMAT = "\nHint: repair it, or, if it is of another format, say which: --input-format csv, json or parquet."
 
@@ -28,7 +28,7 @@ EMPTY_IS_NULL = {"null_values": [""], "strings_can_be_null": True, "quoted_strin
 
 
 def file_format(path: Path, given: str | None = None) -> str:
-    """The format of a file, or of the files in a directory: as given, else by suffix."""
+    """Return the format of a file, or of the files in a directory: as given, else by suffix."""
     if not path.exists():
         raise SetupError(missing("no such file or directory", path))
     if given is not None:
@@ -47,7 +47,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def missing(what: str, path: Path) -> str:
-    """The message for a path that is not there, with the file beside it whose name is nearest."""
+    """Return the message for a path that is not there, with the file beside it whose name is nearest."""
     beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
     close = get_close_matches(path.name, beside, n=1, cutoff=0.6)
     hint = f"\nHint: did you mean `{path.parent / close[0]}`?" if close else ""
@@ -55,25 +55,25 @@ def missing(what: str, path: Path) -> str:
 
 
 def read_table(path: Path, given_format: str | None = None) -> pa.Table:
-    """Read all of a file, and report to a watch how many rows are read."""
+    """Read all of a file, and track how many rows are read."""
     return _read(path, given_format, _all_rows)
 
 
 def _all_rows(dataset: ds.Dataset) -> pa.Table:
-    watched = watch()
-    if watched is None:
+    tracker = current_progress()
+    if tracker is None:
         return dataset.to_table()
     total = _rows_about(dataset) if isinstance(dataset, ds.FileSystemDataset) else dataset.count_rows()
     done, batches = 0, []
     for batch in dataset.to_batches():
         batches.append(batch)
         done += batch.num_rows
-        watched.reached(done, max(done, total))
+        tracker.update(done, max(done, total))
     return pa.Table.from_batches(batches, dataset.schema)
 
 
 def _rows_about(dataset: ds.FileSystemDataset) -> int:
-    """How many rows there are: Parquet tells, of lines the first of a file are counted."""
+    """Estimate the number of rows: Parquet has it, of lines the first of a file are counted."""
     if isinstance(dataset.format, ds.ParquetFileFormat):
         return dataset.count_rows()
     rows = 0.0
@@ -140,9 +140,9 @@ def _text_dataset(path: Path) -> ds.Dataset:
     return ds.dataset(path, schema=text, format=ds.CsvFileFormat(convert_options=options))
 
 
-def _reason(told: str) -> str:
-    """What is wrong with the file, out of all that Arrow says on its way there."""
-    if "Empty CSV" in told:
+def _reason(message: str) -> str:
+    """Return what is wrong with the file, without the places that Arrow names on its way there."""
+    if "Empty CSV" in message:
         return EMPTY
-    inner = re.sub(r"^.*Could not open \w+ input source '[^']*': (?:Invalid: )?", "", told, flags=re.DOTALL)
+    inner = re.sub(r"^.*Could not open \w+ input source '[^']*': (?:Invalid: )?", "", message, flags=re.DOTALL)
     return inner.removeprefix("CSV parse error: ").removeprefix("Invalid: ")

@@ -34,22 +34,22 @@ def table_of_frame(frame: Any) -> pa.Table:
 
 def _array(name: str, series: Any) -> pa.Array:
     try:
-        found = pa.array(series, from_pandas=True)
+        array = pa.array(series, from_pandas=True)
     except OverflowError:
-        found = _large_integers(name, series)
+        array = _large_integers(name, series)
     except pa.ArrowInvalid as error:
         raise _mixed(name, str(error)) from error
-    if not pa.types.is_temporal(found.type) or _holds(found, series):
-        return found
-    zone = getattr(found.type, "tz", None)
-    wide = pa.duration("ns") if pa.types.is_duration(found.type) else pa.timestamp("ns", zone)
+    if not pa.types.is_temporal(array.type) or _holds(array, series):
+        return array
+    zone = getattr(array.type, "tz", None)
+    wide = pa.duration("ns") if pa.types.is_duration(array.type) else pa.timestamp("ns", zone)
     try:
-        found = pa.array(series, wide, from_pandas=True)
+        array = pa.array(series, wide, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise _mixed(name, str(error)) from error
-    if not _holds(found, series):
-        raise _mixed(name, f"not all of them are {found.type}")
-    return found
+    if not _holds(array, series):
+        raise _mixed(name, f"not all of them are {array.type}")
+    return array
 
 
 def _large_integers(name: str, series: Any) -> pa.Array:
@@ -63,9 +63,9 @@ def _large_integers(name: str, series: Any) -> pa.Array:
     return pa.array([Decimal(int(v)) if isinstance(v, Integral) else None for v in series], kind)
 
 
-def _holds(found: pa.Array, series: Any) -> bool:
+def _holds(array: pa.Array, series: Any) -> bool:
     """Return True if the array has the very times of the series."""
-    pairs = zip(found.to_pylist(), series, strict=True)
+    pairs = zip(array.to_pylist(), series, strict=True)
     return all(value is None or value == original for value, original in pairs)
 
 

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.json
 
 from streamsift.errors import BadInputError
-from streamsift.runtime.input.text_shapes import Shape, column_type
-from streamsift.runtime.input.text_types import SAFE_DIGITS, shape_of
+from streamsift.runtime.input.text_types import SAFE_DIGITS, TextShape, column_type, shape_of
 
 
 def read_json(files: Iterable[Path]) -> pa.Table:
@@ -60,7 +59,7 @@ def _texts(data: bytes, name: str) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array([None if (v := row.get(name)) is None else str(v) for row in rows], pa.string())])
 
 
-def exact_type(name: str, numbers: Shape) -> pa.DataType:
+def exact_type(name: str, numbers: TextShape) -> pa.DataType:
     """Return the type that holds the numbers of a column. Raises BadInputError if none does."""
     found = column_type(numbers)
     if pa.types.is_string(found):

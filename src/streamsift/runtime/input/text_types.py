@@ -9,36 +9,112 @@ Contract: two fields that are written as different numbers or times stay differe
 
 from __future__ import annotations
 
+from dataclasses import astuple, dataclass
+from enum import Enum, auto
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from streamsift.errors import BadInputError
-from streamsift.runtime.input.text_shapes import Family, Shape, column_type, merge
 
 SAFE_DIGITS = 15  # so many digits always survive in a double
 EXACT_INTEGERS = 2**53
 FLOATING = r"^([+-]?(\d+\.?\d*|\.\d+)[eE][+-]?\d+|(?i:[+-]?inf(inity)?|nan))$"
+MAX_DIGITS = 38  # of a decimal, on Spark too
+NANOSECOND_YEARS = (1678, 2261)  # the whole years that 64 bits of nanoseconds reach
 
 
-def shape_of(texts: pa.ChunkedArray) -> Shape:
+class Family(Enum):
+    """What the fields of a column look like."""
+
+    EMPTY = auto()  # all of them are null
+    NUMBER = auto()
+    BOOLEAN = auto()
+    DATE = auto()
+    LOCAL_TIME = auto()  # without a zone; dates among them are midnights
+    INSTANT = auto()  # with a zone
+    TEXT = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class TextShape:
+    """What the fields of a column have in common: enough to choose a type, and to merge with that of other rows.
+
+    Every attribute but the family is the greatest of its rows.
+    """
+
+    family: Family = Family.EMPTY
+    fractions: bool = False  # a number is not written as an integer
+    beyond_longs: bool = False  # an integer does not fit 64 bits
+    floating: bool = False  # a number has an exponent, or is NaN or infinite
+    rounded: bool = False  # writing the nearest double of a number gives other digits
+    rounded_integers: bool = False  # of one that is written as an integer
+    whole_digits: int = 0  # before the point
+    fraction_digits: int = 0  # after the point
+    nanoseconds: bool = False  # a time is finer than microseconds
+    beyond_nanoseconds: bool = False  # a year is outside NANOSECOND_YEARS
+
+
+def merge(one: TextShape, other: TextShape) -> TextShape:
+    """Return the shape of the rows of both."""
+    families = {one.family, other.family} - {Family.EMPTY}
+    if families == {Family.DATE, Family.LOCAL_TIME}:
+        families = {Family.LOCAL_TIME}
+    if len(families) > 1:
+        return TextShape(Family.TEXT)
+    family = families.pop() if families else Family.EMPTY
+    return TextShape(family, *map(max, astuple(one)[1:], astuple(other)[1:]))
+
+
+def column_type(shape: TextShape) -> pa.DataType:
+    """Return the type that holds every value of a column exactly: text if no other does."""
+    match shape.family:
+        case Family.EMPTY:
+            return pa.null()
+        case Family.NUMBER:
+            return _number_type(shape)
+        case Family.BOOLEAN:
+            return pa.bool_()
+        case Family.DATE:
+            return pa.date32()
+        case Family.LOCAL_TIME | Family.INSTANT if not (shape.nanoseconds and shape.beyond_nanoseconds):
+            zone = "UTC" if shape.family is Family.INSTANT else None
+            return pa.timestamp("ns" if shape.nanoseconds else "us", zone)
+        case _:
+            return pa.string()
+
+
+def _number_type(shape: TextShape) -> pa.DataType:
+    if not shape.fractions and not shape.beyond_longs:
+        return pa.int64()
+    if shape.floating:
+        return pa.string() if shape.rounded_integers else pa.float64()
+    if shape.fractions and not shape.rounded:
+        return pa.float64()
+    if shape.whole_digits + shape.fraction_digits <= MAX_DIGITS:
+        return pa.decimal128(MAX_DIGITS, shape.fraction_digits)
+    return pa.string()
+
+
+def shape_of(texts: pa.ChunkedArray) -> TextShape:
     """Return the shape of a column of strings."""
     first = next((chunk.drop_null()[:1] for chunk in texts.chunks if chunk.null_count < len(chunk)), None)
     if first is None:
-        return Shape()
+        return TextShape()
     # Most columns of text are told by their first value alone.
     readers = [read for read in (_number_shape, _boolean_shape, _time_shape) if read(_trimmed(first)) is not None]
     if not readers:
-        return Shape(Family.TEXT)
+        return TextShape(Family.TEXT)
     present = _trimmed(texts.drop_null())
-    return next((shape for read in readers if (shape := read(present)) is not None), Shape(Family.TEXT))
+    return next((shape for read in readers if (shape := read(present)) is not None), TextShape(Family.TEXT))
 
 
-def _boolean_shape(texts: pa.ChunkedArray) -> Shape | None:
+def _boolean_shape(texts: pa.ChunkedArray) -> TextShape | None:
     words = pc.is_in(pc.utf8_lower(texts), value_set=pa.array(["true", "false"]))
-    return Shape(Family.BOOLEAN) if _all(words) else None
+    return TextShape(Family.BOOLEAN) if _all(words) else None
 
 
-def _time_shape(texts: pa.ChunkedArray) -> Shape | None:
+def _time_shape(texts: pa.ChunkedArray) -> TextShape | None:
     for family, zone in ((Family.DATE, None), (Family.LOCAL_TIME, None), (Family.INSTANT, "UTC")):
         for unit in ("us",) if family is Family.DATE else ("us", "ns"):
             target = pa.date32() if family is Family.DATE else pa.timestamp(unit, zone)
@@ -46,18 +122,19 @@ def _time_shape(texts: pa.ChunkedArray) -> Shape | None:
                 continue
             bounds = pc.min_max(times)
             first, last = pc.year(bounds["min"]).as_py(), pc.year(bounds["max"]).as_py()
-            return Shape(family, nanoseconds=unit == "ns", years=(first, last)) if first > 0 else None
+            beyond = first < NANOSECOND_YEARS[0] or last > NANOSECOND_YEARS[1]
+            return TextShape(family, nanoseconds=unit == "ns", beyond_nanoseconds=beyond) if first > 0 else None
     return None
 
 
-def _number_shape(texts: pa.ChunkedArray) -> Shape | None:
+def _number_shape(texts: pa.ChunkedArray) -> TextShape | None:
     if _any(_has(texts, "x")):
         return None  # Arrow reads hexadecimal integers, Spark does not
     if (numbers := _casts(texts, pa.int64())) is not None:
         bounds = pc.min_max(numbers).as_py()
         greatest = max(-bounds["min"], bounds["max"])
-        exact = greatest <= EXACT_INTEGERS
-        return Shape(Family.NUMBER, exact=exact, exact_integers=exact, whole_digits=len(str(greatest).lstrip("0")))
+        rounded, digits = greatest > EXACT_INTEGERS, len(str(greatest).lstrip("0"))
+        return TextShape(Family.NUMBER, rounded=rounded, rounded_integers=rounded, whole_digits=digits)
     doubles = _casts(texts, pa.float64())
     if doubles is None:
         return None
@@ -68,7 +145,7 @@ def _number_shape(texts: pa.ChunkedArray) -> Shape | None:
     return _plain_shape(texts.filter(is_plain), doubles.filter(is_plain), _any(is_floating))
 
 
-def _plain_shape(texts: pa.ChunkedArray, doubles: pa.ChunkedArray, floating: bool) -> Shape:
+def _plain_shape(texts: pa.ChunkedArray, doubles: pa.ChunkedArray, floating: bool) -> TextShape:
     """Return the shape of a column of these numbers, which have no exponent, and of others if `floating`."""
     digits = pc.ascii_ltrim(pc.ascii_ltrim(texts, "+-"), "0")
     point = pc.find_substring(digits, ".")
@@ -76,14 +153,14 @@ def _plain_shape(texts: pa.ChunkedArray, doubles: pa.ChunkedArray, floating: boo
     is_fraction = pc.invert(is_integer)
     integers, fractions = digits.filter(is_integer), pc.ascii_rtrim(digits.filter(is_fraction), "0")
     points = point.filter(is_fraction)
-    exact_integers = not _any(_is_beyond_doubles(integers))
-    return Shape(
+    rounded_integers = _any(_is_beyond_doubles(integers))
+    return TextShape(
         Family.NUMBER,
-        integers=not floating and len(fractions) == 0,
-        longs=_casts(texts.filter(is_integer), pa.int64()) is not None,
+        fractions=floating or len(fractions) > 0,
+        beyond_longs=_casts(texts.filter(is_integer), pa.int64()) is None,
         floating=floating,
-        exact=exact_integers and not _are_rounded(fractions, doubles.filter(is_fraction)),
-        exact_integers=exact_integers,
+        rounded=rounded_integers or _are_rounded(fractions, doubles.filter(is_fraction)),
+        rounded_integers=rounded_integers,
         whole_digits=max(_most(pc.binary_length(integers)), _most(points)),
         fraction_digits=max(0, _most(pc.subtract(pc.binary_length(fractions), points)) - 1),
     )
@@ -169,7 +246,7 @@ def converted(name: str, texts: pa.ChunkedArray, target: pa.DataType) -> pa.Chun
         raise BadInputError(f"column `{name}` cannot be read as {target}: {error}") from error
 
 
-def converted_block(name: str, texts: pa.ChunkedArray, known: Shape) -> pa.ChunkedArray:
+def converted_block(name: str, texts: pa.ChunkedArray, known: TextShape) -> pa.ChunkedArray:
     """Convert rows that came after the type was chosen. Raises BadInputError if they would have changed the type."""
     target = column_type(known)
     wanted = column_type(merge(known, shape_of(texts)))
@@ -183,8 +260,6 @@ def converted_block(name: str, texts: pa.ChunkedArray, known: Shape) -> pa.Chunk
 
 def typed(table: pa.Table) -> pa.Table:
     """Convert a table of strings, column by column, to the types that hold them."""
-    for number, name in enumerate(table.column_names):
-        column = table.column(number)
-        found = converted(name, column, column_type(shape_of(column)))
-        table = table.set_column(number, name, found)
-    return table
+    columns = zip(table.column_names, table.columns, strict=True)
+    converted_columns = [converted(name, column, column_type(shape_of(column))) for name, column in columns]
+    return pa.table(converted_columns, names=table.column_names)

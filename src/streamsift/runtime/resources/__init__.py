@@ -1,4 +1,11 @@
-"""TODO"""
+"""Limit the memory of a query and track its progress.
+
+- `budget`: hold the work of a context to a limit of memory; format the errors of what exceeds it
+- `memory`: find how much memory this process may still take
+- `progress`: track how many events are done
+
+Both the budget and the tracker belong to the current context. Work without one is neither limited nor tracked.
+"""
 
 from streamsift.runtime.resources.budget import (
     FEWER_TICKS,
@@ -13,12 +20,13 @@ from streamsift.runtime.resources.budget import (
     room,
 )
 from streamsift.runtime.resources.memory import free_bytes
-from streamsift.runtime.resources.progress import watch, watching
+from streamsift.runtime.resources.progress import current_progress, track_progress
 
 __all__ = [
     "FEWER_TICKS",
     "FEWER_TIES",
     "Budget",
+    "current_progress",
     "default_limit",
     "found_matches",
     "free_bytes",
@@ -27,6 +35,5 @@ __all__ = [
     "limited_batches",
     "reserve",
     "room",
-    "watch",
-    "watching",
+    "track_progress",
 ]

@@ -1,6 +1,6 @@
 """Hold the work of a query to a limit of memory.
 
-Work asks the budget of its context before it makes a large array, and tells it how many matches there are. Without a
+Work reserves a large array from the budget of its context before it makes it, and counts matches there. Without a
 budget nothing is limited, so tests and streams pay nothing.
 """
 
@@ -18,7 +18,7 @@ from streamsift.errors import MemoryLimitExceeded, StreamsiftError
 from streamsift.runtime.resources.memory import free_bytes
 
 T = TypeVar("T")
-LEAST_FREE = 1 << 27  # bytes that a query leaves the system, whatever its limit
+MIN_FREE = 1 << 27  # bytes that a query leaves the system, whatever its limit
 UNLIMITED = 1 << 62
 _MORE = "memory_limit= sets another limit"
 _ROWS = (
@@ -43,13 +43,13 @@ class Budget:
         """Count a batch that the caller keeps; raise if the result has become too large."""
         for column in batch.columns:
             for buffer in column.buffers():
-                if buffer is not None and buffer.size > (known := self._buffers.get(buffer.address, 0)):
+                if buffer is not None and buffer.size > (counted := self._buffers.get(buffer.address, 0)):
                     self._buffers[buffer.address] = buffer.size
-                    self.held += buffer.size - known
+                    self.held += buffer.size - counted
         if self.held > self.limit:
             raise self._exceeded(f"its result holds {size_text(self.held)}", _ROWS)
         free = free_bytes()
-        if free is not None and free < LEAST_FREE:
+        if free is not None and free < MIN_FREE:
             raise self._exceeded(f"the system has only {size_text(free)} left", _ROWS)
 
     def reserve(self, size: int, purpose: str, advice: str) -> None:
@@ -77,7 +77,7 @@ _BUDGET: ContextVar[Budget | None] = ContextVar("budget", default=None)
 
 @contextmanager
 def limited(budget: Budget) -> Iterator[None]:
-    """Put the work inside under a budget; an allocation that fails becomes an error that tells of it."""
+    """Put the work inside under a budget; a failed allocation becomes an error of the budget."""
     token = _BUDGET.set(budget)
     try:
         yield
@@ -93,10 +93,10 @@ def limited_batches(batches: Iterator[T], budget: Budget) -> Iterator[T]:
     """Yield the same, each made under the budget; between two of them the caller's context is as it was."""
     while True:
         with limited(budget):
-            found = next(batches, None)
-        if found is None:
+            batch = next(batches, None)
+        if batch is None:
             return
-        yield found
+        yield batch
 
 
 def held(batches: Iterable[pa.RecordBatch], budget: Budget) -> Iterator[pa.RecordBatch]:
@@ -107,7 +107,7 @@ def held(batches: Iterable[pa.RecordBatch], budget: Budget) -> Iterator[pa.Recor
 
 
 def found_matches(count: int) -> None:
-    """Tell the budget of this context that there are so many matches more."""
+    """Add so many matches to the count of this context's budget."""
     if (budget := _BUDGET.get()) is not None:
         budget.matches += count
 

@@ -1,6 +1,6 @@
-"""Tell how much memory this process may still take.
+"""Find how much memory this process may still take.
 
-The answer is the least of what its own limit (`ulimit -v`, `spark.executor.pyspark.memory`), its control group and the
+That is the least of what its own limit (`ulimit -v`, `spark.executor.pyspark.memory`), its control group and the
 machine leave it.
 """
 
@@ -19,8 +19,8 @@ _PAGES = Path("/proc/self/statm")
 
 def free_bytes() -> int | None:
     """Return what this process may still take; None where the system does not tell."""
-    known = [free for each in (of_process, of_container, of_machine) if (free := each()) is not None]
-    return min(known, default=None)
+    limits = [free for each in (of_process, of_container, of_machine) if (free := each()) is not None]
+    return min(limits, default=None)
 
 
 def of_process() -> int | None:
@@ -49,7 +49,7 @@ def of_machine() -> int | None:
 
 
 def _groups() -> Iterator[Path]:
-    """The directories of this process's control groups for memory, from its own up to the root."""
+    """Yield the directories of this process's control groups for memory, from its own up to the root."""
     lines = _OWN_CGROUPS.read_text().splitlines() if _OWN_CGROUPS.exists() else ["0::/"]
     for _, controllers, path in (line.split(":", 2) for line in lines if line.count(":") >= 2):
         if controllers and "memory" not in controllers.split(","):
@@ -61,7 +61,7 @@ def _groups() -> Iterator[Path]:
 
 
 def _left_of(group: Path) -> int | None:
-    """What is left of one control group's limit; the page cache gives way, so it is not counted as used."""
+    """Return what is left of one control group's limit; the page cache gives way, so it is not counted as used."""
     for limit, used, cache in (
         ("memory.max", "memory.current", "inactive_file"),
         ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -77,6 +77,6 @@ def _left_of(group: Path) -> int | None:
 
 
 def _fields(path: Path) -> dict[str, int]:
-    """The numbers of a file of lines `name number`."""
+    """Return the numbers of a file of lines `name number`."""
     words = (line.split() for line in path.read_text().splitlines())
-    return {found[0]: int(found[1]) for found in words if len(found) >= 2}
+    return {line[0]: int(line[1]) for line in words if len(line) >= 2}

@@ -1,6 +1,6 @@
-"""Work on a stream in, how far it has come out, for whoever watches it: the command line's progress bar.
+"""Track the progress of a run for the command line's progress bar.
 
-Work tells what it has reached to the watch of its context, if there is one; nothing is computed for nobody.
+The run updates the tracker of the current context; if there is none, no progress is computed.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 
 @dataclass(slots=True)
-class Watch:
-    """How many events are done, of how many; both 0 as long as nobody knows. Read by another thread than it is set."""
+class Progress:
+    """How many events are done, of how many; both 0 until that is known. Read by another thread than it is set."""
 
     done: int = 0
     total: int = 0
@@ -24,29 +24,29 @@ class Watch:
         return self.done, self.total
 
     def begin(self, number: int, passes: int) -> None:
-        """Work goes over all events several times, one time for each alternative."""
+        """Begin a pass over all events; there is one for each alternative."""
         self.pass_number, self.passes = number, passes
 
-    def reached(self, done: int, total: int) -> None:
-        """So many of the events of this pass are done."""
+    def update(self, done: int, total: int) -> None:
+        """Set how many of the events of this pass are done."""
         self.total = total
         self.done = max(self.done, (self.pass_number * total + done) // self.passes)
 
 
-_WATCH: ContextVar[Watch | None] = ContextVar("watch", default=None)
+_PROGRESS: ContextVar[Progress | None] = ContextVar("progress", default=None)
 
 
 @contextmanager
-def watching() -> Iterator[Watch]:
-    """A watch on the work inside."""
-    watch = Watch()
-    token = _WATCH.set(watch)
+def track_progress() -> Iterator[Progress]:
+    """Track the work inside."""
+    tracker = Progress()
+    token = _PROGRESS.set(tracker)
     try:
-        yield watch
+        yield tracker
     finally:
-        _WATCH.reset(token)
+        _PROGRESS.reset(token)
 
 
-def watch() -> Watch | None:
-    """The watch on the work that is done here."""
-    return _WATCH.get()
+def current_progress() -> Progress | None:
+    """Return the tracker of this context."""
+    return _PROGRESS.get()

@@ -13,29 +13,29 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
 from streamsift.errors import BadInputError
-from streamsift.runtime.input import Family, Shape, column_type, converted, converted_block, merge, shape_of
+from streamsift.runtime.input import Family, TextShape, column_type, converted, converted_block, merge, shape_of
 
 Batches = Iterator[pa.RecordBatch]
 
 
-def shapes_of(texts: DataFrame) -> list[Shape]:
+def shapes_of(texts: DataFrame) -> list[TextShape]:
     """Return the shape of each column of a DataFrame of strings, from one pass over it."""
     width = len(texts.columns)
 
     def summarized(batches: Batches) -> Batches:
-        shapes = [Shape()] * width
+        shapes = [TextShape()] * width
         for batch in batches:
             shapes = [merge(shape, shape_of(_chunked(batch, n))) for n, shape in enumerate(shapes)]
         yield pa.RecordBatch.from_pydict({"shapes": [pickle.dumps(shapes)]})
 
     parts = [pickle.loads(row.shapes) for row in texts.mapInArrow(summarized, "shapes binary").collect()]
-    return [reduce(merge, shapes) for shapes in zip(*parts, strict=True)] if parts else [Shape()] * width
+    return [reduce(merge, shapes) for shapes in zip(*parts, strict=True)] if parts else [TextShape()] * width
 
 
-def with_types(texts: DataFrame, shapes: list[Shape]) -> DataFrame:
+def with_types(texts: DataFrame, shapes: list[TextShape]) -> DataFrame:
     """Convert the columns of a DataFrame of strings. On a stream, rows that do not fit the types fail."""
     if texts.isStreaming:  # a column that is empty so far may hold anything later
-        shapes = [Shape(Family.TEXT) if shape.family is Family.EMPTY else shape for shape in shapes]
+        shapes = [TextShape(Family.TEXT) if shape.family is Family.EMPTY else shape for shape in shapes]
     streaming, names = texts.isStreaming, texts.columns
     types = [_spark_holds(name, column_type(shape)) for name, shape in zip(names, shapes, strict=True)]
 
