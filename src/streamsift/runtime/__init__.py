@@ -4,7 +4,7 @@ from streamsift.runtime.analyze import analyze_run
 from streamsift.runtime.detect import match_rows
 from streamsift.runtime.events.events import BadRows, Events
 from streamsift.runtime.events.prepare import prepare
-from streamsift.runtime.execute import execute
+from streamsift.runtime.execute import execute, first_rows, tables_of
 from streamsift.runtime.resources import Budget, default_limit, held, limited, limited_batches
 from streamsift.runtime.schema import output_schema
 from streamsift.runtime.share import execute_many
@@ -24,6 +24,7 @@ __all__ = [
     "engine_for_many",
     "execute",
     "execute_many",
+    "first_rows",
     "held",
     "limited",
     "limited_batches",
@@ -32,4 +33,5 @@ __all__ = [
     "match_rows",
     "output_schema",
     "prepare",
+    "tables_of",
 ]

@@ -23,6 +23,7 @@ from streamsift.runtime.detect.sequence_kernel import CURSOR_FIELDS, DONE, exten
 from streamsift.runtime.detect.sequence_packing import Packed, pack
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
+from streamsift.runtime.events.owned import EVERYTHING, Owned
 from streamsift.runtime.groups import GroupSearch
 from streamsift.runtime.matches import (
     GroupMatches,
@@ -43,7 +44,9 @@ FEW_ANCHORS = 1 << 10
 DEFAULTS = Choices()
 
 
-def detect(plan: DetectPlan, events: Events, limit: int | None = None) -> Iterator[pa.RecordBatch]:
+def detect(
+    plan: DetectPlan, events: Events, limit: int | None = None, owned: Owned = EVERYTHING
+) -> Iterator[pa.RecordBatch]:
     """The matches as result rows, in batches; with a `limit` the caller wants so many, and stops then."""
     schema, most = match_schema(plan.query), most_matches(plan.query, events)
     if limit is not None:
@@ -51,20 +54,20 @@ def detect(plan: DetectPlan, events: Events, limit: int | None = None) -> Iterat
     for number, alternative in enumerate(plan.alternatives):
         if (watched := watch()) is not None:
             watched.begin(number, len(plan.alternatives))
-        owner = events.owners[number] if events.owners else None
+        owner = owned.steps[number] if owned.steps else None
         if alternative.groups is not None:
             for found in group_matches(alternative, events, plan.choices, limit=limit):
-                if events.own is not None:
+                if owned.rows is not None:
                     place = found.events().min(axis=0) if owner is None else found.singles[owner]
-                    found = found.only(events.own[events.rows_at(place)])
+                    found = found.only(owned.rows[events.rows_at(place)])
                 found_matches(len(found))
                 for begin in range(0, len(found), most):
                     yield from group_batches(alternative, schema, events, found.only(slice(begin, begin + most)))
             continue
         known = known_columns(alternative)
         for rows in _told(match_rows(alternative, events, plan.choices, limit=limit), events):
-            if events.own is not None:
-                rows = rows[:, events.own[_owning(alternative, events, rows, owner)]]
+            if owned.rows is not None:
+                rows = rows[:, owned.rows[_owning(alternative, events, rows, owner)]]
             found_matches(rows.shape[1])
             for begin in range(0, rows.shape[1], most):
                 yield from result_batches(alternative, schema, events, known, rows[:, begin : begin + most])

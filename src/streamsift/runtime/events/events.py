@@ -54,10 +54,6 @@ class Events:
     width: int | float  # of a time window in the units of `ticks`; of a count window in rows
     in_input_order: bool  # rows[i] == i for all i
     unit: pa.DataType  # what `ticks` count: timestamps of a unit, dates, decimals of a scale, numbers
-    own: Bool | None = None  # [table rows] whose matches are wanted, where others find the rest
-    owners: tuple[
-        int | None, ...
-    ] = ()  # for each alternative the step whose event is such a row; None: the first event
     by_class: Mapping[EventClass, Int32] = field(default_factory=dict)  # the places of classes that are known already
 
     def rows_at(self, places: Int32) -> Int32:

@@ -37,7 +37,7 @@ def gathered(batches: Iterable[pa.RecordBatch], keys: Sequence[int]) -> pa.Table
     return pa.Table.from_batches(arrived)
 
 
-def told_if_too_large(
+def reported_if_too_large(
     results: Iterator[pa.RecordBatch], events: pa.Table, keys: Sequence[int]
 ) -> Iterator[pa.RecordBatch]:
     """The same results; want of memory becomes an error that says of what."""

@@ -15,6 +15,7 @@ from operator import and_, or_
 
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import BooleanType, DecimalType
@@ -42,6 +43,11 @@ _INT64 = range(-(2**63), 2**63)
 def column(name: str) -> SparkColumn:
     """A column by its whole name, whatever characters it has."""
     return F.col("`" + name.replace("`", "``") + "`")
+
+
+def by_position(df: DataFrame) -> DataFrame:
+    """Rename the columns to c0, c1, …: mapInArrow cannot name columns with dots or backticks."""
+    return df.toDF(*(f"c{i}" for i in range(len(df.columns))))
 
 
 def text(name: str) -> SparkColumn:
@@ -83,6 +89,13 @@ def can_matter(plan: Plan) -> SparkColumn | None:
         return None  # with EMIT CHANGES rows without a key show changes too
     # An alternative's own query also has variables for the elements of groups.
     return can_be_bound([(step, a.query) for a in plan.alternatives for step in a.all_steps()])
+
+
+def describe_filter(plan: Plan) -> str:
+    """Say which rows are shuffled, for explain."""
+    if can_matter(plan) is None:
+        return "before the shuffle: every row is kept"
+    return "before the shuffle: only rows of the pattern's classes that pass their local predicates"
 
 
 def can_be_bound(steps: Iterable[tuple[Step, b.BoundQuery]]) -> SparkColumn | None:

@@ -1,8 +1,10 @@
-"""Spark schemas in, Arrow schemas out, and back for results."""
+"""Convert schemas: of a DataFrame to Arrow for the engine, of a result back to Spark."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, timedelta, timezone, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -16,6 +18,7 @@ from pyspark.sql.types import ArrayType, DataType, StructField, StructType, Time
 from streamsift.errors import UnsupportedQuery
 from streamsift.logical import BoundQuery
 from streamsift.logical.bound import Column, Computed, TimeKind, WholeEvent
+from streamsift.physical import Plan
 from streamsift.runtime import output_schema
 from streamsift.runtime.events.times import time_type as time_type_of
 from streamsift.runtime.rank import tie_names
@@ -46,6 +49,12 @@ def _nullable(data_type: pa.DataType) -> pa.DataType:
     if pa.types.is_map(data_type):
         return pa.map_(data_type.key_field, relaxed(data_type.item_field))
     return data_type
+
+
+def query_of_all(plans: Mapping[str, Plan]) -> BoundQuery:
+    """Return a query with the columns of all: what becomes of a row's time is the same for each."""
+    fields = {field.name: field for plan in plans.values() for field in plan.query.schema}
+    return replace(next(iter(plans.values())).query, schema=pa.schema(fields.values()))
 
 
 def session_settings(session: SparkSession) -> dict[str, Any]:
@@ -107,7 +116,7 @@ def result_schema(events: StructType, query: BoundQuery, *, ties: bool = False) 
                 types.append(from_arrow_type(field.type))
     types += [time_type, time_type] if query.show_bounds else []
     columns = _nullable_columns(arrow.names, types)
-    return StructType(columns.fields + (tie_fields(query, spark_types, time_type) if ties else []))
+    return StructType(columns.fields + (_tie_fields(query, spark_types, time_type) if ties else []))
 
 
 def _row_time(query: BoundQuery, kind: pa.DataType, time_type: DataType) -> DataType:
@@ -131,8 +140,8 @@ def _nullable_columns(names: list[str], types: list[DataType]) -> StructType:
     return StructType([StructField(name, data_type, True) for name, data_type in zip(names, types, strict=True)])
 
 
-def tie_fields(query: BoundQuery, types: dict[str, DataType], time_type: DataType) -> list[StructField]:
-    """The columns beside the result by which partitions' candidates are put in order."""
+def _tie_fields(query: BoundQuery, types: dict[str, DataType], time_type: DataType) -> list[StructField]:
+    """Return the columns beside the result by which partitions' candidates are put in order."""
     kinds = [time_type, *([types[query.binding.order]] if query.binding.order else [])]
     # Arrays compare element by element, as groups do.
     own = [

@@ -9,8 +9,8 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 from pyspark.sql.types import ArrayType, DayTimeIntervalType, MapType, StructField, StructType
 
-from streamsift.runtime.execute import first_rows
-from streamsift.spark.columns import column
+from streamsift.runtime import first_rows
+from streamsift.spark.columns import by_position, column
 
 
 def counted(df: DataFrame) -> tuple[DataFrame, Callable[[], int]]:
@@ -27,8 +27,7 @@ def heads(df: DataFrame, limit: int) -> DataFrame:
         for batch in first_rows(batches, limit):
             yield batch.rename_columns(names)
 
-    # By position: mapInArrow cannot name columns with dots or backticks.
-    return df.toDF(*(f"c{i}" for i in range(len(names)))).mapInArrow(first, df.schema)
+    return by_position(df).mapInArrow(first, df.schema)
 
 
 def flat(df: DataFrame) -> DataFrame:
