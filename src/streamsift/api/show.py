@@ -9,7 +9,7 @@ import pyarrow as pa
 from streamsift.api.arguments import as_table, is_spark
 from streamsift.api.query import Query, query
 from streamsift.api.results import origin
-from streamsift.view.pictures import MOST_ROWS, picture
+from streamsift.view.pictures import MAX_ROWS, picture
 
 if TYPE_CHECKING:
     import altair as alt
@@ -23,13 +23,13 @@ def show(
     `of` is the query, `time` the events' time column and `key` the one that makes the lanes. A table from `run_local`
     knows them; of a Spark DataFrame, give the query.
     """
-    from streamsift.view.pictures import MOST_MATCHES, check_altair
+    from streamsift.view.pictures import MAX_MATCHES, check_altair
     from streamsift.view.timeline import timeline
 
     check_altair()
     table = _table(matches)
     asked, known_time = _asked(table, of)
-    return timeline(table.slice(0, MOST_MATCHES), asked, time or known_time, key, table.num_rows)
+    return timeline(table.slice(0, MAX_MATCHES), asked, time or known_time, key, table.num_rows)
 
 
 def plot(result: Any, of: Query | str | None = None) -> alt.TopLevelMixin:
@@ -43,7 +43,7 @@ def plot(result: Any, of: Query | str | None = None) -> alt.TopLevelMixin:
 
 
 def _table(result: Any) -> pa.Table:
-    return result.limit(MOST_ROWS).toArrow() if is_spark(result) else as_table(result)
+    return result.limit(MAX_ROWS).toArrow() if is_spark(result) else as_table(result)
 
 
 def _asked(table: pa.Table, of: Query | str | None) -> tuple[Any, str | None]:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from streamsift.logical.bound import Kind
 from streamsift.logical.columns import kind_of
 
-MOST_CLASSES = 60  # a column with more different values than this is hardly the class of an event
+MAX_CLASSES = 60  # a column with more different values than this is hardly the class of an event
 TIME_NAME = re.compile(r"(^|_)(ts|time|timestamp|datetime|date|at|when|t)$|time", re.IGNORECASE)
 TYPE_NAME = re.compile(r"(^|_)(kind|type|event|class|action|state|status|step|symbol|category)($|_)", re.IGNORECASE)
 KEY_NAME = re.compile(
@@ -80,7 +80,7 @@ def _is_time(values: pa.ChunkedArray) -> bool:
 
 
 def _type(sample: pa.Table, kinds: dict[str, Kind], counts: dict[str, int], taken: set[str | None]) -> str | None:
-    few = min(MOST_CLASSES, max(2, sample.num_rows // 2))
+    few = min(MAX_CLASSES, max(2, sample.num_rows // 2))
     texts = [n for n, k in kinds.items() if k is Kind.STRING and n not in taken and 2 <= counts[n] <= few]
     return _first(texts, TYPE_NAME)
 

@@ -17,9 +17,9 @@ from streamsift.view.timeline import COLOURS, WIDTH_PX, event_columns, moment, p
 if TYPE_CHECKING:
     import altair as alt
 
-MOST_GROUPS = 8  # lines that can be told apart
-MOST_STEPS = 10  # of a ladder
-MOST_WINDOWS = 24  # beside each other
+MAX_GROUPS = 8  # lines that can be told apart
+MAX_STEPS = 10  # of a ladder
+MAX_WINDOWS = 24  # beside each other
 
 
 def aggregates(rows: pa.Table) -> alt.VConcatChart | alt.Chart:
@@ -60,14 +60,14 @@ def _by_group(rows: pa.Table, measures: list[str], groups: list[str]) -> tuple[l
     heights: dict[str, float] = {}
     for label, value in zip(labels, columns[measures[0]], strict=True):
         heights[label] = max(heights.get(label, float("-inf")), float("-inf") if value is None else float(value))
-    kept = set(sorted(heights, key=lambda label: -heights[label])[:MOST_GROUPS])
+    kept = set(sorted(heights, key=lambda label: -heights[label])[:MAX_GROUPS])
     records = [
         {"time": times[n], "group": labels[n], **{m: _float(columns[m][n]) for m in measures}}
         for n in range(rows.num_rows)
         if labels[n] in kept
     ]
-    left_out = len(heights) > MOST_GROUPS
-    return records, f"the {MOST_GROUPS} of {len(heights):,} groups with the highest {measures[0]}" if left_out else ""
+    left_out = len(heights) > MAX_GROUPS
+    return records, f"the {MAX_GROUPS} of {len(heights):,} groups with the highest {measures[0]}" if left_out else ""
 
 
 def _float(value: Any) -> float | None:
@@ -100,13 +100,13 @@ def ranking(rows: pa.Table, query: b.BoundQuery | None) -> alt.TopLevelMixin:
     if "window_end" not in rows.column_names:
         return _bars(alt, [{"match": m, "rank": r, "score": s} for m, r, s in zip(labels, ranks, scores, strict=True)])
     ends = [plain(moment(v)) for v in rows.column("window_end").to_pylist()]
-    last = set(sorted(set(ends))[-MOST_WINDOWS:])
+    last = set(sorted(set(ends))[-MAX_WINDOWS:])
     values = [
         {"window": w, "rank": r, "score": s, "match": m}
         for w, r, s, m in zip(ends, ranks, scores, labels, strict=True)
-        if r <= MOST_STEPS and w in last
+        if r <= MAX_STEPS and w in last
     ]
-    note = f"the last {MOST_WINDOWS} of {len(set(ends)):,} windows" if len(set(ends)) > MOST_WINDOWS else ""
+    note = f"the last {MAX_WINDOWS} of {len(set(ends)):,} windows" if len(set(ends)) > MAX_WINDOWS else ""
     return _ladder(alt, _with_stays(values)).properties(title=alt.Title(note, anchor="start", fontSize=11))
 
 
@@ -121,7 +121,7 @@ def _bars(alt: Any, values: list[dict[str, Any]]) -> Any:
 def _ladder(alt: Any, values: list[dict[str, Any]]) -> Any:
     """Matches that stay longest, and of those the best, have colours; the others are grey and stand behind."""
     windows, best = Counter(v["match"] for v in values), {v["match"]: v["score"] or 0.0 for v in values}
-    named = sorted(windows, key=lambda m: (-windows[m], -best[m], m))[:MOST_GROUPS]
+    named = sorted(windows, key=lambda m: (-windows[m], -best[m], m))[:MAX_GROUPS]
     legend = alt.Legend(title="match", labelLimit=340, orient="bottom", columns=2, symbolOpacity=1)
     colour = alt.Color("match:N", scale=alt.Scale(domain=named, range=COLOURS), legend=legend)
     axis = time_axis(alt, [v["window"] for v in values], "window end")

@@ -13,8 +13,8 @@ from streamsift.logical.bound import BoundQuery
 if TYPE_CHECKING:
     import altair as alt
 
-MOST_MATCHES = 40  # rows of a timeline: more do not fit on a screen
-MOST_ROWS = 20_000  # of a result, that a picture is made of
+MAX_MATCHES = 40  # rows of a timeline: more do not fit on a screen
+MAX_ROWS = 20_000  # of a result, that a picture is made of
 ENDINGS = (".svg", ".png", ".html")
 INSTALL = "\nHint: pip install 'streamsift[plot]'"
 
@@ -35,7 +35,7 @@ def picture(
         return aggregates(result)
     from streamsift.view.timeline import timeline
 
-    return timeline(result.slice(0, MOST_MATCHES), query, time, key, result.num_rows)
+    return timeline(result.slice(0, MAX_MATCHES), query, time, key, result.num_rows)
 
 
 def check_altair() -> None:

@@ -14,7 +14,7 @@ from streamsift.physical import Plan
 from streamsift.spark.columns.filters import text
 
 CODE = "$streamsift_class"  # a column in place of the type's, from the shuffle on
-MOST_NAMES = 100  # as a byte
+MAX_NAMES = 100  # as a byte
 OTHER = "(of no class of the pattern)"  # shown of rows that cannot be used; no other row with it is looked at
 
 
@@ -26,7 +26,7 @@ def class_names(plan: Plan) -> tuple[str, ...]:
         return ()
     names = sorted({each.name for each in classes})
     is_text = pa.types.is_string(query.schema.field(query.binding.type).type)
-    return tuple(names) if is_text and len(names) <= MOST_NAMES else ()
+    return tuple(names) if is_text and len(names) <= MAX_NAMES else ()
 
 
 def class_code(query: b.BoundQuery, names: Sequence[str]) -> SparkColumn:
