@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Tests run on this many processes; Spark tests share one of them (--dist loadgroup).
+# Tests run on this many processes, in the order that tests/conftest.py gives them (--dist loadgroup).
 JOBS ?= 2
 
 # Spark starts its Python workers by this name, and must find the packages of .venv there.
@@ -37,9 +37,11 @@ test: setup lint types layers ## Everything CI runs: lint, types, layers, tests
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 # Every test that generates queries or streams has a larger share of them in this profile.
-LARGE_TESTS := tests/test_generated*.py tests/test_limits.py tests/physical/test_keys.py tests/spark/test_generated_on_spark.py \
-	tests/spark/test_partitions.py tests/spark/test_slices.py tests/spark/test_partial_keys.py tests/spark/test_stateful.py \
-	tests/spark/test_generated_streams_on_spark.py tests/spark/test_cases_on_streams.py
+LARGE_TESTS := tests/generated/test_*.py tests/api/test_limits.py tests/physical/test_keys.py \
+	tests/spark/batch/test_generated_on_spark.py tests/spark/distribute/test_partitions.py \
+	tests/spark/distribute/test_slices.py tests/spark/distribute/test_partial_keys.py \
+	tests/spark/stream/test_stateful.py tests/spark/stream/test_generated_streams_on_spark.py \
+	tests/spark/stream/test_cases_on_streams.py
 
 test-large: setup ## The generated tests with many more examples: 20,000 streams, 1,000 queries and 300 streams on Spark; hours
 	STREAMSIFT_HYPOTHESIS=large $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(wildcard $(LARGE_TESTS))
@@ -85,10 +87,10 @@ MINUTES ?= 30
 ROUNDS ?= 50
 
 soak: setup ## A stream at a steady rate for MINUTES=30: state, memory and trigger time must not grow
-	$(BIN)/python -m benchmarks.soak $(MINUTES)
+	$(BIN)/python -m benchmarks.stream.soak $(MINUTES)
 
 kill-rounds: setup ## ROUNDS=50 times SIGKILL for a stream's driver or worker: its sink must hold the batch answer
-	$(BIN)/python tests/kill_rounds.py --rounds $(ROUNDS)
+	$(BIN)/python tests/support/kill_rounds.py --rounds $(ROUNDS)
 
 docs: $(STAMP) ## The documents as a site in site/: links resolve, queries parse, a warning is an error
 	$(BIN)/python scripts/check_docs.py

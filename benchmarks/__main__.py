@@ -151,7 +151,7 @@ def check(record_them: bool) -> int:
 
 
 def report(results: Path) -> int:
-    from benchmarks.report_page import write
+    from benchmarks.report.page import write
 
     if not any(results.glob("*.json")):
         print(f"no records in {results}: `make bench` leaves them, and writes the report", file=sys.stderr)

@@ -9,23 +9,36 @@ from types import ModuleType
 
 from benchmarks.harness.experiment import Experiment, Settings, Side, Skipped
 from benchmarks.harness.measure import Measured, Times, measure, pin, told, unpin
-from benchmarks.report import Measurement
+from benchmarks.report.measurement import Measurement
 
-QUICK = (
-    "rivals",
-    "growth",
-    "micro",
-    "applications",
-    "throughput",
-    "flat_sequence",
-    "nested",
-    "condensed",
-    "shapes",
-    "kleene",
-)
-QUICK += ("aggregation", "ranking", "window_moves", "stream_engine")
+# The module of each benchmark, by the name that records have.
+QUICK = {
+    "rivals": "comparison",
+    "growth": "detect.growth",
+    "micro": "detect.micro",
+    "applications": "detect.applications",
+    "throughput": "detect.throughput",
+    "flat_sequence": "detect.flat_sequence",
+    "nested": "negation.nested",
+    "condensed": "detect.condensed",
+    "shapes": "detect.shapes",
+    "kleene": "groups.kleene",
+    "aggregation": "count.aggregation",
+    "ranking": "rank.ranking",
+    "window_moves": "rank.window_moves",
+    "stream_engine": "stream.stream_engine",
+}
+SLOW = {  # only with --full
+    "drift": "detect.drift",
+    "merging": "rank.merging",
+    "schedules": "rank.schedules",
+    "streaming": "stream.streaming",
+    "aggregation_spark": "count.aggregation_spark",
+    "scale": "scale.scale",
+    "scale_many": "scale.scale_many",
+    "scale_memory": "scale.scale_memory",
+}
 RIVALS = ("DuckDB", "Spark SQL", "Flink")  # how the names of other engines begin
-SLOW = ("drift", "merging", "schedules", "streaming", "aggregation_spark", "scale", "scale_many", "scale_memory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +50,13 @@ class Benchmark:
     run: Callable[[Settings], list[Measured]]
 
 
+def module_of(name: str) -> ModuleType:
+    """Import the module of a benchmark now, not before: some start with heavy imports."""
+    return import_module(f"benchmarks.{(QUICK | SLOW)[name]}")
+
+
 def benchmark(name: str) -> Benchmark:
-    """Modules are imported when they are wanted: some start with heavy imports."""
-    module = import_module(f"benchmarks.{name}")
+    module = module_of(name)
     experiment = getattr(module, "EXPERIMENT", None)
     if isinstance(experiment, Experiment):
         return Benchmark(name, experiment.about, lambda settings: _run(experiment, settings))

@@ -22,14 +22,44 @@ settings.register_profile(
 settings.load_profile(os.environ.get("STREAMSIFT_HYPOTHESIS", "quick"))
 
 
-class OneProcessForSpark(LoadScopeScheduling):
-    """All Spark tests in one process: a session each would take more memory and start-up than it saves."""
+# What is run first, by the beginning of a test's id. The cases of one file need the same kernels: they go to one
+# process, which compiles them, and nearly all that is run later finds them compiled. The rest is in order of its time,
+# so that no process is left with a long test at the end.
+FIRST = (
+    "tests/test_cases.py",
+    "tests/spark/batch/test_cases_on_spark.py",
+    "tests/spark/stream/test_cases_on_streams.py",
+    "tests/spark/",
+    "tests/physical/test_keys.py",
+    "tests/test_without_jit.py",
+    "tests/generated/",
+    "tests/api/test_many.py",
+    "tests/api/test_limits.py",
+    "tests/command/test_cli.py",
+)
+
+
+def urgency(nodeid: str) -> int:
+    return next((n for n, begin in enumerate(FIRST) if nodeid.startswith(begin)), len(FIRST))
+
+
+class InOrderOfTime(LoadScopeScheduling):
+    """Hands out tests one by one, but the Spark tests of a file, and the cases of a file, together."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "spark" if nodeid.startswith("tests/spark/") else nodeid
+        if nodeid.startswith("tests/test_cases.py::test_case["):
+            return nodeid.partition(":")[0] + nodeid.partition("[")[2].partition(":")[0]
+        return nodeid.partition("::")[0] if nodeid.startswith("tests/spark/") else nodeid
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
     # Not by the mark xdist_group: xdist 3.8 loses it with pytest 9.2, which keeps the ids of tests elsewhere.
-    return OneProcessForSpark(config, log) if config.getvalue("dist") == "loadgroup" else None
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    config.option.loadscopereorder = False
+    return InOrderOfTime(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: urgency(item.nodeid))

@@ -12,10 +12,10 @@ GENERATED = ["test_flat_queries", "test_nested_queries", "test_negations_in_nega
 SHARED = ["test_sums_and_extremes_are_shared", "test_multi_connect"]
 SELECTED = [
     "test_cases.py",
-    "test_generated_aggregation.py",
-    "runtime/test_engine.py",
-    *(f"test_generated.py::{name}" for name in GENERATED),
-    *(f"test_many.py::{name}" for name in SHARED),
+    "generated/test_generated_aggregation.py",
+    "runtime/stream/test_engine.py",
+    *(f"generated/test_generated.py::{name}" for name in GENERATED),
+    *(f"api/test_many.py::{name}" for name in SHARED),
 ]
 
 

@@ -1,4 +1,4 @@
-"""One Spark session for all tests of this folder, which run in one process (see tests/conftest.py)."""
+"""One Spark session in each process for all of its tests of this folder."""
 
 from __future__ import annotations
 

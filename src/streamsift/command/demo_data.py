@@ -1,7 +1,7 @@
 """Rows and a seed in, a pyarrow table of invented events out: hospital instruments, card purchases, stock ticks.
 
 Contract: the same rows and seed give the same table with the same NumPy; times never go backwards; no value is null
-(checked by tests/test_demo_data.py).
+(checked by tests/command/test_demo_data.py).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ it compares them with an event that every match has: not with a negated one, wit
 a variable of another branch of OR.
 
 Contract: all events that a match binds, and all that could keep it from being one, have the same value in each derived
-column (tests/physical/test_keys.py, tests/spark/test_generated_on_spark.py).
+column (tests/physical/test_keys.py, tests/spark/batch/test_generated_on_spark.py).
 """
 
 from __future__ import annotations

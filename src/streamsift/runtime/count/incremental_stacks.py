@@ -2,7 +2,7 @@
 
 Operations are appended to a log and given up a batch at a time, when the last of a batch has left every window to come.
 Contract: records are those that `counting.count_branch` has for all operations at once, from the first that is asked
-for on (tests/runtime/test_window_totals.py).
+for on (tests/runtime/stream/test_window_totals.py).
 """
 
 from __future__ import annotations

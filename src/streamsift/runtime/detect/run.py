@@ -1,7 +1,7 @@
 """A detection plan and events in, the matches out: as rows of the table, or as record batches of the result.
 
 Contract: memory is bounded by the events, one chunk of partial matches per stage and the blocks of one slice, whatever
-the number of matches (tests/runtime/test_detect.py). The order of matches is that of the plan. The state is the events
+the number of matches (tests/runtime/detect/test_detect.py). The order of matches is that of the plan. The state is the events
 alone: what a stage holds can be rebuilt from them.
 """
 

@@ -1,7 +1,7 @@
 """State which results of its events a task owns: other tasks, which have copies of some of the events, own the rest.
 
 Contract: each match, each tick and each row of totals has one owner, if every row and every slice has one
-(tests/spark/test_slices.py, test_rank_slices.py, test_total_slices.py).
+(tests/spark/distribute/test_slices.py, test_rank_slices.py, test_total_slices.py).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A type is chosen only if it holds every value of the column as it is written; ot
 engines call this code, so that a file has the same columns on Spark and in this process.
 
 Contract: two fields that are written as different numbers or times stay different, unless they have an exponent
-(tests/runtime/test_text_types.py, tests/spark/test_sources.py).
+(tests/runtime/input/test_text_types.py, tests/spark/files/test_sources.py).
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class Ring(NamedTuple):
 
     Contract: the slot of an entry follows from its start, modulo the size, which is at least the events of a window:
     what falls behind the window is overwritten, and memory is bounded. A slot that another key takes is lost, never
-    mistaken for it (tests/runtime/test_nested.py, `test_cached_or_not_the_rows_are_the_same` and
+    mistaken for it (tests/runtime/negation/test_nested.py, `test_cached_or_not_the_rows_are_the_same` and
     `test_rings_hold_a_window`).
     """
 

@@ -1,7 +1,7 @@
 """A stratified graph and buckets of roots in, the best matches of each out: the first of the best kinds of paths.
 
 Contract: the k best of every bucket are among them; None if that would take looking at too many kinds of paths
-(tests/runtime/test_path_ranking.py, `test_kinds_agree`).
+(tests/runtime/paths/test_path_ranking.py, `test_kinds_agree`).
 """
 
 from __future__ import annotations

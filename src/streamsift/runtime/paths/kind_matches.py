@@ -1,7 +1,7 @@
 """Paths of kinds with their scores in, the first matches of the best of them out, in the order of the ranking.
 
 Contract: the matches of a kind path come out by the first level of ties of all their events, then by the next, as
-`best.in_order` sorts them; tests/runtime/test_kind_matches.py compares both.
+`best.in_order` sorts them; tests/runtime/paths/test_kind_matches.py compares both.
 """
 
 from __future__ import annotations

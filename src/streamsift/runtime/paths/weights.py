@@ -2,7 +2,7 @@
 
 Contract: a path's sum of weights ranks it as its score does, up to `error`: with an error of 0 equal sums are equal
 scores and greater sums greater scores, exactly ("Preference Function and Vertex Weights" in the CPR thesis, with
-rounding taken into account). Checked by tests/runtime/test_path_weights.py.
+rounding taken into account). Checked by tests/runtime/paths/test_path_weights.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Scored matches in any order in, the k best of each bucket out; a bucket is a group at a tick.
 
 Contract: the k best by score, then by the events' times variable by variable, then by `order`, then by input order
-(tests/runtime/test_best.py). Memory is a few times k per bucket and one chunk, whatever the number of matches.
+(tests/runtime/rank/test_best.py). Memory is a few times k per bucket and one chunk, whatever the number of matches.
 """
 
 from __future__ import annotations

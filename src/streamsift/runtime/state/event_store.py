@@ -4,7 +4,7 @@ Events wait until time has passed them; then they stand in the order (time, orde
 dropped from the beginning. A chunk holds the events that came between two writes; it is dropped with its last event.
 
 Contract: what `changes` gave, written and read in any order of chunks, makes the same store again, but for dropped
-events of chunks that others still need (tests/runtime/test_engine.py).
+events of chunks that others still need (tests/runtime/stream/test_engine.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Keys and their numbers in, the same keys and numbers out whenever they are asked for: state that outlives its events.
 
 Contract: `changes` gives what was set since the last call, or everything where that keeps what is written in proportion
-to what was set; taken in that order by `load`, it makes the same state again (tests/test_generated_streams.py).
+to what was set; taken in that order by `load`, it makes the same state again (tests/generated/test_generated_streams.py).
 """
 
 from __future__ import annotations

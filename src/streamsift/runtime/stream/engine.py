@@ -3,7 +3,7 @@
 Contract: over all calls of `advance` and one `finish`, an engine gives exactly the rows that the plan gives for the
 same events at once, however they were cut and wherever it was saved and loaded, each at the first `advance` that has
 passed what decides it. Events at or before the time that has passed are left out and counted
-(tests/test_generated_streams.py).
+(tests/generated/test_generated_streams.py).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from streamsift.runtime.resources import Budget, default_limit, free_bytes, limi
 
 # That the engine takes for an event, beside the event's own columns. Measured on 2 million events of four columns: nine
 # queries (joins, negations, groups, totals, rankings, count windows), with few keys and many, took 24 to 127 bytes.
-# The documents say the same number (tests/test_contracts.py).
+# The documents say the same number (tests/project/test_contracts.py).
 WORKING_BYTES = 160
 _CHECKED_BYTES = 1 << 27  # memory is looked at after as much has come: smaller tasks are not asked
 

@@ -1,7 +1,7 @@
 """Make result rows in tasks, and merge the rankings of tasks into one, in the JVM: nothing is collected.
 
 Contract: a candidate is among the k best of its own partition, so the k best of all are among the candidates
-(tests/spark/test_ranking_on_spark.py).
+(tests/spark/batch/test_ranking_on_spark.py).
 """
 
 from __future__ import annotations

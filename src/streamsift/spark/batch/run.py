@@ -1,6 +1,6 @@
 """Run a plan on a batch DataFrame, as a lazy DataFrame: one shuffle, one Python call per partition.
 
-Contract: all rows of a shard (`spark/distribute/sharding.py`) are in one partition (tests/spark/test_batch.py).
+Contract: all rows of a shard (`spark/distribute/sharding.py`) are in one partition (tests/spark/batch/test_batch.py).
 """
 
 from __future__ import annotations

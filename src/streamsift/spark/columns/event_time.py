@@ -5,7 +5,7 @@ in the same order: the first 53 bits of a double. So a watermark over numbers is
 else as exact as a timestamp of today is in milliseconds.
 
 Contract: no event before `watermark - lateness` will be taken any more; an event at that very time will. So `passed`
-is strictly before the watermark, and rounding only ever makes it earlier (tests/spark/test_event_time.py).
+is strictly before the watermark, and rounding only ever makes it earlier (tests/spark/stream/test_event_time.py).
 """
 
 from __future__ import annotations

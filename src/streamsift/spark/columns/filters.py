@@ -3,7 +3,7 @@
 Contract: a condition keeps every row that the engine would use, and may keep more. The engine evaluates every predicate
 again with the language's own rules, so what has no exact Catalyst counterpart is left out here. A comparison that is
 unknown to the language may be anything here: three-valued logic is monotone, so a true predicate stays true
-(tests/spark/test_generated_on_spark.py, tests/spark/test_cases_on_spark.py).
+(tests/spark/batch/test_generated_on_spark.py, tests/spark/batch/test_cases_on_spark.py).
 """
 
 from __future__ import annotations

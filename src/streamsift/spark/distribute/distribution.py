@@ -4,7 +4,7 @@ Events are co-located by a key, by time slices (of each key if there is one), by
 replicated to every task), or all in one task: the first that the plan allows, unless the caller asks for another.
 
 Contract: the task that owns a match, or a row of totals or ranks, has every event that it depends on; one task owns it
-(tests/spark/test_slices.py, test_total_slices.py, test_rank_slices.py, test_partial_keys.py, test_skew.py).
+(tests/spark/distribute/test_slices.py, test_total_slices.py, test_rank_slices.py, test_partial_keys.py, test_skew.py).
 """
 
 from __future__ import annotations

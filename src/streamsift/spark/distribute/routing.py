@@ -3,7 +3,7 @@
 Batch, stream and shared queries call the same functions, so that a row is kept, and a key hashed, in one way.
 
 Contract: every row that cannot be used (null time) is kept, and goes to ONE partition, whatever its key, so that one
-worker can count and show them all (tests/spark/test_batch.py).
+worker can count and show them all (tests/spark/batch/test_batch.py).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ round-robin. Replicas of an event may meet again: Spark puts small tasks into on
 the events of many shards (`spark/batch/spill.py`). The first replica of an event in a table is kept.
 
 Contract: a shard is in one table; a table has each of its events once, and an event is owned in one table, however
-shards are put together (tests/spark/test_slices.py, test_partial_keys.py).
+shards are put together (tests/spark/distribute/test_slices.py, test_partial_keys.py).
 """
 
 from __future__ import annotations

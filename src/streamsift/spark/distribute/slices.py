@@ -5,7 +5,8 @@ fall into it. For that it needs its events and some from before and after it, wh
 its own slice and to those around it that need it, known from its time alone: no statistics, no second pass.
 
 Contract: to which slice a time belongs is decided by one function that never falls as time rises; the slices that an
-event goes to may be too many, never too few (tests/spark/test_slices.py, test_total_slices.py, test_rank_slices.py).
+event goes to may be too many, never too few (tests/spark/distribute/test_slices.py, test_total_slices.py,
+test_rank_slices.py).
 """
 
 from __future__ import annotations

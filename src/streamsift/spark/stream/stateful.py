@@ -4,11 +4,11 @@ The state of a bucket is a header and immutable chunks; a micro-batch writes the
 events. A Python worker caches the engine of a bucket beside the version of the state that it stands for. A version is
 written with each state, beside those before it. An engine of an earlier version catches up, as another worker had the
 bucket in between; one whose version the state does not know, after a failure or a retry, is thrown away and read again
-(tests/spark/test_stateful.py).
+(tests/spark/stream/test_stateful.py).
 
 Contract: the watermark advances first, then events come: an event is late exactly if it is before the watermark of its
 micro-batch, whichever bucket it falls into and whenever that was used last
-(tests/spark/test_stateful.py, `test_what_is_late_does_not_depend_on_the_bucket`).
+(tests/spark/stream/test_stateful.py, `test_what_is_late_does_not_depend_on_the_bucket`).
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Counting matches, in one process and on Spark."""

@@ -1,0 +1,1 @@
+"""Detection: flat sequences, join trees, condensing, and what a second goes into."""

@@ -1,0 +1,114 @@
+"""Condensed composition on, off and left to the cost model: random-walk prices, and quotes that rarely move.
+
+The experiments of "Accelerating Sequence Event Detection through Condensed Composition", section V: Query 2 by its
+number of classes and its window, Query 3 by its window. Its stock data is not public; quotes are generated with the
+property that matters, that most prices do not move from one quote to the next. Times are those of row indices: to
+attach the events takes the same time in all three ways, and is not part of them. With the scale the walks get longer;
+the quotes are a day of the market, whatever the scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+import streamsift as ss
+from benchmarks.data.prices import quotes, walks
+from benchmarks.detect.intermediate import peak_mb, rows_built, searched, told
+from benchmarks.harness.experiment import DEFAULTS, Settings
+from benchmarks.harness.turns import medians, sampled
+from benchmarks.report.measurement import Measurement
+from streamsift.physical.plan.options import Choices, Condense
+from streamsift.physical.plan.plan import DetectPlan
+from streamsift.runtime.detect.run import match_rows
+from streamsift.runtime.events.events import Events
+from streamsift.runtime.events.prepare import prepare
+
+WALK_TIMES = 20_000
+CLASS_WINDOW = 8
+CLASSES, WINDOWS = (2, 3, 4, 5, 6), (5, 10, 20, 40)
+STOCK = 210
+QUOTE_WINDOWS_S = (15, 30, 60, 90, 180)
+WAYS = (Condense.AUTO, Condense.ON, Condense.OFF)
+
+
+def query_2(classes: int, window: int) -> str:
+    variables = [f"T{number + 1}" for number in range(classes)]
+    lower = [f"T1.price > {variable}.price" for variable in variables[1:]]
+    named = [f"{variable}.name = 'name{number + 1}'" for number, variable in enumerate(variables)]
+    steps, where = "; ".join(variables), " AND ".join(lower + named)
+    return f"PATTERN {steps} WHERE {where} WITHIN {window} RETURN {', '.join(variables)}"
+
+
+def query_3(window_s: int) -> str:
+    return (
+        f"PATTERN T1; T2; T3; T4 WHERE T1.code = T3.code AND T2.code = T4.code AND T2.code = '{600_000 + STOCK}' "
+        f"AND T1.price < T2.price - 0.02 AND T3.price > T4.price + 0.02 WITHIN {window_s} RETURN T1, T2, T3, T4"
+    )
+
+
+def rows_of(plan: DetectPlan, events: Events, condense: Condense) -> np.ndarray:
+    """All matches as table rows [steps, matches], in one order."""
+    chunks = list(match_rows(plan.alternatives[0], events, Choices(condense=condense)))
+    rows = np.concatenate(chunks, axis=1) if chunks else np.empty((len(plan.alternatives[0].steps), 0), np.int32)
+    return rows[:, np.lexsort(rows[::-1])]
+
+
+def search(plan: DetectPlan, events: Events, condense: Condense) -> None:
+    for _ in match_rows(plan.alternatives[0], events, Choices(condense=condense)):
+        pass
+
+
+def compare(workload: str, text: str, table: pa.Table, settings: Settings) -> Measurement:
+    plan = ss.query(text).plan(table.schema, "t", None, None)
+    assert isinstance(plan, DetectPlan)
+    events = prepare(plan.query, table)
+    expected = rows_of(plan, events, Condense.OFF)
+    for way in WAYS:
+        assert np.array_equal(rows_of(plan, events, way), expected), f"condense={way} finds other matches"
+    samples = sampled({f"condense={way}": partial(search, plan, events, way) for way in WAYS}, settings, warm=True)
+    report(workload, expected.shape[1], list(medians(samples).values()), plan, events)
+    return Measurement(workload, expected.shape[1], samples)
+
+
+def report(workload: str, matches: int, taken: list[float], plan: DetectPlan, events: Events) -> None:
+    auto, on, off = taken
+    searches = {way: searched(plan.alternatives[0], events, Choices(condense=way)) for way in WAYS}
+    condensed = float(np.mean([chosen.condensed for chosen in searches[Condense.AUTO].log]))
+    print(
+        f"  {workload:24} {matches:>11,} matches;  auto {auto * 1000:7.1f} ms ({condensed:.0%} condensed),"
+        f" {auto / min(on, off):.2f} of the better;  off / on {off / on:.2f}"
+    )
+    for way, searching in searches.items():
+        memory = peak_mb(partial(search, plan, events, way))
+        print(f"      {way:6} {memory:5.0f} MB at most;  built {told(rows_built(searching))}")
+
+
+def queries_2(settings: Settings) -> Iterator[Measurement]:
+    times = settings.scaled(WALK_TIMES)
+    print("Query 2, by the number of classes")
+    for count in CLASSES:
+        table = walks(count, times, settings.seed)
+        yield compare(f"classes: {count}", query_2(count, CLASS_WINDOW), table, settings)
+    print("Query 2, four classes, by the window")
+    table, few = walks(4, times, settings.seed), walks(4, max(1, times // 10), settings.seed)
+    for window in WINDOWS:
+        yield compare(f"window {window}", query_2(4, window), table if window <= 10 else few, settings)
+
+
+def queries_3(settings: Settings) -> Iterator[Measurement]:
+    print("Query 3, by the window")
+    table = quotes(settings.seed)
+    for window in QUOTE_WINDOWS_S:
+        yield compare(f"Query 3, {window} s", query_3(window), table, settings)
+
+
+def main(settings: Settings = DEFAULTS) -> list[Measurement]:
+    return [*queries_2(settings), *queries_3(settings)]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""A stream whose best tree changes half-way: `auto`, which follows it, against every tree that stays.
+
+In the first half few A and B have the same x, so a match is best begun with them; in the second half few C and D have
+the same y, so it is best begun at its end. Statistics are measured in each slice, and the tree changes between two.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+import streamsift as ss
+from benchmarks.detect.intermediate import peak_mb, rows_built, searched, told
+from benchmarks.harness.experiment import DEFAULTS, Settings
+from benchmarks.harness.turns import medians, sampled
+from benchmarks.report.measurement import Measurement
+from streamsift.physical.explain.joins import names_of, one_line
+from streamsift.physical.plan.options import Choices, PlanShape
+from streamsift.physical.plan.plan import Alternative, DetectPlan
+from streamsift.runtime.detect.adaptive import AdaptiveSearch
+from streamsift.runtime.detect.run import match_rows
+from streamsift.runtime.events.events import Events
+from streamsift.runtime.events.prepare import prepare
+
+EVENTS, VALUES, WINDOW, SEED = 600_000, 1_000, 80, 5
+QUERY = f"PATTERN SEQ(A a, B b, C c, D d) WHERE a.x = b.x AND c.y = d.y WITHIN {WINDOW}"
+SHAPES = (PlanShape.AUTO, PlanShape.LEFT, PlanShape.RIGHT, PlanShape.BUSHY, PlanShape.INNER)
+
+
+def make_events(events: int, seed: int) -> pa.Table:
+    """One event for each time; x is one of many values in the first half and always 0 in the second, y the reverse."""
+    random = np.random.default_rng(seed)
+    names = pa.array(list("ABCD"))
+    values = random.integers(1, VALUES, events)
+    is_early = np.arange(events) < events // 2
+    return pa.table(
+        {
+            "t": np.arange(events),
+            "kind": names.take(pa.array(random.integers(0, 4, events))),
+            "x": np.where(is_early, values, 0),
+            "y": np.where(is_early, 0, values),
+        }
+    )
+
+
+def found_rows(plan: Alternative, events: Events, shape: PlanShape) -> np.ndarray:
+    """All matches as table rows [steps, matches], in one order."""
+    rows = np.concatenate(list(match_rows(plan, events, Choices(plan=shape))), axis=1)
+    return rows[:, np.lexsort(rows[::-1])]
+
+
+def search(plan: Alternative, events: Events, shape: PlanShape) -> None:
+    for _ in match_rows(plan, events, Choices(plan=shape)):
+        pass
+
+
+def changes(search: AdaptiveSearch) -> list[str]:
+    """The trees that ran, one after the other."""
+    names, told_trees = names_of(search.alternative), list[str]()
+    for chosen in search.log:
+        tree = one_line(chosen.tree, names)
+        if not told_trees or told_trees[-1] != tree:
+            told_trees.append(tree)
+    return told_trees
+
+
+def main(settings: Settings = DEFAULTS) -> list[Measurement]:
+    table = make_events(settings.scaled(EVENTS), settings.seeded(SEED))
+    plan = ss.query(QUERY).plan(table.schema, "t", "kind", None)
+    assert isinstance(plan, DetectPlan)
+    alternative, events = plan.alternatives[0], prepare(plan.query, table)
+    expected = found_rows(alternative, events, PlanShape.AUTO)
+    for shape in SHAPES[1:]:
+        assert np.array_equal(found_rows(alternative, events, shape), expected), f"plan={shape} finds other matches"
+    runs = {f"plan={shape}": partial(search, alternative, events, shape) for shape in SHAPES}
+    samples = sampled(runs, settings, warm=True)
+    searches = {shape: searched(alternative, events, Choices(plan=shape)) for shape in SHAPES}
+    auto, *others = medians(samples).values()
+    print(f"  {table.num_rows:,} events, {expected.shape[1]:,} matches; auto {auto * 1000:.1f} ms")
+    print(f"  auto changed its tree: {', then '.join(changes(searches[PlanShape.AUTO]))}")
+    print(f"  the best tree that stays takes {min(others) / auto:.2f} times as long")
+    for shape, taken in zip(SHAPES, [auto, *others], strict=True):
+        memory, rows = peak_mb(runs[f"plan={shape}"]), told(rows_built(searches[shape]))
+        print(f"      {shape:6} {taken / auto:5.2f}x  {memory:5.0f} MB at most;  built {rows}")
+    headline = f"{min(others) / auto:.2f}x the best tree that stays"
+    return [Measurement("best tree changes half-way", expected.shape[1], samples, headline=headline)]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Kleene groups against SQL."""

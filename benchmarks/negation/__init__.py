@@ -1,0 +1,1 @@
+"""Nested sequences with negation, here, on Spark and in SQL."""

@@ -1,0 +1,1 @@
+"""Rankings: best paths, merges and their schedules, windows that move."""

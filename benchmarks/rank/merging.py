@@ -1,0 +1,191 @@
+"""The best combinations of sequences as the window moves: schedules of the top-k merge, and what keeping joins saves.
+
+Figures 4.4 to 4.6, 4.9 and 4.10 of the CPR thesis, on readings like those of the Intel lab (or `--data FILE`), with the
+patterns of its table 4.3. The thesis merges by the average; of sequences in sequence that is one weighted sum here, and
+nothing is joined at all, so cells merge by MIN, or lie side by side. Best scores are compared before a ratio is told.
+With the scale only the stream gets longer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+import streamsift as ss
+from benchmarks.data.sensors import busiest, from_file, generated
+from benchmarks.harness.experiment import DEFAULTS, Settings
+from benchmarks.harness.turns import medians, sampled
+from benchmarks.report.measurement import Measurement
+from streamsift.physical.plan.options import Schedule
+from streamsift.physical.plan.plan import MergePlan, RankPlan
+from streamsift.runtime import prepare
+from streamsift.runtime.events.events import Events
+from streamsift.runtime.events.update_ticks import UpdateTicks, ticks_of
+from streamsift.runtime.matches.scores import match_columns, objective_values, scores
+from streamsift.runtime.paths.best import Paths
+from streamsift.runtime.rank.merge import RankMerge
+
+SEQUENCES = {
+    "S7": ("EG", "EH", "EJ"),
+    "S8": ("EK", "EL", "EM"),
+    "S9": ("EI", "EN", "EO"),
+    "S10": ("EG", "EH"),
+    "S11": ("EJ", "EK", "EL", "EM"),
+}
+BINDING = {"time": "t", "type": "kind"}
+EVENTS = 2_000
+RAREST = "EM"  # of the classes that all cells need
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    pattern: str = "S7; S8"
+    function: str = "MIN"
+    limit: int = 20
+    window: int = 200
+    step: int = 100
+    is_near: bool = True  # motes at most 1 apart; else the same
+    is_nonlinear: bool = False  # the second sequence scores the root of a sum of squares
+
+    def query(self) -> str:
+        names = re.findall(r"S\d+", self.pattern)
+        lines, objectives, linked = [], [], []
+        for number, name in enumerate(names):
+            classes = SEQUENCES[name]
+            variables = [f"{kind} {kind.lower()}{number}" for kind in classes]
+            lines.append(f"SEQ {name} = {'; '.join(variables)}")
+            terms = [f"{name}.{kind.lower()}{number}.distance" for kind in classes]
+            is_bent = self.is_nonlinear and number == 1
+            objectives.append(
+                f"MAX[SQRT({' + '.join(f'{t}^2' for t in terms)})]" if is_bent else f"MAX[{' + '.join(terms)}]"
+            )
+            linked.append(f"{name}.{classes[0].lower()}{number}.moteid")
+        first, *others = linked
+        pairs = [f"{first} <= {o} + 1 AND {first} >= {o} - 1" if self.is_near else f"{first} = {o}" for o in others]
+        return (
+            "\n".join(lines) + f"\nPATTERN {self.pattern} WHERE {' AND '.join(pairs)} "
+            f"PREF {' AND '.join(objectives)} MERGE {self.function} "
+            f"WITHIN {self.window} EVENTS UPDATE {self.step} EVENTS RETURN {self.limit}"
+        )
+
+
+class Run:
+    """A cell on a table: its plan, events and windows."""
+
+    def __init__(self, cell: Cell, table: pa.Table) -> None:
+        plan = ss.query(cell.query())._plan(table.schema, "t", "kind", None, {"rank": "nra"}).plan
+        assert isinstance(plan, RankPlan)
+        assert isinstance(plan.branches[0], MergePlan), plan.reasons
+        self.cell, self.branch = cell, plan.branches[0]
+        self.events: Events = prepare(plan.query, table)
+        self.ticks: UpdateTicks = ticks_of(plan.query, self.events)
+
+    def merged(self, schedule: Schedule, *, dynamic: bool) -> tuple[Paths, RankMerge]:
+        """The candidates, and the merge that found them."""
+        plan = replace(self.branch, schedule=schedule, keeps=dynamic)
+        merge = RankMerge(plan, self.events, self.ticks, self.cell.limit)
+        found = merge.best()
+        assert found is not None
+        return found, merge
+
+    def best(self, found: Paths) -> list[tuple[int, float]]:
+        """The best scores of each window, to compare."""
+        query = self.branch.alternative.query
+        assert query.ranking is not None
+        seen = match_columns(self.branch.alternative, self.events, self.events.rows_at(found.places))
+        score = scores(query.ranking, objective_values(query.ranking, seen))
+        order = np.lexsort([-score, found.tick])
+        tick, score = found.tick[order], score[order]
+        rank = np.arange(tick.size) - np.searchsorted(tick, tick)
+        return list(zip(tick[rank < self.cell.limit].tolist(), score[rank < self.cell.limit].tolist(), strict=True))
+
+
+def schedules(name: str, cell: Cell, table: pa.Table, settings: Settings) -> Iterator[Measurement]:
+    """Figures 4.4 to 4.6: each window from scratch, as the thesis measures schedules; times, and what was read."""
+    run = Run(cell, table)
+    expected, accesses, runs = None, {}, {}
+    for schedule in (Schedule.ROUND_ROBIN, Schedule.GRADIENT, Schedule.STATISTICS, Schedule.WABS):
+        runs[schedule.value] = partial(run.merged, schedule, dynamic=False)
+        found, merge = runs[schedule.value]()
+        accesses[schedule.value] = float(merge.accesses.sorted)
+        expected = expected or run.best(found)
+        assert run.best(found) == expected, f"{schedule.value} differs on {name}"
+    samples = sampled(runs, settings, warm=True)
+    seconds = medians(samples)
+    base, base_seconds = max(1.0, accesses["round-robin"]), seconds["round-robin"]
+    told = (f"{each} {count / base:.2f} ({seconds[each] / base_seconds:.2f})" for each, count in accesses.items())
+    print(f"  {name}: {base:,.0f} accesses by round robin; accesses (time): {', '.join(told)}", flush=True)
+    headline = f"WABS reads {accesses['wabs'] / base:.2f} of round robin"
+    yield Measurement(name, table.num_rows, samples, headline=headline)
+    yield Measurement(f"accesses of {name}", table.num_rows, accesses, unit="accesses")
+
+
+def moves(name: str, cell: Cell, table: pa.Table, settings: Settings) -> Measurement:
+    """Figures 4.9 and 4.10: joins kept when the window moves, and not."""
+    run = Run(cell, table)
+    runs = {way: partial(run.merged, Schedule.WABS, dynamic=way == "dTMM") for way in ("dTMM", "nTMM")}
+    (kept, merge), (anew, _) = (each() for each in runs.values())
+    assert run.best(kept) == run.best(anew), f"dTMM differs on {name}"
+    samples = sampled(runs, settings, warm=True)
+    dynamic, static = medians(samples).values()
+    ratio = f"nTMM {static / dynamic:.2f}x"
+    known = merge.accesses.known / max(1, merge.accesses.sorted)
+    told = f"{ratio}; {known:.0%} of what was read was known, {merge.accesses.again} windows anew"
+    print(f"  {name}: dTMM {dynamic * 1e3:.0f} ms, {told}", flush=True)
+    chosen = "dTMM" if run.branch.keeps else "nTMM"
+    return Measurement(name, table.num_rows, samples, headline=f"{ratio}; the engine takes {chosen}")
+
+
+def schedule_cells() -> Iterator[tuple[str, Cell]]:
+    """By figure, from what the thesis finds easy to what it finds hard."""
+    default = Cell()
+    for k in (10, 20, 40):
+        yield f"figure 4.4: k {k}", replace(default, limit=k)
+    for is_near in (True, False):
+        yield f"figure 4.5a: {'near motes' if is_near else 'same mote'}", replace(default, is_near=is_near)
+    for pattern in ("S7 & S8", "S7; S8"):
+        yield f"figure 4.5b: {pattern}", replace(default, pattern=pattern)
+    for function in ("MAX", "AVG", "MIN"):
+        yield f"figure 4.5c: {function}", replace(default, pattern="S7 & S8", function=function)
+    for pattern in ("S7; S8", "S10; S11"):
+        yield f"figure 4.5d: {pattern}", replace(default, pattern=pattern)
+    for pattern in ("(S7 & S8) & S9", "(S7 & S8); S9"):
+        yield f"figure 4.6: {pattern}", replace(default, pattern=pattern, is_near=False)
+
+
+def move_cells() -> Iterator[tuple[str, Cell]]:
+    default = Cell(step=20)
+    for step in (100, 40, 20, 10):
+        yield f"figure 4.9a: step {step}", replace(default, step=step)
+    for window in (100, 200, 400):
+        yield f"figure 4.9b: window {window}", replace(default, window=window)
+    for k in (10, 20, 40):
+        yield f"figure 4.9c: k {k}", replace(default, limit=k)
+    for pattern in ("S7 & S8", "S7; S8"):
+        yield f"figure 4.9d: {pattern}", replace(default, pattern=pattern)
+    for pattern in ("S7 & S8", "S7; S8"):
+        yield f"figure 4.10: {pattern}", replace(default, pattern=pattern, is_nonlinear=True)
+
+
+def main(settings: Settings = DEFAULTS, data: Path | None = None, locations: Path | None = None) -> list[Measurement]:
+    events = settings.scaled(EVENTS)
+    table = generated(events, settings.seed) if data is None else busiest(from_file(data, locations), events, RAREST)
+    print("schedules, relative to round robin (figures 4.4 to 4.6):")
+    found = [each for name, cell in schedule_cells() for each in schedules(name, cell, table, settings)]
+    print("dTMM against nTMM (figures 4.9 and 4.10):")
+    return [*found, *(moves(name, cell, table, settings) for name, cell in move_cells())]
+
+
+if __name__ == "__main__":
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--data", type=Path, help="a Parquet file of readings, with moteid and temperature")
+    arguments.add_argument("--locations", type=Path, help="lines of mote, x, y")
+    given = arguments.parse_args()
+    main(DEFAULTS, given.data, given.locations)

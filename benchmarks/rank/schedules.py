@@ -1,0 +1,227 @@
+"""The schedules of the top-k merge on generated queues: accesses, weighted by their costs, and time.
+
+Figures 4.7 and 4.8 of the CPR thesis: queues of 10,000 scored entries, each entry with one partner in every other
+queue, of which a share (rjs) can be joined; TA, since partners can be looked up. Every schedule must find the same
+scores. A cell's cost is its sorted and random accesses, each times what it costs in its queue: a sample for each of
+several generated sets of queues. With the scale queues get longer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+
+import numpy as np
+
+from benchmarks.harness.clock import Taken, taken_by
+from benchmarks.harness.experiment import DEFAULTS, Settings
+from benchmarks.harness.turns import Samples, by_clock, in_turns, medians
+from benchmarks.report.measurement import Measurement
+from streamsift.runtime.rank.merge_bounds import Queues, Rules
+from streamsift.runtime.rank.merge_kernel import DONE, Found, merge
+from streamsift.runtime.rank.merge_queues import link_from
+from streamsift.runtime.rank.merge_schedules import new_steering
+
+SCHEDULES = ("round-robin", "gradient", "statistics", "wabs")
+ENTRIES = 10_000
+FIRST_SEED = 1_000  # those from 0 on were looked at while the schedules were made
+SEEDS_EACH = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    limit: int = 50
+    queues: int = 2
+    function: str = "MIN"
+    selectivity: float = 1.0  # rjs
+    scores: str = "uniform"
+    sorted_costs: tuple[float, ...] = (10, 1)
+    random_costs: tuple[float, ...] = (1, 1)
+
+    @property
+    def name(self) -> str:
+        costs = ":".join(f"{cost:g}" for cost in self.sorted_costs)
+        looked_up = ":".join(f"{cost:g}" for cost in self.random_costs)
+        shape = f"{self.queues} queues, k {self.limit}, {self.function}, rjs {self.selectivity:g}, {self.scores}"
+        return f"{shape}, costs [{costs}, {looked_up}]"
+
+
+def scores(kind: str, entries: int, random: np.random.Generator) -> np.ndarray:
+    match kind:
+        case "uniform":
+            found = random.random(entries)
+        case "normal":
+            found = np.clip(random.normal(0.5, 0.15, entries), 0, 1)
+        case _:  # Zipf: the i-th best scores 1 / i
+            found = 1 / random.permutation(np.arange(1, entries + 1))
+    return found
+
+
+def queues(cell: Cell, entries: int, seed: int) -> Queues:
+    """Entry `id` of a queue joins entry `id` of the others, if the id is one of those that join."""
+    random = np.random.default_rng(seed)
+    joins = random.random(entries) < cell.selectivity
+    shape = cell.queues, entries
+    score, key = np.empty(shape), np.empty(shape, np.int32)
+    rows = np.full((*shape, cell.queues), -1, np.int32)
+    for part in range(cell.queues):
+        own = scores(cell.scores, entries, random)
+        order = np.argsort(-own)
+        score[part] = own[order]
+        rows[part, :, part] = order
+        key[part] = np.where(joins[order], order, order + entries * (part + 1))
+    keys = entries * (cell.queues + 1)
+    links = (np.full((cell.queues, 2, count), -1, np.int32) for count in (entries, keys, keys))
+    counts = (np.zeros(cell.queues, np.int64) for _ in range(2))
+    found = Queues(
+        score,
+        rows,
+        key,
+        np.zeros(shape, np.bool_),
+        *links,
+        np.full((cell.queues, keys), -1, np.int32),
+        np.full(cell.queues, entries),
+        *counts,
+        np.ones(cell.queues, np.bool_),
+    )
+    for part in range(cell.queues):
+        link_from(found, part, 0)
+    return found
+
+
+def rules(cell: Cell, schedule: str) -> Rules:
+    together = cell.function in ("SUM", "AVG")
+    sums = 1 if together else cell.queues
+    looked_up = np.array(cell.random_costs)
+    return Rules(
+        np.zeros(cell.queues, np.int64) if together else np.arange(cell.queues),
+        np.zeros(sums),
+        np.zeros(sums, np.int64),
+        np.array([cell.function == "MAX"]),
+        np.zeros((0, 3), np.int64),
+        np.zeros((0, 1), np.int64),
+        np.zeros(1, np.int32),
+        np.array(cell.sorted_costs) + looked_up.sum() - looked_up,
+        cell.limit,
+        cell.limit,
+        0.0,
+        True,
+        SCHEDULES.index(schedule),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The best scores, what the accesses cost, and the time it took; to make the queues is not part of it."""
+
+    best: np.ndarray
+    cost: float
+    taken: Taken
+
+
+def run(cell: Cell, schedule: str, entries: int, seed: int) -> Merged:
+    data = queues(cell, entries, seed)
+    room = Found(np.empty((1024, cell.queues), np.int32), np.empty(1024), np.empty(cell.limit), np.zeros(2, np.int64))
+    ended = []
+    taken = taken_by(lambda: ended.append(merge(data, rules(cell, schedule), new_steering(cell.queues), 1 << 40, room)))
+    ((found, status),) = ended
+    assert status == DONE
+    cost = (data.read * np.array(cell.sorted_costs)).sum() + (data.fetches * np.array(cell.random_costs)).sum()
+    return Merged(found.best[: found.counts[1]], float(cost), taken)
+
+
+def costs(name: str, cell: Cell, settings: Settings) -> dict[str, Samples]:
+    """Of each schedule, relative to round robin on the same queues; the same best scores first."""
+    entries, ratios = settings.scaled(ENTRIES), dict[str, list[float]]()
+    for seed in seeds(settings):
+        merged = {schedule: run(cell, schedule, entries, seed) for schedule in SCHEDULES}
+        base = merged["round-robin"]
+        for schedule, each in merged.items():
+            assert np.array_equal(each.best, base.best), f"{schedule} differs on {name}"
+            ratios.setdefault(schedule, []).append(each.cost / base.cost)
+    return {schedule: tuple(each) for schedule, each in ratios.items()}
+
+
+def seeds(settings: Settings) -> range:
+    first = settings.seeded(FIRST_SEED)
+    return range(first, first + max(SEEDS_EACH, settings.repetitions))
+
+
+def times(cell: Cell, settings: Settings) -> dict[str, Samples]:
+    """Of each schedule, on the first of the queues."""
+    entries, seed = settings.scaled(ENTRIES), seeds(settings)[0]
+    runs = {schedule: partial(run, cell, schedule, entries, seed) for schedule in SCHEDULES}
+    taken = in_turns({schedule: lambda run=each: run().taken for schedule, each in runs.items()}, settings)
+    return {schedule: by_clock(each, settings) for schedule, each in taken.items()}
+
+
+def compare(name: str, cell: Cell, settings: Settings) -> Measurement:
+    relative = costs(name, cell, settings)
+    told = medians(relative)
+    print(f"  {name}: {', '.join(f'{schedule} {ratio:.2f}' for schedule, ratio in told.items())}", flush=True)
+    headline = f"WABS costs {told['wabs']:.2f} of round robin"
+    return Measurement(name, settings.scaled(ENTRIES), relative, headline=headline, unit="of what round robin costs")
+
+
+def figures() -> Iterator[tuple[str, Cell]]:
+    """The thesis's cells, by figure, from what it finds easy to what it finds hard."""
+    default = Cell()
+    for cost in (1.0, 2.0, 5.0, 10.0):
+        yield f"figure 4.7a: costs {cost:g}:1", replace(default, sorted_costs=(cost, 1.0))
+    for costs in ((1.0, 1.0, 1.0), (10.0, 1.0, 1.0), (10.0, 5.0, 1.0)):
+        three = replace(default, queues=3, sorted_costs=costs, random_costs=(1.0, 1.0, 1.0))
+        yield f"figure 4.7b: costs {':'.join(f'{cost:g}' for cost in costs)}", three
+    for k in (10, 20, 50, 100):
+        yield f"figure 4.8a: k {k}", replace(default, limit=k)
+    for function in ("MAX", "AVG", "MIN"):
+        yield f"figure 4.8b: {function}", replace(default, function=function)
+    for rjs in (1.0, 0.1, 0.01):
+        yield f"figure 4.8c: rjs {rjs:g}", replace(default, selectivity=rjs)
+    for kind in ("zipf", "uniform", "normal"):
+        yield f"figure 4.8d: {kind}", replace(default, scores=kind)
+
+
+def others() -> Iterator[tuple[str, Cell]]:
+    """Past the thesis: every combination of costs, scores and rjs; costs of looking up; three queues."""
+    default = Cell()
+    for cost, kind, rjs in product((1.0, 2.0, 5.0, 10.0), ("uniform", "normal", "zipf"), (1.0, 0.1, 0.01)):
+        yield from _named(replace(default, sorted_costs=(cost, 1.0), scores=kind, selectivity=rjs))
+    for kind in ("normal", "zipf"):
+        yield from _named(replace(default, function="AVG", scores=kind, selectivity=0.1))
+    for looked_up in ((10.0, 1.0), (1.0, 10.0)):
+        yield from _named(replace(default, random_costs=looked_up))
+    for costs, rjs in product(((1.0, 1.0, 1.0), (10.0, 1.0, 1.0), (10.0, 5.0, 1.0)), (1.0, 0.1, 0.01)):
+        three = Cell(queues=3, selectivity=rjs, sorted_costs=costs, random_costs=(1.0, 1.0, 1.0))
+        yield from (*_named(three), *_named(replace(three, function="AVG")))
+
+
+def _named(cell: Cell) -> Iterator[tuple[str, Cell]]:
+    yield cell.name, cell
+
+
+def main(settings: Settings = DEFAULTS) -> list[Measurement]:
+    generated = seeds(settings)
+    print(f"the cost of each schedule, relative to round robin, seeds {generated[0]} to {generated[-1]}:")
+    cells = dict([*figures(), *others()])
+    found = [compare(name, cell, settings) for name, cell in cells.items()]
+    wabs = {each.workload: each.medians["wabs"] for each in found}
+    most = max(wabs, key=wabs.__getitem__)
+    steep = statistics.median(wabs[name] for name, cell in cells.items() if max(cell.sorted_costs) == 10)
+    print(f"  WABS at most {wabs[most]:.2f} of round robin ({most})")
+    print(f"  in the median cell under 10:1 round robin costs {1 / steep:.2f} times as much")
+    print("the time of each schedule, in the thesis's cells:")
+    for name, cell in figures():
+        found.append(Measurement(f"time of {name}", settings.scaled(ENTRIES), times(cell, settings)))
+        told = (f"{schedule} {taken * 1e3:.2f} ms" for schedule, taken in found[-1].medians.items())
+        print(f"  {name}: {', '.join(told)}", flush=True)
+    return found
+
+
+if __name__ == "__main__":
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--seed", type=int, default=FIRST_SEED, help="the first of five")
+    main(replace(DEFAULTS, seed=DEFAULTS.seed + arguments.parse_args().seed - FIRST_SEED))

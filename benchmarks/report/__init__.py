@@ -1,0 +1,1 @@
+"""Write PERFORMANCE.md and its charts from the records of runs."""

@@ -1,0 +1,1 @@
+"""Detection on Spark as events, queries and results grow."""

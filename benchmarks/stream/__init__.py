@@ -1,0 +1,1 @@
+"""The streaming engine, streams on Spark, and a soak test."""

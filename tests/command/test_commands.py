@@ -1,0 +1,198 @@
+"""What scripts and new users rely on: exit codes, JSON, a query to start from, help, completion, plain output."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+import streamsift as ss
+from run_command import command
+from streamsift.command import demo_data
+from streamsift.command.bench_command import bench_command
+from streamsift.command.guess import guess
+from streamsift.command.progress import pace
+from streamsift.errors import SetupError
+
+Capture = pytest.CaptureFixture[str]
+LOCAL = ["--input", "e.csv", "--time", "ts", "--type", "kind", "--engine", "local"]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_with_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    events = pa.table({"ts": [1, 2, 3, 4], "kind": ["A", "B", "A", "B"], "id": [1, 1, 2, 1]})
+    pa.csv.write_csv(events, "e.csv")
+    Path("bad.csv").write_text("ts,kind,id\n1,A,1\n,A,1\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["run", "A; B", *LOCAL], 0),
+        (["run", "A; C", *LOCAL], 0),
+        (["run", "A; B", *LOCAL, "--fail-on-empty"], 0),
+        (["run", "A; C", *LOCAL, "--fail-on-empty"], 1),
+        (["run", "A; C", *LOCAL, "--fail-on-empty", "--json"], 1),
+        (["run", "A; C", *LOCAL, "--fail-on-empty", "--output", "out.csv"], 1),
+        (["run", "A; C", "A; D", *LOCAL, "--fail-on-empty"], 1),
+        (["run", "A; B", "A; D", *LOCAL, "--fail-on-empty"], 0),
+        (["run", "A; !B", *LOCAL], 2),
+        (["run", "A; B", *LOCAL, "--engine", "here"], 2),
+        (["run", "A; B", *LOCAL, "--input", "f.csv"], 2),
+        (["run", "A; B", *LOCAL, "--input", "bad.csv"], 3),
+    ],
+)
+def test_exit_codes(words: list[str], code: int, capsys: Capture) -> None:
+    assert command(words, capsys)[0] == code
+
+
+def test_json_results_and_errors(capsys: Capture) -> None:
+    assert len(command(["run", "A; B", *LOCAL, "--json"], capsys)[1].splitlines()) == 3
+    sections = json.loads(command(["explain", "A; B", *LOCAL, "--json"], capsys)[1])
+    assert sections["Physical"][0] == "detect, 2 steps"
+    assert "ok" in json.loads(command(["check", "A; B", "--json"], capsys)[1])
+    code, out, error = command(["check", "A;\n!!B; C", "--json"], capsys)
+    told = json.loads(error)
+    assert (code, out, told["error"], told["line"], told["column"]) == (2, "", "QueryError", 2, 1)
+    assert json.loads(command(["run", "A; B", *LOCAL, "--input", "bad.csv", "--json"], capsys)[2])["message"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "A a; B b; A c WHERE a.id < c.id WITHIN 5",
+            ["a  2 candidates, 50.00% of the events", "a, c  ", "join  expected"],
+        ),
+        ("A a; X x; A c", ["x  0 candidates, 0.00%", "no match", "result  0 rows"]),
+        ("A a; B b AGG COUNT WITHIN 5", ["in a window", "result  2 rows"]),
+        ("A a & B b AGG COUNT", ["join  expected", "result  3 rows"]),
+        ("A a | B b PREF MAX[a.id] RETURN 1", ["alternative 2", "result  1 row in"]),
+        ("A a; B+ b WHERE a.id = 2", ["groups"]),
+    ],
+)
+def test_explain_analyzed(text: str, told: list[str], capsys: Capture) -> None:
+    code, out, error = command(["explain", text, *LOCAL, "--analyze"], capsys)
+    assert code == 0, error
+    analysed = out[out.index("Analysed") :]
+    assert all(words in analysed for words in told), analysed
+
+
+@pytest.mark.parametrize("name", ["hospital", "purchases", "ticks"])
+def test_a_new_query_runs_and_finds_something(name: str, capsys: Capture) -> None:
+    pa.csv.write_csv(getattr(demo_data, name)(5_000, 7), "events.csv")
+    code, out, _ = command(["new", "events.csv"], capsys)
+    assert code == 0
+    words = out.splitlines()[-1].split()
+    assert words[:3] == ["streamsift", "run", "query.txt"]
+    code, out, error = command([*words[1:], "--json", "--fail-on-empty"], capsys)
+    assert code == 0, error
+    code, _, error = command(["new", "events.csv"], capsys)
+    assert (code, "is there already" in error) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pa.table({"x": pa.array([], pa.float64()), "name": pa.array([], pa.string())}),
+        pa.table({"at": ["2024-05-01T10:00:00", "2024-05-01T11:00:00"], "v": [1.5, 2.5]}),
+        pa.table({"the time": [1, 2, 3], "return": ["a b", "WHERE", "a b"], "user id": [7, 7, 8]}),
+    ],
+    ids=["empty", "text times", "odd names"],
+)
+def test_a_new_query_of_any_table_parses(table: pa.Table, capsys: Capture) -> None:
+    pa.csv.write_csv(table, "events.csv")
+    code, out, error = command(["new", "events.csv", "--output", "-"], capsys)
+    assert code == 0, error
+    ss.query(out)
+
+
+def test_guesses() -> None:
+    found = guess(demo_data.hospital(2_000, 7))
+    assert (found.time, found.type, found.key) == ("ts", "kind", "id")
+    assert found.window.endswith("min")
+    found = guess(pa.table({"n": [5, 3, 9], "event_time": [10, 20, 30], "b": [1.0, 2.0, 3.0]}))
+    assert (found.time, found.type, found.key, found.number) == ("event_time", None, None, "n")
+
+
+@pytest.mark.parametrize("name", ["new", "run", "explain", "check", "demo", "bench"])
+def test_every_help_has_an_example(name: str, capsys: Capture) -> None:
+    code, out, _ = command([name, "--help"], capsys)
+    assert code == 0
+    assert f"Example: streamsift {name}" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["exlpain", "q"], "Did you mean 'explain'?"),
+        (["run", "A; B", *LOCAL, "--fail-on-emty"], "--fail-on-empty"),
+        (["run", "A; B", *LOCAL, "--input", "ee.csv"], "did you mean `e.csv`?"),
+        (["run", "e.cvs", *LOCAL], "did you mean `e.csv`?"),
+        (["check", "A; B WHERE A.idd = 3", "--input", "e.csv", "--time", "ts"], "did you mean `id`?"),
+        (["run", "A; B", *LOCAL, "--plot", "out.gif"], "ends in .svg, .png or .html"),
+    ],
+)
+def test_did_you_mean(words: list[str], told: str, capsys: Capture) -> None:
+    code, _, error = command(words, capsys)
+    assert code == 2
+    assert told in error
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("streamsift ex", ["explain"]),
+        ("streamsift run q.txt --input e.csv --type k", ["kind"]),
+        ("streamsift run q.txt --input nothing.csv --type k", []),
+    ],
+)
+def test_completion_of_commands_and_columns(words: str, completed: list[str]) -> None:
+    wanted = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    environment = {**os.environ, "_STREAMSIFT_COMPLETE": "complete_bash", **wanted}
+    script = (
+        "import sys; sys.argv = ['streamsift']; from streamsift.command.main import app; app(prog_name='streamsift')"
+    )
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == completed, done.stderr
+
+
+def test_plain_output_off_a_terminal(capsys: Capture) -> None:
+    _, out, _ = command(["run", "A; B RETURN A.ts AS first, B.ts AS then", *LOCAL], capsys)
+    assert out.splitlines() == ["first  then", "1      2", "1      4", "3      4", "3 matches"]
+
+
+def test_data_to_play_with(capsys: Capture) -> None:
+    code, _, error = command(["demo", "--save", "data", "--rows", "1000"], capsys)
+    assert code == 0
+    assert len(list(Path("data").glob("*.csv"))) == 3
+    assert "wrote data/ticks.csv" in error
+
+
+def test_benchmarks_are_found_in_the_source_tree_or_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    root, words = bench_command(["nested"])
+    assert (root / "benchmarks" / "nested.py").is_file()
+    assert words[1:] == ["-m", "benchmarks", "run", "nested"]
+    monkeypatch.setattr("streamsift.command.bench_command.__file__", str(Path.cwd() / "benches.py"))
+    with pytest.raises(SetupError, match="in a clone of the project"):
+        bench_command([])
+
+
+def test_a_misspelt_benchmark(capfd: Capture) -> None:
+    """The runner tells, which is a process of its own."""
+    code, _, error = command(["bench", "throughputs"], capfd)
+    assert code == 2
+    assert "did you mean `throughput`?" in error
+
+
+def test_pace() -> None:
+    assert pace(0, 8, 1.0, "tasks") == "0 of 8 tasks"
+    assert pace(2, 8, 1.0, "tasks") == "2 of 8 tasks, 2.0/s, about 3 s left"
+    assert pace(10, 1_210, 1.0, "rows") == "10 of 1,210 rows, 10.0/s, about 2 min left"

@@ -1,0 +1,193 @@
+"""Micro-batches in, the rows that a stream appends out: what Spark does around packer and processor, without Spark.
+
+The state store, timers, watermark, task retries and workers that lose what they kept are played by plain objects, so
+that thousands of streams can be tried. tests/spark/stream/test_streaming.py has the same on Spark itself.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Row
+
+from streamsift.physical.plan.plan import Plan
+from streamsift.runtime.stream.engine import ManyEngine
+from streamsift.spark.columns import query_of_all
+from streamsift.spark.columns.event_time import event_time, lateness_of
+from streamsift.spark.distribute.sharding import bucket_numbers
+from streamsift.spark.stream import stateful
+from streamsift.spark.stream.identity import describe_state, to_text
+from streamsift.spark.stream.packing import Packer, unpack
+from streamsift.spark.stream.run import common_keys
+from streamsift.spark.stream.stateful import BucketProcessor
+
+
+class Value:
+    def __init__(self, store: dict[str, Any], name: str) -> None:
+        self.store, self.name = store, name
+
+    def get(self) -> Any:
+        return self.store.get(self.name)
+
+    def update(self, value: Any) -> None:
+        self.store[self.name] = value
+
+
+class Chunks:
+    def __init__(self, store: dict[str, Any]) -> None:
+        self.chunks: dict[Any, Any] = store.setdefault("chunks", {})
+
+    def iterator(self) -> Iterator[Any]:
+        return iter(list(self.chunks.items()))
+
+    def getValue(self, key: Any) -> Any:  # noqa: N802 (Spark's name)
+        return self.chunks.get(key)
+
+    def updateValue(self, key: Any, value: Any) -> None:  # noqa: N802 (Spark's name)
+        assert key not in self.chunks, "a chunk never changes"
+        self.chunks[key] = value
+
+    def removeKey(self, key: Any) -> None:  # noqa: N802
+        del self.chunks[key]
+
+
+class Handle:
+    """The state of one bucket, as a processor sees it."""
+
+    def __init__(self, store: dict[str, Any]) -> None:
+        self.store = store
+        self.timers: set[int] = store.setdefault("timers", set())
+
+    def getValueState(self, name: str, _: Any) -> Value:  # noqa: N802
+        return Value(self.store, name)
+
+    def getMapState(self, _name: str, _key: Any, _value: Any) -> Chunks:  # noqa: N802
+        return Chunks(self.store)
+
+    def registerTimer(self, moment: int) -> None:  # noqa: N802
+        self.timers.add(moment)
+
+    def deleteTimer(self, moment: int) -> None:  # noqa: N802
+        self.timers.remove(moment)
+
+
+class Moment:
+    def __init__(self, moment: int) -> None:
+        self.moment = moment
+
+    def getCurrentWatermarkInMs(self) -> int:  # noqa: N802
+        return self.moment
+
+    def getExpiryTimeInMs(self) -> int:  # noqa: N802
+        return self.moment
+
+
+class Stream:
+    """A streaming query over buckets of keys."""
+
+    def __init__(self, plans: Mapping[str, Plan], *, lateness: Any = None, buckets: int = 3, bad_rows: str = "fail"):
+        ManyEngine(plans)  # what a stream cannot have is told before any event
+        self.plans, self.query = plans, query_of_all(plans)
+        self.keys = common_keys(plans)
+        self.numbers = bucket_numbers(buckets if self.keys else 1)
+        self.time = event_time(self.query, lateness_of(lateness, self.query.binding))
+        self.about = to_text({k: v for p in plans.values() for k, v in describe_state(p, self.keys, buckets).items()})
+        self.bad_rows = bad_rows
+        self.stores: dict[int, dict[str, Any]] = {}
+        self.watermark = self.seen = 0
+        self.counts: dict[str, int] = {}
+        self.processor = self.restart()
+
+    def restart(self) -> BucketProcessor:
+        """As after a restart of the query: what workers keep is of no use."""
+        self.processor = BucketProcessor(self.plans, self.time, self.about, self.bad_rows)
+        return self.processor
+
+    def batch(self, rows: pa.Table | None) -> dict[str, list[Any]]:
+        """One micro-batch, without rows a no-data one: the result rows by query."""
+        found: list[Row] = []
+        if rows is not None:
+            messages = pa.Table.from_batches(list(Packer(self.query, self.time, self.numbers)(self._arriving(rows))))
+            for seen in messages["seen"].cast(pa.int64()).drop_null().to_pylist():
+                self.seen = max(self.seen, seen // 1000 - self.time.delay_milliseconds)
+            rows_of_all = messages.drop_columns("seen").to_pylist()
+            for bucket in sorted({row["bucket"] for row in rows_of_all}):
+                own = [Row(**row) for row in rows_of_all if row["bucket"] == bucket]
+                self._ready(bucket)
+                found += self.processor.handleInputRows((bucket,), iter(own), Moment(self.watermark))
+        for bucket, store in self.stores.items():
+            for timer in sorted(t for t in store["timers"] if t <= self.watermark):
+                self._ready(bucket)
+                found += self.processor.handleExpiredTimer(
+                    key=(bucket,), timerValues=Moment(self.watermark), expiredTimerInfo=Moment(timer)
+                )
+                store["timers"].remove(timer)
+        self.watermark = max(self.watermark, self.seen)
+        return self._rows(found)
+
+    def attempt(self, rows: pa.Table | None) -> None:
+        """A micro-batch that fails after all its work was done: Spark forgets the state that it wrote."""
+        kept = copy.deepcopy((self.stores, self.watermark, self.seen, self.counts))
+        self.batch(rows)
+        self.stores, self.watermark, self.seen, self.counts = kept
+
+    def finish(self) -> dict[str, list[Any]]:
+        """What is not decided yet, by reading the state and letting time go to its end."""
+        found: dict[str, list[Any]] = {name: [] for name in self.plans}
+        for store in self.stores.values():
+            if "head" not in store:
+                continue
+            engine = ManyEngine(self.plans)
+            engine.load(store["head"][-1], [(key[0], value[0]) for key, value in store["chunks"].items()])
+            for name, table in engine.finish().items():
+                found[name] += table.to_pylist()
+        return found
+
+    def _ready(self, bucket: int) -> None:
+        self.processor.init(Handle(self.stores.setdefault(bucket, {})))  # type: ignore[arg-type]
+
+    def _arriving(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
+        rows = rows.select(self.query.schema.names)
+        columns = [pa.array([hash(plain_key(v)) for v in rows[key].to_pylist()]) for key in self.keys]
+        numbers = np.zeros(rows.num_rows, np.int64)
+        for column in columns:
+            numbers = numbers * 31 + column.to_numpy() % 1009
+        rows = rows.append_column("matters", pa.array(np.ones(rows.num_rows, np.bool_)))
+        return iter(rows.append_column("bucket", pa.array(numbers % len(self.numbers))).to_batches())
+
+    def _rows(self, found: list[Row]) -> dict[str, list[Any]]:
+        for name in ("late", "matches", "bad_rows"):
+            self.counts[name] = self.counts.get(name, 0) + sum(row[name] for row in found)
+        return {
+            name: pa.Table.from_batches(
+                list(unpack(iter([pa.RecordBatch.from_arrays([pa.array(own, pa.binary())], ["message"])])))
+            ).to_pylist()
+            if (own := [row.message for row in found if row.query == name and row.message is not None])
+            else []
+            for name in self.plans
+        }
+
+
+def plain_key(value: Any) -> Any:
+    return value + 0.0 if isinstance(value, float) else value
+
+
+class Workers:
+    """Python workers that take turns at random: each has its own memory, and may lose it."""
+
+    def __init__(self, chance: random.Random, count: int = 2) -> None:
+        self.chance, self.memories = chance, [dict[Any, Any]() for _ in range(count)]
+        self.current = 0
+        stateful._ENGINES.clear()
+
+    def swap(self) -> None:
+        self.memories[self.current] = dict(stateful._ENGINES)
+        self.current = self.chance.randrange(len(self.memories))
+        stateful._ENGINES.clear()
+        if self.chance.random() < 0.8:
+            stateful._ENGINES.update(self.memories[self.current])
