@@ -18,7 +18,7 @@ from rich.console import Console
 
 from streamsift.api.many import explain_many, run_many
 from streamsift.api.query import Query
-from streamsift.command.options import Options
+from streamsift.command.options import BadRowsOption, Options
 from streamsift.command.progress import progress
 from streamsift.command.session import start_spark
 from streamsift.errors import BadRowsWarning
@@ -70,11 +70,10 @@ class LocalJob(Job):
         results = run_many(
             queries,
             self._events(),
-            bad_rows=self.options.bad_rows.value,
             share=self.options.share.value,
             limit=cap,
             memory_limit=self.options.memory_limit,
-            **self.options.binding,
+            **self.options.run_arguments,
         )
         return {name: replace(self, query=queries[name], result=result, cap=cap) for name, result in results.items()}
 
@@ -127,12 +126,9 @@ class LocalJob(Job):
             return self.result.to_reader()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", BadRowsWarning)
+            memory_limit = self.options.memory_limit
             reader = self.query.batches(
-                self._events(),
-                bad_rows=self.options.bad_rows.value,
-                limit=limit,
-                memory_limit=self.options.memory_limit,
-                **self.options.binding,
+                self._events(), limit=limit, memory_limit=memory_limit, **self.options.run_arguments
             )
         for warning in caught:
             print(f"warning: {warning.message}", file=sys.stderr)
@@ -173,8 +169,8 @@ class SparkJob(Job):
 
     def many(self, queries: Mapping[str, Query], limit: int | None, *, shows: bool) -> dict[str, SparkJob]:
         """Return a job with its result for each query, from one pass."""
-        bad_rows, share = self.options.bad_rows.value, self.options.share.value
-        results = run_many(queries, self._events(), bad_rows=bad_rows, share=share, **self.options.binding)
+        share: Any = self.options.share.value
+        results = run_many(queries, self._events(), share=share, **self.options.run_arguments)
         jobs: dict[str, SparkJob] = {}
         for name, result in results.items():
             limited = result if shows or limit is None else best_first(queries[name], result).limit(limit)
@@ -255,9 +251,8 @@ class SparkJob(Job):
         if self.result is None:
             from pyspark.sql import Observation
 
-            bad_rows = self.options.bad_rows.value
-            observation = Observation() if bad_rows == "drop" else None
-            result = self.query.run(self._events(), bad_rows=bad_rows, observation=observation, **self.options.binding)
+            observation = Observation() if self.options.bad_rows is BadRowsOption.DROP else None
+            result = self.query.run(self._events(), observation=observation, **self.options.run_arguments)
             if limit is not None:
                 result = best_first(self.query, result).limit(limit)
             self.result = result.persist() if keep else result, partial(_report, observation)

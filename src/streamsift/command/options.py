@@ -144,9 +144,14 @@ class Options:
 
     @property
     def binding(self) -> dict[str, Any]:
-        """Return the arguments of `Query.run` that say which columns play which part, and the planner options."""
+        """Return the arguments of `Query.explain`: which columns play which part, and the planner options."""
         planner = {name: getattr(self, name).value for name in PLANNER if name != "share"}
         return {"time": self.time, "type": self.type, "order": self.order, **planner}
+
+    @property
+    def run_arguments(self) -> dict[str, Any]:
+        """Return the arguments of `Query.run`."""
+        return {**self.binding, "bad_rows": self.bad_rows.value}
 
 
 EVENTS = ("query_files", "input", "time", "type", "order")

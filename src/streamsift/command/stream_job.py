@@ -53,10 +53,9 @@ class StreamJob:
             spark = start_spark(self.console, self.options.master)
         from streamsift.spark.files import stream_events
 
-        bad_rows, lateness = self.options.bad_rows.value, self.options.lateness
         try:
             events = stream_events(spark, path, self.options.given_format)
-            result = self.query.run(events, bad_rows=bad_rows, lateness=lateness, **self.options.binding)
+            result = self.query.run(events, lateness=self.options.lateness, **self.options.run_arguments)
             with self._checkpoint() as checkpoint:
                 self._follow(spark, self._start(result, checkpoint), interrupted)
         finally:
