@@ -21,7 +21,7 @@ import pyarrow as pa
 import streamsift as ss
 from streamsift.physical.detect import cost
 from streamsift.physical.detect.cost import CostModel
-from streamsift.physical.plan.options import Choices, Condense, PlanShape
+from streamsift.physical.plan.options import Condense, PlannerOptions, PlanShape
 from streamsift.physical.plan.plan import Alternative, DetectPlan
 from streamsift.runtime.detect import adaptive, join_kernel, run
 from streamsift.runtime.detect.adaptive import AdaptiveSearch, Chosen
@@ -103,7 +103,7 @@ def prepared(where: str, table: pa.Table, window: int) -> tuple[Alternative, Eve
     return plan.alternatives[0], prepare(plan.query, table)
 
 
-def search(alternative: Alternative, events: Events, choices: Choices) -> AdaptiveSearch:
+def search(alternative: Alternative, events: Events, choices: PlannerOptions) -> AdaptiveSearch:
     """One that has measured and searched the whole stream; the search of plain sequences is as in detection."""
     places = candidates(alternative, events)
 
@@ -119,7 +119,7 @@ def search(alternative: Alternative, events: Events, choices: Choices) -> Adapti
     return found
 
 
-def taken_ns(alternative: Alternative, events: Events, choices: Choices) -> tuple[float, float]:
+def taken_ns(alternative: Alternative, events: Events, choices: PlannerOptions) -> tuple[float, float]:
     """(inside a kernel, outside of it), each the least of some rounds."""
     module, kernel = (run, "extend") if choices.plan is PlanShape.LEFT else (join_kernel, "join")
     inside, outside = [], []
@@ -159,14 +159,16 @@ def factors(names: Sequence[str], log: Sequence[Chosen]) -> tuple[float, ...]:
 def join_runs(shapes: Sequence[PlanShape], names: Sequence[str]) -> Iterator[Run]:
     for alternative, events in workloads():
         for shape in shapes:
-            choices = Choices(plan=shape, condense=Condense.OFF)
+            choices = PlannerOptions(plan=shape, condense=Condense.OFF)
             log = search(alternative, events, choices).log
             yield Run(factors(names, log), taken_ns(alternative, events, choices)[0])
 
 
 def block_runs() -> Iterator[Run]:
     for alternative, events in workloads():
-        with_block, without = (Choices(plan=s, condense=Condense.OFF) for s in (PlanShape.BUSHY, PlanShape.INNER))
+        with_block, without = (
+            PlannerOptions(plan=s, condense=Condense.OFF) for s in (PlanShape.BUSHY, PlanShape.INNER)
+        )
         log = search(alternative, events, with_block).log
         more = taken_ns(alternative, events, with_block)[1] - taken_ns(alternative, events, without)[1]
         yield Run(factors(BLOCKS, log), more)
@@ -186,7 +188,7 @@ def pack_runs() -> Iterator[Run]:
 
 def condensed_runs() -> Iterator[Run]:
     """Of these the model knows after the first part how many entries and matches there are."""
-    choices = Choices(plan=PlanShape.LEFT, condense=Condense.ON)
+    choices = PlannerOptions(plan=PlanShape.LEFT, condense=Condense.ON)
     for number, (shares, count, windows) in enumerate(CONDENSED_WORKLOADS):
         for window, longest, apart in product(windows, PARTS, APART):
             where = CONDENSED_WHERE.format(apart)
@@ -204,7 +206,7 @@ def condensed_runs() -> Iterator[Run]:
             yield Run(found, taken - cost.OPEN_NS * partial)
 
 
-def condensed_ns(alternative: Alternative, events: Events, choices: Choices) -> float:
+def condensed_ns(alternative: Alternative, events: Events, choices: PlannerOptions) -> float:
     """To make condensed levels and to search them."""
     taken = []
     for _ in range(ROUNDS):

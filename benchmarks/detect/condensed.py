@@ -21,7 +21,7 @@ from benchmarks.detect.intermediate import peak_mb, rows_built, searched, told
 from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.turns import medians, sampled
 from benchmarks.report.measurement import Measurement
-from streamsift.physical.plan.options import Choices, Condense
+from streamsift.physical.plan.options import Condense, PlannerOptions
 from streamsift.physical.plan.plan import DetectPlan
 from streamsift.runtime.detect.run import match_rows
 from streamsift.runtime.events.events import Events
@@ -52,13 +52,13 @@ def query_3(window_s: int) -> str:
 
 def rows_of(plan: DetectPlan, events: Events, condense: Condense) -> np.ndarray:
     """All matches as table rows [steps, matches], in one order."""
-    chunks = list(match_rows(plan.alternatives[0], events, Choices(condense=condense)))
+    chunks = list(match_rows(plan.alternatives[0], events, PlannerOptions(condense=condense)))
     rows = np.concatenate(chunks, axis=1) if chunks else np.empty((len(plan.alternatives[0].steps), 0), np.int32)
     return rows[:, np.lexsort(rows[::-1])]
 
 
 def search(plan: DetectPlan, events: Events, condense: Condense) -> None:
-    for _ in match_rows(plan.alternatives[0], events, Choices(condense=condense)):
+    for _ in match_rows(plan.alternatives[0], events, PlannerOptions(condense=condense)):
         pass
 
 
@@ -76,7 +76,7 @@ def compare(workload: str, text: str, table: pa.Table, settings: Settings) -> Me
 
 def report(workload: str, matches: int, taken: list[float], plan: DetectPlan, events: Events) -> None:
     auto, on, off = taken
-    searches = {way: searched(plan.alternatives[0], events, Choices(condense=way)) for way in WAYS}
+    searches = {way: searched(plan.alternatives[0], events, PlannerOptions(condense=way)) for way in WAYS}
     condensed = float(np.mean([chosen.condensed for chosen in searches[Condense.AUTO].log]))
     print(
         f"  {workload:24} {matches:>11,} matches;  auto {auto * 1000:7.1f} ms ({condensed:.0%} condensed),"

@@ -17,7 +17,7 @@ from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.turns import medians, sampled
 from benchmarks.report.measurement import Measurement
 from streamsift.physical.explain.joins import names_of, one_line
-from streamsift.physical.plan.options import Choices, PlanShape
+from streamsift.physical.plan.options import PlannerOptions, PlanShape
 from streamsift.physical.plan.plan import Alternative, DetectPlan
 from streamsift.runtime.detect.adaptive import AdaptiveSearch
 from streamsift.runtime.detect.run import match_rows
@@ -47,12 +47,12 @@ def make_events(events: int, seed: int) -> pa.Table:
 
 def found_rows(plan: Alternative, events: Events, shape: PlanShape) -> np.ndarray:
     """All matches as table rows [steps, matches], in one order."""
-    rows = np.concatenate(list(match_rows(plan, events, Choices(plan=shape))), axis=1)
+    rows = np.concatenate(list(match_rows(plan, events, PlannerOptions(plan=shape))), axis=1)
     return rows[:, np.lexsort(rows[::-1])]
 
 
 def search(plan: Alternative, events: Events, shape: PlanShape) -> None:
-    for _ in match_rows(plan, events, Choices(plan=shape)):
+    for _ in match_rows(plan, events, PlannerOptions(plan=shape)):
         pass
 
 
@@ -76,7 +76,7 @@ def main(settings: Settings = DEFAULTS) -> list[Measurement]:
         assert np.array_equal(found_rows(alternative, events, shape), expected), f"plan={shape} finds other matches"
     runs = {f"plan={shape}": partial(search, alternative, events, shape) for shape in SHAPES}
     samples = sampled(runs, settings, warm=True)
-    searches = {shape: searched(alternative, events, Choices(plan=shape)) for shape in SHAPES}
+    searches = {shape: searched(alternative, events, PlannerOptions(plan=shape)) for shape in SHAPES}
     auto, *others = medians(samples).values()
     print(f"  {table.num_rows:,} events, {expected.shape[1]:,} matches; auto {auto * 1000:.1f} ms")
     print(f"  auto changed its tree: {', then '.join(changes(searches[PlanShape.AUTO]))}")

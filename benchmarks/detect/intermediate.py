@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from streamsift.physical.explain.joins import names_of
-from streamsift.physical.plan.options import Choices
+from streamsift.physical.plan.options import PlannerOptions
 from streamsift.physical.plan.plan import Alternative
 from streamsift.runtime.detect.adaptive import AdaptiveSearch
 from streamsift.runtime.detect.run import CHUNK_MATCHES
@@ -18,7 +18,7 @@ from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
 
 
-def searched(alternative: Alternative, events: Events, choices: Choices) -> AdaptiveSearch:
+def searched(alternative: Alternative, events: Events, choices: PlannerOptions) -> AdaptiveSearch:
     """The joins of the single events, when they have run: its log tells what they did."""
     positive = Alternative(alternative.query, alternative.steps, ())
     search = AdaptiveSearch(positive, events, candidates(positive, events), choices, CHUNK_MATCHES)

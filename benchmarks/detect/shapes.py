@@ -20,7 +20,7 @@ from benchmarks.detect.intermediate import peak_mb, rows_built, searched, told
 from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.turns import sampled
 from benchmarks.report.measurement import Measurement
-from streamsift.physical.plan.options import Choices, PlanShape
+from streamsift.physical.plan.options import PlannerOptions, PlanShape
 from streamsift.physical.plan.plan import Alternative, DetectPlan
 from streamsift.runtime.detect.run import group_matches, match_rows
 from streamsift.runtime.events.events import Events
@@ -73,9 +73,9 @@ def found_rows(plan: Alternative, events: Events, shape: PlanShape) -> np.ndarra
     """Numbers [.., matches] that tell each match: its events; size, ends and sum of each group; in one order."""
     parts: list[np.ndarray] = []
     if plan.groups is None:
-        parts = [rows.astype(np.int64) for rows in match_rows(plan, events, Choices(plan=shape))]
+        parts = [rows.astype(np.int64) for rows in match_rows(plan, events, PlannerOptions(plan=shape))]
     else:
-        for found in group_matches(plan, events, Choices(plan=shape)):
+        for found in group_matches(plan, events, PlannerOptions(plan=shape)):
             sums = np.concatenate([[0], np.cumsum(found.places, dtype=np.int64)])
             parts.append(np.vstack([found.events(), found.sizes, sums[found.stop] - sums[found.first]]))
     rows = np.concatenate(parts, axis=1) if parts else np.empty((1, 0), np.int64)
@@ -84,7 +84,7 @@ def found_rows(plan: Alternative, events: Events, shape: PlanShape) -> np.ndarra
 
 def search(plan: Alternative, events: Events, shape: PlanShape) -> None:
     found = match_rows if plan.groups is None else group_matches
-    for _ in found(plan, events, Choices(plan=shape)):  # type: ignore[operator]
+    for _ in found(plan, events, PlannerOptions(plan=shape)):  # type: ignore[operator]
         pass
 
 
@@ -103,7 +103,7 @@ def compare(cell: Cell, settings: Settings) -> Iterator[Measurement]:
     yield times
     memory_mb = {name: peak_mb(run) for name, run in runs.items()}
     for shape, most in zip(SHAPES, memory_mb.values(), strict=True):
-        rows = rows_built(searched(alternative, events, Choices(plan=shape)))
+        rows = rows_built(searched(alternative, events, PlannerOptions(plan=shape)))
         print(f"      {shape:6} {most:5.0f} MB at most;  built {told(rows)}")
     yield Measurement(f"memory of {cell.name}", expected.shape[1], memory_mb, unit="MB")
 

@@ -21,7 +21,7 @@ from benchmarks.negation import nested_spark
 from benchmarks.negation.nested_sql import Bucket, bucketed, sequence_of
 from benchmarks.report.measurement import Measurement
 from streamsift.command.demo_data import ticks
-from streamsift.physical.plan.join_trees import Join, Leaf, Tree
+from streamsift.physical.plan.join_trees import Join, JoinLeaf, Tree
 from streamsift.runtime import prepare
 from streamsift.runtime.detect.adaptive import SLICE_PLACES
 from streamsift.runtime.detect.joins import TreeSearch
@@ -51,10 +51,10 @@ WINDOW_MS = 1_000
 CACHE_WINDOWS_MS = (500, 1_000, 1_500, 2_000)
 GROWTH = (100_000, 200_000, 400_000, 800_000)
 ON_SPARK = (("q4", 1_000), ("q6", 1_000), ("q2", 3_000), ("q6", 3_000))
-OUTER = Join(Join(Leaf(0), Leaf(4)), Leaf(5))  # YHOO, ORCL, IPIX
+OUTER = Join(Join(JoinLeaf(0), JoinLeaf(4)), JoinLeaf(5))  # YHOO, ORCL, IPIX
 Q10_TREES = {
-    "inner cached": Join(OUTER, Join(Join(Leaf(1), Leaf(2)), Leaf(3))),
-    "inner again each time": Join(Join(Join(OUTER, Leaf(1)), Leaf(2)), Leaf(3)),
+    "inner cached": Join(OUTER, Join(Join(JoinLeaf(1), JoinLeaf(2)), JoinLeaf(3))),
+    "inner again each time": Join(Join(Join(OUTER, JoinLeaf(1)), JoinLeaf(2)), JoinLeaf(3)),
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from logical.events import bound
 from streamsift.errors import QueryError
-from streamsift.logical.bound import Window, WindowKind
+from streamsift.logical.bound import BoundWindow, WindowKind
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_lengths(written: str, time: str, kind: WindowKind, length: Fraction) ->
 
 def test_exclusive() -> None:
     window = bound("A; B WITHIN 10 EXCLUSIVE").window
-    assert window == Window(WindowKind.TIME, Fraction(10), True, "10 EXCLUSIVE")
+    assert window == BoundWindow(WindowKind.TIME, Fraction(10), True, "10 EXCLUSIVE")
 
 
 def test_update() -> None:

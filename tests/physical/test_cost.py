@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamsift.physical.detect.cost import CostModel, Statistics, cheapest
-from streamsift.physical.plan.join_trees import Join, Leaf, forced, is_left_deep, steps_of, units_of
+from streamsift.physical.plan.join_trees import Join, JoinLeaf, forced, is_left_deep, steps_of, units_of
 from streamsift.physical.plan.options import Cache, PlanShape
 
 
@@ -29,7 +29,7 @@ def test_equal_values_are_counted_once_per_step() -> None:
 
 
 def test_forced_shapes() -> None:
-    a, b, c, d = map(Leaf, range(4))
+    a, b, c, d = map(JoinLeaf, range(4))
     assert forced(PlanShape.LEFT, range(4)) == Join(Join(Join(a, b), c), d)
     assert forced(PlanShape.RIGHT, range(4)) == Join(a, Join(b, Join(c, d, from_right=True)))
     assert forced(PlanShape.BUSHY, range(4)) == Join(Join(a, b), Join(c, d))
@@ -37,14 +37,14 @@ def test_forced_shapes() -> None:
 
 
 def test_the_order_of_binding() -> None:
-    assert units_of(forced(PlanShape.RIGHT, range(3))) == [Leaf(2), Leaf(1), Leaf(0)]
-    assert units_of(forced(PlanShape.BUSHY, range(4))) == [Leaf(0), Leaf(1), Join(Leaf(2), Leaf(3))]
+    assert units_of(forced(PlanShape.RIGHT, range(3))) == [JoinLeaf(2), JoinLeaf(1), JoinLeaf(0)]
+    assert units_of(forced(PlanShape.BUSHY, range(4))) == [JoinLeaf(0), JoinLeaf(1), Join(JoinLeaf(2), JoinLeaf(3))]
     assert is_left_deep(forced(PlanShape.LEFT, range(5)))
 
 
 def test_a_rare_last_event_is_found_first() -> None:
     tree = cheapest(rates(100, 100, 100, 0.001, other={(0, 3): 0.1, (1, 2): 0.9}))
-    assert units_of(tree)[0] == Leaf(3)
+    assert units_of(tree)[0] == JoinLeaf(3)
 
 
 def test_plenty_of_everything_looks_ahead() -> None:
@@ -54,11 +54,11 @@ def test_plenty_of_everything_looks_ahead() -> None:
 def test_caching_is_taken_or_left_as_asked() -> None:
     statistics = rates(3, 3, 3, 3, 3)
     assert any(isinstance(unit, Join) for unit in units_of(cheapest(statistics, Cache.ON)))
-    assert all(isinstance(unit, Leaf) for unit in units_of(cheapest(rates(50, 50, 50, 50, 50), Cache.OFF)))
+    assert all(isinstance(unit, JoinLeaf) for unit in units_of(cheapest(rates(50, 50, 50, 50, 50), Cache.OFF)))
 
 
 def test_a_conjunction_binds_rare_events_first() -> None:
-    assert units_of(cheapest(rates(100, 0.01, 50, ordered=False)))[0] == Leaf(1)
+    assert units_of(cheapest(rates(100, 0.01, 50, ordered=False)))[0] == JoinLeaf(1)
 
 
 def test_two_hundred_steps_are_planned_at_once() -> None:

@@ -11,7 +11,7 @@ import streamsift as ss
 from strategies import group_queries, negating_queries, queries, sparse_streams, tying_queries
 from streamed import counted, frozen
 from streamsift.language import Script, print_script
-from streamsift.physical.stream.final import counts_rows
+from streamsift.physical.stream import counts_rows
 from test_generated import EXAMPLES, LARGE, SCHEMA, Rows
 
 BINDING = {"time": "t", "type": "kind", "order": "seq"}

@@ -142,7 +142,7 @@ def _node_lines(node: b.Node, names: list[str], depth: int) -> Iterator[str]:
                 yield from _node_lines(child, names, depth + 1)
 
 
-def dump_window(window: b.Window) -> str:
+def dump_window(window: b.BoundWindow) -> str:
     return f"{window.kind.value} {window.length}{' exclusive' if window.exclusive else ''} ({window.text})"
 
 

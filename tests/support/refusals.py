@@ -17,7 +17,7 @@ import pyarrow as pa
 
 import streamsift as ss
 from streamsift.errors import UnsupportedQuery
-from streamsift.physical.stream.final import check_stream
+from streamsift.physical.stream import stream_plan
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "src" / "streamsift"
@@ -39,7 +39,7 @@ class Refusal:
         try:
             query = ss.query(self.query)
             if self.is_stream:
-                check_stream(query.plan(SCHEMA, "ts", "kind", None))
+                stream_plan(query.plan(SCHEMA, "ts", "kind", None))
             else:
                 query.run_local(SCHEMA.empty_table(), **binding, **self.choices)
         except UnsupportedQuery as error:

@@ -8,11 +8,10 @@ import naive
 from strategies import COLUMNS
 from streamsift.language import Script, parse
 from streamsift.language import syntax as s
-from streamsift.logical.scopes import events_of
 
 
 def _has_groups(statements: Iterable[s.Statement]) -> bool:
-    return any(event.quantifier for each in statements for event in events_of(each.pattern))
+    return any(event.quantifier for each in statements for event in each.pattern.events())
 
 
 def may_be_refused(script: Script | str) -> bool:
@@ -42,7 +41,7 @@ def _is_open(pattern: s.Pattern) -> bool:
     """Whether it has a negation, or a group and no single event at its ends."""
     if any(_negates(pattern)):
         return True
-    if not any(event.quantifier for event in events_of(pattern)):
+    if not any(event.quantifier for event in pattern.events()):
         return False
     match pattern:
         case s.Seq(operands=(first, *_, last)):

@@ -21,7 +21,8 @@ from streamsift.api.arguments import (
 from streamsift.api.query import Query, query
 from streamsift.api.results import signed
 from streamsift.errors import QueryError
-from streamsift.physical.share import Share, SharingPlan, describe_sharing
+from streamsift.physical.explain import describe_sharing
+from streamsift.physical.share import ShareMode, SharingPlan
 from streamsift.physical.share import share as plan_sharing
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def run_many(
     lateness: str | float | None = None,
     limit: int | None = None,
     memory_limit: int | str | None = None,
-    **choices: Unpack[physical.ChoiceNames],
+    **choices: Unpack[physical.PlannerKeywords],
 ) -> SharedFrames | SharedStream | dict[str, pa.Table]:
     """The result of each query, by its name: DataFrames for a Spark DataFrame, else Arrow tables.
 
@@ -103,7 +104,7 @@ def explain_many(
     type: str | None = None,
     order: str | None = None,
     share: ShareName = "auto",
-    **choices: Unpack[physical.ChoiceNames],
+    **choices: Unpack[physical.PlannerKeywords],
 ) -> str:
     """What the queries share on this data (a DataFrame, a table or an Arrow schema), and why the rest does not."""
     if not is_spark(data):
@@ -132,10 +133,10 @@ def _shared(
     type: str | None,
     order: str | None,
     how: str,
-    choices: physical.ChoiceNames,
+    choices: physical.PlannerKeywords,
     **settings: Any,
 ) -> SharingPlan:
-    if how not in list(Share):
+    if how not in list(ShareMode):
         raise QueryError(f"share={how!r}", hint='it is "auto", "always" or "never".')
     if not queries:
         raise QueryError("no queries", hint='run_many takes names and queries: {"q1": "PATTERN …"}.')
@@ -143,4 +144,4 @@ def _shared(
     for name, written in queries.items():
         one = query(written) if isinstance(written, str) else written
         plans[name] = one.plan(schema, time, type, order, choices, **settings)
-    return plan_sharing(plans, Share(how))
+    return plan_sharing(plans, ShareMode(how))

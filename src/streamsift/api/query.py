@@ -76,7 +76,7 @@ class Query(Buildable):
         bad_rows: BadRowsPolicy = "fail",
         lateness: str | float | None = None,
         observation: Observation | None = None,
-        **choices: Unpack[physical.ChoiceNames],
+        **choices: Unpack[physical.PlannerKeywords],
     ) -> DataFrame:
         """The result on a Spark DataFrame, as a lazy Spark DataFrame; on a streaming one as a streaming one.
 
@@ -119,7 +119,7 @@ class Query(Buildable):
         bad_rows: BadRowsPolicy = "fail",
         limit: int | None = None,
         memory_limit: int | str | None = None,
-        **choices: Unpack[physical.ChoiceNames],
+        **choices: Unpack[physical.PlannerKeywords],
     ) -> pa.Table:
         """The result on a pyarrow or pandas table (or anything that exports Arrow), as a pyarrow Table, without Spark.
 
@@ -144,7 +144,7 @@ class Query(Buildable):
         bad_rows: BadRowsPolicy = "fail",
         limit: int | None = None,
         memory_limit: int | str | None = None,
-        **choices: Unpack[physical.ChoiceNames],
+        **choices: Unpack[physical.PlannerKeywords],
     ) -> pa.RecordBatchReader:
         """The rows of `run_local`, as record batches that are made when they are asked for.
 
@@ -171,7 +171,7 @@ class Query(Buildable):
         bad_rows: str,
         limit: int | None,
         budget: Budget,
-        choices: physical.ChoiceNames,
+        choices: physical.PlannerKeywords,
     ) -> pa.RecordBatchReader:
         from streamsift import runtime
 
@@ -192,7 +192,7 @@ class Query(Buildable):
         type: str | None = None,
         order: str | None = None,
         analyze: bool = False,
-        **choices: Unpack[physical.ChoiceNames],
+        **choices: Unpack[physical.PlannerKeywords],
     ) -> Explanation:
         """What will run on this data (a DataFrame, a table or an Arrow schema) and why; notebooks show the tree.
 
@@ -212,7 +212,7 @@ class Query(Buildable):
         return self._plan(schema, time, type, order, choices).explain()
 
     def _analyzed(
-        self, data: Any, time: str, type: str | None, order: str | None, choices: physical.ChoiceNames
+        self, data: Any, time: str, type: str | None, order: str | None, choices: physical.PlannerKeywords
     ) -> Explanation:
         if is_spark(data) or isinstance(data, pa.Schema):
             raise TypeError("explain(analyze=True) runs in this process: it takes an Arrow or pandas table")
@@ -245,7 +245,7 @@ class Query(Buildable):
         time: str,
         type: str | None,
         order: str | None,
-        choices: physical.ChoiceNames | None = None,
+        choices: physical.PlannerKeywords | None = None,
         **settings: Any,
     ) -> physical.Plan:
         """The physical plan on events of a schema: what `run_many` shares."""
@@ -257,11 +257,11 @@ class Query(Buildable):
         time: str,
         type: str | None,
         order: str | None,
-        choices: physical.ChoiceNames,
+        choices: physical.PlannerKeywords,
         **settings: Any,
     ) -> Stages:
         check_names(time=time, type=type, order=order)
-        chosen = physical.choices(**choices)
+        chosen = physical.planner_options(**choices)
         bound = logical.bind(self._located, schema, time=time, type=type, order=order, **settings)
         optimised, rules = optimizer.optimize(bound)
         if settings.get("case_sensitive") is False:  # a setting of Spark sessions only

@@ -1,13 +1,13 @@
 """Declare the options and arguments of commands: a name, a type, a default and a sentence of help for each, once.
 
-`Options` has all that `run` and `explain` take. `takes` makes a Typer command of a function of them, which takes the
-options that are named.
+`Options` has all that `run` and `explain` take; the planner options are those of `physical`. `takes` makes a Typer
+command of a function of them, which takes the options that are named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, Signature
@@ -18,8 +18,8 @@ import typer
 
 from streamsift.command.outputs import OutputFormat
 from streamsift.command.query_files import column_names
-from streamsift.physical.plan import Cache, Condense, CountBy, PlanShape, RankBy, Schedule, Spread
-from streamsift.physical.share import Share
+from streamsift.physical.plan import option_table
+from streamsift.physical.share import ShareMode
 
 
 class EngineName(StrEnum):
@@ -107,22 +107,9 @@ class Options:
     bad_rows: Annotated[
         BadRowsOption, _option("bad-rows", "Rows without a usable time: fail, or drop and count them.")
     ] = BadRowsOption.FAIL
-    plan: Annotated[PlanShape, _option("plan", "The tree of joins: the cheapest, or a shape.")] = PlanShape.AUTO
-    condense: Annotated[
-        Condense, _option("condense", "Compare events of equal values once: where it pays, always, or never.")
-    ] = Condense.AUTO
-    cache: Annotated[
-        Cache, _option("cache", "Keep answers of inner sub-patterns: where it pays, always, or never.")
-    ] = Cache.AUTO
-    strategy: Annotated[CountBy, _option("strategy", "How AGG counts: the cheapest way, or this one.")] = CountBy.AUTO
-    rank: Annotated[RankBy, _option("rank", "How PREF finds the best: the first that can, or this way.")] = RankBy.AUTO
     share: Annotated[
-        Share, _option("share", "Count several queries together: where it pays, wherever possible, or never.")
-    ] = Share.AUTO
-    schedule: Annotated[Schedule, _option("schedule", "Which part a merge of PREF reads next.")] = Schedule.WABS
-    spread: Annotated[
-        Spread, _option("spread", "How events meet in Spark tasks: by keys, by slices of time, or as it pays.")
-    ] = Spread.AUTO
+        ShareMode, _option("share", "Count several queries together: where it pays, wherever possible, or never.")
+    ] = ShareMode.AUTO
     input_format: GivenFormat = None
     engine: Annotated[
         EngineName, _option("engine", "Spark (local mode or --master), or the same engine in this process.")
@@ -138,6 +125,8 @@ class Options:
         False
     )
 
+    planner: Mapping[str, str] = field(default_factory=dict)  # the planner options of `option_table`
+
     @property
     def given_format(self) -> str | None:
         return None if self.input_format is None else self.input_format.value
@@ -145,8 +134,7 @@ class Options:
     @property
     def binding(self) -> dict[str, Any]:
         """Return the arguments of `Query.explain`: which columns play which part, and the planner options."""
-        planner = {name: getattr(self, name).value for name in PLANNER if name != "share"}
-        return {"time": self.time, "type": self.type, "order": self.order, **planner}
+        return {"time": self.time, "type": self.type, "order": self.order, **self.planner}
 
     @property
     def run_arguments(self) -> dict[str, Any]:
@@ -164,16 +152,21 @@ STREAM = ("stream", "once", "lateness", "checkpoint")
 def takes(*names: str) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
     """Make a Typer command of a function of `Options`: it takes the named options, in this order."""
     hints = get_type_hints(Options, include_extras=True)
-    defaults = {field.name: field.default for field in fields(Options)}
+    declared = {field.name: (hints[field.name], field.default) for field in fields(Options)}
+    planner = {option.name: option for option in option_table()}
+    for name, option in planner.items():
+        declared[name] = Annotated[option.type, _option(name, option.help)], option.default
 
     def parameter(name: str) -> Parameter:
-        default = Parameter.empty if defaults[name] is MISSING else defaults[name]
-        return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hints[name])
+        annotation, default = declared[name]
+        default = Parameter.empty if default is MISSING else default
+        return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
     def decorated(command: Callable[[Options], None]) -> Callable[..., None]:
         @wraps(command)
         def call(**given: Any) -> None:
-            command(Options(**given))
+            chosen = {name: given.pop(name).value for name in planner if name in given}
+            command(Options(**given, planner=chosen))
 
         call.__signature__ = Signature([parameter(name) for name in names])  # type: ignore[attr-defined]
         return call

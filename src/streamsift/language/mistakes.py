@@ -1,4 +1,4 @@
-"""Lark's complaint about a query's text in, a QuerySyntaxError that helps out: what is wrong, where, and a hint."""
+"""Turn Lark's complaint into a QuerySyntaxError that helps: what is wrong, where, and a hint."""
 
 from __future__ import annotations
 

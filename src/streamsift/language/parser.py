@@ -1,4 +1,4 @@
-"""Query text in, syntax tree out; text that does not parse raises QuerySyntaxError at its place."""
+"""Parse query text into a syntax tree; raise QuerySyntaxError where it does not parse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Syntax tree in, canonical query text out, such that parsing the text gives the tree back."""
+"""Print a syntax tree as canonical query text, which parses to the same tree."""
 
 from __future__ import annotations
 

@@ -1,63 +1,63 @@
-"""The syntax tree: what a query's text says, before any schema gives it meaning.
+"""Define the syntax tree: what a query's text says, before any schema gives it meaning.
 
 Nodes are frozen and compare by content only: `span` says where in the text a node stands and takes no part in equality.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
+from typing import cast
 
 from streamsift.errors import NOWHERE, Span
 
 
-def _span() -> Span:
-    return field(default=NOWHERE, compare=False, repr=False)
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What stands somewhere in the text."""
+
+    span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
 # --- expressions (values and predicates share one family, as in SQL) -------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class Name(_Written):
     """A dotted name: `a.x` is ("a", "x"), `S1.A.x` ("S1", "A", "x"), a bare `x` or a variable `a` ("x",)."""
 
     parts: tuple[str, ...]
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class Number(_Written):
     """A number as written: `3` is an int, `3.50` and `1e3` a Decimal."""
 
     value: int | Decimal
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class String:
+class String(_Written):
     value: str
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Boolean:
+class Boolean(_Written):
     value: bool
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Null:
-    span: Span = _span()
+class Null(_Written):
+    """NULL."""
 
 
 @dataclass(frozen=True, slots=True)
-class Timestamp:
+class Timestamp(_Written):
     """`TIMESTAMP '2024-05-01 12:00:00'`, the text as written."""
 
     text: str
-    span: Span = _span()
 
 
 class Unit(Enum):
@@ -73,112 +73,99 @@ class Unit(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Duration:
+class Duration(_Written):
     """`5 min`, `10 events`, or in WITHIN and UPDATE a bare number. In an expression the unit is never NONE."""
 
     value: int | Decimal
     unit: Unit
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Negative:
+class Negative(_Written):
     """Unary minus."""
 
     operand: Expression
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Arithmetic:
+class Arithmetic(_Written):
     """`left op right` with op one of + - * / % ^."""
 
     op: str
     left: Expression
     right: Expression
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(_Written):
     """A function by its upper-case name: ABS … UPPER, and COUNT SUM AVG MIN MAX FIRST LAST over a Kleene variable."""
 
     function: str
     arguments: tuple[Expression, ...]
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(_Written):
     """A chain `e0 op0 e1 op1 e2 …`: every adjacent pair. ops are = != < <= > >= (`<>` is read as `!=`)."""
 
     operands: tuple[Expression, ...]
     ops: tuple[str, ...]
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class SameAttribute:
+class SameAttribute(_Written):
     """`[attr]`: all variables of the operator it stands in (in WHERE: of the whole pattern) have equal `attr`."""
 
     attribute: str
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class InList:
+class InList(_Written):
     operand: Expression
     items: tuple[Expression, ...]
     negated: bool = False
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Between:
+class Between(_Written):
     operand: Expression
     low: Expression
     high: Expression
     negated: bool = False
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class IsNull:
+class IsNull(_Written):
     operand: Expression
     negated: bool = False
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Like:
+class Like(_Written):
     """SQL LIKE: `%` any characters, `_` one, backslash takes the next literally."""
 
     operand: Expression
     pattern: str
     negated: bool = False
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class NotExpression:
+class NotExpression(_Written):
     operand: Expression
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class AllOf:
+class AllOf(_Written):
     """A predicate's AND: two or more operands, none itself an AllOf unless it was put in parentheses."""
 
     operands: tuple[Expression, ...]
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class AnyOf:
+class AnyOf(_Written):
     """A predicate's OR."""
 
     operands: tuple[Expression, ...]
-    span: Span = _span()
 
 
 Expression = (
@@ -214,51 +201,68 @@ class Repeat(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Quantifier:
+class Quantifier(_Written):
     repeat: Repeat
     count: int | None = None  # set for EXACTLY alone
-    span: Span = _span()
+
+
+class _WrittenPattern:
+    """The walk of a pattern as written: definitions are not entered."""
+
+    __slots__ = ()
+
+    def walk(self) -> Iterator[Pattern]:
+        """Yield the pattern and all inside it, an operator before its operands."""
+        match cast("Pattern", self):
+            case Event() as event:
+                yield event
+            case Not() as negation:
+                yield negation
+                yield from negation.operand.walk()
+            case operator:
+                yield operator
+                for operand in operator.operands:
+                    yield from operand.walk()
+
+    def events(self) -> list[Event]:
+        return [node for node in self.walk() if isinstance(node, Event)]
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class Event(_Written, _WrittenPattern):
     """`class [quantifier] [var]`. A class name that a definition of the script bears stands for that definition."""
 
     class_name: str
     variable: str | None = None
     quantifier: Quantifier | None = None
     any_row: bool = False  # the unquoted class ANY (class_name is then "ANY")
-    span: Span = _span()
-    variable_span: Span = _span()
+    variable_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Seq:
+class _WrittenOperator(_Written, _WrittenPattern):
+    operands: tuple[Pattern, ...]
+    predicates: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Seq(_WrittenOperator):
     """`SEQ(x1, …, xn, predicates)` or `x1; …; xn`."""
 
-    operands: tuple[Pattern, ...]
-    predicates: tuple[Expression, ...] = ()
-    span: Span = _span()
+
+@dataclass(frozen=True, slots=True)
+class And(_WrittenOperator):
+    """`AND(x1, …, xn, predicates)` or `x1 & … & xn`."""
 
 
 @dataclass(frozen=True, slots=True)
-class And:
-    operands: tuple[Pattern, ...]
-    predicates: tuple[Expression, ...] = ()
-    span: Span = _span()
+class Or(_WrittenOperator):
+    """`OR(x1, …, xn, predicates)` or `x1 | … | xn`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Or:
-    operands: tuple[Pattern, ...]
-    predicates: tuple[Expression, ...] = ()
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Not:
+class Not(_Written, _WrittenPattern):
     operand: Pattern
-    span: Span = _span()
 
 
 Pattern = Event | Seq | And | Or | Not
@@ -268,48 +272,43 @@ Pattern = Event | Seq | And | Or | Not
 
 
 @dataclass(frozen=True, slots=True)
-class ClassDefinition:
+class ClassDefinition(_Written):
     """`WITH name = (predicate)`."""
 
     name: str
     predicate: Expression
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class Window(_Written):
     """`WITHIN length [EXCLUSIVE]`."""
 
     length: Duration
     exclusive: bool = False
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
+class Aggregate(_Written):
     """`COUNT` (argument None), or SUM AVG MIN MAX of `var.attr`."""
 
     function: str
     argument: Name | None = None
     alias: str | None = None
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Objective:
+class Objective(_Written):
     """`MAX[name = expression]`; maximise False for MIN."""
 
     maximise: bool
     expression: Expression
     name: str | None = None
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Preference:
+class Preference(_Written):
     objectives: tuple[Objective, ...]
     merge: str | None = None  # SUM AVG MIN MAX PRODUCT, or None where not written
-    span: Span = _span()
 
 
 class Emit(Enum):
@@ -319,31 +318,28 @@ class Emit(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class EmitMode:
+class EmitMode(_Written):
     mode: Emit
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class ReturnItem:
+class ReturnItem(_Written):
     """A variable (a one-part Name) or an expression, with its AS name."""
 
     expression: Expression
     alias: str | None = None
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Return:
+class Return(_Written):
     """`RETURN k`, `RETURN items` or `RETURN TOP k items`."""
 
     limit: int | None = None
     items: tuple[ReturnItem, ...] = ()
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(_Written):
     """A pattern with its clauses, whatever order they were written in. Clauses not written are empty or None."""
 
     pattern: Pattern
@@ -357,16 +353,14 @@ class Statement:
     update: Duration | None = None
     emit: EmitMode | None = None
     returns: Return | None = None
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(_Written):
     """`SEQ name = pattern clauses`; the statement holds WITH, WITHIN, WHERE, PREF and PARTITION BY only."""
 
     name: str
     statement: Statement
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,3 +368,8 @@ class Script:
     definitions: tuple[Definition, ...]
     statement: Statement
     text: str = field(default="", compare=False, repr=False)  # the source that the spans point into
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """Those of the definitions, then its own."""
+        return (*(definition.statement for definition in self.definitions), self.statement)

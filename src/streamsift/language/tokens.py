@@ -1,4 +1,4 @@
-"""Raw words and brackets in, tokens with settled meaning out: which word is a keyword, which bracket opens what.
+"""Settle the meaning of words and brackets: which word is a keyword, which bracket opens what.
 
 The language reads naturally because a word means what its place says. This pass looks at a few neighbouring tokens and
 at the brackets around, which an LALR(1) parser cannot, and hands the parser tokens that leave no choice:

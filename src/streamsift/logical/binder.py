@@ -1,7 +1,8 @@
-"""A script, a schema and bindings in, a bound query out; whatever makes no sense raises QueryError at its place."""
+"""Bind a script to a schema; raise QueryError at whatever makes no sense."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from fractions import Fraction
@@ -14,8 +15,8 @@ from streamsift.language.parser import parse
 from streamsift.language.printer import print_duration, print_expression, print_script
 from streamsift.logical import bound as b
 from streamsift.logical.clauses import check_clauses
-from streamsift.logical.columns import UNKNOWN_COLUMNS, Columns, bind_columns
-from streamsift.logical.expressions import SECONDS_PER_UNIT, ExpressionBinder, settled, variables_of
+from streamsift.logical.columns import UNKNOWN_COLUMNS, EventColumns, bind_columns
+from streamsift.logical.expressions import SECONDS_PER_UNIT, ExpressionBinder, settled
 from streamsift.logical.predicates import PredicateBinder
 from streamsift.logical.preferences import preference_class
 from streamsift.logical.scopes import Scopes, check_upper_edges, resolve_scopes
@@ -42,7 +43,7 @@ def _structure(script: s.Script) -> Scopes:
     return scopes
 
 
-def _bound(scopes: Scopes, columns: Columns) -> b.BoundQuery:
+def _bound(scopes: Scopes, columns: EventColumns) -> b.BoundQuery:
     try:
         return _Binder(scopes, columns).query()
     except RecursionError:
@@ -67,52 +68,47 @@ def bind(
     return _bound(_structure(script), bind_columns(schema, time, type, order, case_sensitive, zone, distinct_case))
 
 
+_Operator = b.Sequence | b.Conjunction | b.Disjunction
+_OPERATORS: dict[type[s.Pattern], type[_Operator]] = {s.Seq: b.Sequence, s.And: b.Conjunction, s.Or: b.Disjunction}
+_RENAME_VARIABLE = "rename the variable, or RETURN it AS another name."
+
+
 @dataclass(slots=True)
 class _Binder:
     scopes: Scopes
-    columns: Columns
+    columns: EventColumns
 
     @property
     def text(self) -> str:
         return self.scopes.text
 
     def _fail(self, message: str, span: Span, hint: str = "") -> QueryError:
-        return QueryError(message, self.text, span, hint)
+        return self.scopes.fail(message, span, hint)
 
     def query(self) -> b.BoundQuery:
         statement = self.scopes.script.statement
+        items = statement.returns.items if statement.returns else ()
         variables = self._variables()
-        pattern = self._node(statement.pattern)
-        window = self._window(statement.window)
-        update = self._update(statement, window)
-        partition_by = self._key_columns(statement.partition_by, "PARTITION BY")
-        group_by = self._key_columns(statement.group_by, "GROUP BY")
-        predicates = tuple(self._predicates())
-        ranking = self._ranking(statement)
-        aggregates = tuple(self._aggregate(a) for a in statement.aggregates)
-        items = self._items()
-        output = tuple(self._item(i) for i in items) or tuple(
-            b.WholeEvent(v.index, v.name, v.span) for v in variables if v.positive
-        )
-        query = b.BoundQuery(
-            pattern=pattern,
+        whole = tuple(b.WholeEvent(v.index, v.name, v.span) for v in variables if v.positive)
+        query = b.BoundQuery(  # in this order, which is that of the complaints
             variables=variables,
-            predicates=predicates,
-            window=window,
-            partition_by=partition_by,
-            group_by=group_by,
+            pattern=self._node(statement.pattern),
+            window=self._window(statement.window),
+            update=self._length(statement.update, "UPDATE", False) if statement.update else None,
+            partition_by=self._key_columns(statement.partition_by, "PARTITION BY"),
+            group_by=self._key_columns(statement.group_by, "GROUP BY"),
+            predicates=tuple(self._predicates()),
+            ranking=self._ranking(statement),
+            aggregates=tuple(self._aggregate(a) for a in statement.aggregates),
+            output=() if statement.aggregates else tuple(self._item(i) for i in items) or whole,
             group_names=tuple(name.parts[-1] for name in statement.group_by),
-            aggregates=aggregates,
-            ranking=ranking,
-            update=update,
             emit=statement.emit.mode if statement.emit else s.Emit.FINAL,
-            output=() if aggregates else output,
-            show_bounds=not items and not aggregates,
+            show_bounds=not items and not statement.aggregates,
             binding=self.columns.binding,
             schema=self.columns.schema,
             text=self.text,
         )
-        self._check_output_names(query)
+        self._check_output_names(query, "give it another name with AS." if items else _RENAME_VARIABLE)
         self._check_whole_events(query)
         return query
 
@@ -142,7 +138,7 @@ class _Binder:
     def _check_classes(self) -> None:
         """A class that no variable uses must make sense all the same."""
         script = self.scopes.script
-        for statement in (*(d.statement for d in script.definitions), script.statement):
+        for statement in script.statements:
             for defined in statement.classes:
                 self._row_binder().predicate(defined.predicate)
 
@@ -156,18 +152,14 @@ class _Binder:
     def _row_binder(self) -> ExpressionBinder:
         def resolve(name: s.Name) -> b.Expr:
             if len(name.parts) > 1:
-                raise self._fail(
-                    f"`{'.'.join(name.parts)}` in WITH",
-                    name.span,
-                    f"WITH looks at one row: write the column alone, `{name.parts[-1]}`.",
-                )
+                hint = f"WITH looks at one row: write the column alone, `{name.parts[-1]}`."
+                raise self._fail(f"`{'.'.join(name.parts)}` in WITH", name.span, hint)
             column, kind = self.columns.find(name.parts[0], self.text, name.span)
             return b.Column(b.THIS_ROW, column, kind, name.span)
 
         def group(call: s.Call) -> b.GroupAggregate:
-            raise self._fail(
-                f"{call.function} in WITH", call.span, "WITH looks at one row; there is no group to aggregate."
-            )
+            hint = "WITH looks at one row; there is no group to aggregate."
+            raise self._fail(f"{call.function} in WITH", call.span, hint)
 
         return ExpressionBinder(self.text, resolve, group, self.columns)
 
@@ -188,12 +180,8 @@ class _Binder:
                     return b.SubPattern(definition.name, child, window, pattern.span, partition_by)
                 case s.Not():
                     return b.Negated(build(pattern.operand), scope_of[id(pattern)], pattern.span)
-                case s.Seq():
-                    return b.Sequence(tuple(build(o) for o in pattern.operands), pattern.span)
-                case s.And():
-                    return b.Conjunction(tuple(build(o) for o in pattern.operands), pattern.span)
-                case s.Or():
-                    return b.Disjunction(tuple(build(o) for o in pattern.operands), pattern.span)
+                case s.Seq() | s.And() | s.Or():
+                    return _OPERATORS[type(pattern)](tuple(build(o) for o in pattern.operands), pattern.span)
 
         return build(pattern)
 
@@ -258,11 +246,8 @@ class _Binder:
 
     def _no_more_parts(self, name: s.Name, most: int) -> None:
         if len(name.parts) > most:
-            raise self._fail(
-                f"`{'.'.join(name.parts)}` goes into a nested column",
-                name.span,
-                "select the nested field into a column of its own first.",
-            )
+            hint = "select the nested field into a column of its own first."
+            raise self._fail(f"`{'.'.join(name.parts)}` goes into a nested column", name.span, hint)
 
     def _objective_of(self, definition: s.Definition, name: str, span: Span) -> s.Objective:
         preference = definition.statement.preference
@@ -279,38 +264,26 @@ class _Binder:
     def _group(self, call: s.Call, names: dict[str, int], definition: str | None) -> b.GroupAggregate:
         argument = call.arguments[0]
         if not isinstance(argument, s.Name):
-            raise self._fail(
-                f"{call.function} takes a Kleene variable's attribute, not an expression",
-                argument.span,
-                "e.g. SUM(b.price), COUNT(b).",
-            )
+            message = f"{call.function} takes a Kleene variable's attribute, not an expression"
+            raise self._fail(message, argument.span, "e.g. SUM(b.price), COUNT(b).")
         counts = call.function == "COUNT" and len(argument.parts) in (1, 2)
-        full = (
-            s.Name((*argument.parts, "_"), argument.span)
-            if counts and not self._names_attribute(argument, names)
-            else argument
-        )
+        full = argument
+        if counts and not (len(argument.parts) == 2 and argument.parts[0] in names):
+            full = s.Name((*argument.parts, "_"), span=argument.span)
         variable, attribute = self._variable_of(full, definition, names)
         if variable is None or isinstance(attribute, s.Objective):
-            raise self._fail(
-                f"{call.function} of an objective", argument.span, "it takes the attribute of a Kleene variable."
-            )
+            hint = "it takes the attribute of a Kleene variable."
+            raise self._fail(f"{call.function} of an objective", argument.span, hint)
         slot = self.scopes.slots[variable]
         if slot.event.quantifier is None:
-            raise self._fail(
-                f"{call.function} over `{slot.output_name}`, which binds one event",
-                argument.span,
-                "aggregates are over a Kleene variable (`+`, `*`, `[n]`).",
-            )
+            hint = "aggregates are over a Kleene variable (`+`, `*`, `[n]`)."
+            raise self._fail(f"{call.function} over `{slot.output_name}`, which binds one event", argument.span, hint)
         if full is not argument:
             return b.GroupAggregate("COUNT", variable, None, b.Kind.INTEGER, call.span)
         column, kind = self.columns.find(attribute, self.text, argument.span)
         return b.GroupAggregate(
             call.function, variable, column, self._aggregate_kind(call.function, kind, argument.span), call.span
         )
-
-    def _names_attribute(self, name: s.Name, names: dict[str, int]) -> bool:
-        return len(name.parts) == 2 and name.parts[0] in names
 
     def _aggregate_kind(self, function: str, kind: b.Kind, span: Span) -> b.Kind:
         if function == "COUNT":
@@ -322,94 +295,64 @@ class _Binder:
         return b.Kind.FLOAT if function == "AVG" and kind in b.NUMERIC else kind
 
     # --- predicates ---
-    def _predicates(self) -> list[b.Predicate]:
-        script = self.scopes.script
-        pieces: list[b.Predicate] = []
-        for definition in script.definitions:
-            pieces += self._statement_predicates(
-                definition.statement, self.scopes.operators[id(definition)], definition.name
-            )
+    def _predicates(self) -> Iterator[b.Predicate]:
+        for definition in self.scopes.script.definitions:
+            variables = self.scopes.operators[id(definition)]
+            yield from self._statement_predicates(definition.statement, variables, definition.name)
         everything = [slot.index for slot in self.scopes.slots]
-        return pieces + self._statement_predicates(script.statement, everything, None)
+        yield from self._statement_predicates(self.scopes.script.statement, everything, None)
 
     def _statement_predicates(
         self, statement: s.Statement, variables: list[int], definition: str | None
-    ) -> list[b.Predicate]:
+    ) -> Iterator[b.Predicate]:
         binder = PredicateBinder(self.scopes, self.columns, self._binder(definition))
-        pieces: list[b.Predicate] = []
-
-        def inside(pattern: s.Pattern) -> None:
-            match pattern:
-                case s.Not():
-                    inside(pattern.operand)
-                case s.Seq() | s.And() | s.Or():
-                    for predicate in pattern.predicates:
-                        pieces.extend(binder.split(predicate, self.scopes.operators[id(pattern)]))
-                    for operand in pattern.operands:
-                        inside(operand)
-
-        inside(statement.pattern)
+        for node in statement.pattern.walk():
+            for predicate in node.predicates if isinstance(node, s.Seq | s.And | s.Or) else ():
+                yield from binder.split(predicate, self.scopes.operators[id(node)])
         if statement.where is not None:
-            pieces.extend(binder.split(statement.where, variables))
+            yield from binder.split(statement.where, variables)
         for name in (*statement.partition_by, *statement.group_by):
-            pieces.extend(binder.key(name.parts[-1], variables, name.span, f"`{name.parts[-1]}`"))
-        return pieces
+            yield from binder.key(name.parts[-1], variables, name.span, f"`{name.parts[-1]}`")
 
     def _key_columns(self, names: tuple[s.Name, ...], clause: str) -> tuple[str, ...]:
         keys: list[str] = []
         for name in names:
             if len(name.parts) > 1:
-                raise self._fail(
-                    f"`{'.'.join(name.parts)}` in {clause}",
-                    name.span,
-                    f"{clause} takes a column that all events share: write `{name.parts[-1]}`.",
-                )
+                hint = f"{clause} takes a column that all events share: write `{name.parts[-1]}`."
+                raise self._fail(f"`{'.'.join(name.parts)}` in {clause}", name.span, hint)
             column, kind = self.columns.find(name.parts[0], self.text, name.span)
             if kind is b.Kind.OTHER:
-                raise self._fail(
-                    f"{clause} {with_article(kind.value)}",
-                    name.span,
-                    "a key is a number, a string, a boolean or a time.",
-                )
+                hint = "a key is a number, a string, a boolean or a time."
+                raise self._fail(f"{clause} {with_article(kind.value)}", name.span, hint)
             if column in keys:
                 raise self._fail(f"`{name.parts[0]}` twice in {clause}", name.span, "leave one of them out.")
             keys.append(column)
         return tuple(keys)
 
     # --- time ---
-    def _window(self, window: s.Window | None) -> b.Window | None:
+    def _window(self, window: s.Window | None) -> b.BoundWindow | None:
         return self._length(window.length, "WITHIN", window.exclusive) if window else None
 
-    def _length(self, duration: s.Duration, clause: str, exclusive: bool) -> b.Window:
+    def _length(self, duration: s.Duration, clause: str, exclusive: bool) -> b.BoundWindow:
         text = print_duration(duration) + (" EXCLUSIVE" if exclusive else "")
         if duration.unit is s.Unit.EVENT:
             if not isinstance(duration.value, int) or duration.value < 1:
-                raise self._fail(
-                    f"{clause} counts whole events, at least 1", duration.span, f"e.g. {clause} 20 EVENTS."
-                )
-            return b.Window(b.WindowKind.COUNT, Fraction(duration.value), exclusive, text, duration.span)
+                hint = f"e.g. {clause} 20 EVENTS."
+                raise self._fail(f"{clause} counts whole events, at least 1", duration.span, hint)
+            return b.BoundWindow(b.WindowKind.COUNT, Fraction(duration.value), exclusive, text, duration.span)
         if clause == "UPDATE" and duration.value == 0:
             raise self._fail("UPDATE 0 would never move on", duration.span, "say how far: UPDATE 5 s, UPDATE 100.")
         is_calendar = self.columns.binding.time_kind in (b.TimeKind.TIMESTAMP, b.TimeKind.DATE, b.TimeKind.TEXT)
         if not is_calendar and duration.unit is not s.Unit.NONE:
             binding = self.columns.binding
             kind = with_article(binding.time_kind.value)
-            raise self._fail(
-                f"{clause} {text}, but the time column `{binding.time}` is {kind} without units",
-                duration.span,
-                f"leave the unit out ({clause} {duration.value}), or bind a timestamp column.",
-            )
+            message = f"{clause} {text}, but the time column `{binding.time}` is {kind} without units"
+            hint = f"leave the unit out ({clause} {duration.value}), or bind a timestamp column."
+            raise self._fail(message, duration.span, hint)
         if exclusive and duration.value == 0:
             raise self._fail("WITHIN 0 EXCLUSIVE leaves no room for a match", duration.span, "leave EXCLUSIVE out.")
         seconds = SECONDS_PER_UNIT.get(duration.unit, Fraction(1))
-        return b.Window(b.WindowKind.TIME, Fraction(duration.value) * seconds, exclusive, text, duration.span)
-
-    def _update(self, statement: s.Statement, window: b.Window | None) -> b.Window | None:
-        if statement.update is None:
-            return None
-        update = self._length(statement.update, "UPDATE", False)
-        assert window is not None, "check_clauses asks for WITHIN beside UPDATE"
-        return update
+        return b.BoundWindow(b.WindowKind.TIME, Fraction(duration.value) * seconds, exclusive, text, duration.span)
 
     # --- output ---
     def _item(self, item: s.ReturnItem) -> b.OutputItem:
@@ -432,11 +375,7 @@ class _Binder:
                 raise self._fail(f"unknown variable `{name.parts[0]}`", name.span, self._known(name.parts[0], names))
             return None
         if self.scopes.slots[variable].scope != b.ROOT_SCOPE:
-            raise self._fail(
-                self._negated("RETURN", variable),
-                name.span,
-                "no event is bound to it in a match.",
-            )
+            raise self._fail(self._negated("RETURN", variable), name.span, "no event is bound to it in a match.")
         return variable
 
     def _negated(self, clause: str, variable: int) -> str:
@@ -445,21 +384,17 @@ class _Binder:
         return f"{clause} of `{slot.output_name}`, which is negated at {where}"
 
     def _check_visible(self, bound: b.Expr, span: Span, clause: str) -> None:
-        for variable in sorted(variables_of(bound)):
+        for variable in sorted(bound.variables):
             slot = self.scopes.slots[variable]
             if slot.scope != b.ROOT_SCOPE:
                 raise self._fail(self._negated(clause, variable), span, "no event is bound to it in a match.")
 
     def _check_no_group(self, bound: b.Expr, span: Span, clause: str) -> None:
-        match bound:
-            case b.Column():
-                slot = self.scopes.slots[bound.variable]
-                if slot.event.quantifier is not None:
-                    hint = f"take one value: FIRST, LAST, SUM, AVG, MIN or MAX; or RETURN `{slot.output_name}` whole."
-                    raise self._fail(f"{clause} of one attribute of the group `{slot.output_name}`", span, hint)
-            case b.Operation():
-                for operand in bound.operands:
-                    self._check_no_group(operand, span, clause)
+        for column in (part for part in bound.walk() if isinstance(part, b.Column)):
+            slot = self.scopes.slots[column.variable]
+            if slot.event.quantifier is not None:
+                hint = f"take one value: FIRST, LAST, SUM, AVG, MIN or MAX; or RETURN `{slot.output_name}` whole."
+                raise self._fail(f"{clause} of one attribute of the group `{slot.output_name}`", span, hint)
 
     def _aggregate(self, aggregate: s.Aggregate) -> b.AggregateOutput:
         if aggregate.argument is None:
@@ -497,7 +432,7 @@ class _Binder:
         merges = tuple(b.Merge(p.merge or "MIN", len(p.objectives)) for p in preferences if p)
         return b.Ranking(objectives, merges, statement.returns.limit)
 
-    def _objective(self, number: int, objective: s.Objective, definition: str | None) -> b.Objective:
+    def _objective(self, number: int, objective: s.Objective, definition: str | None) -> b.BoundObjective:
         bound = settled(self._binder(definition, (objective,)).bind(objective.expression))
         if bound.kind not in (*b.NUMERIC, b.Kind.DURATION, b.Kind.NULL):
             message = f"a preference is a number, not {with_article(bound.kind.value)}"
@@ -506,28 +441,21 @@ class _Binder:
         self._check_visible(bound, objective.span, "PREF")
         self._check_no_group(bound, objective.span, "PREF")
         own = f"{definition}.{objective.name}" if definition and objective.name else objective.name
-        return b.Objective(
+        return b.BoundObjective(
             own or f"objective_{number}", objective.maximise, bound, preference_class(bound), objective.span
         )
 
-    def _check_output_names(self, query: b.BoundQuery) -> None:
+    def _check_output_names(self, query: b.BoundQuery, for_items: str) -> None:
         given = ["time"] if query.aggregates else ["match_start", "match_end"] if query.show_bounds else []
         if query.ranking:
             given += (["window_end"] if query.update else []) + ["rank", "score"]
         objectives = query.ranking.objectives if query.ranking else ()
-        rename_variable = [(o.name, o.span, "rename the variable, or RETURN it AS another name.") for o in query.output]
+        keys = zip(query.group_names, self.scopes.script.statement.group_by, strict=True)
         written = [
-            *(
-                (k, n.span, "rename the column first.")
-                for k, n in zip(query.group_names, self._group_names(), strict=True)
-            ),
+            *((key, name.span, "rename the column first.") for key, name in keys),
             *((o.name, o.span, "give it another name in the brackets: MAX[name = …].") for o in objectives),
             *((a.name, a.span, "give it another name with AS.") for a in query.aggregates),
-            *(
-                rename_variable
-                if not self._items()
-                else ((o.name, o.span, "give it another name with AS.") for o in query.output)
-            ),
+            *((o.name, o.span, for_items) for o in query.output),
         ]
         same = str if self.columns.distinct_case else str.lower
         seen = {same(name): name for name in given}
@@ -548,10 +476,3 @@ class _Binder:
         if twice is not None and whole is not None:
             hint = "rename one of them, or RETURN other columns only."
             raise self._fail(f"two columns of the events are called `{twice}`", whole.span, hint)
-
-    def _group_names(self) -> tuple[s.Name, ...]:
-        return self.scopes.script.statement.group_by
-
-    def _items(self) -> tuple[s.ReturnItem, ...]:
-        returns = self.scopes.script.statement.returns
-        return returns.items if returns else ()

@@ -1,16 +1,17 @@
-"""The bound query: the syntax tree with every name, type, scope and unit settled against one schema.
+"""Define the bound query: the syntax tree with every name, type, scope and unit settled against one schema.
 
 Everything here is frozen, compares by content and travels to Spark workers as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from typing import cast
 
 import pyarrow as pa
 
@@ -46,8 +47,46 @@ THIS_ROW = -1  # Column.variable inside a WITH predicate: the row that is being 
 TIME = "$time"  # Column.name for the bound time, whatever its column is called (already parsed, if it was text)
 
 
+class _Expression:
+    """The walks of an expression."""
+
+    __slots__ = ()
+
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        return ()
+
+    def walk(self) -> Iterator[Expr]:
+        """Yield the expression and all inside it, an operation before its operands."""
+        yield cast("Expr", self)
+        for operand in self.operands:
+            yield from operand.walk()
+
+    def transform(self, change: Callable[[Expr], Expr]) -> Expr:
+        """Return the expression with every part changed, operands before their operation."""
+        expression = cast("Expr", self)
+        if isinstance(expression, Operation):
+            operands = tuple([operand.transform(change) for operand in expression.operands])
+            expression = replace(expression, operands=operands)
+        return change(expression)
+
+    @property
+    def variables(self) -> frozenset[int]:
+        return frozenset(part.variable for part in self.walk() if isinstance(part, Column | GroupAggregate))
+
+    def renamed(self, names: Mapping[int, int]) -> Expr:
+        """Return the expression over other variables; aggregates keep theirs."""
+
+        def change(part: Expr) -> Expr:
+            if isinstance(part, Column) and part.variable in names:
+                return replace(part, variable=names[part.variable])
+            return part
+
+        return self.transform(change)
+
+
 @dataclass(frozen=True, slots=True)
-class Column:
+class Column(_Expression):
     """The attribute `name` (spelt as in the schema, or TIME) of the event that `variable` is bound to."""
 
     variable: int
@@ -60,14 +99,14 @@ Scalar = int | float | Decimal | str | bool | datetime | date | timedelta | None
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(_Expression):
     value: Scalar
     kind: Kind
     span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(_Expression):
     """One operator or function over operands.
 
     Arithmetic: + - * / % ^ negative, abs sqrt log exp least greatest coalesce lower upper.
@@ -76,13 +115,13 @@ class Operation:
     """
 
     op: str
-    operands: tuple[Expr, ...]
-    kind: Kind
+    operands: tuple[Expr, ...] = field()  # not the property of the base
+    kind: Kind = field()
     span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class GroupAggregate:
+class GroupAggregate(_Expression):
     """COUNT (column None), SUM AVG MIN MAX FIRST LAST over the group of a Kleene variable."""
 
     function: str
@@ -93,6 +132,11 @@ class GroupAggregate:
 
 
 Expr = Column | Constant | Operation | GroupAggregate
+
+
+def truth(op: str, operands: tuple[Expr, ...], span: Span = NOWHERE) -> Operation:
+    """Return an operation whose value is true, false or unknown."""
+    return Operation(op, operands, Kind.BOOLEAN, span)
 
 
 # --- classes, variables, predicates --------------------------------------------------------------------------------
@@ -112,6 +156,10 @@ class EventClass:
     name: str
     rule: ClassRule
     predicate: Expr | None = None  # over THIS_ROW, for WITH
+
+    def may_overlap(self, other: EventClass) -> bool:
+        """Return True if a row may be of both classes."""
+        return not (self.rule is other.rule is ClassRule.TYPE and self.name != other.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,42 +205,104 @@ class Predicate:
     span: Span = _span()
 
 
+Side = tuple[int, str]  # a variable and a column of its event
+
+
+def column_sides(predicate: Predicate) -> tuple[Side, Side] | None:
+    """Return the two sides of an equality between plain columns; None for any other predicate."""
+    if predicate.predicate_class is PredicateClass.EQUALITY:
+        match predicate.expression:
+            case Operation(operands=(Column() as left, Column() as right)):
+                return (left.variable, left.name), (right.variable, right.name)
+    return None
+
+
 # --- patterns ------------------------------------------------------------------------------------------------------
 
 
+class _Pattern:
+    """The walks of a pattern."""
+
+    __slots__ = ()
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return ()
+
+    def walk(self, *, into_negations: bool = True) -> Iterator[Node]:
+        """Yield the node and all inside it, an operator before its operands, in order of appearance.
+
+        Without `into_negations`, negations are yielded, but nothing that they hold.
+        """
+        yield cast("Node", self)
+        if into_negations or not isinstance(self, Negated):
+            for child in self.children:
+                yield from child.walk(into_negations=into_negations)
+
+    def rebuilt(self, change: Callable[[Node], Node]) -> Node:
+        """Return the same node over changed children."""
+        match cast("Node", self):
+            case Leaf() as leaf:
+                return leaf
+            case (Negated() | SubPattern()) as around:
+                return replace(around, child=change(around.child))
+            case operator:
+                return replace(operator, children=tuple(map(change, operator.children)))
+
+    def leaves(self) -> list[int]:
+        """Return the positive variables, in order of appearance."""
+        return [node.variable for node in self.walk(into_negations=False) if isinstance(node, Leaf)]
+
+    def negations(self) -> list[Negated]:
+        """Return the outermost negations, in order of appearance."""
+        return [node for node in self.walk(into_negations=False) if isinstance(node, Negated)]
+
+    def windowed_definitions(self, *, into_negations: bool = True) -> list[SubPattern]:
+        """Return the definitions that have a window of their own, negated ones included if `into_negations`."""
+        nodes = self.walk(into_negations=into_negations)
+        return [node for node in nodes if isinstance(node, SubPattern) and node.window is not None]
+
+
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(_Pattern):
     variable: int
     span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
-    children: tuple[Node, ...]
+class _Operator(_Pattern):
+    children: tuple[Node, ...] = field()  # not the property of the base
     span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Conjunction:
-    children: tuple[Node, ...]
-    span: Span = _span()
+class Sequence(_Operator):
+    """Matches of all children, each strictly after the one before."""
 
 
 @dataclass(frozen=True, slots=True)
-class Disjunction:
-    children: tuple[Node, ...]
-    span: Span = _span()
+class Conjunction(_Operator):
+    """Matches of all children, in any order."""
 
 
 @dataclass(frozen=True, slots=True)
-class Negated:
+class Disjunction(_Operator):
+    """A match of one of the children."""
+
+
+@dataclass(frozen=True, slots=True)
+class Negated(_Pattern):
     child: Node
     scope: int
     span: Span = _span()
 
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.child,)
+
 
 @dataclass(frozen=True, slots=True)
-class SubPattern:
+class SubPattern(_Pattern):
     """A use of a definition: its pattern, limited by its own window when it has one.
 
     `partition_by` are the definition's own columns: a count window of its own counts the rows of one key.
@@ -200,9 +310,13 @@ class SubPattern:
 
     name: str
     child: Node
-    window: Window | None
+    window: BoundWindow | None
     span: Span = _span()
     partition_by: tuple[str, ...] = ()
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.child,)
 
 
 Node = Leaf | Sequence | Conjunction | Disjunction | Negated | SubPattern
@@ -236,7 +350,7 @@ class WindowKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class BoundWindow:
     """`length` in seconds for timestamps and dates, in the column's own units for numbers, in rows for COUNT."""
 
     kind: WindowKind
@@ -253,7 +367,7 @@ class PreferenceClass(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Objective:
+class BoundObjective:
     name: str
     maximise: bool
     expression: Expr
@@ -273,7 +387,7 @@ class Merge:
 class Ranking:
     """Objectives in order; `merges` take them in turn, and the least of what they make is the score."""
 
-    objectives: tuple[Objective, ...]
+    objectives: tuple[BoundObjective, ...]
     merges: tuple[Merge, ...]
     limit: int
 
@@ -320,12 +434,12 @@ class BoundQuery:
     pattern: Node
     variables: tuple[Variable, ...]
     predicates: tuple[Predicate, ...]
-    window: Window | None
+    window: BoundWindow | None
     partition_by: tuple[str, ...]
     group_by: tuple[str, ...]
     aggregates: tuple[AggregateOutput, ...]
     ranking: Ranking | None
-    update: Window | None
+    update: BoundWindow | None
     emit: Emit
     output: tuple[OutputItem, ...]
     show_bounds: bool
@@ -336,30 +450,7 @@ class BoundQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Ordered(Conjunction):
+class OrderedConjunction(Conjunction):
     """Two operands of AND, the first strictly before the second. Bounds of negations stay those of the AND."""
 
     swapped: bool = False
-
-
-def leaves(node: Node) -> list[int]:
-    """The positive variables of a pattern, in order of appearance."""
-    match node:
-        case Leaf():
-            return [node.variable]
-        case Sequence() | Conjunction() | Disjunction():
-            return [variable for child in node.children for variable in leaves(child)]
-        case SubPattern():
-            return leaves(node.child)
-        case _:
-            return []
-
-
-def renamed(expression: Expr, names: Mapping[int, int]) -> Expr:
-    match expression:
-        case Column():
-            return replace(expression, variable=names.get(expression.variable, expression.variable))
-        case Operation():
-            return replace(expression, operands=tuple(renamed(operand, names) for operand in expression.operands))
-        case _:
-            return expression

@@ -1,4 +1,4 @@
-"""Python calls in, the same syntax tree as the query text would give out: the pure functions behind the fluent API."""
+"""Build the syntax tree that the query text would give from Python calls: behind the fluent API."""
 
 from __future__ import annotations
 
@@ -22,18 +22,15 @@ def operator_pattern(operator: type[_Operator], operands: tuple[s.Pattern | str,
     patterns = tuple(o for o in operands if not isinstance(o, str))
     predicates = tuple(parse_expression(o) for o in operands if isinstance(o, str))
     if not patterns:
-        raise QueryError(
-            f"{operator.__name__.lower()}() has no pattern",
-            hint='give it events: ss.seq(ss.event("A", "a"), ss.event("B", "b")).',
-        )
+        hint = 'give it events: ss.seq(ss.event("A", "a"), ss.event("B", "b")).'
+        raise QueryError(f"{operator.__name__.lower()}() has no pattern", hint=hint)
     return operator(patterns, predicates)
 
 
 def repeated(pattern: s.Pattern, repeat: s.Repeat, count: int | None = None) -> s.Event:
     if not isinstance(pattern, s.Event):
-        raise QueryError(
-            f"a quantifier on {print_pattern(pattern)}", hint="`+`, `*` and `[n]` repeat events of one class only."
-        )
+        hint = "`+`, `*` and `[n]` repeat events of one class only."
+        raise QueryError(f"a quantifier on {print_pattern(pattern)}", hint=hint)
     if pattern.quantifier is not None:
         raise QueryError(f"a second quantifier on {print_pattern(pattern)}")
     if repeat is s.Repeat.EXACTLY and (count is None or count < 1):
@@ -44,10 +41,8 @@ def repeated(pattern: s.Pattern, repeat: s.Repeat, count: int | None = None) -> 
 def only_pattern(script: s.Script) -> s.Pattern:
     """The pattern of a script that has nothing else: what can become part of a larger pattern."""
     if script.definitions or replace(script.statement, pattern=_ANY) != s.Statement(_ANY):
-        raise QueryError(
-            "a query with clauses cannot be part of a pattern",
-            hint="build the whole pattern first, then add where(), within(), …",
-        )
+        hint = "build the whole pattern first, then add where(), within(), …"
+        raise QueryError("a query with clauses cannot be part of a pattern", hint=hint)
     return script.statement.pattern
 
 

@@ -1,4 +1,4 @@
-"""A schema and the caller's bindings in, resolved columns and their kinds out."""
+"""Resolve columns and their kinds in a schema, and the caller's bindings."""
 
 from __future__ import annotations
 
@@ -31,27 +31,14 @@ def kind_of(data_type: pa.DataType) -> Kind:
     return next((kind for check, kind in checks if check(data_type)), Kind.OTHER)
 
 
-_TIME_KINDS = {
-    Kind.INTEGER: TimeKind.INTEGER,
-    Kind.FLOAT: TimeKind.FLOAT,
-    Kind.DECIMAL: TimeKind.DECIMAL,
-    Kind.TIMESTAMP: TimeKind.TIMESTAMP,
-    Kind.DATE: TimeKind.DATE,
-    Kind.STRING: TimeKind.TEXT,
-    Kind.NULL: TimeKind.TEXT,  # a column without a single value, as of an empty file
-}
-_VALUE_KIND = {
-    TimeKind.INTEGER: Kind.INTEGER,
-    TimeKind.FLOAT: Kind.FLOAT,
-    TimeKind.DECIMAL: Kind.DECIMAL,
-    TimeKind.TIMESTAMP: Kind.TIMESTAMP,
-    TimeKind.DATE: Kind.DATE,
-    TimeKind.TEXT: Kind.TIMESTAMP,
-}
+_TIME_KINDS: dict[Kind, TimeKind] = {Kind(kind.value): kind for kind in TimeKind if kind is not TimeKind.TEXT}
+_VALUE_KIND = {kind: value for value, kind in _TIME_KINDS.items()} | {TimeKind.TEXT: Kind.TIMESTAMP}
+# Text is read as timestamps; a column without a single value, as of an empty file, may be anything.
+_TIME_KINDS |= {Kind.STRING: TimeKind.TEXT, Kind.NULL: TimeKind.TEXT}
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class EventColumns:
     """The event columns of one stream: finds them by name as Spark does."""
 
     schema: pa.Schema
@@ -77,7 +64,7 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True)
-class UnknownColumns(Columns):
+class UnknownColumns(EventColumns):
     """Stands in where there is no schema yet: every column is there, and could be of any kind."""
 
     def find(self, name: str, text: str, span: Span) -> tuple[str, Kind]:
@@ -95,31 +82,25 @@ def bind_columns(
     case_sensitive: bool = False,
     zone: tzinfo = UTC,
     distinct_case: bool = True,
-) -> Columns:
+) -> EventColumns:
     """Checks the caller's `time`, `type` and `order` against the schema."""
     time_column, time_kind = _bound(schema, "time", time, case_sensitive)
     if time_kind not in _TIME_KINDS:
-        raise QueryError(
-            f"the time column `{time_column}` is {with_article(time_kind.value)}",
-            hint="time is a timestamp, a date or a number; a string is read as an ISO-8601 timestamp.",
-        )
+        hint = "time is a timestamp, a date or a number; a string is read as an ISO-8601 timestamp."
+        raise QueryError(f"the time column `{time_column}` is {with_article(time_kind.value)}", hint=hint)
     type_column = order_column = None
     if type is not None:
         type_column, type_kind = _bound(schema, "type", type, case_sensitive)
         if type_kind not in (Kind.STRING, Kind.NULL):
-            raise QueryError(
-                f"the type column `{type_column}` is {with_article(type_kind.value)}",
-                hint="type is a string column with class names; classes over other columns are defined in WITH.",
-            )
+            hint = "type is a string column with class names; classes over other columns are defined in WITH."
+            raise QueryError(f"the type column `{type_column}` is {with_article(type_kind.value)}", hint=hint)
     if order is not None:
         order_column, order_kind = _bound(schema, "order", order, case_sensitive)
         if order_kind is Kind.OTHER:
-            raise QueryError(
-                f"the order column `{order_column}` is {with_article(order_kind.value)}",
-                hint="order events by a number, a string or a time.",
-            )
+            hint = "order events by a number, a string or a time."
+            raise QueryError(f"the order column `{order_column}` is {with_article(order_kind.value)}", hint=hint)
     binding = Binding(time_column, _TIME_KINDS[time_kind], type_column, order_column)
-    return Columns(schema, binding, case_sensitive, zone, distinct_case)
+    return EventColumns(schema, binding, case_sensitive, zone, distinct_case)
 
 
 def _bound(schema: pa.Schema, role: str, name: str, case_sensitive: bool) -> tuple[str, Kind]:
@@ -139,10 +120,6 @@ def _matching(schema: pa.Schema, name: str, case_sensitive: bool) -> list[str]:
 
 def _the_only(found: list[str], name: str, text: str, span: Span) -> str:
     if len(found) > 1:
-        raise QueryError(
-            f"`{name}` could be any of the columns {', '.join(f'`{f}`' for f in found)}",
-            text,
-            span,
-            "rename one of them.",
-        )
+        hint = "rename one of them."
+        raise QueryError(f"`{name}` could be any of the columns {', '.join(f'`{f}`' for f in found)}", text, span, hint)
     return found[0]

@@ -1,4 +1,4 @@
-"""Bound things in, text for people out: explain and error messages use the same words."""
+"""Describe bound queries as text: explain and error messages use the same words."""
 
 from __future__ import annotations
 

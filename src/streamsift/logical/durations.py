@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from streamsift.logical.bound import BoundQuery, TimeKind, Window, WindowKind
+from streamsift.logical.bound import BoundQuery, BoundWindow, TimeKind, WindowKind
 
 UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 TEXT_TIME = pa.timestamp("us", "UTC")
@@ -57,7 +57,7 @@ def nearest_double(number: Fraction) -> float:
         return math.inf if number > 0 else -math.inf
 
 
-def width_in_units(window: Window, unit: pa.DataType) -> int | float:
+def width_in_units(window: BoundWindow, unit: pa.DataType) -> int | float:
     """Return the largest difference of two times inside a time window; below zero if there is none.
 
     Differences of doubles are rounded, so they are compared with the double nearest to the length.
@@ -69,7 +69,7 @@ def width_in_units(window: Window, unit: pa.DataType) -> int | float:
     return min(math.ceil(length) - 1 if window.exclusive else math.floor(length), LARGEST_DIFFERENCE)
 
 
-def limits_nothing(window: Window, unit: pa.DataType) -> bool:
+def limits_nothing(window: BoundWindow, unit: pa.DataType) -> bool:
     """Return True if a time window is beyond the range of its column, so that no match can outlast it.
 
     Signed 64-bit times can be farther apart than 64 bits can say; 2^63 units are beyond their range all the same.

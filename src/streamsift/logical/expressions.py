@@ -1,4 +1,4 @@
-"""An expression's syntax in, a typed expression over columns out; types that do not fit raise QueryError with both."""
+"""Bind and type expressions; raise QueryError with both types where they do not fit."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from streamsift.errors import QueryError, Span, with_article
 from streamsift.language import syntax as s
-from streamsift.logical.bound import NUMERIC, THIS_ROW, Column, Constant, Expr, GroupAggregate, Kind, Operation
-from streamsift.logical.columns import Columns
+from streamsift.logical.bound import NUMERIC, THIS_ROW, Column, Constant, Expr, GroupAggregate, Kind, Operation, truth
+from streamsift.logical.columns import EventColumns
 
 SECONDS_PER_UNIT = {
     s.Unit.MILLISECOND: Fraction(1, 1000),
@@ -33,7 +33,7 @@ class ExpressionBinder:
     text: str
     resolve: Callable[[s.Name], Expr]
     group: Callable[[s.Call], GroupAggregate]
-    columns: Columns
+    columns: EventColumns
 
     def _fail(self, message: str, span: Span, hint: str = "") -> QueryError:
         return QueryError(message, self.text, span, hint)
@@ -42,11 +42,8 @@ class ExpressionBinder:
         """A bound expression that is true, false or unknown."""
         bound = self.bind(expression)
         if bound.kind not in (Kind.BOOLEAN, Kind.NULL):
-            raise self._fail(
-                f"a predicate was expected here, not {with_article(bound.kind.value)}",
-                expression.span,
-                "compare it with something: `= …`, `> …`, `IS NOT NULL`.",
-            )
+            message = f"a predicate was expected here, not {with_article(bound.kind.value)}"
+            raise self._fail(message, expression.span, "compare it with something: `= …`, `> …`, `IS NOT NULL`.")
         return bound
 
     def bind(self, expression: s.Expression) -> Expr:
@@ -68,7 +65,7 @@ class ExpressionBinder:
                         expression.ops, expression.operands, expression.operands[1:], strict=False
                     )
                 )
-                return pairs[0] if len(pairs) == 1 else Operation("and", pairs, Kind.BOOLEAN, expression.span)
+                return pairs[0] if len(pairs) == 1 else truth("and", pairs, expression.span)
             case s.SameAttribute():
                 raise self._fail(
                     f"`[{expression.attribute}]` is not a value",
@@ -78,46 +75,37 @@ class ExpressionBinder:
             case s.InList():
                 items = [self.comparison("=", expression.operand, item, item.span) for item in expression.items]
                 operand = items[0].operands[0]
-                bound: Expr = Operation("in", (operand, *(i.operands[1] for i in items)), Kind.BOOLEAN, expression.span)
+                bound: Expr = truth("in", (operand, *(i.operands[1] for i in items)), expression.span)
                 if isinstance(operand, Constant):  # it may be a decimal beside one item and a double beside another
-                    bound = Operation("or", tuple(items), Kind.BOOLEAN, expression.span)
+                    bound = truth("or", tuple(items), expression.span)
                 return self._maybe_not(bound, expression.negated)
             case s.Between():
                 low = self.comparison(">=", expression.operand, expression.low, expression.low.span)
                 high = self.comparison("<=", expression.operand, expression.high, expression.high.span)
-                return self._maybe_not(Operation("and", (low, high), Kind.BOOLEAN, expression.span), expression.negated)
+                return self._maybe_not(truth("and", (low, high), expression.span), expression.negated)
             case s.IsNull():
                 operand = self.bind(expression.operand)
-                return self._maybe_not(
-                    Operation("is_null", (operand,), Kind.BOOLEAN, expression.span), expression.negated
-                )
+                return self._maybe_not(truth("is_null", (operand,), expression.span), expression.negated)
             case s.Like():
                 operand = self._expect(expression.operand, "LIKE", Kind.STRING)
                 pattern = Constant(expression.pattern, Kind.STRING, expression.span)
-                return self._maybe_not(
-                    Operation("like", (operand, pattern), Kind.BOOLEAN, expression.span), expression.negated
-                )
+                return self._maybe_not(truth("like", (operand, pattern), expression.span), expression.negated)
             case s.NotExpression():
-                return Operation("not", (self.predicate(expression.operand),), Kind.BOOLEAN, expression.span)
+                return truth("not", (self.predicate(expression.operand),), expression.span)
             case s.AllOf() | s.AnyOf():
                 op = "and" if isinstance(expression, s.AllOf) else "or"
-                return Operation(
-                    op, tuple(self.predicate(o) for o in expression.operands), Kind.BOOLEAN, expression.span
-                )
+                return truth(op, tuple(self.predicate(o) for o in expression.operands), expression.span)
 
     def comparison(self, op: str, left: s.Expression, right: s.Expression, span: Span) -> Operation:
         a, b = self._reconciled(self.bind(left), self.bind(right))
         if not _comparable(a.kind, b.kind):
-            raise self._fail(
-                f"`{op}` compares {with_article(a.kind.value)} with {with_article(b.kind.value)}",
-                span,
-                _comparison_hint(a, b),
-            )
-        return Operation(op, (a, b), Kind.BOOLEAN, span)
+            message = f"`{op}` compares {with_article(a.kind.value)} with {with_article(b.kind.value)}"
+            raise self._fail(message, span, _comparison_hint(a, b))
+        return truth(op, (a, b), span)
 
     @staticmethod
     def _maybe_not(bound: Expr, negated: bool) -> Expr:
-        return Operation("not", (bound,), Kind.BOOLEAN, bound.span) if negated else bound
+        return truth("not", (bound,), bound.span) if negated else bound
 
     def _expect(self, expression: s.Expression, what: str, *kinds: Kind) -> Expr:
         bound = self.bind(expression)
@@ -146,13 +134,7 @@ class ExpressionBinder:
         return literal
 
     def _has_zone(self, expression: Expr) -> bool:
-        match expression:
-            case Column():
-                return self.columns.has_zone(expression.name)
-            case Operation():
-                return any(self._has_zone(o) for o in expression.operands)
-            case _:
-                return False
+        return any(isinstance(part, Column) and self.columns.has_zone(part.name) for part in expression.walk())
 
     def _constant(self, literal: s.Number | s.String | s.Boolean | s.Null | s.Timestamp | s.Duration) -> Constant:
         span = literal.span
@@ -182,11 +164,8 @@ class ExpressionBinder:
         try:
             instant = datetime.fromisoformat(literal.text.strip())
         except ValueError:
-            raise self._fail(
-                f"`{literal.text}` is not a timestamp",
-                literal.span,
-                "write TIMESTAMP '2024-05-01 12:30:00', with +02:00 or Z for a zone.",
-            ) from None
+            hint = "write TIMESTAMP '2024-05-01 12:30:00', with +02:00 or Z for a zone."
+            raise self._fail(f"`{literal.text}` is not a timestamp", literal.span, hint) from None
         if instant.tzinfo is not None:
             return Constant(self._in_utc(instant, literal.span), Kind.TIMESTAMP, literal.span)
         return _ClockTime(instant.replace(tzinfo=UTC), Kind.TIMESTAMP, literal.span, written=instant)
@@ -200,11 +179,8 @@ class ExpressionBinder:
     def _timedelta(self, literal: s.Duration) -> timedelta:
         microseconds = Fraction(literal.value) * SECONDS_PER_UNIT[literal.unit] * 1_000_000
         if microseconds.denominator != 1 or abs(microseconds) >= 2**62:
-            raise self._fail(
-                "this duration is no whole number of microseconds, or longer than 146,000 years",
-                literal.span,
-                "times are kept in microseconds: 0.001 ms is the shortest step.",
-            )
+            message = "this duration is no whole number of microseconds, or longer than 146,000 years"
+            raise self._fail(message, literal.span, "times are kept in microseconds: 0.001 ms is the shortest step.")
         try:
             return timedelta(microseconds=int(microseconds))
         except OverflowError:
@@ -274,13 +250,10 @@ class ExpressionBinder:
         return Operation(call.function.lower(), tuple(operands), kind, call.span)
 
     def _carried_types(self, expression: Expr) -> Iterator[pa.DataType]:
-        """The types of the nested and binary columns that an expression chooses from."""
-        match expression:
-            case Column(kind=Kind.OTHER):
-                yield self.columns.schema.field(expression.name).type
-            case Operation(kind=Kind.OTHER):
-                for operand in expression.operands:
-                    yield from self._carried_types(operand)
+        """Yield the types of the nested and binary columns that an expression chooses from."""
+        for part in expression.walk() if expression.kind is Kind.OTHER else ():
+            if isinstance(part, Column) and part.kind is Kind.OTHER:
+                yield self.columns.schema.field(part.name).type
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,43 +271,17 @@ class _ClockTime(Constant):
 
 
 def settled(expression: Expr) -> Expr:
-    """The expression with plain constants only, as the rest of the system knows them."""
-    match expression:
-        case _Literal() | _ClockTime():
-            return Constant(expression.value, expression.kind, expression.span)
-        case Operation():
-            return replace(expression, operands=tuple(settled(o) for o in expression.operands))
-        case _:
-            return expression
+    """Return the expression with plain constants only, as the rest of the system knows them."""
 
+    def plain(part: Expr) -> Expr:
+        return Constant(part.value, part.kind, part.span) if isinstance(part, _Literal | _ClockTime) else part
 
-def variables_of(expression: Expr) -> frozenset[int]:
-    match expression:
-        case Column() | GroupAggregate():
-            return frozenset({expression.variable})
-        case Operation():
-            return frozenset().union(*(variables_of(o) for o in expression.operands))
-        case _:
-            return frozenset()
+    return expression.transform(plain)
 
 
 def anonymous(expression: Expr) -> Expr:
-    """The expression with its variable forgotten: `a.key` and `b.key` become the same."""
-    if isinstance(expression, Column):
-        return replace(expression, variable=THIS_ROW)
-    if isinstance(expression, Operation):
-        return replace(expression, operands=tuple(anonymous(operand) for operand in expression.operands))
-    return expression
-
-
-def has_group(expression: Expr) -> bool:
-    match expression:
-        case GroupAggregate():
-            return True
-        case Operation():
-            return any(has_group(o) for o in expression.operands)
-        case _:
-            return False
+    """Return the expression with its variable forgotten: `a.key` and `b.key` become the same."""
+    return expression.transform(lambda part: replace(part, variable=THIS_ROW) if isinstance(part, Column) else part)
 
 
 def _as_decimal(expression: Expr) -> Expr:

@@ -1,4 +1,4 @@
-"""Predicate syntax in, bound pieces out: split at top-level ANDs, chains and `[attr]`, owned, and classified."""
+"""Split predicates at top-level ANDs, chains and `[attr]`; find the owner and the class of each piece."""
 
 from __future__ import annotations
 
@@ -9,9 +9,19 @@ from itertools import combinations, pairwise
 from streamsift.errors import QueryError, Span, place
 from streamsift.language import syntax as s
 from streamsift.language.printer import print_expression
-from streamsift.logical.bound import ROOT_SCOPE, Column, Expr, Kind, Operation, Predicate, PredicateClass
-from streamsift.logical.columns import Columns
-from streamsift.logical.expressions import ExpressionBinder, has_group, settled, variables_of
+from streamsift.logical.bound import (
+    ROOT_SCOPE,
+    Column,
+    Expr,
+    GroupAggregate,
+    Kind,
+    Operation,
+    Predicate,
+    PredicateClass,
+    truth,
+)
+from streamsift.logical.columns import EventColumns
+from streamsift.logical.expressions import ExpressionBinder, settled
 from streamsift.logical.scopes import Scopes
 
 COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
@@ -20,7 +30,7 @@ COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 @dataclass(frozen=True, slots=True)
 class PredicateBinder:
     scopes: Scopes
-    columns: Columns
+    columns: EventColumns
     expressions: ExpressionBinder
 
     def split(self, expression: s.Expression, variables: list[int]) -> Iterator[Predicate]:
@@ -52,9 +62,9 @@ class PredicateBinder:
             case s.SameAttribute(attribute=attribute, span=span):
                 slots = [self.scopes.slots[v] for v in variables]
                 outermost = min((slot.scope for slot in slots), key=self._depth)
-                names = [s.Name((*slot.path, attribute), span) for slot in slots if slot.scope == outermost]
-                pairs = tuple(s.Comparison(pair, ("=",), span) for pair in combinations(names, 2))
-                return s.AllOf(pairs, span) if pairs else s.Boolean(True, span)
+                names = [s.Name((*slot.path, attribute), span=span) for slot in slots if slot.scope == outermost]
+                pairs = tuple(s.Comparison(pair, ("=",), span=span) for pair in combinations(names, 2))
+                return s.AllOf(pairs, span=span) if pairs else s.Boolean(True, span=span)
             case _:
                 return expression
 
@@ -62,19 +72,15 @@ class PredicateBinder:
         """Equal `attribute` for every two events of variables that can see each other."""
         column, kind = self.columns.find(attribute, self.scopes.text, span)
         if kind is Kind.OTHER:
-            raise QueryError(
-                f"{source} compares {kind.value}s",
-                self.scopes.text,
-                span,
-                "nested and binary columns are carried through, not compared.",
-            )
+            hint = "nested and binary columns are carried through, not compared."
+            raise self.scopes.fail(f"{source} compares {kind.value}s", span, hint)
         slots = self.scopes.slots
         pairs = self._equal_pairs(variables)
         for left, right in pairs:
             if self.scopes.visible(left, slots[right].scope) or self.scopes.visible(right, slots[left].scope):
                 sides = (Column(left, column, kind, span), Column(right, column, kind, span))
                 text = f"{slots[left].output_name}.{attribute} = {slots[right].output_name}.{attribute}"
-                yield self.piece(Operation("=", sides, Kind.BOOLEAN, span), text, span)
+                yield self.piece(truth("=", sides, span), text, span)
         by_scope: dict[int, list[int]] = {}
         for variable in filter(self._is_group, variables):
             by_scope.setdefault(slots[variable].scope, []).append(variable)
@@ -124,10 +130,10 @@ class PredicateBinder:
                 continue
             key, name = Column(variable, column, kind, span), f"{slots[variable].output_name}.{attribute}"
             if kind is Kind.FLOAT:  # NaN is no key either: it equals nothing
-                yield self.piece(Operation("=", (key, key), Kind.BOOLEAN, span), f"{name} = {name}", span)
+                yield self.piece(truth("=", (key, key), span), f"{name} = {name}", span)
             else:
-                null = Operation("is_null", (key,), Kind.BOOLEAN, span)
-                yield self.piece(Operation("not", (null,), Kind.BOOLEAN, span), f"{name} IS NOT NULL", span)
+                null = truth("is_null", (key,), span)
+                yield self.piece(truth("not", (null,), span), f"{name} IS NOT NULL", span)
 
     def _always_has_partner(self, variable: int, variables: list[int]) -> bool:
         """Whether every match that binds the variable binds another that it is compared with."""
@@ -137,7 +143,7 @@ class PredicateBinder:
 
     def piece(self, expression: Expr, text: str, span: Span) -> Predicate:
         expression = settled(expression)
-        variables = tuple(sorted(variables_of(expression)))
+        variables = tuple(sorted(expression.variables))
         return Predicate(
             expression, variables, self._owner(variables, span), self._classify(expression, variables), text, span
         )
@@ -163,12 +169,12 @@ class PredicateBinder:
         return len(list(self.scopes.chain(scope)))
 
     def _classify(self, expression: Expr, variables: tuple[int, ...]) -> PredicateClass:
-        if has_group(expression):
+        if any(isinstance(part, GroupAggregate) for part in expression.walk()):
             return PredicateClass.GROUP
         if len(variables) < 2:
             return PredicateClass.LOCAL if variables else PredicateClass.CONSTANT
         if isinstance(expression, Operation) and expression.op in COMPARISONS:
-            left, right = (variables_of(o) for o in expression.operands)
+            left, right = (o.variables for o in expression.operands)
             if len(left) == len(right) == 1:
                 return PredicateClass.EQUALITY if expression.op == "=" else PredicateClass.PAIRWISE
         return PredicateClass.GENERAL

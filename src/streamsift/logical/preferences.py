@@ -1,9 +1,8 @@
-"""A bound preference in, its class out: linear, monotone or other. The class decides how matches can be ranked."""
+"""Classify a bound preference as linear, monotone or other, which decides how matches can be ranked."""
 
 from __future__ import annotations
 
 from streamsift.logical.bound import NUMERIC, Column, Constant, Expr, Kind, Operation, PreferenceClass
-from streamsift.logical.expressions import variables_of
 
 
 def preference_class(expression: Expr) -> PreferenceClass:
@@ -34,7 +33,7 @@ def _monotone(expression: Expr) -> bool:
 
     A sub-expression over one variable is such a part, whatever it does inside.
     """
-    if len(variables_of(expression)) <= 1:
+    if len(expression.variables) <= 1:
         return True
     match expression:
         case Operation(op="+" | "-" | "negative" | "sqrt" | "log" | "exp" | "least" | "greatest"):
@@ -54,7 +53,7 @@ def _parts_are_apart(expression: Operation) -> bool:
     """No variable feeds two operands: it could pull them in opposite directions."""
     seen: set[int] = set()
     for operand in expression.operands:
-        variables = variables_of(operand)
+        variables = operand.variables
         if seen & variables:
             return False
         seen |= variables

@@ -1,4 +1,4 @@
-"""Syntax tree in, variables with their scopes and a checked pattern out: all that needs no schema.
+"""Number the variables of a pattern, find their scopes, and check all that needs no schema.
 
 Everything raised here is a QueryError about the pattern's own structure: names used twice, negations without meaning.
 """
@@ -54,6 +54,9 @@ class Scopes:
     def text(self) -> str:
         return self.script.text
 
+    def fail(self, message: str, span: Span, hint: str = "") -> QueryError:
+        return QueryError(message, self.text, span, hint)
+
     def definition(self, name: str) -> s.Definition | None:
         return next((d for d in self.script.definitions if d.name == name), None)
 
@@ -90,110 +93,70 @@ def resolve_scopes(script: s.Script) -> Scopes:
     """Numbers the variables and checks all that can be checked without a schema."""
     scopes = Scopes(script)
     _check_definitions(script)
-    uses = Counter(event.class_name for event in _events(script) if scopes.definition(event.class_name) is None)
-    for statement in (*(d.statement for d in script.definitions), script.statement):
+    events = [event for statement in script.statements for event in statement.pattern.events()]
+    uses = Counter(event.class_name for event in events if scopes.definition(event.class_name) is None)
+    for statement in script.statements:
         if isinstance(statement.pattern, s.Not):
-            raise QueryError(
-                "a pattern that is only a negation",
-                script.text,
-                statement.pattern.span,
-                "name an event that must be there: SEQ(A, !B, C).",
-            )
+            hint = "name an event that must be there: SEQ(A, !B, C)."
+            raise QueryError("a pattern that is only a negation", script.text, statement.pattern.span, hint)
     walk = _Walk(scopes, uses, set())
     walk.pattern(script.statement.pattern, ROOT_SCOPE, None, optional=False)
     for definition in script.definitions:
         if definition.name not in walk.used:
-            raise QueryError(
-                f"the definition `{definition.name}` is never used",
-                script.text,
-                definition.span,
-                "use it in the pattern, or leave it out.",
-            )
+            hint = "use it in the pattern, or leave it out."
+            raise QueryError(f"the definition `{definition.name}` is never used", script.text, definition.span, hint)
     _check_unique(scopes)
     return scopes
-
-
-def _events(script: s.Script) -> Iterator[s.Event]:
-    for statement in (*(d.statement for d in script.definitions), script.statement):
-        yield from events_of(statement.pattern)
-
-
-def events_of(pattern: s.Pattern) -> Iterator[s.Event]:
-    match pattern:
-        case s.Event():
-            yield pattern
-        case s.Not():
-            yield from events_of(pattern.operand)
-        case _:
-            for operand in pattern.operands:
-                yield from events_of(operand)
 
 
 def _check_definitions(script: s.Script) -> None:
     names: dict[str, s.Definition] = {}
     for definition in script.definitions:
         if definition.name in names:
-            raise QueryError(
-                f"a second definition of `{definition.name}`", script.text, definition.span, "rename one of them."
-            )
+            hint = "rename one of them."
+            raise QueryError(f"a second definition of `{definition.name}`", script.text, definition.span, hint)
         names[definition.name] = definition
     for definition in script.definitions:
         _check_no_cycle(script, definition, names, ())
         _check_objective_names(script, definition)
-    for statement in (*(d.statement for d in script.definitions), script.statement):
+    for statement in script.statements:
         seen: set[str] = set()
         for class_definition in statement.classes:
             if class_definition.name in seen:
-                raise QueryError(
-                    f"WITH defines `{class_definition.name}` twice",
-                    script.text,
-                    class_definition.span,
-                    "join the two predicates with AND or OR.",
-                )
+                message = f"WITH defines `{class_definition.name}` twice"
+                raise QueryError(message, script.text, class_definition.span, "join the two predicates with AND or OR.")
             if class_definition.name in names:
-                raise QueryError(
-                    f"`{class_definition.name}` is a definition and a WITH class at once",
-                    script.text,
-                    class_definition.span,
-                    "rename one of them.",
-                )
+                message = f"`{class_definition.name}` is a definition and a WITH class at once"
+                raise QueryError(message, script.text, class_definition.span, "rename one of them.")
             seen.add(class_definition.name)
 
 
 def _check_no_cycle(
     script: s.Script, definition: s.Definition, known: dict[str, s.Definition], path: tuple[str, ...]
 ) -> None:
-    for event in events_of(definition.statement.pattern):
+    for event in definition.statement.pattern.events():
         used = None if event.any_row else known.get(event.class_name)
         if used is None:
             continue
         if used.name in (*path, definition.name):
-            raise QueryError(
-                f"the definition `{used.name}` uses itself", script.text, event.span, "a repeated event is `A+`."
-            )
+            hint = "a repeated event is `A+`."
+            raise QueryError(f"the definition `{used.name}` uses itself", script.text, event.span, hint)
         _check_no_cycle(script, used, known, (*path, definition.name))
 
 
 def _check_objective_names(script: s.Script, definition: s.Definition) -> None:
     """`S1.name` must say one thing: an objective or a variable."""
     preference = definition.statement.preference
-    variables = {event.variable or event.class_name for event in events_of(definition.statement.pattern)}
+    variables = {event.variable or event.class_name for event in definition.statement.pattern.events()}
     seen: set[str] = set()
     for objective in preference.objectives if preference else ():
         if objective.name in seen:
-            raise QueryError(
-                f"a second objective `{objective.name}` in `{definition.name}`",
-                script.text,
-                objective.span,
-                "rename one of them.",
-            )
+            message = f"a second objective `{objective.name}` in `{definition.name}`"
+            raise QueryError(message, script.text, objective.span, "rename one of them.")
         if objective.name in variables:
-            raise QueryError(
-                f"the objective `{objective.name}` has the name of a variable of `{definition.name}`",
-                script.text,
-                objective.span,
-                f"`{definition.name}.{objective.name}` could be either: rename one of them.",
-            )
+            message = f"the objective `{objective.name}` has the name of a variable of `{definition.name}`"
+            hint = f"`{definition.name}.{objective.name}` could be either: rename one of them."
+            raise QueryError(message, script.text, objective.span, hint)
         if objective.name is not None:
             seen.add(objective.name)
 
@@ -203,9 +166,6 @@ class _Walk:
     scopes: Scopes
     uses: Counter[str]
     used: set[str]
-
-    def _fail(self, message: str, span: Span, hint: str = "") -> QueryError:
-        return QueryError(message, self.scopes.text, span, hint)
 
     def pattern(self, pattern: s.Pattern, scope: int, definition: str | None, optional: bool) -> list[int]:
         match pattern:
@@ -219,36 +179,25 @@ class _Walk:
     def _operator(self, pattern: s.Seq | s.And | s.Or, scope: int, definition: str | None, optional: bool) -> list[int]:
         name = type(pattern).__name__.upper()
         if all(isinstance(o, s.Not) for o in pattern.operands):
-            raise self._fail(
-                f"{name} has no positive component", pattern.span, "at least one operand must be without `!`."
-            )
+            hint = "at least one operand must be without `!`."
+            raise self.scopes.fail(f"{name} has no positive component", pattern.span, hint)
+        is_choice = isinstance(pattern, s.Or) and len(pattern.operands) > 1
         variables: list[int] = []
         for operand in pattern.operands:
             if isinstance(pattern, s.Or) and isinstance(operand, s.Not):
-                raise self._fail(
-                    "`!` directly under OR",
-                    operand.span,
-                    "an alternative must match something: put the negation into a SEQ inside it.",
-                )
-            variables += self.pattern(
-                operand, scope, definition, optional or (isinstance(pattern, s.Or) and len(pattern.operands) > 1)
-            )
+                hint = "an alternative must match something: put the negation into a SEQ inside it."
+                raise self.scopes.fail("`!` directly under OR", operand.span, hint)
+            variables += self.pattern(operand, scope, definition, optional or is_choice)
         self.scopes.operators[id(pattern)] = variables
         return variables
 
     def _negation(self, pattern: s.Not, scope: int, definition: str | None, optional: bool) -> list[int]:
         if isinstance(pattern.operand, s.Not):
-            raise self._fail(
-                "`!!` negates a negation",
-                pattern.span,
-                "leave both out, or negate a SEQ that holds the inner negation.",
-            )
+            hint = "leave both out, or negate a SEQ that holds the inner negation."
+            raise self.scopes.fail("`!!` negates a negation", pattern.span, hint)
         if self.scopes.can_be_empty(pattern.operand):
-            raise self._fail(
-                f"`!` of something that can be empty: {print_pattern(pattern.operand)}",
-                pattern.span,
-                "an empty match is always there; use `+` instead of `*`.",
-            )
+            message = f"`!` of something that can be empty: {print_pattern(pattern.operand)}"
+            raise self.scopes.fail(message, pattern.span, "an empty match is always there; use `+` instead of `*`.")
         inner = len(self.scopes.parents) + 1
         self.scopes.parents[inner] = scope
         self.scopes.negations[inner] = pattern
@@ -260,7 +209,7 @@ class _Walk:
             return self._use(used, event, scope, optional)
         name = event.variable or event.class_name
         if event.variable is None and self.uses[event.class_name] > 1:
-            raise self._fail(
+            raise self.scopes.fail(
                 f"the class `{event.class_name}` occurs {self.uses[event.class_name]} times, so each needs a variable",
                 event.span,
                 f"write e.g. `{event.class_name} x1`.",
@@ -274,23 +223,14 @@ class _Walk:
     def _use(self, definition: s.Definition, event: s.Event, scope: int, optional: bool) -> list[int]:
         name = definition.name
         if name in self.used:
-            raise self._fail(
-                f"the definition `{name}` is used twice",
-                event.span,
-                "a definition is used once; write a second one for the second use.",
-            )
+            hint = "a definition is used once; write a second one for the second use."
+            raise self.scopes.fail(f"the definition `{name}` is used twice", event.span, hint)
         if event.quantifier is not None:
-            raise self._fail(
-                f"a quantifier on the definition `{name}`",
-                event.quantifier.span,
-                "`+`, `*` and `[n]` repeat events of one class only.",
-            )
+            hint = "`+`, `*` and `[n]` repeat events of one class only."
+            raise self.scopes.fail(f"a quantifier on the definition `{name}`", event.quantifier.span, hint)
         if event.variable is not None:
-            raise self._fail(
-                f"a variable for the definition `{name}`",
-                event.variable_span,
-                f"its own variables are `{name}.A`, its objectives `{name}.exp`.",
-            )
+            hint = f"its own variables are `{name}.A`, its objectives `{name}.exp`."
+            raise self.scopes.fail(f"a variable for the definition `{name}`", event.variable_span, hint)
         self.used.add(name)
         variables = self.pattern(definition.statement.pattern, scope, name, optional)
         self.scopes.operators[id(definition)] = variables
@@ -302,30 +242,19 @@ def _check_unique(scopes: Scopes) -> None:
     for slot in scopes.slots:
         first = seen.setdefault((slot.definition, slot.name), slot)
         if first is not slot:
-            raise QueryError(
-                f"the variable `{slot.name}` is used twice, first at {place(scopes.text, first.event.variable_span)}",
-                scopes.text,
-                slot.event.variable_span,
-                "every variable needs a name of its own, in OR branches too.",
-            )
+            first_at = place(scopes.text, first.event.variable_span)
+            hint = "every variable needs a name of its own, in OR branches too."
+            message = f"the variable `{slot.name}` is used twice, first at {first_at}"
+            raise scopes.fail(message, slot.event.variable_span, hint)
         if slot.definition is None and scopes.definition(slot.name) is not None:
-            raise QueryError(
-                f"the variable `{slot.name}` has the name of a definition",
-                scopes.text,
-                slot.event.variable_span,
-                "rename one of them.",
-            )
+            message = f"the variable `{slot.name}` has the name of a definition"
+            raise scopes.fail(message, slot.event.variable_span, "rename one of them.")
 
 
 def check_upper_edges(scopes: Scopes) -> None:
     """A negation at the upper edge of an outermost SEQ is decided when the window ends: it needs one."""
-    _upper_edges(
-        scopes,
-        scopes.script.statement.pattern,
-        has_window=scopes.script.statement.window is not None,
-        open_above=True,
-        root=True,
-    )
+    statement = scopes.script.statement
+    _upper_edges(scopes, statement.pattern, statement.window is not None, open_above=True, root=True)
 
 
 def _upper_edges(scopes: Scopes, pattern: s.Pattern, has_window: bool, open_above: bool, root: bool) -> None:
@@ -338,12 +267,8 @@ def _upper_edges(scopes: Scopes, pattern: s.Pattern, has_window: bool, open_abov
                 _upper_edges(scopes, definition.statement.pattern, has_window or own, open_above or own, root or own)
         case s.Not():
             if open_above and not has_window:
-                raise QueryError(
-                    "a negation at the end of the pattern needs WITHIN",
-                    scopes.text,
-                    pattern.span,
-                    "without a window it could never be decided; add WITHIN, or put an event after it.",
-                )
+                hint = "without a window it could never be decided; add WITHIN, or put an event after it."
+                raise scopes.fail("a negation at the end of the pattern needs WITHIN", pattern.span, hint)
             _upper_edges(scopes, pattern.operand, has_window, open_above, root=False)
         case s.Seq():
             for i, operand in enumerate(pattern.operands):

@@ -1,4 +1,11 @@
-"""Bound query in, equivalent better bound query out: a tuple of pure rules, applied in order."""
+"""Rewrite a bound query into an equivalent, cheaper one by pure rules, applied in order.
+
+- `inline_definitions`: replace a definition that has no window and no keys by its pattern;
+- `unwrap_single_operands`: replace SEQ(x), AND(x) and OR(x) by x;
+- `flatten_sequences`: merge a SEQ into the SEQ around it;
+- `drop_implied_equalities`: drop equalities that others imply;
+- `prune_columns`: drop columns that nothing reads.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A definition without a window or keys of its own is a name for its pattern, and nothing more."""
+"""Replace a definition without a window or keys of its own, which is but a name, by its pattern."""
 
 from __future__ import annotations
 
@@ -9,17 +9,12 @@ from streamsift.logical import bound as b
 
 def inline_definitions(query: b.BoundQuery) -> b.BoundQuery:
     def inline(node: b.Node) -> b.Node:
-        match node:
-            case b.SubPattern():
-                child = inline(node.child)
-                if isinstance(child, b.Leaf) and query.variables[child.variable].quantifier is not None:
-                    child = b.Sequence((child,), child.span)  # behind a name it is no direct operand of an AND
-                return replace(node, child=child) if node.window or node.partition_by else child
-            case b.Negated():
-                return replace(node, child=inline(node.child))
-            case b.Sequence() | b.Conjunction() | b.Disjunction():
-                return replace(node, children=tuple(map(inline, node.children)))
-            case _:
-                return node
+        node = node.rebuilt(inline)
+        if not isinstance(node, b.SubPattern):
+            return node
+        child = node.child
+        if isinstance(child, b.Leaf) and query.variables[child.variable].quantifier is not None:
+            child = b.Sequence((child,), child.span)  # behind a name it is no direct operand of an AND
+        return replace(node, child=child) if node.window or node.partition_by else child
 
     return replace(query, pattern=inline(query.pattern))

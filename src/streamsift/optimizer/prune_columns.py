@@ -1,7 +1,8 @@
-"""Columns that nothing reads are not read: unless a whole event is returned, only those that expressions name."""
+"""Drop columns that nothing reads: unless a whole event is returned, those that no expression names."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pyarrow as pa
@@ -13,7 +14,8 @@ def prune_columns(query: b.BoundQuery) -> b.BoundQuery:
     if any(isinstance(item, b.WholeEvent) for item in query.output):
         return query
     binding = query.binding
-    needed = {binding.time, *query.partition_by, *query.group_by, *_keys_of(query.pattern)}
+    needed = {binding.time, *query.partition_by, *query.group_by}
+    needed |= {key for node in query.pattern.walk() if isinstance(node, b.SubPattern) for key in node.partition_by}
     needed |= {name for name in (binding.type, binding.order) if name is not None}
     needed |= {aggregate.column for aggregate in query.aggregates if aggregate.column is not None}
     expressions = [item.expression for item in query.output if isinstance(item, b.Computed)]
@@ -24,26 +26,8 @@ def prune_columns(query: b.BoundQuery) -> b.BoundQuery:
     return replace(query, schema=pa.schema([field for field in query.schema if field.name in needed]))
 
 
-def _keys_of(node: b.Node) -> frozenset[str]:
-    """The columns that definitions are partitioned by."""
-    match node:
-        case b.SubPattern():
-            return frozenset(node.partition_by) | _keys_of(node.child)
-        case b.Negated():
-            return _keys_of(node.child)
-        case b.Sequence() | b.Conjunction() | b.Disjunction():
-            return frozenset().union(*map(_keys_of, node.children))
-        case _:
-            return frozenset()
-
-
-def _columns_of(expression: b.Expr) -> frozenset[str]:
-    match expression:
-        case b.Column():
-            return frozenset({expression.name})  # TIME is no column of the schema: harmless
-        case b.Operation():
-            return frozenset().union(*map(_columns_of, expression.operands))
-        case b.GroupAggregate(column=str() as column):
-            return frozenset({column})
-        case _:
-            return frozenset()
+def _columns_of(expression: b.Expr) -> Iterator[str]:
+    for part in expression.walk():
+        match part:
+            case b.Column(name=name) | b.GroupAggregate(column=str() as name):
+                yield name  # TIME is no column of the schema: harmless

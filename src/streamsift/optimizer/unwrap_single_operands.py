@@ -1,4 +1,4 @@
-"""SEQ(x), AND(x) and OR(x) are x, as long as no negation in x would lose its bounds with the operator around it."""
+"""Replace SEQ(x), AND(x) and OR(x) by x, as long as no negation in x would lose its bounds."""
 
 from __future__ import annotations
 
@@ -16,17 +16,12 @@ _UNWRAPPED: dict[type[b.Node], tuple[type[b.Node], ...]] = {
 
 def unwrap_single_operands(query: b.BoundQuery) -> b.BoundQuery:
     def unwrap(node: b.Node) -> b.Node:
-        match node:
-            case b.Sequence() | b.Conjunction() | b.Disjunction():
-                children = tuple(unwrap(child) for child in node.children)
-                alone = len(children) == 1 and isinstance(children[0], _UNWRAPPED[type(node)])
-                # AND orders a Kleene class that is its direct operand, not one inside another operator.
-                if isinstance(children[0], b.Leaf) and query.variables[children[0].variable].quantifier is not None:
-                    alone = False
-                return children[0] if alone else replace(node, children=children)
-            case b.Negated() | b.SubPattern():
-                return replace(node, child=unwrap(node.child))
-            case _:
-                return node
+        node = node.rebuilt(unwrap)
+        if len(node.children) != 1 or not isinstance(node.children[0], _UNWRAPPED.get(type(node), ())):
+            return node
+        (child,) = node.children
+        # AND orders a Kleene class that is its direct operand, not one inside another operator.
+        is_group = isinstance(child, b.Leaf) and query.variables[child.variable].quantifier is not None
+        return node if is_group else child
 
     return replace(query, pattern=unwrap(query.pattern))

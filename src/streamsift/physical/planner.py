@@ -1,4 +1,4 @@
-"""Bound query in, physical plan out; what no strategy can evaluate raises UnsupportedQuery at its place."""
+"""Plan a bound query; raise UnsupportedQuery at whatever no strategy can evaluate."""
 
 from __future__ import annotations
 
@@ -9,19 +9,23 @@ from math import prod
 
 from streamsift.errors import QueryError, UnsupportedQuery
 from streamsift.logical import bound as b
-from streamsift.logical.bound import leaves
 from streamsift.physical.count import aggregation
-from streamsift.physical.detect import Equalities, Scope, shared_columns, upper_edge, with_caching
-from streamsift.physical.explain import group_reasons
-from streamsift.physical.groups import MOST_NEGATED_EVENTS, group_alternatives, kleene_query, without_definitions
-from streamsift.physical.plan import Alternative, Choices, CountBy, DetectPlan, Edge, Limit, Plan
+from streamsift.physical.detect import Equalities, Scope, shared_columns, upper_edge, window_predicates, with_caching
+from streamsift.physical.groups import (
+    MAX_NEGATED_EVENTS,
+    group_alternatives,
+    group_reasons,
+    kleene_query,
+    without_definitions,
+)
+from streamsift.physical.plan import Alternative, CountBy, DetectPlan, Edge, Limit, Plan, PlannerOptions
 from streamsift.physical.rank import ranking
 
-DEFAULTS = Choices()
-MOST_ALTERNATIVES = 1_000
+DEFAULTS = PlannerOptions()
+MAX_ALTERNATIVES = 1_000
 
 
-def plan(query: b.BoundQuery, choices: Choices = DEFAULTS) -> Plan:
+def plan(query: b.BoundQuery, choices: PlannerOptions = DEFAULTS) -> Plan:
     """The plan for a query."""
     found = detection(query, choices)
     if query.aggregates:
@@ -32,7 +36,7 @@ def plan(query: b.BoundQuery, choices: Choices = DEFAULTS) -> Plan:
     return ranking(found) if query.ranking else found
 
 
-def detection(query: b.BoundQuery, choices: Choices) -> DetectPlan:
+def detection(query: b.BoundQuery, choices: PlannerOptions) -> DetectPlan:
     """Detection, left to right, one alternative for each choice at the ORs."""
     _refuse_what_is_not_evaluated(query)
     alternatives = tuple(a for (node,) in or_free_forms(query.pattern) for a in _alternatives(query, node))
@@ -41,47 +45,24 @@ def detection(query: b.BoundQuery, choices: Choices) -> DetectPlan:
 
 
 def _refuse_what_is_not_evaluated(query: b.BoundQuery) -> None:
-    def visit(node: b.Node) -> None:
-        match node:
-            case b.Sequence() | b.Conjunction() | b.Disjunction():
-                for child in node.children:
-                    visit(child)
-            case b.Negated():
-                if len(leaves(node.child)) > MOST_NEGATED_EVENTS:
-                    raise UnsupportedQuery(
-                        f"a negated sub-pattern of more than {MOST_NEGATED_EVENTS} events cannot be evaluated",
-                        query.text,
-                        node.span,
-                        "shorten the negated sub-pattern; a shorter one forbids more.",
-                    )
-                visit(node.child)
-            case b.SubPattern():
-                visit(node.child)
-
-    visit(query.pattern)
-    if (choices := _choices(query.pattern)) > MOST_ALTERNATIVES:
-        raise UnsupportedQuery(
-            f"the ORs of this pattern make {choices:,} alternatives, more than {MOST_ALTERNATIVES:,}",
-            query.text,
-            query.pattern.span,
-            "several classes in one place are one class defined in WITH: X = (kind IN ('A', 'B')).",
-        )
+    for node in query.pattern.walk():
+        if isinstance(node, b.Negated) and len(node.child.leaves()) > MAX_NEGATED_EVENTS:
+            message = f"a negated sub-pattern of more than {MAX_NEGATED_EVENTS} events cannot be evaluated"
+            hint = "shorten the negated sub-pattern; a shorter one forbids more."
+            raise UnsupportedQuery(message, query.text, node.span, hint)
+    if (count := _count_choices(query.pattern)) > MAX_ALTERNATIVES:
+        message = f"the ORs of this pattern make {count:,} alternatives, more than {MAX_ALTERNATIVES:,}"
+        hint = "several classes in one place are one class defined in WITH: X = (kind IN ('A', 'B'))."
+        raise UnsupportedQuery(message, query.text, query.pattern.span, hint)
 
 
 # --- alternatives ------------------------------------------------------------------------------------------------
 
 
-def _choices(node: b.Node) -> int:
-    """How many ways there are to choose at the ORs, negated ones included: each is planned on its own."""
-    match node:
-        case b.Disjunction():
-            return sum(map(_choices, node.children))
-        case b.Sequence() | b.Conjunction():
-            return prod(map(_choices, node.children))
-        case b.Negated() | b.SubPattern():
-            return _choices(node.child)
-        case _:
-            return 1
+def _count_choices(node: b.Node) -> int:
+    """Return how many ways there are to choose at the ORs, negated ones included: each is planned on its own."""
+    counts = map(_count_choices, node.children)
+    return sum(counts) if isinstance(node, b.Disjunction) else prod(counts)
 
 
 def or_free_forms(node: b.Node) -> list[tuple[b.Node, ...]]:
@@ -112,7 +93,9 @@ def _alternatives(query: b.BoundQuery, node: b.Node) -> Iterator[Alternative]:
 
 def _alternative(query: b.BoundQuery, node: b.Node) -> Alternative:
     lower, upper = Limit(Edge.WINDOW_START), Limit(upper_edge(node))
-    steps, negations = Scope(query, b.ROOT_SCOPE, {}, Equalities()).plan(node, lower, upper)
+    windows = (p for definition in node.windowed_definitions() for p in window_predicates(query, definition))
+    limited = replace(query, predicates=(*query.predicates, *windows))
+    steps, negations = Scope(limited, b.ROOT_SCOPE, {}, Equalities()).plan(node, lower, upper)
     return with_caching(Alternative(query, steps, negations))
 
 

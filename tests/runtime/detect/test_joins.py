@@ -18,8 +18,8 @@ from strategies import bindings, flat_queries, queries, streams
 from streamsift.errors import PlanTooLargeError
 from streamsift.language import Script, print_script, syntax
 from streamsift.physical import DetectPlan
-from streamsift.physical.plan.join_trees import Join, Leaf, units_of
-from streamsift.physical.plan.options import Choices, Condense, PlanShape
+from streamsift.physical.plan.join_trees import Join, JoinLeaf, units_of
+from streamsift.physical.plan.options import Condense, PlannerOptions, PlanShape
 from streamsift.runtime import match_rows, prepare
 from streamsift.runtime.detect import adaptive, joins
 from streamsift.runtime.detect.adaptive import AdaptiveSearch
@@ -147,8 +147,8 @@ def test_outer_events_first_and_then_the_cached_inner_ones(where: str, cut: int)
     events = prepare(plan.query, table)
     places = candidates(alternative, events)
     search = TreeSearch(alternative, events, places, Relations(alternative), 64)
-    outer = Join(Join(Leaf(0), Leaf(3)), Leaf(4))
-    cached, again = Join(outer, Join(Leaf(1), Leaf(2))), Join(Join(outer, Leaf(1)), Leaf(2))
+    outer = Join(Join(JoinLeaf(0), JoinLeaf(3)), JoinLeaf(4))
+    cached, again = Join(outer, Join(JoinLeaf(1), JoinLeaf(2))), Join(Join(outer, JoinLeaf(1)), JoinLeaf(2))
 
     def found(tree: Join) -> list[tuple[int, ...]]:
         slices = ((low, min(low + cut, 500)) for low in range(0, 500, cut))
@@ -192,8 +192,8 @@ def test_the_tree_follows_the_selectivities(monkeypatch: pytest.MonkeyPatch) -> 
     query, table = ss.query(DRIFTING), drifting()
     rows = query.run_local(table, time="t", type="kind").num_rows
     first, *_, last = (chosen.tree for chosen in searches[0].log)
-    assert units_of(first)[0] in (Leaf(0), Leaf(1))
-    assert units_of(last)[0] in (Leaf(2), Leaf(3))
+    assert units_of(first)[0] in (JoinLeaf(0), JoinLeaf(1))
+    assert units_of(last)[0] in (JoinLeaf(2), JoinLeaf(3))
     for plan in ("left", "right"):
         assert query.run_local(table, time="t", type="kind", plan=plan).num_rows == rows
 
@@ -208,7 +208,7 @@ def test_following_the_selectivities_builds_fewer_rows(monkeypatch: pytest.Monke
     places = candidates(alternative, events)
 
     def partial_matches(shape: PlanShape) -> tuple[int, int]:
-        search = AdaptiveSearch(alternative, events, places, Choices(plan=shape, condense=Condense.OFF), 1 << 10)
+        search = AdaptiveSearch(alternative, events, places, PlannerOptions(plan=shape, condense=Condense.OFF), 1 << 10)
         matches = sum(rows.shape[1] for rows in search.matches())
         rows = ((part, count) for chosen in search.log for part, count in chosen.rows.items())
         return matches, sum(count for part, count in rows if 1 < len(part) < 4)

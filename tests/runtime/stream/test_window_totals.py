@@ -17,7 +17,7 @@ from strategies import bindings, streams
 from streamed import Saved, counted, plan_of, streamed
 from streamsift.language import parse
 from streamsift.physical.plan.plan import AggregatePlan
-from streamsift.physical.stream.final import why_recounted
+from streamsift.physical.stream import DecideBy, stream_plan
 from streamsift.runtime.stream import window_totals
 from streamsift.runtime.stream.engine import ManyEngine, engine_for
 from streamsift.runtime.stream.window_totals import WindowTotals
@@ -65,7 +65,7 @@ def test_generated(text: str, rows: Rows, binding: dict[str, str], seed: int, is
     table = pa.Table.from_pylist(rows, schema)
     plan = plan_of(text, schema, dict(binding))
     assert isinstance(plan, AggregatePlan)
-    assert why_recounted(plan) is None
+    assert stream_plan(plan).decide_by is DecideBy.WINDOW_TOTALS
     found = streamed(plan, table, seed)
     event("rows" if found else "no row")
     assert counted(found) == counted(naive.run(parse(text), rows, **binding, columns=schema.names))
@@ -148,7 +148,7 @@ def test_the_cost_does_not_grow_with_the_window() -> None:
     """What is prepared in a step is what came in it."""
     plan = plan_of("PATTERN SEQ(A a, B b) WHERE [id] AGG COUNT WITHIN 100000", many_events(0).schema, BINDING)
     assert isinstance(plan, AggregatePlan)
-    decider = WindowTotals(plan)
+    decider = WindowTotals(stream_plan(plan))
     taken: list[int] = []
     counted_events = decider._new
     decider._new = lambda table: taken.append(table.num_rows) or counted_events(table)  # type: ignore[method-assign]

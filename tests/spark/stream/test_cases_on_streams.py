@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 import streamsift as ss
 from casefile import Case, assert_rows, load_cases
 from streamsift.physical.plan.plan import Plan
-from streamsift.physical.stream.final import check_stream, counts_rows, is_awaited
+from streamsift.physical.stream import stream_plan
 from test_generated import LARGE
 
 FILES = 3
@@ -39,10 +39,10 @@ def plan_of(case: Case) -> Plan | None:
         return None
     try:
         plan = ss.query(case.query).plan(case.table().schema, case.time, case.type, case.order)
-        check_stream(plan)
+        stream = stream_plan(plan)
     except (ss.QueryError, ss.UnsupportedQuery):
         return None
-    return None if counts_rows(plan.query) and is_awaited(plan) else plan
+    return None if stream.counts_rows and stream.waits else plan
 
 
 def chosen() -> list[Case]:

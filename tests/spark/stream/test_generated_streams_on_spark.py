@@ -25,7 +25,7 @@ from strategies import any_queries, on_a_stream, sparse_streams
 from streamed import counted
 from streamsift.language import Script, print_script
 from streamsift.language import syntax as s
-from streamsift.physical.stream.final import check_stream, counts_rows, is_awaited
+from streamsift.physical.stream import stream_plan
 from streamsift.spark.stream.packing import table_of
 from test_generated import EXAMPLES, LARGE, SCHEMA, Rows
 
@@ -49,10 +49,10 @@ def is_decided(script: Script) -> bool:
     """Whether a stream can have the query, and time alone decides all of it."""
     try:
         plan = ss.query(print_script(script)).plan(SCHEMA, "t", "kind", "seq")
-        check_stream(plan)
+        stream = stream_plan(plan)
     except (ss.QueryError, ss.UnsupportedQuery):
         return False
-    return not (counts_rows(plan.query) and is_awaited(plan))
+    return not (stream.counts_rows and stream.waits)
 
 
 def write_files(rows: Rows, folder: Path, chance: random.Random) -> int:

@@ -1,4 +1,4 @@
-"""A detection plan with aggregates in, an aggregation plan out: how each alternative is counted, and why that way."""
+"""Choose how each alternative of a query with AGG is counted, and say why that way."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from streamsift.errors import UnsupportedQuery
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_expression
-from streamsift.physical.detect import own_windows
 from streamsift.physical.plan import (
     AggregatePlan,
     Alternative,
@@ -18,7 +17,6 @@ from streamsift.physical.plan import (
     Edge,
     Negation,
     Pair,
-    Step,
     Strategy,
 )
 
@@ -47,12 +45,9 @@ def aggregation(detection: DetectPlan) -> AggregatePlan:
         obstacles = {candidate: _obstacle(query, alternative, keys, candidate) for candidate in Strategy}
         chosen = asked or _cheapest(query, alternative, obstacles)
         if (obstacle := obstacles[chosen]) is not None:
-            raise UnsupportedQuery(
-                f"strategy {chosen.value!r} cannot count this: {obstacle}",
-                query.text,
-                query.pattern.span,
-                f"it can be counted by {', '.join(repr(s.value) for s, why in obstacles.items() if why is None)}.",
-            )
+            message = f"strategy {chosen.value!r} cannot count this: {obstacle}"
+            hint = f"it can be counted by {', '.join(repr(s.value) for s, why in obstacles.items() if why is None)}."
+            raise UnsupportedQuery(message, query.text, query.pattern.span, hint)
         branches.append(Branch(alternative, chosen, keys, asked is None and _may_mark(query, chosen, obstacles)))
         prefix = f"alternative {number}: " if len(detection.alternatives) > 1 else ""
         reasons += [prefix + line for line in _reasons(query, alternative, chosen, asked, obstacles)]
@@ -68,13 +63,13 @@ def key_columns(query: b.BoundQuery, alternative: Alternative) -> tuple[str, ...
         return ()
     # All variables share these by definition, also where a constant (`a.id = 1`) has taken the place of equalities.
     asked = (*query.group_by, *query.partition_by)
-    found = [column for _, pair in _pairs(alternative) if (column := _same_column(pair)) is not None]
+    found = [column for _, pair in _pairs(alternative) if (column := pair.same_column) not in (None, b.TIME)]
     return tuple(c for c in dict.fromkeys((*asked, *found)) if c in asked or _joins_all(alternative, c))
 
 
 def adjacent_pairs(alternative: Alternative, keys: tuple[str, ...]) -> list[tuple[int, Pair]]:
     """The comparisons that keys do not cover, with the number of the later step."""
-    return [(number, pair) for number, pair in _pairs(alternative) if _same_column(pair) not in keys]
+    return [(number, pair) for number, pair in _pairs(alternative) if pair.same_column not in keys]
 
 
 def is_at_edge(negation: Negation) -> bool:
@@ -100,31 +95,19 @@ def _pairs(alternative: Alternative) -> Iterator[tuple[int, Pair]]:
     for negation in alternative.negations:
         numbered += enumerate(negation.steps, start=negation.first)
     for number, step in numbered:
-        for pair in (*step.lookup, *step.pairs):
+        for pair in step.compared:
             yield number, pair
-
-
-def _same_column(pair: Pair) -> str | None:
-    """The column for `a.x = b.x`."""
-    match pair:
-        case Pair(op="=", earlier_side=b.Column(name=one), this_side=b.Column(name=other)) if one == other != b.TIME:
-            return one
-    return None
 
 
 def _joins_all(alternative: Alternative, column: str) -> bool:
     """Whether equality of the column joins all steps, and every negated one to them."""
     steps = alternative.steps
-    joined = all(any(_same_column(pair) == column for pair in _of(step)) for step in steps[1:])
+    joined = all(any(pair.same_column == column for pair in step.compared) for step in steps[1:])
     # A negated event may only be compared with the match's events, never stand between them.
     negated = all(
-        any(_same_column(pair) == column for pair in _of(step)) for n in alternative.negations for step in n.steps
+        any(pair.same_column == column for pair in step.compared) for n in alternative.negations for step in n.steps
     )
     return joined and negated
-
-
-def _of(step: Step) -> tuple[Pair, ...]:
-    return (*step.lookup, *step.pairs)
 
 
 def _obstacle(query: b.BoundQuery, alternative: Alternative, keys: tuple[str, ...], strategy: Strategy) -> str | None:
@@ -133,7 +116,7 @@ def _obstacle(query: b.BoundQuery, alternative: Alternative, keys: tuple[str, ..
         return None
     if query.update is not None and query.update.kind is b.WindowKind.COUNT:
         return "UPDATE counts rows, and a tick may fall between rows of equal time"
-    if any(True for _ in own_windows(query.pattern)):
+    if any(True for _ in query.pattern.windowed_definitions()):
         return "a definition has a window of its own"
     if alternative.groups is not None:
         return "a Kleene variable binds a group of events"

@@ -1,17 +1,26 @@
-"""TODO"""
+"""Plan the search for single events and negated sub-patterns.
 
-from streamsift.physical.detect.caching import describe_caching, value_reads, with_caching
+- `steps`: plan the steps and negations of one scope;
+- `equalities`: tie equal columns to the one that is bound first;
+- `definition_windows`: turn the windows of definitions into comparisons;
+- `caching`: decide which negations' results are cached, and by which values;
+- `keys`: derive the columns that all events of a match share;
+- `partial_keys`: derive a key of some variables; events of the others are replicated;
+- `cost`: estimate rows, and find the cheapest join tree.
+
+A left-deep tree is taken for negations and pairs; otherwise `cost.cheapest` chooses by measured statistics.
+"""
+
+from streamsift.physical.detect.caching import value_reads, with_caching
 from streamsift.physical.detect.cost import OPEN_NS, CostModel, Statistics, cheapest
 from streamsift.physical.detect.definition_windows import (
     PLACE,
     WindowBound,
-    describe_window_pair,
-    own_windows,
-    positive_leaves,
     since,
     until,
     upper_edge,
     window_bound,
+    window_predicates,
 )
 from streamsift.physical.detect.equalities import Equalities
 from streamsift.physical.detect.keys import shared_columns
@@ -28,11 +37,7 @@ __all__ = [
     "Statistics",
     "WindowBound",
     "cheapest",
-    "describe_caching",
-    "describe_window_pair",
-    "own_windows",
     "partial_key",
-    "positive_leaves",
     "shared_columns",
     "since",
     "step_of",
@@ -40,5 +45,6 @@ __all__ = [
     "upper_edge",
     "value_reads",
     "window_bound",
+    "window_predicates",
     "with_caching",
 ]

@@ -1,4 +1,4 @@
-"""A pattern and its negations in, the negations whose answers can be kept out, and what else an answer depends on.
+"""Decide which negations' results can be cached, and on which values a result depends.
 
 Whether a sub-pattern occurs in an interval depends on the interval and on the outer values that its predicates read.
 Kept by the start of the interval and these values, an answer serves every later question with the same start.
@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from streamsift.logical import bound as b
-from streamsift.logical.describe import describe_expression
-from streamsift.physical.plan import Alternative, Cache, Negation, Step
+from streamsift.physical.plan import Alternative, Negation, Step
 
 
 def with_caching(alternative: Alternative) -> Alternative:
@@ -39,14 +38,9 @@ def _why_not(query: b.BoundQuery, negation: Negation, crossed: tuple[Step, ...])
     classes = [query.variables[step.variable].event_class for step in negation.all_steps()]
     for step in crossed:
         variable = query.variables[step.variable]
-        if not all(_are_apart(variable.event_class, other) for other in classes):
+        if any(variable.event_class.may_overlap(other) for other in classes):
             return f"{variable.name} may lie in its interval, and does not count there"
     return ""
-
-
-def _are_apart(one: b.EventClass, other: b.EventClass) -> bool:
-    """Whether no row can be of both classes."""
-    return one.rule is other.rule is b.ClassRule.TYPE and one.name != other.name
 
 
 def _inside(negation: Negation) -> Iterator[Negation]:
@@ -59,20 +53,8 @@ def value_reads(negation: Negation) -> dict[int, tuple[b.Expr, ...]]:
     """By outer step the expressions on whose values the answer depends."""
     found: dict[int, tuple[b.Expr, ...]] = {}
     for step in negation.all_steps():
-        for pair in (*step.lookup, *step.pairs):
+        for pair in step.compared:
             sides = found.get(pair.earlier, ())
             if pair.earlier < negation.first and pair.earlier_side not in sides:
                 found[pair.earlier] = (*sides, pair.earlier_side)
     return found
-
-
-def describe_caching(negation: Negation, cache: Cache, variables: tuple[b.Variable, ...]) -> str:
-    """Whether and how its answers are kept, for explain."""
-    if cache is Cache.OFF:
-        return "not cached: cache is off"
-    if negation.never_cached:
-        return f"not cached: {negation.never_cached}"
-    sides = [side for _, sides in sorted(value_reads(negation).items()) for side in sides]
-    keys = ["the start of the interval", *(describe_expression(side, variables) for side in sides)]
-    while_it_pays = ", as long as 1 of 4 questions finds its answer there" if cache is Cache.AUTO else ""
-    return f"cached by {', '.join(keys)}{while_it_pays}"

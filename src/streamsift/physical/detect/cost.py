@@ -1,4 +1,4 @@
-"""Statistics of a pattern's steps in, expected rows and the cheapest tree of joins out.
+"""Estimate the rows of a pattern's parts, and find the cheapest join tree.
 
 Rows are expected numbers of sub-matches, of events that come independently of each other. Costs are nanoseconds in
 the kernels.
@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 from math import exp, inf, lgamma
 
-from streamsift.physical.plan import Cache, Join, Leaf, PlanShape, Tree, forced, is_left_deep, steps_of, units_of
+from streamsift.physical.plan import Cache, Join, JoinLeaf, PlanShape, Tree, forced, is_left_deep, steps_of, units_of
 
 # Fitted by `python -m benchmarks.calibrate`, one core of a busy machine: off by 12 %, 23 % and 25 % on average.
 OPEN_NS, SCAN_NS, BUILD_NS = 20.0, 7.5, 0.5  # the search in any order: per partial match, entry looked at, row built
 LEFT_OPEN_NS, LEFT_SCAN_NS, LEFT_BUILD_NS = 7.8, 2.8, 1.1  # the search of plain sequences: ranges are known before
 BLOCK_NS, BLOCK_OPEN_NS = 20.0, 0.4e6  # to keep one row of a block; to keep a block at all
-MOST_BLOCK_ROWS = 20_000_000
-MOST_STEPS = 12  # up to here every tree of a SEQ and every order of an AND is considered
+MAX_BLOCK_ROWS = 20_000_000
+MAX_STEPS = 12  # up to here every tree of a SEQ and every order of an AND is considered
 
 
 Option = tuple[float, Tree, tuple[int, ...]]  # what a tree costs, and the steps that it joins
@@ -115,7 +115,7 @@ class CostModel:
             rows = self.rows(unit)
             in_window = rows / max(1.0, self.statistics.counts[min(unit)]) * self.statistics.in_window[min(unit)]
             looked_at = max(looked_at, self.rows(bound) * in_window / len(bound) * self._looked_up(bound, unit))
-            total += BLOCK_OPEN_NS + BLOCK_NS * rows if rows < MOST_BLOCK_ROWS else inf
+            total += BLOCK_OPEN_NS + BLOCK_NS * rows if rows < MAX_BLOCK_ROWS else inf
         return total + SCAN_NS * looked_at
 
     def _left_cost(self, steps: Sequence[int]) -> float:
@@ -142,11 +142,11 @@ def cheapest(statistics: Statistics, cache: Cache = Cache.AUTO) -> Tree:
     count = len(statistics.counts)
     if not statistics.ordered:
         return _cheapest_order(model, count)
-    if count > MOST_STEPS:
+    if count > MAX_STEPS:
         return min((forced(shape, range(count)) for shape in (PlanShape.LEFT, PlanShape.RIGHT)), key=model.cost)
     best: dict[tuple[int, int], Option] = {}
     for i in range(count):
-        best[i, i] = SCAN_NS * statistics.counts[i], Leaf(i), (i,)
+        best[i, i] = SCAN_NS * statistics.counts[i], JoinLeaf(i), (i,)
     for length in range(2, count + 1):
         for first in range(count - length + 1):
             last = first + length - 1
@@ -162,25 +162,25 @@ def cheapest(statistics: Statistics, cache: Cache = Cache.AUTO) -> Tree:
 
 def _joined(model: CostModel, left: Option, right: Option) -> Option:
     """Two parts as one: a leaf extends the other part, a join on the right is a block first (`units_of`)."""
-    from_right = isinstance(left[1], Leaf) and isinstance(right[1], Leaf) and right[0] < left[0]
-    is_left_last = from_right or (isinstance(left[1], Leaf) and isinstance(right[1], Join))
+    from_right = isinstance(left[1], JoinLeaf) and isinstance(right[1], JoinLeaf) and right[0] < left[0]
+    is_left_last = from_right or (isinstance(left[1], JoinLeaf) and isinstance(right[1], Join))
     bound, unit = (right, left) if is_left_last else (left, right)
-    total = bound[0] + model.join_cost(bound[2], unit[2]) + (0.0 if isinstance(unit[1], Leaf) else unit[0])
+    total = bound[0] + model.join_cost(bound[2], unit[2]) + (0.0 if isinstance(unit[1], JoinLeaf) else unit[0])
     return total, Join(left[1], right[1], from_right), (*left[2], *right[2])
 
 
 def _cheapest_order(model: CostModel, count: int) -> Tree:
     """Step by step the cheapest way to each set of steps; of many steps, only the cheapest set is followed."""
     states: dict[frozenset[int], tuple[float, Tree]] = {
-        frozenset({step}): (SCAN_NS * model.rows((step,)), Leaf(step)) for step in range(count)
+        frozenset({step}): (SCAN_NS * model.rows((step,)), JoinLeaf(step)) for step in range(count)
     }
     for _ in range(count - 1):
         longer: dict[frozenset[int], tuple[float, Tree]] = {}
         kept = sorted(states.items(), key=lambda item: item[1][0])
-        for steps, (cost, tree) in kept if count <= MOST_STEPS else kept[:1]:
+        for steps, (cost, tree) in kept if count <= MAX_STEPS else kept[:1]:
             for step in sorted(set(range(count)) - steps):
                 total = cost + model.join_cost(tuple(steps), (step,))
                 if steps | {step} not in longer or total < longer[steps | {step}][0]:
-                    longer[steps | {step}] = total, Join(tree, Leaf(step))
+                    longer[steps | {step}] = total, Join(tree, JoinLeaf(step))
         states = longer
     return min(states.values(), key=lambda item: item[0])[1]

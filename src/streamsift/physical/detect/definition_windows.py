@@ -1,17 +1,22 @@
-"""A definition's own window in, the comparisons that keep its sub-match inside it out.
+"""Turn the windows of definitions into comparisons between the events of a sub-match.
 
 "No farther apart than the window" holds of a sub-match exactly if it holds of every two of its events, so it is a
 comparison between steps: the place of one event against the last place that the other's window reaches. A search that
 binds one event after the other need not test it: it limits where the second event may lie (`window_bound`).
+
+Where a single event is the first or the last of a sub-match in time, it is enough that the window holds of that one and
+each other: a comparison with each element of a group, by which an element is dropped or kept like by any other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 from typing import NamedTuple
 
+from streamsift.errors import UnsupportedQuery
 from streamsift.logical import bound as b
-from streamsift.physical.plan import Edge, Pair
+from streamsift.physical.plan import Edge
 
 PLACE = "$place"  # Column.name for an event's place in the stream
 _UNTIL, _SINCE = "$until ", "$since "
@@ -47,46 +52,15 @@ def window_bound(bound_side: b.Expr, own_side: b.Expr) -> WindowBound | None:
     return None
 
 
-def own_windows(node: b.Node) -> Iterator[b.SubPattern]:
-    """The definitions in a pattern that have a window of their own, negated ones included."""
-    match node:
-        case b.SubPattern():
-            if node.window is not None:
-                yield node
-            yield from own_windows(node.child)
-        case b.Negated():
-            yield from own_windows(node.child)
-        case b.Sequence() | b.Conjunction() | b.Disjunction():
-            for child in node.children:
-                yield from own_windows(child)
-
-
-def positive_leaves(node: b.Node) -> list[int]:
-    """The positive variables of a pattern, in order of appearance."""
-    match node:
-        case b.Leaf():
-            return [node.variable]
-        case b.Sequence() | b.Conjunction() | b.Disjunction():
-            return [variable for child in node.children for variable in positive_leaves(child)]
-        case b.SubPattern():
-            return positive_leaves(node.child)
-        case _:
-            return []
-
-
 def last_leaves(node: b.Node) -> list[int]:
-    """Variables one of which is the latest of the pattern: what follows them follows all of it."""
+    """Return variables one of which is the latest of the pattern: what follows them follows all of it."""
     match node:
-        case b.Leaf():
-            return [node.variable]
         case b.Sequence():
             return next((last for child in reversed(node.children) if (last := last_leaves(child))), [])
-        case b.Conjunction() | b.Disjunction():
+        case b.Conjunction() | b.Disjunction() | b.SubPattern():
             return [variable for child in node.children for variable in last_leaves(child)]
-        case b.SubPattern():
-            return last_leaves(node.child)
         case _:
-            return []
+            return node.leaves()
 
 
 def upper_edge(node: b.Node) -> Edge:
@@ -96,61 +70,66 @@ def upper_edge(node: b.Node) -> Edge:
     return Edge.MATCH_END if isinstance(node, b.Conjunction) else Edge.WINDOW_END
 
 
-def window_pairs(node: b.Node, place: dict[int, int]) -> dict[int, list[Pair]]:
-    """By variable, the comparisons with earlier steps that the definitions of a positive pattern ask for."""
-    found: dict[int, list[Pair]] = {}
-    for definition in _positive_windows(node):
-        steps = sorted(positive_leaves(definition.child), key=place.__getitem__)
-        ordered = last_leaves(definition.child) == steps[-1:] and _is_chain(definition.child)
-        for number, variable in enumerate(steps[1:], start=1):
-            for earlier in steps[:1] if ordered else steps[:number]:
-                found.setdefault(variable, []).extend(_apart(definition.name, earlier, variable, place, ordered))
-    return found
+def window_predicates(query: b.BoundQuery, definition: b.SubPattern) -> Iterator[b.Predicate]:
+    """Yield what a definition's window asks of the events of a sub-match, two by two.
+
+    Raises UnsupportedQuery where groups are among them, and no single event speaks for the others.
+    """
+    for one, other in _pairs(query, definition):
+        sides = b.Column(one, until(definition.name), b.Kind.INTEGER), b.Column(other, PLACE, b.Kind.INTEGER)
+        expression = b.truth(">=", sides, definition.span)
+        assert definition.window is not None
+        text = f"{definition.name} within {definition.window.text}"
+        scope, variables = query.variables[one].scope, tuple(sorted((one, other)))
+        yield b.Predicate(expression, variables, scope, b.PredicateClass.PAIRWISE, text, definition.span)
 
 
-def _positive_windows(node: b.Node) -> Iterator[b.SubPattern]:
+def _pairs(query: b.BoundQuery, definition: b.SubPattern) -> Iterator[tuple[int, int]]:
+    """Yield variables of which the second must lie no later than the window of the first reaches."""
+    pattern, variables = definition.child, definition.child.leaves()
+    if any(_is_group(query, variable) for variable in variables):
+        outermost = _outermost(query, pattern)
+        if outermost is None:
+            message = "around groups cannot be evaluated: its first or its last event must be a single one"
+            hint = "leave out the window of the definition, or put a single event before or after its groups."
+            raise UnsupportedQuery(f"the window of `{definition.name}` {message}", query.text, definition.span, hint)
+        pairs = [(outermost, other) for other in variables if other != outermost]
+    elif not any(isinstance(part, b.Conjunction | b.Disjunction) for part in pattern.walk(into_negations=False)):
+        yield from ((variables[0], other) for other in variables[1:])  # it comes first, so one test says so
+        return
+    else:
+        pairs = [*combinations(variables, 2)]
+    for one, other in pairs:
+        yield one, other
+        yield other, one
+
+
+def _is_group(query: b.BoundQuery, variable: int) -> bool:
+    return query.variables[variable].quantifier is not None
+
+
+def _outermost(query: b.BoundQuery, node: b.Node) -> int | None:
+    """A single variable whose event is the first, or the last, of all."""
     match node:
-        case b.SubPattern():
-            if node.window is not None:
-                yield node
-            yield from _positive_windows(node.child)
-        case b.Sequence() | b.Conjunction() | b.Disjunction():
-            for child in node.children:
-                yield from _positive_windows(child)
-
-
-def _is_chain(node: b.Node) -> bool:
-    """Whether the events of the pattern come one after the other, the first variable's first."""
-    match node:
-        case b.Leaf() | b.Negated():
-            return True
-        case b.Sequence():
-            return all(map(_is_chain, node.children))
-        case b.SubPattern():
-            return _is_chain(node.child)
+        case b.Conjunction():
+            operands = [child for child in node.children if not isinstance(child, b.Negated)]
+            leaves = [child.variable for child in operands if isinstance(child, b.Leaf)]
+            singles = [variable for variable in leaves if not _is_group(query, variable)]
+            # AND puts a Kleene class, as a whole, before or after the other operand.
+            return singles[0] if len(leaves) == len(operands) == 2 and len(singles) == 1 else None
         case _:
-            return False
+            found = _end(query, node, 0)
+            return _end(query, node, -1) if found is None else found
 
 
-def _apart(definition: str, earlier: int, this: int, place: dict[int, int], ordered: bool) -> Iterator[Pair]:
-    """Neither lies beyond the window of the other; if the earlier step's event comes first, one test says so."""
-
-    def column(variable: int, name: str) -> b.Column:
-        return b.Column(variable, name, b.Kind.INTEGER)
-
-    limit = until(definition)
-    yield Pair(place[earlier], ">=", column(earlier, limit), column(this, PLACE))
-    if not ordered:
-        yield Pair(place[earlier], "<=", column(earlier, PLACE), column(this, limit))
-
-
-def describe_window_pair(pair: Pair, variables: tuple[b.Variable, ...], pattern: b.Node) -> str | None:
-    """How explain spells such a comparison; None for one between attributes."""
-    match pair.earlier_side, pair.this_side:
-        case (b.Column(variable=earlier, name=one), b.Column(variable=this, name=other)) if PLACE in (one, other):
-            limit = other if one == PLACE else one
-            definition = next(d for d in own_windows(pattern) if until(d.name) == limit)
-            assert definition.window is not None
-            names = f"{variables[earlier].name}, {variables[this].name}"
-            return f"{names} within {definition.window.text} ({definition.name})"
-    return None
+def _end(query: b.BoundQuery, node: b.Node, side: int) -> int | None:
+    """The single variable at one end of a pattern."""
+    match node:
+        case b.Leaf(variable):
+            return None if _is_group(query, variable) else variable
+        case b.Sequence():
+            return _end(query, [child for child in node.children if not isinstance(child, b.Negated)][side], side)
+        case b.SubPattern():
+            return _end(query, node.child, side)
+        case _:
+            return None

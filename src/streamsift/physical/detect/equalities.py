@@ -1,4 +1,4 @@
-"""The predicates of a scope in, those that are tested out: columns that are equal are tied to the one bound first.
+"""Tie columns that are equal to the one bound first, and drop the other equalities.
 
 Equality is exact and so transitive: whatever a pattern writes (`a.id = b.id`, a chain, `[id]`), all columns of a class
 are equal to the one that is bound first, which is where a later step, negated or not, is looked up by key. A constant
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from streamsift.logical import bound as b
-from streamsift.optimizer.drop_implied_equalities import Side, column_sides
+from streamsift.logical.bound import Side, column_sides
 
 
 @dataclass(slots=True)

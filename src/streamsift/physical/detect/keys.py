@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from streamsift.language.syntax import Repeat
 from streamsift.logical import bound as b
-from streamsift.optimizer.drop_implied_equalities import Side, column_sides
+from streamsift.logical.bound import Side, column_sides
 from streamsift.physical.plan import Alternative
 
 

@@ -1,4 +1,4 @@
-"""A detection plan without a key in, a key of some of its variables out: events of the others are few, and copied.
+"""Derive a key of some variables for a plan without one: the few events of the others are replicated.
 
 `T1.name = T3.name AND T2.name = 'Google'`: by name, T1 and T3 of a match are in one task, and T2 is there too if every
 Google event goes to every task. A match is found where its T1 is at home, so nothing is found twice.
@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from streamsift.logical import bound as b
-from streamsift.logical.bound import renamed
 from streamsift.physical.detect.keys import compared_columns, joined, may_be_missing
 from streamsift.physical.plan import Alternative, DetectPlan, Step
 
@@ -84,7 +83,7 @@ def _share(alternative: Alternative, steps: tuple[Step, ...]) -> Fraction:
 def _asked(step: Step, query: b.BoundQuery) -> tuple[object, ...]:
     event_class = query.variables[step.variable].event_class
     name = event_class.name if event_class.rule is b.ClassRule.TYPE else ""
-    return name, event_class.predicate, frozenset(renamed(p, {step.variable: 0}) for p in step.local)
+    return name, event_class.predicate, frozenset(p.renamed({step.variable: 0}) for p in step.local)
 
 
 def _passing(step: Step, query: b.BoundQuery) -> Fraction:

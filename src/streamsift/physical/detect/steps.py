@@ -1,4 +1,4 @@
-"""One scope of a pattern in, its steps and negations out: the statement's own, or that of a negated sub-pattern."""
+"""Plan the steps and negations of one scope: the statement's, or that of a negated sub-pattern."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from streamsift.logical import bound as b
-from streamsift.logical.bound import Ordered, leaves
-from streamsift.logical.expressions import variables_of
-from streamsift.physical.detect.definition_windows import last_leaves, upper_edge, window_pairs
+from streamsift.logical.bound import OrderedConjunction
+from streamsift.physical.detect.definition_windows import last_leaves, upper_edge
 from streamsift.physical.detect.equalities import Equalities
 from streamsift.physical.plan import MIRRORED, Edge, Limit, Negation, Pair, Step
 
@@ -25,17 +24,13 @@ class Scope:
     def plan(self, node: b.Node, lower: Limit, upper: Limit) -> tuple[tuple[Step, ...], tuple[Negation, ...]]:
         first = len(self.outer)
         place = dict(self.outer)
-        for variable in leaves(node):
+        for variable in node.leaves():
             place[variable] = len(place)
         after: dict[int, tuple[int, ...]] = {}
         found: list[tuple[b.Negated, Limit, Limit]] = []
         self.walk(node, (), lower, upper, place, after, found)
-        predicates, windows = self._predicates(place), window_pairs(node, place)
-        steps = tuple(
-            with_pairs(step_of(predicates, v, place, after[v]), windows.get(v, []))
-            for v, p in place.items()
-            if p >= first
-        )
+        predicates = self._predicates(place)
+        steps = tuple(step_of(predicates, v, place, after[v]) for v, number in place.items() if number >= first)
         negations = [self.negation(negated, low, high, place) for negated, low, high in found]
         return steps, tuple(replace(n, ready=self.ready(n, steps, first)) for n in negations)
 
@@ -71,11 +66,11 @@ class Scope:
                 after[node.variable] = preceding
             case b.Negated():
                 found.append((node, lower, upper))
-            case b.Conjunction() if not isinstance(node, Ordered):
+            case b.Conjunction() if not isinstance(node, OrderedConjunction):
                 for child in node.children:
                     self.walk(child, preceding, lower, upper, place, after, found)
-            case b.Sequence() | Ordered():
-                parts = [tuple(place[v] for v in leaves(child)) for child in node.children]
+            case b.Sequence() | OrderedConjunction():
+                parts = [tuple(place[v] for v in child.leaves()) for child in node.children]
                 lasts = [tuple(place[v] for v in last_leaves(child)) for child in node.children]
                 for number, child in enumerate(node.children):
                     before = next((p for p in reversed(lasts[:number]) if p), ())
@@ -86,7 +81,7 @@ class Scope:
                     self.walk(child, before or preceding, low, high, place, after, found)
             case b.SubPattern():
                 if node.window is not None:  # its own outermost: its edges are those of its own events and window
-                    own = tuple(place[v] for v in leaves(node.child))
+                    own = tuple(place[v] for v in node.child.leaves())
                     lower = Limit(Edge.WINDOW_START, own, node.name)
                     upper = Limit(upper_edge(node), own, node.name)
                 self.walk(node.child, preceding, lower, upper, place, after, found)
@@ -95,10 +90,6 @@ class Scope:
         inner = Scope(self.query, negated.scope, place, self.equal.inner())
         steps, negations = inner.plan(negated.child, lower, upper)
         return Negation(len(place), lower, upper, steps, negations, ready=len(place) - 1)
-
-
-def with_pairs(step: Step, pairs: list[Pair]) -> Step:
-    return replace(step, pairs=(*step.pairs, *pairs)) if pairs else step
 
 
 def step_of(predicates: list[b.Predicate], variable: int, place: dict[int, int], after: tuple[int, ...]) -> Step:
@@ -133,7 +124,7 @@ def step_of(predicates: list[b.Predicate], variable: int, place: dict[int, int],
 def _pair(expression: b.Expr, place: dict[int, int]) -> Pair:
     assert isinstance(expression, b.Operation)
     left, right = expression.operands
-    (left_variable,), (right_variable,) = variables_of(left), variables_of(right)
+    (left_variable,), (right_variable,) = left.variables, right.variables
     if place[left_variable] < place[right_variable]:
         return Pair(place[left_variable], expression.op, left, right)
     return Pair(place[right_variable], MIRRORED[expression.op], right, left)

@@ -1,8 +1,18 @@
-"""TODO"""
+"""Describe queries and plans for people. The text is an interface, and kept by goldens.
+
+- `explain`: all stages of one query;
+- `algebra`: the algebraic plan of the nested-pattern paper;
+- `joins`: how single events are joined, and join trees drawn;
+- `groups`: how Kleene groups are made;
+- `rank`: how the best are found;
+- `share`: what several queries share;
+- `stream`: how a query runs on a stream;
+- `words`: the words that all of them use.
+"""
 
 from streamsift.physical.explain.explain import explain
-from streamsift.physical.explain.groups import group_reasons
 from streamsift.physical.explain.joins import draw, names_of
+from streamsift.physical.explain.share import describe_sharing
 from streamsift.physical.explain.stream import describe_stream
 
-__all__ = ["describe_stream", "draw", "explain", "group_reasons", "names_of"]
+__all__ = ["describe_sharing", "describe_stream", "draw", "explain", "names_of"]

@@ -1,4 +1,4 @@
-"""A pattern as written and its plan in, the algebraic plan as a tree out: operators, intervals, where predicates run.
+"""Draw the algebraic plan of a pattern as written: operators, intervals, where predicates run.
 
 The operators are those of "Processing Nested Complex Sequence Pattern Queries over Event Streams" (sections 2.3 and 3):
 WinSeq, WinAnd, WinOr, and `!` for what must not occur. The tree is the one that was written; what is said about a node
@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from streamsift.language.printer import print_quantifier
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_expression
-from streamsift.logical.expressions import variables_of
-from streamsift.physical.explain.words import describe_limit, describe_pair, describe_test
-from streamsift.physical.plan import DetectPlan, Edge, Groups, Limit, Negation, Step, ordered_steps
+from streamsift.physical.explain.words import describe_limit, describe_test, predicates_of
+from streamsift.physical.plan import DetectPlan, Edge, KleeneGroups, Limit, Negation, Step, ordered_steps
 
 MADE_ALIKE = "its groups are made as those of the pattern"
 Operator = b.Sequence | b.Conjunction | b.Disjunction
@@ -74,11 +73,11 @@ class _Tree:
         self.variables = self.query.variables
         numbers = {variable.name: variable.index for variable in plan.query.variables}
         self.owners = {variable.index: numbers.get(variable.name, variable.index) for variable in self.variables}
-        self.kept = {_variables(node) for node in _operators(plan.query.pattern)}
+        self.kept = {_variables(node) for node in plan.query.pattern.walk() if isinstance(node, Operator)}
         self.paths = dict(_leaf_paths(pattern, ()))
         self.forms: dict[int, list[tuple[Chain, Chain]]] = {}  # by scope: the scope's own steps, and the whole chain
         self.negations: dict[int, list[_Negation]] = {}  # by scope
-        self.groups: dict[int, list[Groups]] = {}  # by scope
+        self.groups: dict[int, list[KleeneGroups]] = {}  # by scope
         for alternative in plan.alternatives:
             if alternative.groups is None:
                 self._collect(b.ROOT_SCOPE, alternative.steps, alternative.steps)
@@ -98,7 +97,7 @@ class _Tree:
             self._collect(inner, negation.steps, (*chain, *negation.steps))
             self._collect_negations(negation.negations, (*chain, *negation.steps))
 
-    def _collect_groups(self, scope: int, steps: Chain, groups: Groups) -> None:
+    def _collect_groups(self, scope: int, steps: Chain, groups: KleeneGroups) -> None:
         """Single events, `[n]` groups and growing ones, each after what comes before it in one order of AND."""
         self.groups.setdefault(scope, []).append(groups)
         for form in ordered_steps(steps, groups):
@@ -152,7 +151,7 @@ class _Tree:
     # --- intervals ---
     def _interval(self, node: Operator, scope: int) -> str:
         """Between which events a positive operator must lie: what its own steps come after, what comes after them."""
-        own = set(_positive(node))
+        own = set(node.leaves())
         lower, upper = [], []
         for steps, chain in self.forms[scope]:
             if own.isdisjoint(self.owners[step.variable] for step in steps):
@@ -201,7 +200,7 @@ class _Tree:
         component = _at(self.pattern, beside[: shared + 1])
         if isinstance(component, b.Leaf):
             return "upper query"
-        names = ", ".join(self.variables[v].name for v in _positive(component))
+        names = ", ".join(self.variables[v].name for v in component.leaves())
         kind = _NAMES[type(component)] if isinstance(component, Operator) else "query"
         return f"adjacent {kind}({names})"
 
@@ -219,15 +218,11 @@ class _Tree:
             yield line + self._condition([taken for taken, lines in forms.items() if line in lines], forms, mentioned)
 
     def _evaluated(self, step: Step) -> Iterator[tuple[str, frozenset[int]]]:
-        """A line for each predicate, with the variables it mentions."""
-        own, variables = self.variables[step.variable].scope, self.variables
-        found = [("local  ", describe_expression(e, variables), variables_of(e)) for e in step.local]
-        for kind, pairs in (("lookup ", step.lookup), ("compare", step.pairs)):
-            found += [(kind, describe_pair(p, self.query), variables_of(p.earlier_side)) for p in pairs]
-        found += [("check  ", describe_expression(e, variables), variables_of(e)) for e in step.filters]
-        for kind, text, mentioned in found:
-            is_correlated = any(variables[v].scope != own for v in mentioned)
-            yield f"{kind} {text}{'  (correlated)' * is_correlated}", mentioned
+        """Yield a line for each predicate, with the variables it mentions."""
+        own = self.variables[step.variable].scope
+        for word, text, mentioned in predicates_of(step, self.query):
+            is_correlated = any(self.variables[v].scope != own for v in mentioned)
+            yield f"{word.replace('filter', 'local'):<7} {text}{'  (correlated)' * is_correlated}", mentioned
 
     def _condition(
         self, present: list[frozenset[int]], forms: Collection[frozenset[int]], mentioned: frozenset[int]
@@ -251,47 +246,22 @@ def _leaf(variable: b.Variable) -> str:
     return class_name if variable.name == class_name else f"{class_name} {variable.name}"
 
 
-def _children(node: b.Node) -> tuple[b.Node, ...]:
-    match node:
-        case b.Leaf():
-            return ()
-        case b.Negated() | b.SubPattern():
-            return (node.child,)
-        case _:
-            return node.children
-
-
 def _at(node: b.Node, path: Path) -> b.Node:
     for number in path:
-        node = _children(node)[number]
+        node = node.children[number]
     return node
 
 
 def _leaf_paths(node: b.Node, path: Path) -> Iterator[tuple[int, Path]]:
     if isinstance(node, b.Leaf):
         yield node.variable, path
-    for number, child in enumerate(_children(node)):
+    for number, child in enumerate(node.children):
         yield from _leaf_paths(child, (*path, number))
 
 
 def _variables(node: b.Node) -> tuple[type[b.Node], frozenset[int]]:
     """An operator as the optimiser knows it again: its kind and all variables inside it."""
     return type(node), frozenset(variable for variable, _ in _leaf_paths(node, ()))
-
-
-def _operators(node: b.Node) -> Iterator[b.Node]:
-    if isinstance(node, Operator):
-        yield node
-    for child in _children(node):
-        yield from _operators(child)
-
-
-def _positive(node: b.Node) -> Iterator[int]:
-    if isinstance(node, b.Leaf):
-        yield node.variable
-    if not isinstance(node, b.Negated):
-        for child in _children(node):
-            yield from _positive(child)
 
 
 def _either(texts: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""A query on its way through the stages in, the text that tells what will run and why out. The text is an interface."""
+"""Explain a query stage by stage: what will run and why. The text is an interface."""
 
 from __future__ import annotations
 
@@ -6,25 +6,31 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from streamsift.logical import bound as b
-from streamsift.logical.describe import describe_class, describe_expression, describe_query
-from streamsift.physical.detect import describe_caching
+from streamsift.logical.describe import describe_query
+from streamsift.physical.count import adjacent_pairs, is_at_edge
 from streamsift.physical.explain.algebra import describe_algebra
-from streamsift.physical.explain.counting import describe_counting
 from streamsift.physical.explain.groups import describe_groups
 from streamsift.physical.explain.joins import describe_joins
-from streamsift.physical.explain.words import describe_limit, describe_pair
+from streamsift.physical.explain.rank import describe_ranking
+from streamsift.physical.explain.words import (
+    describe_caching,
+    describe_limit,
+    describe_pair,
+    predicate_lines,
+    step_head,
+)
 from streamsift.physical.plan import (
     AggregatePlan,
     Alternative,
+    Branch,
     DetectPlan,
-    Groups,
+    KleeneGroups,
     Negation,
     Plan,
     RankPlan,
     Step,
     Strategy,
 )
-from streamsift.physical.rank import describe_ranking
 
 
 def explain(
@@ -61,19 +67,8 @@ def _algebra(bound: b.BoundQuery, plan: Plan) -> list[str]:
         return _algebra(bound, plan.detection) if is_found else []
     if isinstance(plan, RankPlan):
         return _algebra(bound, plan.detection)
-    return [] if _has_definitions(bound.pattern) else list(describe_algebra(bound.pattern, plan))
-
-
-def _has_definitions(node: b.Node) -> bool:
-    match node:
-        case b.SubPattern():
-            return True
-        case b.Negated():
-            return _has_definitions(node.child)
-        case b.Sequence() | b.Conjunction() | b.Disjunction():
-            return any(map(_has_definitions, node.children))
-        case _:
-            return False
+    has_definitions = any(isinstance(node, b.SubPattern) for node in bound.pattern.walk())
+    return [] if has_definitions else list(describe_algebra(bound.pattern, plan))
 
 
 def _physical(plan: Plan) -> Iterator[str]:
@@ -86,7 +81,7 @@ def _physical(plan: Plan) -> Iterator[str]:
         how = f"aggregate by {branch.strategy.value}" if branch is not None else "detect"
         yield f"{how}, {count}" if len(plan.alternatives) == 1 else f"alternative {number}: {how}, {count}"
         if branch is not None and branch.strategy is not Strategy.DETECT:
-            yield from describe_counting(branch)
+            yield from _counters(branch)
             continue
         found = plan.detection if isinstance(plan, AggregatePlan) else plan
         yield from _steps(alternative.query, alternative.steps, alternative.steps, "", 0)
@@ -102,7 +97,7 @@ def _physical(plan: Plan) -> Iterator[str]:
             yield "warning: rows of equal time have their input order locally and any order on Spark; bind `order`"
 
 
-def _groups(plan: DetectPlan, alternative: Alternative, groups: Groups, indent: str) -> Iterator[str]:
+def _groups(plan: DetectPlan, alternative: Alternative, groups: KleeneGroups, indent: str) -> Iterator[str]:
     """How groups are made, then the negations that they decide, for each choice of empty groups."""
     query = alternative.query
     for line in describe_groups(alternative, groups):
@@ -121,21 +116,12 @@ def _groups(plan: DetectPlan, alternative: Alternative, groups: Groups, indent: 
 def _steps(
     query: b.BoundQuery, steps: tuple[Step, ...], chain: tuple[Step, ...], indent: str, first: int
 ) -> Iterator[str]:
-    variables = query.variables
     for number, step in enumerate(steps, start=first):
-        variable = variables[step.variable]
-        yield f"{indent}{number + 1}. {variable.name}: {describe_class(variable.event_class, query.binding)}"
+        yield f"{indent}{number + 1}. {step_head(step, query)}"
         if step.after != (() if number == 0 else (number - 1,)) and (number > first or step.after):
-            after = ", ".join(variables[chain[earlier].variable].name for earlier in step.after)
+            after = ", ".join(query.variables[chain[earlier].variable].name for earlier in step.after)
             yield f"{indent}   {f'after {after}' if after else 'in any order'}"
-        for expression in step.local:
-            yield f"{indent}   filter  {describe_expression(expression, variables)}"
-        for pair in step.lookup:
-            yield f"{indent}   lookup  {describe_pair(pair, query)}"
-        for compared in dict.fromkeys(describe_pair(pair, query) for pair in step.pairs):
-            yield f"{indent}   compare {compared}"
-        for expression in step.filters:
-            yield f"{indent}   check   {describe_expression(expression, variables)}"
+        yield from (indent + line for line in predicate_lines(step, query))
 
 
 def _negations(
@@ -152,3 +138,21 @@ def _negations(
             yield f"{indent}  Arrow checks its candidates: the first of each partial match, then twice as many, …"
         yield from _steps(query, negation.steps, inside, indent + "  ", negation.first)
         yield from _negations(plan, negation.negations, inside, indent + "  ")
+
+
+def _counters(branch: Branch) -> Iterator[str]:
+    """Describe counters: prefix n counts what the first n variables can be."""
+    alternative, query = branch.alternative, branch.alternative.query
+    if branch.keys:
+        yield f"counters for each {', '.join(branch.keys)}"
+    for number, step in enumerate(alternative.steps, start=1):
+        yield f"{number}. {step_head(step, query)}"
+        yield from predicate_lines(step, query, ["filter"])
+        for later, pair in adjacent_pairs(alternative, branch.keys):
+            if later == number - 1:
+                yield f"   accept  {describe_pair(pair, query)}"
+    for negation in alternative.negations:
+        (step,) = negation.steps
+        what = "ties ends to starts" if is_at_edge(negation) else f"empties prefix {negation.lower.steps[0] + 1}"
+        yield f"not {step_head(step, query)}; {what}"
+        yield from predicate_lines(step, query, ["filter"])

@@ -1,4 +1,4 @@
-"""An alternative's tree of joins in, words and a drawing for people out."""
+"""Describe and draw an alternative's join tree."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from streamsift.physical.detect import window_bound
 from streamsift.physical.plan import (
     Alternative,
     Cache,
-    Choices,
     Condense,
     Join,
-    Leaf,
+    JoinLeaf,
+    PlannerOptions,
     PlanShape,
     Tree,
     forced,
@@ -24,7 +24,7 @@ def names_of(alternative: Alternative) -> list[str]:
     return [alternative.query.variables[step.variable].name for step in alternative.steps]
 
 
-def describe_joins(alternative: Alternative, choices: Choices) -> Iterator[str]:
+def describe_joins(alternative: Alternative, choices: PlannerOptions) -> Iterator[str]:
     """How the single events of a match are joined, and what is condensed."""
     if len(alternative.steps) > 1:
         yield from _joins(alternative, choices, names_of(alternative))
@@ -32,7 +32,7 @@ def describe_joins(alternative: Alternative, choices: Choices) -> Iterator[str]:
         yield "groups are not condensed: their elements are ranges of sorted buffers already"
 
 
-def _joins(alternative: Alternative, choices: Choices, names: Sequence[str]) -> Iterator[str]:
+def _joins(alternative: Alternative, choices: PlannerOptions, names: Sequence[str]) -> Iterator[str]:
     if alternative.negations and choices.plan in (PlanShape.AUTO, PlanShape.LEFT):
         yield "joins left to right, so that each negation is decided as soon as its neighbours are bound"
         yield from _condensing(alternative, choices, "negations are decided on the way, event by event")
@@ -52,7 +52,7 @@ def _joins(alternative: Alternative, choices: Choices, names: Sequence[str]) -> 
     yield from _condensing(alternative, choices, _obstacle(alternative, choices))
 
 
-def _obstacle(alternative: Alternative, choices: Choices) -> str:
+def _obstacle(alternative: Alternative, choices: PlannerOptions) -> str:
     """What keeps the joins from being condensed, if anything does."""
     steps = len(alternative.steps)
     if not alternative.is_sequence:
@@ -63,7 +63,7 @@ def _obstacle(alternative: Alternative, choices: Choices) -> str:
     return "two events are found at once" if is_plain else ""
 
 
-def _blocks(choices: Choices, steps: int) -> Iterator[str]:
+def _blocks(choices: PlannerOptions, steps: int) -> Iterator[str]:
     if choices.plan in (PlanShape.AUTO, PlanShape.BUSHY) and steps > 3:
         match choices.cache:
             case Cache.OFF if choices.plan is PlanShape.AUTO:
@@ -74,7 +74,7 @@ def _blocks(choices: Choices, steps: int) -> Iterator[str]:
                 yield "sub-matches of a part are cached by interval where that is cheaper than finding them again"
 
 
-def _condensing(alternative: Alternative, choices: Choices, obstacle: str) -> Iterator[str]:
+def _condensing(alternative: Alternative, choices: PlannerOptions, obstacle: str) -> Iterator[str]:
     compares = any(
         step.lookup or any(window_bound(pair.earlier_side, pair.this_side) is None for pair in step.pairs)
         for step in alternative.steps
@@ -94,7 +94,7 @@ def _condensing(alternative: Alternative, choices: Choices, obstacle: str) -> It
 
 def one_line(tree: Tree, names: Sequence[str]) -> str:
     match tree:
-        case Leaf(step):
+        case JoinLeaf(step):
             return names[step]
         case Join(left, right):
             return f"({one_line(left, names)} {one_line(right, names)})"

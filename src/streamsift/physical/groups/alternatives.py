@@ -1,4 +1,4 @@
-"""An OR-free pattern with Kleene variables in, its alternatives out: anchors, groups, and what groups decide."""
+"""Plan an OR-free pattern with Kleene variables: anchors, groups, and what groups decide."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from itertools import combinations
 
 from streamsift.errors import UnsupportedQuery
 from streamsift.logical import bound as b
-from streamsift.logical.bound import leaves
 from streamsift.physical.detect import Equalities, Scope, with_caching
 from streamsift.physical.groups.elements import KleeneQuery
 from streamsift.physical.groups.forms import (
     all_variables,
     has_conjunction,
     negated_forms,
-    negated_nodes,
     order_pairs,
     ordered_forms,
     positive_part,
@@ -25,19 +23,19 @@ from streamsift.physical.groups.search import order_of, search_of
 from streamsift.physical.groups.steps import ElementSteps, Numbers
 from streamsift.physical.plan import (
     Alternative,
-    Chosen,
     Decided,
     Edge,
+    FixedGroup,
     GroupNegation,
-    Groups,
-    Growing,
+    KleeneGroups,
     Limit,
+    MaximalGroup,
     Negation,
     Step,
 )
 
-MOST_NEGATED_EVENTS = 62  # the search for them keeps a bit for each in one integer
-MOST_STARS = 8  # each choice of empty ones bounds the negations in its own way
+MAX_NEGATED_EVENTS = 62  # the search for them keeps a bit for each in one integer
+MAX_STARS = 8  # each choice of empty ones bounds the negations in its own way
 OPEN = Limit(Edge.WINDOW_START), Limit(Edge.WINDOW_END)
 Bounded = tuple[b.Negated, Limit, Limit]
 
@@ -72,7 +70,7 @@ class _Planner:
     around: tuple[Step, ...]  # and themselves
 
     def alternative(self) -> Alternative:
-        single = [v for v in leaves(self.node) if self.known.quantifier(v) is None]
+        single = [v for v in self.node.leaves() if self.known.quantifier(v) is None]
         alone = positive_part(with_events(self.forms[0], dict.fromkeys(self.known.elements, ())))
         anchors = Scope(self.known.extended, b.ROOT_SCOPE, {}, Equalities()).plan(alone, *OPEN)[0] if single else ()
         numbers = {step.variable: number for number, step in enumerate(anchors)}
@@ -86,18 +84,18 @@ class _Planner:
     def negation(self) -> GroupNegation:
         return GroupNegation(self.lower, self.upper, self._groups(self.around, dict(self.outer), []))
 
-    def _groups(self, bound: tuple[Step, ...], numbers: Numbers, early: list[Bounded]) -> Groups:
+    def _groups(self, bound: tuple[Step, ...], numbers: Numbers, early: list[Bounded]) -> KleeneGroups:
         known, steps = self.known, ElementSteps(self.known, self.forms[0], self.scope)
-        rest = [v for v in leaves(self.node) if v not in numbers]
+        rest = [v for v in self.node.leaves() if v not in numbers]
         chosen = tuple(steps.chosen(v, numbers) for v in rest if not known.is_growing(v))
         singles, growing = dict(numbers), [v for v in rest if known.is_growing(v)]
         grown = tuple(steps.growing(v, singles, numbers) for v in growing)
-        made: tuple[Chosen | Growing, ...] = (*chosen, *grown)
+        made: tuple[FixedGroup | MaximalGroup, ...] = (*chosen, *grown)
         chain = (*bound, *(element for group in made for element in steps.elements_of(group)))
         orders = tuple(order_of(steps, form, singles, growing) for form in self.forms)
         decided = tuple(self._decided(growing, numbers, chain, early))
-        visible = {*self.outer, *leaves(self.node)}
-        return Groups(
+        visible = {*self.outer, *self.node.leaves()}
+        return KleeneGroups(
             variables=all_variables(self.node),
             steps=chain,
             chosen=chosen,
@@ -128,13 +126,13 @@ class _Planner:
         if has_conjunction(self.node):
             return []
         events: Numbers = {}
-        for variable in leaves(self.node):
+        for variable in self.node.leaves():
             if self.known.quantifier(variable) is None:
                 events[variable] = len(events)
-        for variable in leaves(self.node):
+        for variable in self.node.leaves():
             for element in self.known.elements.get(variable, ()):
                 events[element] = len(events)
-        stars = {v for v in leaves(self.node) if self.known.may_be_empty(v)}
+        stars = {v for v in self.node.leaves() if self.known.may_be_empty(v)}
         without = self._bounds(stars, events)
         return [found for found in self._bounds(set(), events) if found in without and self._is_early(found, anchors)]
 
@@ -150,13 +148,10 @@ class _Planner:
         self, growing: list[int], numbers: Numbers, chain: tuple[Step, ...], early: list[Bounded]
     ) -> Iterator[Decided]:
         stars = [number for number, v in enumerate(growing) if self.known.may_be_empty(v)]
-        if len(stars) > MOST_STARS and next(negated_nodes(self.node), None) is not None:
-            raise UnsupportedQuery(
-                f"negations beside more than {MOST_STARS} `*` variables cannot be evaluated",
-                self.known.query.text,
-                self.node.span,
-                "write some of them with `+`, or the negations in a query of their own.",
-            )
+        if len(stars) > MAX_STARS and self.node.negations():
+            message = f"negations beside more than {MAX_STARS} `*` variables cannot be evaluated"
+            hint = "write some of them with `+`, or the negations in a query of their own."
+            raise UnsupportedQuery(message, self.known.query.text, self.node.span, hint)
         for empty in (some for size in range(len(stars) + 1) for some in combinations(stars, size)):
             variables = {growing[number] for number in empty}
             found = [each for each in self._bounds(variables, numbers) if each not in early]
@@ -178,13 +173,10 @@ class _Planner:
                 yield scope.negation(form, lower, upper, numbers)
 
     def _check_size(self, negated: b.Negated) -> None:
-        if len(leaves(negated.child)) > MOST_NEGATED_EVENTS:
-            raise UnsupportedQuery(
-                f"a negated sub-pattern of more than {MOST_NEGATED_EVENTS} events cannot be evaluated",
-                self.known.query.text,
-                negated.span,
-                "a smaller n in `[n]` would forbid more.",
-            )
+        if len(negated.child.leaves()) > MAX_NEGATED_EVENTS:
+            message = f"a negated sub-pattern of more than {MAX_NEGATED_EVENTS} events cannot be evaluated"
+            hint = "a smaller n in `[n]` would forbid more."
+            raise UnsupportedQuery(message, self.known.query.text, negated.span, hint)
 
     def _grouped(self, found: list[Bounded], numbers: Numbers, chain: tuple[Step, ...]) -> Iterator[GroupNegation]:
         for negated, lower, upper in found:
@@ -199,19 +191,13 @@ class _Planner:
         They do if an aggregate looks at them, or if they take events away from a negation inside, which AND lets
         overlap them.
         """
-        scopes = {negated.scope, *_inner_scopes(negated.child)}
+        scopes = {part.scope for part in negated.walk() if isinstance(part, b.Negated)}
         if any(p.predicate_class is b.PredicateClass.GROUP and p.scope in scopes for p in self.known.query.predicates):
             return True
         return _may_take_away(self.known, negated.child)
 
 
-def _inner_scopes(node: b.Node) -> Iterator[int]:
-    for negated in negated_nodes(node):
-        yield negated.scope
-        yield from _inner_scopes(negated.child)
-
-
 def _may_take_away(known: KleeneQuery, node: b.Node) -> bool:
-    inner = list(negated_nodes(node))
-    here = bool(inner) and has_conjunction(node) and any(map(known.is_growing, leaves(node)))
+    inner = node.negations()
+    here = bool(inner) and has_conjunction(node) and any(map(known.is_growing, node.leaves()))
     return here or any(_may_take_away(known, negated.child) for negated in inner)

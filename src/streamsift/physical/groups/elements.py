@@ -1,4 +1,4 @@
-"""A query with Kleene variables in, one with variables of their own for elements out, and which predicates go where."""
+"""Give the elements of Kleene variables variables of their own, and assign predicates to them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from itertools import combinations, product
 from streamsift.errors import Span, UnsupportedQuery
 from streamsift.language.syntax import Quantifier, Repeat
 from streamsift.logical import bound as b
-from streamsift.logical.bound import leaves, renamed
-from streamsift.logical.expressions import variables_of
 
 _FIRST = 0
 
@@ -53,7 +51,7 @@ class KleeneQuery:
 
     def check_whole_groups(self, negated: b.Negated) -> None:
         """Raises UnsupportedQuery where a group of a negated pattern is compared element by element with another."""
-        own = {v for v in leaves(negated.child) if self.is_growing(v)}
+        own = {v for v in negated.child.leaves() if self.is_growing(v)}
         for predicate in filter(_is_elementwise, self.query.predicates):
             growing = own & {*predicate.variables}
             is_deeper = predicate.scope != negated.scope and not _is_of_a_key(self.query, predicate, [*growing])
@@ -105,7 +103,7 @@ def _equality(predicate: b.Predicate, one: int, other: int) -> b.Predicate:
     """That two elements share the column that a predicate of `[attr]` names."""
     assert isinstance(predicate.expression, b.Column)
     sides = tuple(replace(predicate.expression, variable=element) for element in (one, other))
-    expression = b.Operation("=", sides, b.Kind.BOOLEAN, predicate.span)
+    expression = b.truth("=", sides, predicate.span)
     return replace(predicate, expression=expression, variables=(one, other), predicate_class=b.PredicateClass.EQUALITY)
 
 
@@ -118,7 +116,8 @@ def _check(known: KleeneQuery, predicate: b.Predicate) -> None:
     if predicate.predicate_class is b.PredicateClass.GROUP:
         if any(known.query.variables[v].scope != predicate.scope for v in kleene):
             raise _refusal(known, "an aggregate over a group together with a negated variable", predicate.span)
-        if len([v for v in _columns(predicate.expression) if v in kleene]) > 1:
+        parts = predicate.expression.walk()
+        if len({part.variable for part in parts if isinstance(part, b.Column) and part.variable in kleene}) > 1:
             raise _refusal(known, "a predicate between the elements of two groups", predicate.span)
         return
     if predicate.predicate_class is b.PredicateClass.UNIFORM:
@@ -151,19 +150,8 @@ def _refusal(known: KleeneQuery, what: str, span: Span) -> UnsupportedQuery:
     )
 
 
-def _columns(expression: b.Expr) -> frozenset[int]:
-    """The variables whose single elements an expression reads, aggregates aside."""
-    match expression:
-        case b.Column():
-            return frozenset({expression.variable})
-        case b.Operation():
-            return frozenset().union(*map(_columns, expression.operands))
-        case _:
-            return frozenset()
-
-
 def _copies(predicate: b.Predicate, events: Mapping[int, tuple[int, ...]]) -> Iterator[b.Predicate]:
     """The predicate for every choice of one event for each of these variables."""
     for choice in product(*events.values()):
-        expression = renamed(predicate.expression, dict(zip(events, choice, strict=True)))
-        yield replace(predicate, expression=expression, variables=tuple(sorted(variables_of(expression))))
+        expression = predicate.expression.renamed(dict(zip(events, choice, strict=True)))
+        yield replace(predicate, expression=expression, variables=tuple(sorted(expression.variables)))

@@ -1,4 +1,4 @@
-"""Patterns with Kleene leaves in, patterns of the same meaning that are easier to plan out.
+"""Rewrite patterns with Kleene variables into patterns of the same meaning that are easier to plan.
 
 AND around a Kleene class is ordered both ways. Inside a negation, where only existence counts, groups become events.
 """
@@ -9,26 +9,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain, product
 
+from streamsift.errors import UnsupportedQuery
 from streamsift.language.syntax import Quantifier, Repeat
 from streamsift.logical import bound as b
-from streamsift.logical.bound import Ordered, leaves
+from streamsift.logical.bound import OrderedConjunction
+from streamsift.physical.detect import window_predicates
 
 Quantifiers = Callable[[int], Quantifier | None]
 
 
-def negated_nodes(node: b.Node) -> Iterator[b.Negated]:
-    """The outermost negations of a pattern."""
-    match node:
-        case b.Negated():
-            yield node
-        case b.Sequence() | b.Conjunction() | b.Disjunction():
-            for child in node.children:
-                yield from negated_nodes(child)
-
-
 def all_variables(node: b.Node) -> frozenset[int]:
-    """The variables of a pattern, those of its negations at any depth too."""
-    return frozenset(leaves(node)).union(*(all_variables(negated.child) for negated in negated_nodes(node)))
+    """Return the variables of a pattern, those of its negations at any depth too."""
+    return frozenset(part.variable for part in node.walk() if isinstance(part, b.Leaf))
 
 
 def positive_part(node: b.Node) -> b.Node:
@@ -42,13 +34,7 @@ def positive_part(node: b.Node) -> b.Node:
 
 
 def has_conjunction(node: b.Node) -> bool:
-    match node:
-        case b.Conjunction():
-            return True
-        case b.Sequence():
-            return any(has_conjunction(child) for child in node.children)
-        case _:
-            return False
+    return any(isinstance(part, b.Conjunction) for part in node.walk(into_negations=False))
 
 
 def ordered_forms(node: b.Node, quantifier: Quantifiers) -> list[b.Node]:
@@ -73,8 +59,8 @@ def ordered_forms(node: b.Node, quantifier: Quantifiers) -> list[b.Node]:
 
 def _joined(node: b.Conjunction, left: b.Node, right: b.Node, apart: bool) -> Iterator[b.Node]:
     if apart:
-        yield Ordered((left, right), node.span)
-        yield Ordered((right, left), node.span, swapped=True)
+        yield OrderedConjunction((left, right), node.span)
+        yield OrderedConjunction((right, left), node.span, swapped=True)
     else:
         yield b.Conjunction((left, right), node.span)
 
@@ -84,31 +70,29 @@ def order_pairs(node: b.Node) -> Iterator[tuple[int, int]]:
     if isinstance(node, b.Sequence | b.Conjunction):
         for child in node.children:
             yield from order_pairs(child)
-    if isinstance(node, b.Sequence | Ordered):
-        parts = [leaves(child) for child in node.children]
+    if isinstance(node, b.Sequence | OrderedConjunction):
+        parts = [child.leaves() for child in node.children]
         for number, part in enumerate(parts):
             yield from product(part, chain.from_iterable(parts[number + 1 :]))
 
 
 def swapped_sides(node: b.Node) -> Iterator[tuple[list[int], list[int]]]:
-    """The variables on both sides of each AND that is taken in the other order."""
-    if isinstance(node, b.Sequence | b.Conjunction):
-        if isinstance(node, Ordered) and node.swapped:
-            yield leaves(node.children[0]), leaves(node.children[1])
-        for child in node.children:
-            yield from swapped_sides(child)
+    """Yield the variables on both sides of each AND that is taken in the other order."""
+    for part in node.walk(into_negations=False):
+        if isinstance(part, OrderedConjunction) and part.swapped:
+            yield part.children[0].leaves(), part.children[1].leaves()
 
 
 def with_events(node: b.Node, events: dict[int, tuple[int, ...]]) -> b.Node:
-    """The pattern with each Kleene leaf replaced by these events, in any order; by none if there are none."""
+    """Return the pattern with each Kleene leaf replaced by these events, in any order; by none if there are none."""
     match node:
         case b.Leaf() if node.variable in events:
             singles = tuple(b.Leaf(event, node.span) for event in events[node.variable])
             return singles[0] if len(singles) == 1 else b.Conjunction(singles, node.span)
-        case b.Sequence() | b.Conjunction():
-            return replace(node, children=tuple(with_events(child, events) for child in node.children))
-        case _:
+        case b.Negated():
             return node
+        case _:
+            return node.rebuilt(lambda child: with_events(child, events))
 
 
 def negated_forms(
@@ -118,9 +102,9 @@ def negated_forms(
 
     A group exists if some of it does: one element of `+`, and where a negation looks at both its ends, two of them.
     """
-    has_inner = next(negated_nodes(negated.child), None) is not None
+    has_inner = bool(negated.child.negations())
     for form in ordered_forms(negated.child, quantifier):
-        kleene = [variable for variable in leaves(form) if quantifier(variable) is not None]
+        kleene = [variable for variable in form.leaves() if quantifier(variable) is not None]
         sizes = [_sizes(quantifier(variable), has_inner) for variable in kleene]
         for choice in product(*sizes):
             events = {v: elements[v][:size] for v, size in zip(kleene, choice, strict=True)}
@@ -147,3 +131,41 @@ def _with_inner_forms(node: b.Node, quantifier: Quantifiers, elements: dict[int,
             return replace(node, children=tuple(children))
         case _:
             return node
+
+
+def without_definitions(query: b.BoundQuery, node: b.Node) -> tuple[b.BoundQuery, b.Node]:
+    """For an OR-free form of the pattern; raises UnsupportedQuery where no single event speaks for the others."""
+    asked: list[b.Predicate] = []
+    for definition in node.windowed_definitions():
+        _check_negations(query, definition, definition.child)
+        asked += window_predicates(query, definition)
+    return replace(query, predicates=(*query.predicates, *asked)), _inlined(node)
+
+
+def _inlined(node: b.Node) -> b.Node:
+    return _inlined(node.child) if isinstance(node, b.SubPattern) else node.rebuilt(_inlined)
+
+
+def _check_negations(query: b.BoundQuery, definition: b.SubPattern, node: b.Node) -> None:
+    """A negation must lie between events of its own sequence: else the definition's window would bound it."""
+    match node:
+        case b.SubPattern():
+            _check_negations(query, definition, node.child)
+        case b.Sequence() | b.Conjunction() | b.Disjunction():
+            always = [isinstance(child, b.Leaf) and not _may_be_empty(query, child.variable) for child in node.children]
+            for number, child in enumerate(node.children):
+                if not isinstance(child, b.Negated):
+                    _check_negations(query, definition, child)
+                elif not isinstance(node, b.Sequence) or not any(always[:number]) or not any(always[number:]):
+                    raise UnsupportedQuery(
+                        f"a negation at the edge of `{definition.name}`, which has a window of its own, cannot be"
+                        " evaluated beside a Kleene class",
+                        query.text,
+                        child.span,
+                        "leave out the window of the definition, or put the negation between two of its events.",
+                    )
+
+
+def _may_be_empty(query: b.BoundQuery, variable: int) -> bool:
+    quantifier = query.variables[variable].quantifier
+    return quantifier is not None and quantifier.repeat is Repeat.ANY_NUMBER

@@ -1,4 +1,4 @@
-"""The order of a pattern's Kleene variables and its negations in, how to search for their groups out."""
+"""Choose how the groups of a pattern are searched, by the order of its Kleene variables and its negations."""
 
 from __future__ import annotations
 
@@ -7,16 +7,25 @@ from itertools import combinations
 
 from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
-from streamsift.logical.bound import leaves
 from streamsift.physical.groups.forms import has_conjunction, order_pairs, swapped_sides
 from streamsift.physical.groups.steps import ElementSteps, Numbers
-from streamsift.physical.plan import Decided, Edge, GroupNegation, Growth, Limit, Negation, Order, Search, Side, Step
+from streamsift.physical.plan import (
+    Alternative,
+    Decided,
+    Edge,
+    GroupSearchPlan,
+    Growth,
+    Limit,
+    Negation,
+    Order,
+    Side,
+)
 
 
 def order_of(steps: ElementSteps, form: b.Node, singles: Numbers, growing: list[int]) -> Order:
     """Where the growing variables stand in one form of the pattern."""
     pairs = set(order_pairs(form))
-    fixed = [v for v in leaves(form) if v not in growing]
+    fixed = [v for v in form.leaves() if v not in growing]
 
     def neighbours(side: int) -> tuple[tuple[int, ...], ...]:
         return tuple(steps.steps_of([p[side] for p in pairs if p[1 - side] == v], singles) for v in growing)
@@ -32,7 +41,7 @@ def order_of(steps: ElementSteps, form: b.Node, singles: Numbers, growing: list[
         after=neighbours(0),
         before=neighbours(1),
         preceding=tuple(tuple(growing.index(u) for u in growing if touch(u, v)) for v in growing),
-        sequence=tuple(growing.index(v) for v in leaves(form) if v in growing),
+        sequence=tuple(growing.index(v) for v in form.leaves() if v in growing),
         swapped=tuple((side(left), side(right)) for left, right in swapped_sides(form)),
     )
 
@@ -45,7 +54,7 @@ def search_of(
     decided: Sequence[Decided],
     *,
     is_root: bool,
-) -> Search:
+) -> GroupSearchPlan:
     """The cheapest search that finds the largest valid groups.
 
     What is added to a group never lets a negation occur that did not: it shortens the intervals around the group, and
@@ -61,14 +70,13 @@ def search_of(
     spans = spans and any(not all(order.after) and not all(order.before) for order in orders)
     has_inner = any(inner for _, inner in _negations(decided))
     crowded = has_conjunction(node) and _may_be_crowded(query, growing, decided)
-    inherits = any(_inherits(n, n.first) for d in decided for n in d.negations) or any(
-        _is_deep(g) for d in decided for g in d.group_negations
-    )
+    inherits = any(_inherits(n, n.first) for d in decided for n in d.negations)
+    inherits = inherits or any(g.groups.decided for d in decided for g in d.group_negations)
     exhaustive = inherits or (crowded and has_inner)
     growth = Growth.EXTENTS if inherits else Growth.RANGES
     if (crowded and has_inner) or any(_may_share(query, order, growing) for order in orders):
         growth = Growth.ELEMENTS
-    return Search(
+    return GroupSearchPlan(
         growth=growth,
         by_end=not exhaustive and (each or moves_end or spans),
         keeps_end=not exhaustive and (each or moves_end),
@@ -85,10 +93,6 @@ def _negations(decided: Sequence[Decided]) -> Iterator[tuple[tuple[Limit, Limit]
         yield from (((g.lower, g.upper), bool(g.groups.decided)) for g in each.group_negations)
 
 
-def _is_deep(negation: GroupNegation) -> bool:
-    return bool(negation.groups.decided)
-
-
 def _inherits(negation: Negation, first: int) -> bool:
     """Whether a bound of a negation inside this one is one of the pattern around it."""
     return any(
@@ -102,24 +106,18 @@ def _may_be_crowded(query: b.BoundQuery, growing: list[int], decided: Sequence[D
     inside: set[b.EventClass] = set()
     for each in decided:
         for negation in each.negations:
-            inside |= {query.variables[step.variable].event_class for step in _all_steps(negation)}
+            inside |= {query.variables[step.variable].event_class for step in negation.all_steps()}
         for grouped in each.group_negations:
             inside |= {query.variables[v].event_class for v in grouped.groups.variables}
-    return any(may_overlap(query.variables[g].event_class, other) for g in growing for other in inside)
-
-
-def _all_steps(negation: Negation) -> Iterator[Step]:
-    yield from negation.steps
-    for inner in negation.negations:
-        yield from _all_steps(inner)
+    return any(query.variables[g].event_class.may_overlap(other) for g in growing for other in inside)
 
 
 def _may_share(query: b.BoundQuery, order: Order, growing: list[int]) -> bool:
     """Whether two groups that nothing orders may have events in common."""
     for one, other in combinations(range(len(growing)), 2):
         ordered = _comes_before(order, one, other) or _comes_before(order, other, one)
-        classes = [query.variables[growing[number]].event_class for number in (one, other)]
-        if not ordered and may_overlap(*classes):
+        first, second = (query.variables[growing[number]].event_class for number in (one, other))
+        if not ordered and first.may_overlap(second):
             return True
     return False
 
@@ -128,6 +126,17 @@ def _comes_before(order: Order, one: int, other: int) -> bool:
     return one in order.preceding[other] or not {*order.before[one]}.isdisjoint(order.after[other])
 
 
-def may_overlap(one: b.EventClass, other: b.EventClass) -> bool:
-    """Whether a row may be of both classes."""
-    return not (one.rule is other.rule is b.ClassRule.TYPE and one.name != other.name)
+def group_reasons(alternatives: Sequence[Alternative]) -> Iterator[str]:
+    """Yield why groups are made the way they are, for explain."""
+    found = [alternative.groups for alternative in alternatives if alternative.groups is not None]
+    if not found:
+        return
+    yield "Kleene: single events first, then elements between them, groups last: nothing is grouped that no match has"
+    if any(groups.chosen for groups in found):
+        yield "[n]: elements are tested one by one before they are combined"
+    if any(groups.search.by_end for groups in found):
+        yield "for each last event in turn: the window, EMIT EACH or an AND with `!` depends on where the groups end"
+    if any(groups.search.compared for groups in found):
+        yield "compared: a longer group may be forbidden where a shorter one is not, so the largest valid ones are kept"
+    if any(groups.search.growth is Growth.ELEMENTS for groups in found):
+        yield "event by event: nothing orders two groups whose classes may have rows in common"

@@ -1,4 +1,4 @@
-"""The Kleene variables of a pattern in, the steps that bind their elements out."""
+"""Plan the steps that bind the elements of Kleene variables."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from streamsift.logical import bound as b
-from streamsift.logical.bound import leaves
-from streamsift.optimizer.drop_implied_equalities import Side, column_sides
+from streamsift.logical.bound import Side, column_sides
 from streamsift.physical.detect import step_of
 from streamsift.physical.groups.elements import KleeneQuery
 from streamsift.physical.groups.forms import order_pairs
-from streamsift.physical.plan import Chosen, Growing, Key, Step
+from streamsift.physical.plan import FixedGroup, Key, MaximalGroup, Step
 
 Numbers = dict[int, int]  # the number of each variable's step
 
@@ -24,7 +23,7 @@ class ElementSteps:
     form: b.Node
     scope: int
 
-    def chosen(self, variable: int, numbers: Numbers) -> Chosen:
+    def chosen(self, variable: int, numbers: Numbers) -> FixedGroup:
         """A group of n; its elements are added to the numbers."""
         pairs = [p for p in order_pairs(self.form) if variable in p]
         after, before = (self.steps_of([p[side] for p in pairs if p[1 - side] == variable], numbers) for side in (0, 1))
@@ -36,15 +35,17 @@ class ElementSteps:
             if isinstance(predicate.expression, b.Column) and members[0] == variable and len(elements) > 1
         )
         numbers.update({element: first + number for number, element in enumerate(elements)})
-        return Chosen(variable, len(elements), step, first, after, before, agree)
+        return FixedGroup(variable, len(elements), step, first, after, before, agree)
 
-    def growing(self, variable: int, singles: Numbers, numbers: Numbers) -> Growing:
+    def growing(self, variable: int, singles: Numbers, numbers: Numbers) -> MaximalGroup:
         """A group of any size; its first and last element are added to the numbers."""
         first, last = self.known.elements[variable]
         numbers[first], numbers[last] = len(numbers), len(numbers) + 1
-        return Growing(variable, self.known.may_be_empty(variable), self._element(variable, singles), numbers[first])
+        return MaximalGroup(
+            variable, self.known.may_be_empty(variable), self._element(variable, singles), numbers[first]
+        )
 
-    def elements_of(self, group: Chosen | Growing) -> Iterator[Step]:
+    def elements_of(self, group: FixedGroup | MaximalGroup) -> Iterator[Step]:
         """The elements as steps that are bound already."""
         for element in self.known.elements.get(group.variable, (group.variable,)):
             yield Step(element, (), group.step.local, (), (), ())
@@ -84,14 +85,14 @@ class ElementSteps:
 
     def _constants(self) -> list[b.Predicate]:
         """Predicates of no variable are the first step's; without anchors every group's."""
-        if self.scope != b.ROOT_SCOPE or any(self.known.quantifier(v) is None for v in leaves(self.form)):
+        if self.scope != b.ROOT_SCOPE or any(self.known.quantifier(v) is None for v in self.form.leaves()):
             return []
         return [p for p in self.known.query.predicates if p.predicate_class is b.PredicateClass.CONSTANT]
 
     # --- `[attr]` without a single event ---
     def _uniforms(self) -> Iterator[tuple[b.Predicate, list[int]]]:
         """Predicates of `[attr]` among groups alone, with those of them that are in this pattern, `[n]` first."""
-        present = set(leaves(self.form))
+        present = set(self.form.leaves())
         for predicate in self.known.query.predicates:
             if predicate.predicate_class is b.PredicateClass.UNIFORM and predicate.scope == self.scope:
                 members = sorted((v for v in predicate.variables if v in present), key=self.known.is_growing)
@@ -100,7 +101,7 @@ class ElementSteps:
 
     def _is_tied(self, predicate: b.Predicate, member: int) -> bool:
         """Whether a single event of this pattern tells the value: one that other alternatives lack."""
-        single = {v for v in leaves(self.form) if self.known.quantifier(v) is None}
+        single = {v for v in self.form.leaves() if self.known.quantifier(v) is None}
         assert isinstance(predicate.expression, b.Column)
         pieces = (column_sides(p) for p in self.known.query.predicates if p.span == predicate.span)
         sides = [each for each in pieces if each is not None and (member, predicate.expression.name) in each]
@@ -115,7 +116,7 @@ class ElementSteps:
                 sides = tuple(replace(predicate.expression, variable=v) for v in (told, variable))
                 yield replace(
                     predicate,
-                    expression=b.Operation("=", sides, b.Kind.BOOLEAN, predicate.span),
+                    expression=b.truth("=", sides, predicate.span),
                     variables=tuple(sorted((told, variable))),
                     predicate_class=b.PredicateClass.EQUALITY,
                 )

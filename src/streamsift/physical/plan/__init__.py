@@ -1,32 +1,43 @@
-"""TODO"""
+"""Declare the physical plans, and the options by which callers choose among them.
+
+- `plan`: steps, negations, alternatives, and the plans of detection, aggregation and ranking;
+- `groups`: the part of an alternative that binds Kleene variables;
+- `join_trees`: trees of joins, of given shapes;
+- `linear`, `monotone`: scores as weighted sums, and as parts of which each event has its own;
+- `options`: the one table of planner options.
+
+A query has a `DetectPlan`; with AGG an `AggregatePlan` and with PREF a `RankPlan` over it.
+"""
 
 from streamsift.physical.plan.groups import (
-    Chosen,
     Decided,
+    FixedGroup,
     GroupNegation,
-    Groups,
-    Growing,
+    GroupSearchPlan,
     Growth,
     Key,
+    KleeneGroups,
+    MaximalGroup,
     Order,
-    Search,
     Side,
     ordered_steps,
 )
-from streamsift.physical.plan.join_trees import Join, Leaf, Tree, forced, is_left_deep, steps_of, units_of
+from streamsift.physical.plan.join_trees import Join, JoinLeaf, Tree, forced, is_left_deep, steps_of, units_of
 from streamsift.physical.plan.linear import LinearScore, Term, linear_score
 from streamsift.physical.plan.monotone import MonotoneObjective, monotone_objectives
 from streamsift.physical.plan.options import (
     Cache,
-    ChoiceNames,
-    Choices,
     Condense,
     CountBy,
+    PlannerKeywords,
+    PlannerOption,
+    PlannerOptions,
     PlanShape,
     RankBy,
     Schedule,
     Spread,
-    choices,
+    option_table,
+    planner_options,
 )
 from streamsift.physical.plan.plan import (
     MIRRORED,
@@ -44,6 +55,7 @@ from streamsift.physical.plan.plan import (
     PathPlan,
     Plan,
     RankPlan,
+    Refused,
     Step,
     Strategy,
     is_sequence,
@@ -55,25 +67,24 @@ __all__ = [
     "Alternative",
     "Branch",
     "Cache",
-    "ChoiceNames",
-    "Choices",
-    "Chosen",
     "Component",
     "Condense",
     "CountBy",
     "Decided",
     "DetectPlan",
     "Edge",
+    "FixedGroup",
     "GroupNegation",
-    "Groups",
-    "Growing",
+    "GroupSearchPlan",
     "Growth",
     "Join",
+    "JoinLeaf",
     "JoinPlan",
     "Key",
-    "Leaf",
+    "KleeneGroups",
     "Limit",
     "LinearScore",
+    "MaximalGroup",
     "MergePlan",
     "MonotoneObjective",
     "Negation",
@@ -82,23 +93,27 @@ __all__ = [
     "PathPlan",
     "Plan",
     "PlanShape",
+    "PlannerKeywords",
+    "PlannerOption",
+    "PlannerOptions",
     "RankBy",
     "RankPlan",
+    "Refused",
     "Schedule",
-    "Search",
     "Side",
     "Spread",
     "Step",
     "Strategy",
     "Term",
     "Tree",
-    "choices",
     "forced",
     "is_left_deep",
     "is_sequence",
     "linear_score",
     "monotone_objectives",
+    "option_table",
     "ordered_steps",
+    "planner_options",
     "steps_of",
     "units_of",
 ]

@@ -1,4 +1,4 @@
-"""The part of a detection plan that binds Kleene variables: what their elements must be, how groups are made of them.
+"""Declare how Kleene variables are bound: what their elements must be, how groups are made of them.
 
 The single events of a match, its anchors, are found first. A `[n]` group is n more single events. A `+` or `*` group is
 all valid elements from its first to its last, so those two stand for it where order, windows and bounds are at stake.
@@ -23,7 +23,7 @@ class Growth(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class FixedGroup:
     """A `[n]` variable: every choice of `size` elements. They are the steps from `first` on.
 
     The single variables of a negated sub-pattern that is found by groups are choices of one.
@@ -39,7 +39,7 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class Growing:
+class MaximalGroup:
     """A `+` or `*` variable. Its first and its last element are the steps `first` and `first + 1`."""
 
     variable: int
@@ -58,7 +58,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One way to order what AND leaves open. Growing variables go by their number in `Groups.growing`."""
+    """One way to order what AND leaves open. Growing variables go by their number in `KleeneGroups.growing`."""
 
     after: tuple[tuple[int, ...], ...]  # for each growing variable the single steps before it
     before: tuple[tuple[int, ...], ...]  # and those after it
@@ -75,7 +75,7 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class GroupSearchPlan:
     """How assignments of the growing variables are searched, and which of them are matches."""
 
     growth: Growth
@@ -96,7 +96,7 @@ class Decided:
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class KleeneGroups:
     """All Kleene variables of a pattern, and what can be decided only once they are bound.
 
     `steps` are all single steps, then the first and last element of each growing variable: the negations' numbering.
@@ -104,14 +104,14 @@ class Groups:
 
     variables: frozenset[int]  # of the pattern, as the query numbers them, negated ones too
     steps: tuple[Step, ...]
-    chosen: tuple[Chosen, ...]
-    growing: tuple[Growing, ...]
+    chosen: tuple[FixedGroup, ...]
+    growing: tuple[MaximalGroup, ...]
     orders: tuple[Order, ...]
     keys: tuple[Key, ...]
     decided: tuple[Decided, ...]  # none if there is nothing to decide
     any_event: int  # a variable of the class of all rows, that no predicate names
     filters: tuple[Expr, ...]  # predicates with aggregates over a group: for finished matches
-    search: Search
+    search: GroupSearchPlan
 
     @property
     def count_singles(self) -> int:
@@ -152,10 +152,10 @@ class GroupNegation:
 
     lower: Limit
     upper: Limit
-    groups: Groups
+    groups: KleeneGroups
 
 
-def ordered_steps(steps: tuple[Step, ...], groups: Groups) -> Iterator[tuple[Step, ...]]:
+def ordered_steps(steps: tuple[Step, ...], groups: KleeneGroups) -> Iterator[tuple[Step, ...]]:
     """Single events and groups as steps, each after what comes before it: once for each order that AND leaves."""
     chosen = tuple(replace(group.step, after=group.after) for group in groups.chosen)
     for order in groups.orders:

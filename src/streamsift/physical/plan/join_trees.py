@@ -1,4 +1,4 @@
-"""The steps of a pattern in, trees of joins out: an inner node joins two parts of the pattern, a leaf is a step."""
+"""Build join trees: an inner node joins two parts of the pattern, a leaf is a step."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streamsift.physical.plan.options import PlanShape
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class JoinLeaf:
     step: int
 
 
@@ -21,12 +21,12 @@ class Join:
     from_right: bool = False  # of two leaves, which is bound first
 
 
-Tree = Leaf | Join
+Tree = JoinLeaf | Join
 
 
 def steps_of(tree: Tree) -> tuple[int, ...]:
     match tree:
-        case Leaf(step):
+        case JoinLeaf(step):
             return (step,)
         case Join(left, right):
             return (*steps_of(left), *steps_of(right))
@@ -39,9 +39,9 @@ def units_of(tree: Tree) -> list[Tree]:
     block of sub-matches.
     """
     match tree:
-        case Join(Leaf() as leaf, Leaf() as first, from_right=True):
+        case Join(JoinLeaf() as leaf, JoinLeaf() as first, from_right=True):
             return [first, leaf]
-        case Join(left, Leaf() as leaf) | Join(Leaf() as leaf, left):
+        case Join(left, JoinLeaf() as leaf) | Join(JoinLeaf() as leaf, left):
             return [*units_of(left), leaf]
         case Join(left, right):
             return [*units_of(left), right]
@@ -51,10 +51,10 @@ def units_of(tree: Tree) -> list[Tree]:
 
 def forced(shape: PlanShape, steps: Sequence[int]) -> Tree:
     """The tree of a shape over steps in the order of the pattern."""
-    leaves: list[Tree] = [Leaf(step) for step in steps]
+    leaves: list[Tree] = [JoinLeaf(step) for step in steps]
     match shape:
         case PlanShape.RIGHT:
-            return reduce(lambda right, left: Join(left, right, isinstance(right, Leaf)), reversed(leaves))
+            return reduce(lambda right, left: Join(left, right, isinstance(right, JoinLeaf)), reversed(leaves))
         case PlanShape.BUSHY:
             return _balanced(leaves)
         case PlanShape.INNER if len(leaves) > 2:
@@ -77,4 +77,4 @@ def _balanced(leaves: list[Tree]) -> Tree:
 def is_left_deep(tree: Tree) -> bool:
     """Whether the steps are bound in the order of the pattern, one by one."""
     units = units_of(tree)
-    return all(isinstance(unit, Leaf) for unit in units) and units == [Leaf(step) for step in steps_of(tree)]
+    return all(isinstance(unit, JoinLeaf) for unit in units) and units == [JoinLeaf(step) for step in steps_of(tree)]

@@ -1,4 +1,4 @@
-"""A ranking's objectives in, their score as one weighted sum of attributes out, if it is one.
+"""Convert a ranking's objectives to one weighted sum of attributes, if they are one.
 
 Objectives that are merged by SUM or AVG collapse: the sum of weighted sums is a weighted sum.
 """

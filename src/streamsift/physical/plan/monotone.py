@@ -1,16 +1,15 @@
-"""A monotone preference in, each variable's own part of it out, and in which direction the preference follows it."""
+"""Split a monotone preference into each variable's own part, and find in which direction it follows each."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from streamsift.logical import bound as b
-from streamsift.logical.expressions import variables_of
 from streamsift.logical.preferences import not_negative
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class MonotonePart:
     """`expression` has one variable; the preference rises with its value, or falls."""
 
     variable: int
@@ -22,7 +21,7 @@ class Part:
 class MonotoneObjective:
     """`skips_nulls`: a null or NaN part does not make the whole null or NaN."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[MonotonePart, ...]
     skips_nulls: bool
 
 
@@ -39,12 +38,12 @@ def monotone_objectives(ranking: b.Ranking) -> tuple[MonotoneObjective, ...] | N
     return tuple(found)
 
 
-def _parts(expression: b.Expr, rises: bool, *, outermost: bool) -> list[Part] | None:
-    variables = variables_of(expression)
+def _parts(expression: b.Expr, rises: bool, *, outermost: bool) -> list[MonotonePart] | None:
+    variables = expression.variables
     if not variables:
         return []
     if len(variables) == 1:
-        return [Part(min(variables), expression, rises)]
+        return [MonotonePart(min(variables), expression, rises)]
     match expression:
         case b.Operation(op="-", operands=(left, right)):
             return _both(_parts(left, rises, outermost=False), _parts(right, not rises, outermost=False))
@@ -69,18 +68,18 @@ def _parts(expression: b.Expr, rises: bool, *, outermost: bool) -> list[Part] | 
             return None
 
 
-def _of_all(operands: tuple[b.Expr, ...], rises: bool) -> list[Part] | None:
-    found: list[Part] | None = []
+def _of_all(operands: tuple[b.Expr, ...], rises: bool) -> list[MonotonePart] | None:
+    found: list[MonotonePart] | None = []
     for operand in operands:
         found = _both(found, _parts(operand, rises, outermost=False))
     return found
 
 
-def _both(one: list[Part] | None, two: list[Part] | None) -> list[Part] | None:
+def _both(one: list[MonotonePart] | None, two: list[MonotonePart] | None) -> list[MonotonePart] | None:
     return None if one is None or two is None else one + two
 
 
 def _skips_nulls(expression: b.Expr) -> bool:
-    if not isinstance(expression, b.Operation) or len(variables_of(expression)) <= 1:
+    if not isinstance(expression, b.Operation) or len(expression.variables) <= 1:
         return False
     return expression.op in ("least", "greatest") or any(map(_skips_nulls, expression.operands))

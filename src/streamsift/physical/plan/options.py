@@ -1,10 +1,10 @@
-"""What callers may decide instead of the cost models. Every choice gives the same rows."""
+"""Declare what callers may decide instead of the cost models. Every choice gives the same rows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Literal, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict, get_type_hints
 
 from streamsift.errors import QueryError
 
@@ -76,20 +76,54 @@ class Spread(StrEnum):
     SLICES = "slices"  # by slices of time, of each key if there is one
 
 
+class PlannerOption(NamedTuple):
+    """An option as callers see it."""
+
+    name: str
+    type: type[StrEnum]
+    default: StrEnum
+    help: str
+    applies_to: str  # which queries
+
+
+def _option(default: StrEnum, help: str, applies_to: str) -> Any:
+    return field(default=default, metadata={"help": help, "applies_to": applies_to})
+
+
 @dataclass(frozen=True, slots=True)
-class Choices:
-    cache: Cache = Cache.AUTO
-    plan: PlanShape = PlanShape.AUTO
-    condense: Condense = Condense.AUTO
-    strategy: CountBy = CountBy.AUTO
-    rank: RankBy = RankBy.AUTO
-    schedule: Schedule = Schedule.WABS
-    spread: Spread = Spread.AUTO
+class PlannerOptions:
+    """The one table of options: the command line's, the checks of Python keywords and the documentation read it."""
+
+    cache: Cache = _option(
+        Cache.AUTO,
+        "Keep answers of inner sub-patterns: where it pays, always, or never.",
+        "`!`, SEQ of 4 events",
+    )
+    plan: PlanShape = _option(
+        PlanShape.AUTO, "The tree of joins: the cheapest, or a shape.", "patterns of two events or more"
+    )
+    condense: Condense = _option(
+        Condense.AUTO, "Compare events of equal values once: where it pays, always, or never.", "SEQ without `!`"
+    )
+    strategy: CountBy = _option(CountBy.AUTO, "How AGG counts: the cheapest way, or this one.", "AGG")
+    rank: RankBy = _option(RankBy.AUTO, "How PREF finds the best: the first that can, or this way.", "PREF")
+    schedule: Schedule = _option(Schedule.WABS, "Which part a merge of PREF reads next.", "PREF by nra or ta")
+    spread: Spread = _option(
+        Spread.AUTO, "How events meet in Spark tasks: by keys, by slices of time, or as it pays.", "Spark DataFrames"
+    )
 
 
-class ChoiceNames(TypedDict, total=False):
-    """The same as keyword arguments of `Query.run`, `run_local` and `explain`."""
+def option_table() -> tuple[PlannerOption, ...]:
+    types, defaults = get_type_hints(PlannerOptions), PlannerOptions()
+    return tuple(
+        PlannerOption(f.name, types[f.name], getattr(defaults, f.name), **f.metadata) for f in fields(PlannerOptions)
+    )
 
+
+class PlannerKeywords(TypedDict, total=False):
+    """The same as keyword arguments of `Query.run`, `run_local` and `explain`, spelt out for type checkers."""
+
+    # tests/physical/test_options.py holds them to the table.
     cache: Literal["auto", "on", "off"]
     plan: Literal["auto", "left", "right", "bushy", "inner"]
     condense: Literal["auto", "on", "off"]
@@ -99,24 +133,13 @@ class ChoiceNames(TypedDict, total=False):
     spread: Literal["auto", "keys", "slices"]
 
 
-_KINDS: dict[str, type[StrEnum]] = {
-    "cache": Cache,
-    "plan": PlanShape,
-    "condense": Condense,
-    "strategy": CountBy,
-    "rank": RankBy,
-    "schedule": Schedule,
-    "spread": Spread,
-}
-
-
-def choices(**given: str) -> Choices:
-    """The choices by name; an unknown name or value raises."""
-    known = [field.name for field in fields(Choices)]
+def planner_options(**given: str) -> PlannerOptions:
+    """Return the options by name; raise if a name or value is unknown."""
+    types = {option.name: option.type for option in option_table()}
     for name, value in given.items():
-        if name not in known:
-            raise TypeError(f"there is no option `{name}`; there are {', '.join(known)}")
-        if value not in list(_KINDS[name]):
-            *most, last = (f'"{kind.value}"' for kind in _KINDS[name])
+        if name not in types:
+            raise TypeError(f"there is no option `{name}`; there are {', '.join(types)}")
+        if value not in list(types[name]):
+            *most, last = (f'"{member.value}"' for member in types[name])
             raise QueryError(f"{name}={value!r}", hint=f"it is {', '.join(most)} or {last}.")
-    return Choices(**{name: _KINDS[name](value) for name, value in given.items()})  # type: ignore[arg-type]
+    return PlannerOptions(**{name: types[name](value) for name, value in given.items()})  # type: ignore[arg-type]

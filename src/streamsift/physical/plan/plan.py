@@ -1,4 +1,4 @@
-"""The physical plans: how the engine will find the matches of a pattern, step by step, and how it aggregates them."""
+"""Declare the physical plans: how the engine finds the matches of a pattern, step by step, and aggregates them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from streamsift.logical.bound import BoundQuery, Column, Expr
 from streamsift.physical.plan.linear import LinearScore
 from streamsift.physical.plan.monotone import MonotoneObjective
-from streamsift.physical.plan.options import Choices, RankBy, Schedule
+from streamsift.physical.plan.options import PlannerOptions, RankBy, Schedule
 
 if TYPE_CHECKING:
-    from streamsift.physical.plan.groups import Groups
+    from streamsift.physical.plan.groups import KleeneGroups
 
 
 MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}  # the operator with its sides exchanged
@@ -27,6 +27,14 @@ class Pair:
     op: str
     earlier_side: Expr
     this_side: Expr
+
+    @property
+    def same_column(self) -> str | None:
+        """The column x of `a.x = b.x`; None for any other comparison."""
+        match self:
+            case Pair(op="=", earlier_side=Column(name=one), this_side=Column(name=other)) if one == other:
+                return one
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +54,10 @@ class Step:
     pairs: tuple[Pair, ...]
     filters: tuple[Expr, ...]
     reads: tuple[int, ...] = ()
+
+    @property
+    def compared(self) -> tuple[Pair, ...]:
+        return (*self.lookup, *self.pairs)
 
 
 def is_sequence(steps: Sequence[Step], first: int) -> bool:
@@ -96,8 +108,7 @@ class Negation:
     def first_hit_ends_earliest(self) -> bool:
         """Whether each step's earliest choice is the best one: its steps depend on each other by order only."""
         is_free = not self.negations and all(
-            not step.filters and all(pair.earlier < self.first for pair in (*step.lookup, *step.pairs))
-            for step in self.steps
+            not step.filters and all(pair.earlier < self.first for pair in step.compared) for step in self.steps
         )
         return is_free and is_sequence(self.steps, self.first)
 
@@ -139,7 +150,7 @@ class Negation:
 
     def steps_read(self) -> set[int]:
         """The steps that its predicates and the negations inside it refer to."""
-        read = {pair.earlier for step in self.steps for pair in (*step.lookup, *step.pairs)}
+        read = {pair.earlier for step in self.steps for pair in step.compared}
         read |= {number for step in self.steps for number in step.reads}
         return read.union(*(inner.steps_used() for inner in self.negations))
 
@@ -154,7 +165,7 @@ class Alternative:
     query: BoundQuery
     steps: tuple[Step, ...]
     negations: tuple[Negation, ...]
-    groups: Groups | None = None
+    groups: KleeneGroups | None = None
 
     @property
     def variables(self) -> frozenset[int]:
@@ -170,10 +181,15 @@ class Alternative:
     def is_sequence(self) -> bool:
         return is_sequence(self.steps, 0)
 
+    def pairs_beyond(self, keys: Sequence[str]) -> tuple[tuple[int, Pair], ...]:
+        """Return the comparisons between its steps that keys do not cover, with the number of the later step."""
+        numbered = ((number, pair) for number, step in enumerate(self.steps) for pair in step.compared)
+        return tuple((number, pair) for number, pair in numbered if pair.same_column not in keys)
+
     def all_steps(self) -> Iterator[Step]:
         """The steps, then those of Kleene variables, then those of all negations at any depth."""
 
-        def of_groups(groups: Groups) -> Iterator[Step]:
+        def of_groups(groups: KleeneGroups) -> Iterator[Step]:
             yield from groups.own_steps()
             for negation in groups.negations():
                 yield from negation.all_steps()
@@ -195,7 +211,14 @@ class DetectPlan:
     alternatives: tuple[Alternative, ...]
     keys: tuple[str, ...]
     reasons: tuple[str, ...]
-    choices: Choices = Choices()
+    choices: PlannerOptions = PlannerOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why a strategy cannot do something."""
+
+    reason: str
 
 
 class _OverMatches:

@@ -1,4 +1,4 @@
-"""A pattern and its objectives in, the parts that are ranked apart out, and how their scores make the score of a match.
+"""Decompose the score of a pattern into components that are ranked apart and merged.
 
 Each objective that is a weighted sum comes apart into sequences of events that it names; one that is not, but rises
 with each event's own part, is a part as a whole. Parts are ranked by themselves and the best of all are merged (the
@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from streamsift.logical import bound as b
-from streamsift.logical.expressions import variables_of
 from streamsift.physical.detect import PLACE
 from streamsift.physical.plan import (
     Alternative,
@@ -23,6 +22,7 @@ from streamsift.physical.plan import (
     MergePlan,
     Pair,
     PathPlan,
+    Refused,
     Step,
     linear_score,
     monotone_objectives,
@@ -39,17 +39,17 @@ class _Piece:
 
     steps: tuple[int, ...]
     sum: int
-    score: LinearScore | b.Objective
+    score: LinearScore | b.BoundObjective
     scale: Fraction
 
 
-def merge_plan(alternative: Alternative) -> MergePlan | str:
+def merge_plan(alternative: Alternative) -> MergePlan | Refused:
     """The plan, or what rules it out."""
     ranking = alternative.query.ranking
     assert ranking is not None
     before = _precedence(alternative)
     if any(step.filters for step in alternative.steps):
-        return "a predicate compares no two events"
+        return Refused("a predicate compares no two events")
     pieces: list[_Piece] = []
     constants: list[float] = []
     groups: list[int] = []
@@ -59,16 +59,16 @@ def merge_plan(alternative: Alternative) -> MergePlan | str:
         taken += merge.count
         for together, scale in _sums(objectives, merge):
             found = _pieces(alternative, before, together, scale, len(groups))
-            if isinstance(found, str):
+            if isinstance(found, Refused):
                 return found
             pieces += found[0]
             constants.append(found[1])
             groups.append(group)
     pieces = _with_the_rest(alternative, before, pieces)
     if not {step for piece in pieces for step in piece.steps} >= set(range(len(alternative.steps))):
-        return "no objective speaks of an event, and none that one speaks of is in order with it"
+        return Refused("no objective speaks of an event, and none that one speaks of is in order with it")
     if len(pieces) < 2:
-        return "there is one part"
+        return Refused("there is one part")
     components = tuple(_component(alternative, piece) for piece in pieces)
     return MergePlan(
         alternative,
@@ -81,7 +81,9 @@ def merge_plan(alternative: Alternative) -> MergePlan | str:
     )
 
 
-def _sums(objectives: tuple[b.Objective, ...], merge: b.Merge) -> Iterator[tuple[tuple[b.Objective, ...], Fraction]]:
+def _sums(
+    objectives: tuple[b.BoundObjective, ...], merge: b.Merge
+) -> Iterator[tuple[tuple[b.BoundObjective, ...], Fraction]]:
     """What is added up before MIN or MAX is taken: all objectives of SUM and AVG, else each alone."""
     if merge.function in ("SUM", "AVG"):
         yield objectives, Fraction(1, len(objectives) if merge.function == "AVG" else 1)
@@ -90,8 +92,8 @@ def _sums(objectives: tuple[b.Objective, ...], merge: b.Merge) -> Iterator[tuple
 
 
 def _pieces(
-    alternative: Alternative, before: Before, objectives: tuple[b.Objective, ...], scale: Fraction, number: int
-) -> tuple[list[_Piece], float] | str:
+    alternative: Alternative, before: Before, objectives: tuple[b.BoundObjective, ...], scale: Fraction, number: int
+) -> tuple[list[_Piece], float] | Refused:
     """The parts of objectives that are added up, and the constant beside them."""
     step_of = {step.variable: number for number, step in enumerate(alternative.steps)}
     linear = tuple(o for o in objectives if _linear((o,)) is not None)
@@ -100,27 +102,27 @@ def _pieces(
     if linear:
         score = _linear(linear)
         if score is None:
-            return "the score of a part is no weighted sum"
+            return Refused("the score of a part is no weighted sum")
         constant = score.constant * scale
         chains = _chains(sorted({step_of[term.column.variable] for term in score.terms}), before)
         if len(chains) > 1 and any(term.column.kind in INSTANTS for term in score.terms):
-            return "a span of time goes from one part to another"
+            return Refused("a span of time goes from one part to another")
         for chain in chains:
             own = tuple(t for t in score.terms if step_of[t.column.variable] in chain)
             found.append(_Piece(tuple(chain), number, replace(score, terms=own, constant=Fraction(0)), scale))
     for objective in objectives:
         if objective in linear:
             continue
-        chains = _chains(sorted({step_of[v] for v in variables_of(objective.expression)}), before)
+        chains = _chains(sorted({step_of[v] for v in objective.expression.variables}), before)
         if monotone_objectives(b.Ranking((objective,), (ALONE,), 1)) is None:
-            return "the score of a part does not rise with each event's own part"
+            return Refused("the score of a part does not rise with each event's own part")
         if len(chains) != 1:
-            return "the events of a part have no one order"
+            return Refused("the events of a part have no one order")
         found.append(_Piece(tuple(chains[0]), number, objective, scale))
     return found, float(constant)
 
 
-def _linear(objectives: tuple[b.Objective, ...]) -> LinearScore | None:
+def _linear(objectives: tuple[b.BoundObjective, ...]) -> LinearScore | None:
     return linear_score(b.Ranking(objectives, (b.Merge("SUM", len(objectives)),), 1))
 
 
@@ -167,13 +169,8 @@ def _component(alternative: Alternative, piece: _Piece) -> Component:
     if isinstance(piece.score, LinearScore):
         inside = _inside(alternative, piece.steps)
         keys = _keys(inside)
-        compared = tuple(
-            (number, pair)
-            for number, step in enumerate(inside.steps)
-            for pair in (*step.lookup, *step.pairs)
-            if same_column(pair) not in keys
-        )
-        return Component(piece.steps, PathPlan(inside, piece.score, keys, compared), piece.sum, float(piece.scale))
+        paths = PathPlan(inside, piece.score, keys, inside.pairs_beyond(keys))
+        return Component(piece.steps, paths, piece.sum, float(piece.scale))
     own = b.Ranking((piece.score,), (ALONE,), query.ranking.limit)
     inside = _inside(replace(alternative, query=replace(query, ranking=own)), piece.steps)
     objectives = monotone_objectives(own)
@@ -197,20 +194,12 @@ def _inside(alternative: Alternative, steps: tuple[int, ...]) -> Alternative:
     return Alternative(alternative.query, tuple(map(moved, steps)), ())
 
 
-def same_column(pair: Pair) -> str | None:
-    """The column that a pair holds equal on both sides, if it is one."""
-    match pair:
-        case Pair(op="=", earlier_side=b.Column(name=one), this_side=b.Column(name=other)) if one == other:
-            return one
-    return None
-
-
 def _keys(inside: Alternative) -> tuple[str, ...]:
     """The columns that are equal in all steps."""
     linked: dict[str, set[int]] = {}
     for number, step in enumerate(inside.steps):
-        for pair in (*step.lookup, *step.pairs):
-            column = same_column(pair)
+        for pair in step.compared:
+            column = pair.same_column
             # Each step is tied to the one bound first, so what is not tied to an earlier one stays alone.
             if column is not None and (pair.earlier == 0 or pair.earlier in linked.get(column, ())):
                 linked.setdefault(column, {0}).add(number)
@@ -228,7 +217,7 @@ def _key(alternative: Alternative, components: tuple[Component, ...]) -> tuple[t
         return tuple((min(shared), event) for _ in components)
     classes: list[set[tuple[int, b.Column]]] = []
     for number, step in enumerate(alternative.steps):
-        for pair in (*step.lookup, *step.pairs):
+        for pair in step.compared:
             match pair:
                 case Pair(op="=", earlier_side=b.Column() as left, this_side=b.Column() as right):
                     sides = {(pair.earlier, left), (number, right)}

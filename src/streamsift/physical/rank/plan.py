@@ -1,4 +1,4 @@
-"""A detection plan and the query's preferences in, the ranking plan out: how the k best matches will be found."""
+"""Choose how the k best matches of each alternative are found."""
 
 from __future__ import annotations
 
@@ -8,26 +8,25 @@ from fractions import Fraction
 
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_expression
-from streamsift.logical.expressions import variables_of
-from streamsift.physical.detect import PLACE
 from streamsift.physical.plan import (
     Alternative,
-    Choices,
     DetectPlan,
     JoinPlan,
     LinearScore,
     MergePlan,
     MonotoneObjective,
     PathPlan,
+    PlannerOptions,
     RankBy,
     RankPlan,
+    Refused,
     linear_score,
     monotone_objectives,
 )
-from streamsift.physical.rank.components import merge_plan, same_column
+from streamsift.physical.rank.components import merge_plan
 
-MOST_PATHS = 200_000  # that are looked at for the k best of one window and group
-MOST_KINDS = 1_000_000  # of paths, for the same: finding all matches costs more, however long that takes
+MAX_PATHS = 200_000  # that are looked at for the k best of one window and group
+MAX_KINDS = 1_000_000  # of paths, for the same: finding all matches costs more, however long that takes
 MANY_MOVES = 12  # that a window is in: from here on, keeping what was joined costs less than joining it again
 FEW_MATCHES = 20_000  # of one window, on average: below, finding them all is quicker
 PATHS = (RankBy.LAZY, RankBy.K_SSP, RankBy.K_DSSP)
@@ -47,7 +46,7 @@ def ranking(detection: DetectPlan) -> RankPlan:
     return RankPlan(detection.query, detection, tuple(branches), tuple(dict.fromkeys(reasons)))
 
 
-def _branch(alternative: Alternative, keys: tuple[str, ...], choices: Choices) -> tuple[Branch, list[str]]:
+def _branch(alternative: Alternative, keys: tuple[str, ...], choices: PlannerOptions) -> tuple[Branch, list[str]]:
     query, by = alternative.query, choices.rank
     assert query.ranking is not None
     if alternative.groups is not None:
@@ -59,11 +58,11 @@ def _branch(alternative: Alternative, keys: tuple[str, ...], choices: Choices) -
     if score is not None and no_paths is None and by in (RankBy.AUTO, *PATHS):
         return _paths(alternative, score, keys, by)
     why_not = [f"no paths: {no_paths}"] if no_paths else []
-    merge = _no_merge(alternative) or merge_plan(alternative)
+    merge = merge_plan(alternative) if (no_merge := _no_merge(alternative)) is None else Refused(no_merge)
     if isinstance(merge, MergePlan) and by in (RankBy.AUTO, RankBy.NRA, RankBy.TA):
         merge = replace(merge, schedule=choices.schedule, looks_up=by is RankBy.TA, keeps=_keeps(query))
         return merge, [*_merge_reasons(merge), *_unless_few(query), *why_not]
-    why_not += [f"no merge: {merge}"] if isinstance(merge, str) else []
+    why_not += [f"no merge: {merge.reason}"] if isinstance(merge, Refused) else []
     no_join = _no_join(alternative, parts)
     if parts is not None and no_join is None and by in (RankBy.AUTO, RankBy.JOIN):
         why = (
@@ -84,8 +83,8 @@ def _merge_reasons(merge: MergePlan) -> list[str]:
     if any(group.count > 1 and group.function in ("SUM", "AVG") for group in ranking.merges):
         found.append("objectives that are weighted sums and merged by SUM or AVG are one weighted sum")
     if merge.looks_up:
-        found.append(f"to be looked up, all matches of each part are listed; past {MOST_PATHS:,} all matches instead")
-    found.append(f"all that may tie with the last of the best are joined; past {MOST_PATHS:,} all matches instead")
+        found.append(f"to be looked up, all matches of each part are listed; past {MAX_PATHS:,} all matches instead")
+    found.append(f"all that may tie with the last of the best are joined; past {MAX_PATHS:,} all matches instead")
     if merge.alternative.query.update is None:
         return found
     if not merge.keeps:
@@ -141,7 +140,7 @@ def _no_merge(alternative: Alternative) -> str | None:
         return "each key has a window of its own"
     if any(merge.count > 1 and merge.function == "PRODUCT" for merge in query.ranking.merges):
         return "a product of negative scores falls"
-    if not {v for o in query.ranking.objectives for v in variables_of(o.expression)} <= _bound(alternative):
+    if not {v for o in query.ranking.objectives for v in o.expression.variables} <= _bound(alternative):
         return "the score names an event that its matches do not have"
     if query.update is None and query.window is not None and query.window.kind is b.WindowKind.COUNT:
         return "the window counts rows beyond the best"
@@ -178,12 +177,7 @@ def _paths(
     # An event alone equals nothing: a null there does not keep it from being a match.
     shared = shared if len(alternative.steps) > 1 else ()
     keys = tuple(dict.fromkeys((*shared, *query.group_by, *query.partition_by)))
-    compared = tuple(
-        (number, pair)
-        for number, step in enumerate(alternative.steps)
-        for pair in (*step.lookup, *step.pairs)
-        if same_column(pair) not in keys
-    )
+    compared = alternative.pairs_beyond(keys)
     why = ["paths: the score is a weighted sum, so the best matches are the best paths"]
     if len(query.ranking.objectives) > 1:
         why.append("objectives that are weighted sums and merged by SUM or AVG are one weighted sum: nothing is joined")
@@ -204,71 +198,11 @@ def _when_close(score: LinearScore, query: b.BoundQuery, *, keys: bool, compared
     broken = ", or break a comparison" if compared else ""
     yield f"where many sums round alike{broken}: kinds of paths instead, events with equal values being one"
     if keys and query.update:
-        yield f"past {MOST_PATHS:,} of them in one window, every window looks at all its keys"
+        yield f"past {MAX_PATHS:,} of them in one window, every window looks at all its keys"
     totals: dict[b.Column, Fraction] = {}
     for term in score.terms:
         totals[term.column] = totals.get(term.column, Fraction(0)) + term.coefficient
     for column in (column for column, total in totals.items() if not total and column.kind is b.Kind.FLOAT):
         name = describe_expression(column, query.variables)
         yield f"{name} cancels out but for rounding: a window costs as many kinds as it has values there"
-    yield f"more than {MOST_KINDS:,} kinds for one window: all matches instead"
-
-
-def describe_ranking(plan: RankPlan) -> Iterator[str]:
-    """What is ranked and how, for explain; the steps of detection follow."""
-    query = plan.query
-    assert query.ranking is not None
-    of_group = f" of each {', '.join(query.group_names)}" if query.group_names else ""
-    at_tick = f" every {query.update.text}" if query.update else ""
-    yield f"rank, the best {query.ranking.limit}{of_group}{at_tick}"
-    for number, branch in enumerate(plan.branches, start=1):
-        which = f"alternative {number}: " if len(plan.branches) > 1 else ""
-        if isinstance(branch, PathPlan):
-            inside = f" inside each {', '.join(branch.keys)}" if branch.keys else ""
-            yield f"{which}best paths of the stratified graph{inside}, {_HOW[branch.by]}, until {_until(branch)}"
-        elif isinstance(branch, MergePlan):
-            yield from _describe_merge(branch, which)
-        elif isinstance(branch, JoinPlan):
-            queues = len(branch.alternative.steps)
-            yield f"{which}rank join of {queues} queues of events, best first, each read to its boundary"
-        else:
-            yield f"{which}all matches, in chunks" if branch else f"{which}no match has a score"
-
-
-_HOW = {
-    RankBy.LAZY: "one after the other",
-    RankBy.K_SSP: "window by window (k-SSP)",
-    RankBy.K_DSSP: "window by window, with those that stay inside (k-DSSP)",
-}
-
-
-def _describe_merge(branch: MergePlan, which: str) -> Iterator[str]:
-    how = "TA: sorted access and lookups" if branch.looks_up else "NRA: sorted access alone"
-    yield f"{which}top-k merge of {len(branch.components)} parts ({how}), read by {branch.schedule.value}"
-    for number, component in enumerate(branch.components, start=1):
-        ranked = "best paths" if isinstance(component.plan, PathPlan) else "a rank join"
-        yield f"  part {number}: {_names(branch, component.steps)} by {ranked}, into sum {component.sum + 1}"
-    groups = [
-        f"{function} of sum {', '.join(str(s + 1) for s, group in enumerate(branch.groups) if group == number)}"
-        for number, function in enumerate(branch.functions)
-    ]
-    least = "the least of " if len(groups) > 1 else ""
-    yield f"  score: {least}{'; '.join(groups)}"
-    variables = branch.alternative.query.variables
-    if branch.key:
-        sides = dict.fromkeys(
-            variables[column.variable].name + ("" if column.name == PLACE else f".{column.name}")
-            for _, column in branch.key
-        )
-        yield f"  linked by {' = '.join(sides)}"
-
-
-def _names(branch: MergePlan, steps: tuple[int, ...]) -> str:
-    variables = branch.alternative.query.variables
-    return "(" + ", ".join(variables[branch.alternative.steps[step].variable].name for step in steps) + ")"
-
-
-def _until(branch: PathPlan) -> str:
-    if not branch.compared:
-        return "the best are known"
-    return "enough of them pass the comparisons; what a broken comparison rules out is not looked at"
+    yield f"more than {MAX_KINDS:,} kinds for one window: all matches instead"

@@ -1,7 +1,23 @@
-"""TODO"""
+"""Choose which of several queries are counted together.
+
+- `plan`: sort queries into families, and share where it costs less;
+- `prefix_trees`: share the counters of common prefixes, in a tree;
+- `chopping`: share inner parts of patterns as pieces (chop-connect).
+
+Queries that begin alike share a tree; of the others, those that count within a window share pieces.
+"""
 
 from streamsift.physical.share.chopping import ChoppedQueries
-from streamsift.physical.share.plan import Share, SharingPlan, describe_sharing, share
-from streamsift.physical.share.prefix_trees import SharedTree, TreeNode
+from streamsift.physical.share.plan import ShareMode, SharingPlan, share
+from streamsift.physical.share.prefix_trees import SharedTree, TreeNode, separate_cost, shared_cost
 
-__all__ = ["ChoppedQueries", "Share", "SharedTree", "SharingPlan", "TreeNode", "describe_sharing", "share"]
+__all__ = [
+    "ChoppedQueries",
+    "ShareMode",
+    "SharedTree",
+    "SharingPlan",
+    "TreeNode",
+    "separate_cost",
+    "share",
+    "shared_cost",
+]

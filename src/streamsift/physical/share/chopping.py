@@ -1,4 +1,4 @@
-"""Plans that have inner parts in common in, pieces and how they are connected out: the shared ones are counted once.
+"""Chop queries into pieces, and count the pieces that they have in common once.
 
 Chop-connect is that of "Complex Event Analytics: Online Aggregation of Stream Sequence Patterns", section 4.2: a piece
 has counters for each of its start events, whichever queries it serves; a start event of a later piece keeps a snapshot
@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
 
-import pyarrow as pa
-
 from streamsift.logical import bound as b
 from streamsift.physical.count import SEM_NS_PER_START, TWO_STACK_NS_PER_LEVEL
-from streamsift.physical.plan import AggregatePlan, Branch, Step
-from streamsift.physical.share.prefix_trees import ROOT, TreeNode, accepts, negated_after, signature
+from streamsift.physical.plan import AggregatePlan, Branch
+from streamsift.physical.share.prefix_trees import ROOT, TreeNode, common_query, negated_after, owned, signature
 
 SHORTEST = 2  # steps of a piece that is worth sharing
 # Nanoseconds for an event, from timings of a few workloads on one machine, rounded: only their ratios matter.
@@ -141,16 +139,12 @@ def _chopped(
     first: list[int] = []
     numbers: dict[tuple[Key, ...], int] = {}
 
-    def owned(query: b.BoundQuery, step: Step) -> Step:
-        variables.append(replace(query.variables[step.variable], index=len(variables)))
-        return Step(len(variables) - 1, (), step.local, (), (), ())
-
     def add(query: b.BoundQuery, branch: Branch, begin: int, piece: tuple[Key, ...]) -> None:
         numbers[piece] = len(first)
         first.append(len(nodes) + 1)
         for place in range(len(piece)):
-            step = owned(query, branch.alternative.steps[begin + place])
-            negated = tuple(owned(query, n) for n in negated_after(branch, begin + place))
+            step = owned(variables, query, branch.alternative.steps[begin + place])
+            negated = tuple(owned(variables, query, n) for n in negated_after(branch, begin + place))
             parent = len(nodes) if place else ROOT
             nodes.append(TreeNode(parent, place + 1, len(piece) - place, step, negated))
 
@@ -160,25 +154,6 @@ def _chopped(
             if piece not in numbers:
                 add(members[name].query, members[name].branches[0], begin, piece)
             begin += len(piece)
-    one = next(iter(members.values()))
-    columns = {field.name: field for plan in members.values() for field in plan.query.schema}
-    query = replace(one.query, variables=tuple(variables), schema=pa.schema(columns.values()))
+    keys = next(iter(members.values())).branches[0].keys
     numbered = {name: tuple(numbers[piece] for piece in own) for name, own in routes.items()}
-    return ChoppedQueries(query, tuple(nodes), tuple(first), numbered, one.branches[0].keys, most_starts)
-
-
-def describe_chopped(number: int, chopped: ChoppedQueries) -> Iterator[str]:
-    """The pieces, which queries use each, and how each query is put together."""
-    limit = f"while a window holds at most {chopped.most_starts:.0f} start events of a piece on average, else alone"
-    when = "as asked" if chopped.most_starts == inf else limit
-    yield f"chop {number}: {len(chopped.routes)} queries from {len(chopped.first)} pieces, {when}"
-    for piece, begin in enumerate(chopped.first):
-        nodes = chopped.nodes[begin - 1 : begin - 1 + chopped.length(piece)]
-        steps = "; ".join(
-            accepts(chopped.query, node.step)
-            + "".join(f", then not {accepts(chopped.query, negated)}" for negated in node.negated)
-            for node in nodes
-        )
-        yield f"  piece {piece + 1}: {steps}  ← {', '.join(chopped.users(piece))}"
-    for name, route in chopped.routes.items():
-        yield f"  {name} = {' + '.join(f'piece {piece + 1}' for piece in route)}"
+    return ChoppedQueries(common_query(members, variables), tuple(nodes), tuple(first), numbered, keys, most_starts)

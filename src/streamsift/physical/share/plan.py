@@ -1,8 +1,8 @@
-"""The plans of many queries in, a sharing plan out: which of them are counted together, and how."""
+"""Decide which of many queries are counted together, and how."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -10,11 +10,11 @@ from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
 from streamsift.physical.count import is_at_edge
 from streamsift.physical.plan import AggregatePlan, Plan, Strategy
-from streamsift.physical.share.chopping import ChoppedQueries, chop, describe_chopped
-from streamsift.physical.share.prefix_trees import SharedTree, accepts, separate_cost, shared_cost, signature, tree_of
+from streamsift.physical.share.chopping import ChoppedQueries, chop
+from streamsift.physical.share.prefix_trees import SharedTree, separate_cost, shared_cost, signature, tree_of
 
 
-class Share(StrEnum):
+class ShareMode(StrEnum):
     """Which queries are counted together. Every choice gives the same rows."""
 
     AUTO = "auto"  # those for which it costs less
@@ -30,12 +30,12 @@ class SharingPlan:
     trees: tuple[SharedTree, ...]
     chops: tuple[ChoppedQueries, ...]
     alone: dict[str, str]
-    how: Share
+    how: ShareMode
 
 
-def share(plans: Mapping[str, Plan], how: Share = Share.AUTO) -> SharingPlan:
+def share(plans: Mapping[str, Plan], how: ShareMode = ShareMode.AUTO) -> SharingPlan:
     """The cheapest sharing: trees of those that begin alike, where that saves work; of the rest, pieces in common."""
-    if how is Share.NEVER:
+    if how is ShareMode.NEVER:
         return SharingPlan(dict(plans), (), (), dict.fromkeys(plans, "as asked"), how)
     alone: dict[str, str] = {}
     families: dict[object, dict[str, AggregatePlan]] = {}
@@ -51,14 +51,14 @@ def share(plans: Mapping[str, Plan], how: Share = Share.AUTO) -> SharingPlan:
         found, rest = _trees(members, how)
         trees += found
         inner = {name: members[name] for name in rest}
-        chopped = chop(inner, how is Share.ALWAYS) if _may_be_chopped(members) else None
+        chopped = chop(inner, how is ShareMode.ALWAYS) if _may_be_chopped(members) else None
         if chopped is not None:
             chops.append(chopped)
         alone |= {name: why for name, why in rest.items() if chopped is None or name not in chopped.routes}
     return SharingPlan(dict(plans), tuple(trees), tuple(chops), alone, how)
 
 
-def _trees(members: Mapping[str, AggregatePlan], how: Share) -> tuple[list[SharedTree], dict[str, str]]:
+def _trees(members: Mapping[str, AggregatePlan], how: ShareMode) -> tuple[list[SharedTree], dict[str, str]]:
     """The trees that pay, and why the other queries are in none."""
     alike: dict[object, dict[str, AggregatePlan]] = {}
     for name, plan in members.items():
@@ -67,7 +67,7 @@ def _trees(members: Mapping[str, AggregatePlan], how: Share) -> tuple[list[Share
     rest: dict[str, str] = {}
     for beginning in alike.values():
         tree = tree_of(beginning)
-        if len(beginning) > 1 and (how is Share.ALWAYS or shared_cost(tree) < separate_cost(beginning)):
+        if len(beginning) > 1 and (how is ShareMode.ALWAYS or shared_cost(tree) < separate_cost(beginning)):
             trees.append(tree)
             continue
         reason = (
@@ -113,30 +113,3 @@ def _family(plan: AggregatePlan) -> object:
 
 def _counts_only(plan: AggregatePlan) -> bool:
     return all(aggregate.function == "COUNT" for aggregate in plan.query.aggregates)
-
-
-# --- what it looks like --------------------------------------------------------------------------------------------
-
-
-def describe_sharing(plan: SharingPlan) -> Iterator[str]:
-    """The trees drawn, with the queries that end at each prefix; the pieces; the queries that run alone."""
-    for number, tree in enumerate(plan.trees, start=1):
-        members = {name: p for name, p in plan.plans.items() if name in tree.terminals and isinstance(p, AggregatePlan)}
-        yield (
-            f"tree {number}: {len(members)} queries by {tree.strategy.value}, {len(tree.nodes)} prefixes instead of "
-            f"{sum(len(p.branches[0].alternative.steps) for p in members.values())}; "
-            f"cost {shared_cost(tree):.0f} instead of {separate_cost(members):.0f}"
-        )
-        for place, node in enumerate(tree.nodes, start=1):
-            ends = [name for name, terminal in tree.terminals.items() if terminal == place]
-            negated = "".join(f", then not {accepts(tree.query, n)}" for n in node.negated)
-            yield (
-                "  " * node.depth
-                + accepts(tree.query, node.step)
-                + negated
-                + (f"  → {', '.join(ends)}" if ends else "")
-            )
-    for number, chopped in enumerate(plan.chops, start=1):
-        yield from describe_chopped(number, chopped)
-    for name, reason in plan.alone.items():
-        yield f"{name} runs alone: {reason}"

@@ -1,4 +1,4 @@
-"""Plans that begin alike in, the tree of their prefixes out, with what it costs.
+"""Build the tree of the prefixes of plans that begin alike, and estimate its cost.
 
 The prefix tree is that of "Complex Event Analytics: Online Aggregation of Stream Sequence Patterns", section 4.1:
 queries whose patterns begin alike share the counters of the common prefix. Here it also serves the two-stack strategy.
@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from streamsift.logical import bound as b
-from streamsift.logical.describe import describe_class, describe_expression
 from streamsift.logical.expressions import anonymous
 from streamsift.physical.plan import AggregatePlan, Branch, Step, Strategy
 
@@ -76,11 +75,6 @@ def tree_of(members: Mapping[str, AggregatePlan]) -> SharedTree:
     asked: dict[object, b.AggregateOutput] = {}
     own: dict[str, list[object]] = {}
 
-    def owned(query: b.BoundQuery, step: Step) -> Step:
-        """The step with a variable of the tree's own query."""
-        variables.append(replace(query.variables[step.variable], index=len(variables)))
-        return Step(len(variables) - 1, (), step.local, (), (), ())
-
     for name, plan in members.items():
         query, branch = plan.query, plan.branches[0]
         here = roots
@@ -89,7 +83,7 @@ def tree_of(members: Mapping[str, AggregatePlan]) -> SharedTree:
             negated = negated_after(branch, number)
             key = (signature(query, step), frozenset(signature(query, n) for n in negated))
             if key not in here:
-                here[key] = _Growing(owned(query, step), tuple(owned(query, n) for n in negated))
+                here[key] = _Growing(owned(variables, query, step), tuple(owned(variables, query, n) for n in negated))
             node = here[key]
             variable_of[step.variable] = node.step.variable
             here = node.children
@@ -105,13 +99,24 @@ def tree_of(members: Mapping[str, AggregatePlan]) -> SharedTree:
     for root in roots.values():
         _number(root, ROOT, 1, nodes, terminals)
     first = next(iter(members.values()))
-    columns = {field.name: field for plan in members.values() for field in plan.query.schema}
-    schema = pa.schema(columns.values())
-    query = replace(first.query, variables=tuple(variables), aggregates=tuple(asked.values()), schema=schema)
+    query = replace(common_query(members, variables), aggregates=tuple(asked.values()))
     branch = first.branches[0]
     numbers = {same: number for number, same in enumerate(asked)}
     aggregates = {name: tuple(numbers[same] for same in wanted) for name, wanted in own.items()}
     return SharedTree(branch.strategy, query, tuple(nodes), terminals, aggregates, branch.keys)
+
+
+def owned(variables: list[b.Variable], query: b.BoundQuery, step: Step) -> Step:
+    """Return the step with a variable of the common query, which is added to its variables."""
+    variables.append(replace(query.variables[step.variable], index=len(variables)))
+    return Step(len(variables) - 1, (), step.local, (), (), ())
+
+
+def common_query(members: Mapping[str, AggregatePlan], variables: list[b.Variable]) -> b.BoundQuery:
+    """Return a query with these variables and all columns that any of the queries reads."""
+    columns = {field.name: field for plan in members.values() for field in plan.query.schema}
+    first = next(iter(members.values())).query
+    return replace(first, variables=tuple(variables), schema=pa.schema(columns.values()))
 
 
 def negated_after(branch: Branch, number: int) -> tuple[Step, ...]:
@@ -156,9 +161,3 @@ def shared_cost(tree: SharedTree) -> float:
     if any(aggregate.function != "COUNT" for aggregate in tree.query.aggregates):
         walking = WALKING_WITH_SUMS
     return walking * sum(node.depth + node.size / SIDE_BY_SIDE for node in tree.nodes)
-
-
-def accepts(query: b.BoundQuery, step: Step) -> str:
-    variable = query.variables[step.variable]
-    filters = "".join(f" and {describe_expression(predicate, query.variables)}" for predicate in step.local)
-    return f"{variable.event_class.name}: {describe_class(variable.event_class, query.binding)}{filters}"

@@ -1,47 +1,30 @@
-"""TODO"""
+"""Plan how a query runs on a stream: when rows become final, what is retained for them, what cannot be had.
 
-from streamsift.physical.stream.final import (
-    StateWindow,
-    awaited,
-    check_stream,
-    counts_rows,
-    is_awaited,
-    keeps_no_events,
-    looks_back,
-    state_windows,
-    ticks_count_rows,
-    why_recounted,
-    windows,
-)
-from streamsift.physical.stream.finalizing_steps import (
-    DECIDES,
-    OTHER,
-    Anchor,
-    Anchored,
-    anchored,
-    group_keys,
-    last_steps,
-    stream_keys,
-)
+- `plan`: collect every decision of a stream in one `StreamPlan`, and choose what makes its rows final;
+- `final`: derive what a match waits for besides its last event, and which windows state must cover;
+- `finalizing_steps`: mark the event that makes a match final, so that only newly final matches are built;
+- `unsupported`: refuse what has no meaning, or is not evaluated, on a stream.
+
+Matches are found from finalizing events (`DecideBy.MATCHES`). Totals are continued from counters without a window
+(`RUNNING_TOTALS`) or from two stacks within one (`WINDOW_TOTALS`); all other totals, and ranks, are recomputed from the
+events of the window (`RECOMPUTED`), and `StreamPlan.why_recomputed` says why.
+"""
+
+from streamsift.physical.stream.final import Awaited, StateWindow, counts_rows, is_awaited, looks_back
+from streamsift.physical.stream.finalizing_steps import DECIDES, OTHER, FinalizedAlternative, FinalizedBy
+from streamsift.physical.stream.plan import DecideBy, StreamPlan, stream_plan
 
 __all__ = [
     "DECIDES",
     "OTHER",
-    "Anchor",
-    "Anchored",
+    "Awaited",
+    "DecideBy",
+    "FinalizedAlternative",
+    "FinalizedBy",
     "StateWindow",
-    "anchored",
-    "awaited",
-    "check_stream",
+    "StreamPlan",
     "counts_rows",
-    "group_keys",
     "is_awaited",
-    "keeps_no_events",
-    "last_steps",
     "looks_back",
-    "state_windows",
-    "stream_keys",
-    "ticks_count_rows",
-    "why_recounted",
-    "windows",
+    "stream_plan",
 ]

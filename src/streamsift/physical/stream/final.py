@@ -1,6 +1,6 @@
-"""A plan in, what time decides on a stream out: when rows are released, what they look back on, what must be refused.
+"""Derive when the matches of a plan become final on a stream, and which events a later result may still read.
 
-A match is decided by its last event, unless a negation's upper edge or a trailing group is to be awaited: then by the
+A match is final with its last event, unless a negation's upper edge or a trailing group is to be awaited: then at the
 end of the window of its first event, or of a definition's own window.
 """
 
@@ -10,24 +10,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-import pyarrow as pa
-
-from streamsift.errors import QueryError, UnsupportedQuery
 from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
-from streamsift.logical.durations import limits_nothing, unit_of
-from streamsift.physical.detect import own_windows
 from streamsift.physical.plan import (
-    AggregatePlan,
     Alternative,
     DetectPlan,
     Edge,
-    Groups,
+    KleeneGroups,
     Limit,
     Negation,
     Plan,
-    RankPlan,
-    Strategy,
 )
 
 
@@ -63,12 +55,15 @@ def _may_still_grow(alternative: Alternative) -> bool:
     return any(not before for order in groups.orders for before in order.before)
 
 
-def looks_back(alternative: Alternative) -> bool:
+def looks_back(plan: Plan) -> bool:
     """Return True if events before a match, back to a window before its end, affect whether it is one.
 
     A leading negation forbids them; an element of a leading `+` or `*` group makes the match part of a larger one.
     """
-    return any(limit.edge is Edge.WINDOW_START for limit, _ in _limits(alternative)) or _has_leading_group(alternative)
+    return any(
+        _has_leading_group(alternative) or any(limit.edge is Edge.WINDOW_START for limit, _ in _limits(alternative))
+        for alternative in plan.alternatives
+    )
 
 
 def _has_leading_group(alternative: Alternative) -> bool:
@@ -91,7 +86,7 @@ def _of_negations(negations: tuple[Negation, ...], *, is_outermost: bool) -> Ite
         yield from _of_negations(negation.negations, is_outermost=False)
 
 
-def _of_groups(groups: Groups, *, is_outermost: bool) -> Iterator[tuple[Limit, bool]]:
+def _of_groups(groups: KleeneGroups, *, is_outermost: bool) -> Iterator[tuple[Limit, bool]]:
     for decided in groups.decided:
         yield from _of_negations(decided.negations, is_outermost=is_outermost)
         for negation in decided.group_negations:
@@ -121,7 +116,7 @@ def state_windows(plan: Plan) -> tuple[StateWindow, ...]:
     elif not waits:
         found.append(StateWindow.MATCH)
     # Until its last event arrives, a match has a window behind it that covers what lies before the match, too.
-    if StateWindow.MATCH not in found and any(map(looks_back, plan.alternatives)):
+    if StateWindow.MATCH not in found and looks_back(plan):
         found.append(StateWindow.BEFORE)
     return tuple(found)
 
@@ -129,127 +124,21 @@ def state_windows(plan: Plan) -> tuple[StateWindow, ...]:
 # --- windows ---------------------------------------------------------------------------------------------------------
 
 
-def windows(query: b.BoundQuery) -> Iterator[tuple[b.Window, tuple[str, ...]]]:
+def windows(query: b.BoundQuery) -> Iterator[tuple[b.BoundWindow, tuple[str, ...]]]:
     """The windows of the statement and of its definitions, with the columns by which a count window counts apart."""
     if query.window is not None:
         yield query.window, query.partition_by
-    for definition in own_windows(query.pattern):
+    for definition in query.pattern.windowed_definitions():
         assert definition.window is not None
         yield definition.window, definition.partition_by or query.partition_by
 
 
 def counts_rows(query: b.BoundQuery) -> bool:
-    """Whether rows have positions, so that none can be left out before its position is known."""
-    return any(window.kind is b.WindowKind.COUNT for window, _ in windows(query)) or ticks_count_rows(query)
-
-
-def ticks_count_rows(query: b.BoundQuery) -> bool:
-    return query.update is not None and query.update.kind is b.WindowKind.COUNT
-
-
-def _counts_prefixes(plan: AggregatePlan) -> bool:
-    """Whether all that is ever looked at again are the counters of prefixes: nothing leaves."""
-    return plan.query.window is None and all(branch.strategy is Strategy.PREFIX for branch in plan.branches)
-
-
-def keeps_no_events(plan: AggregatePlan) -> bool:
-    """Whether counters and totals are all that a stream must hold. Extremes of texts and wide decimals are ranked."""
-    return _counts_prefixes(plan) and _extremes_have_codes(plan.query)
-
-
-def why_recounted(plan: AggregatePlan) -> str | None:
-    """Why totals over a window are counted again from its events as time passes; None if they are counted on."""
-    query, counted = plan.query, (Strategy.PREFIX, Strategy.TWO_STACK)
-    if (
-        other := next((branch.strategy for branch in plan.branches if branch.strategy not in counted), None)
-    ) is not None:
-        return f"{other.value} looks at the events of the window"
-    if query.window is not None and query.window.kind is b.WindowKind.COUNT:
-        return "the window counts rows"
-    if query.emit is Emit.CHANGES:
-        return "EMIT CHANGES compares with rows that are told already"
-    if any(len(branch.alternative.steps) == 1 and set(branch.keys) != set(query.group_by) for branch in plan.branches):
-        return "a single event without a key is a match"
-    if pa.types.is_decimal(query.schema.field(query.binding.time).type):
-        return "the digits of decimal times depend on the events"
-    if not _extremes_have_codes(query):
-        return "extremes of texts and decimals are ranked among the events"
-    return None
-
-
-def _extremes_have_codes(query: b.BoundQuery) -> bool:
-    extremes = [a.column for a in query.aggregates if a.function in ("MIN", "MAX") and a.column is not None]
-    return all(column == b.TIME or _has_codes(query.schema.field(column).type) for column in extremes)
-
-
-def _has_codes(kind: pa.DataType) -> bool:
-    """Whether a number of 64 bits stands for each value: whole numbers, doubles, times."""
-    whole = pa.types.is_integer(kind) and not pa.types.is_uint64(kind)
-    time = pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_duration(kind)
-    return bool(whole or time or kind == pa.float64() or kind == pa.float32())
+    """Return True if the query counts rows, so that no row may be dropped before its position is known."""
+    lengths = [window for window, _ in windows(query)] + ([query.update] if query.update is not None else [])
+    return any(length.kind is b.WindowKind.COUNT for length in lengths)
 
 
 def is_awaited(plan: Plan) -> bool:
-    """Whether some match of the plan is decided later than its last event."""
-    found = [awaited(alternative) for alternative in plan.alternatives]
-    return any(a.window or a.definitions or a.inside for a in found)
-
-
-# --- what a stream cannot have ---------------------------------------------------------------------------------------
-
-
-def check_stream(plan: Plan) -> None:
-    """Raises what makes a query meaningless, or not evaluated, on a stream."""
-    query = plan.query
-    if isinstance(plan, DetectPlan) and query.window is None:
-        hint = "a match could begin with any event of the past: say how long one may take, as in WITHIN 1 hour."
-        raise QueryError("detection on a stream needs WITHIN", query.text, query.pattern.span, hint)
-    if isinstance(plan, RankPlan) and query.update is None:
-        hint = "a stream has no end at which the best of all could be told: UPDATE 1 min ranks at every full minute."
-        raise QueryError("ranking on a stream needs UPDATE", query.text, query.pattern.span, hint)
-    _refuse_endless_windows(query)
-    _refuse_mixed_windows(query)
-    if isinstance(plan, AggregatePlan | RankPlan) and is_awaited(plan):
-        if query.window is None:
-            hint = "any later event could join a group that nothing follows: say how long, as in WITHIN 1 hour."
-            raise QueryError("a trailing group on a stream needs WITHIN", query.text, query.pattern.span, hint)
-        _refuse_open_keys(query)
-
-
-def _refuse_endless_windows(query: b.BoundQuery) -> None:
-    """A window beyond the range of the time column never ends, as if there were none."""
-    unit = unit_of(query)
-    for window, _ in windows(query):
-        if limits_nothing(window, unit):
-            raise QueryError(
-                f"WITHIN {window.text} limits nothing on a stream: no two times of `{query.binding.time}` ({unit}) are "
-                "that far apart",
-                query.text,
-                window.span,
-                "say how long a match may take, as in WITHIN 3600.",
-            )
-
-
-def _refuse_mixed_windows(query: b.BoundQuery) -> None:
-    """How far back rows are needed is told in time or in rows of one kind of partition, not in both."""
-    found = list(windows(query))
-    kinds = {(window.kind, keys if window.kind is b.WindowKind.COUNT else ()) for window, keys in found}
-    if len(kinds) > 1:
-        raise UnsupportedQuery(
-            "on a stream, windows that count rows beside windows of time, or rows of other partitions",
-            query.text,
-            found[-1][0].span,
-            "give all windows as times, or all as rows of the same partitions.",
-        )
-
-
-def _refuse_open_keys(query: b.BoundQuery) -> None:
-    """A row over all keys would wait for keys that may never have another event."""
-    counted = [window for window, keys in windows(query) if window.kind is b.WindowKind.COUNT and keys]
-    if counted:
-        raise UnsupportedQuery(
-            "on a stream, totals and ranks of matches that wait for the end of a count window within PARTITION BY",
-            query.text,
-            counted[0].span,
-            "give the window as a time, or close the pattern with a positive event.",
-        )
+    """Return True if some match of the plan becomes final later than its last event."""
+    return any(wait.window or wait.definitions or wait.inside for wait in map(awaited, plan.alternatives))

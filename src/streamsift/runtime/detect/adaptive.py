@@ -16,9 +16,9 @@ from streamsift.errors import PlanTooLargeError
 from streamsift.physical.detect import OPEN_NS, CostModel, Statistics, cheapest
 from streamsift.physical.plan import (
     Alternative,
-    Choices,
     Condense,
-    Leaf,
+    JoinLeaf,
+    PlannerOptions,
     PlanShape,
     Tree,
     forced,
@@ -83,7 +83,7 @@ class AdaptiveSearch:
         alternative: Alternative,
         events: Events,
         places: Sequence[Int32],
-        choices: Choices,
+        choices: PlannerOptions,
         chunk: int,
         enough: int | None = None,
         left: Callable[[int, int], Iterator[Int32]] | None = None,
@@ -174,7 +174,7 @@ class AdaptiveSearch:
     def _can_condense(self, tree: Tree) -> bool:
         """There must be something to compare, in a sequence bound event by event."""
         related = bool(self.relations.equal or self.relations.comparisons)
-        linear = all(isinstance(unit, Leaf) for unit in units_of(tree))
+        linear = all(isinstance(unit, JoinLeaf) for unit in units_of(tree))
         is_open = self.may_condense and self.choices.condense is not Condense.OFF
         return is_open and related and linear and self.alternative.is_sequence and len(self.alternative.steps) > 1
 

@@ -11,8 +11,8 @@ import numpy as np
 from streamsift.language.printer import print_quantifier
 from streamsift.physical.detect import CostModel
 from streamsift.physical.explain import draw, names_of
-from streamsift.physical.plan import Alternative, DetectPlan, Growing, PlanShape, Tree
-from streamsift.physical.plan import Chosen as Choice
+from streamsift.physical.plan import Alternative, DetectPlan, MaximalGroup, PlanShape, Tree
+from streamsift.physical.plan import FixedGroup as Choice
 from streamsift.runtime.detect.adaptive import AdaptiveSearch, Chosen
 from streamsift.runtime.detect.relations import Relations
 from streamsift.runtime.detect.run import CHUNK_MATCHES, group_matches
@@ -72,7 +72,7 @@ def _groups(alternative: Alternative, events: Events, plan: DetectPlan, singles:
     one of them. Without single events, or with negations on the way, nothing is expected.
     """
     assert alternative.groups is not None
-    groups: list[Choice | Growing] = [*alternative.groups.chosen, *alternative.groups.growing]
+    groups: list[Choice | MaximalGroup] = [*alternative.groups.chosen, *alternative.groups.growing]
     matches, elements = 0, np.zeros(len(groups), np.int64)
     for found in group_matches(alternative, events, plan.choices):
         matches += len(found)
@@ -95,7 +95,7 @@ def _told(expected: float | None, built: int, what: str) -> str:
     return f"  built {built:,} {what}" if expected is None else f"  expected {expected:,.0f} {what}, built {built:,}"
 
 
-def _in_part(alternative: Alternative, events: Events, group: Choice | Growing) -> float:
+def _in_part(alternative: Alternative, events: Events, group: Choice | MaximalGroup) -> float:
     """How many elements a part of a window holds, on average, whatever they are compared with."""
     assert alternative.groups is not None
     singles = len(alternative.steps) if isinstance(group, Choice) else alternative.groups.count_singles
@@ -105,14 +105,14 @@ def _in_part(alternative: Alternative, events: Events, group: Choice | Growing) 
     return places.size / max(1, events.rank.size) * measure.width() / max(1, singles)
 
 
-def _choices(group: Choice | Growing, mean: float) -> float:
+def _choices(group: Choice | MaximalGroup, mean: float) -> float:
     """How many groups there are for one match of single events: of Poisson numbers of elements."""
     if isinstance(group, Choice):
         return mean**group.size / factorial(group.size)
     return 1.0 if group.may_be_empty else 1.0 - exp(-mean)
 
 
-def _size(group: Choice | Growing, mean: float) -> float:
+def _size(group: Choice | MaximalGroup, mean: float) -> float:
     """How many elements a group has."""
     if isinstance(group, Choice):
         return group.size

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import Column
-from streamsift.physical.plan import Alternative, Leaf, Tree, steps_of
+from streamsift.physical.plan import Alternative, JoinLeaf, Tree, steps_of
 from streamsift.runtime.arrays.comparing import OPERATORS
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Int32, Int64
 from streamsift.runtime.arrays.grouping import entries_from, group_entries
@@ -86,7 +86,7 @@ class Packing:
             else:
                 comparisons, entries = linked.comparisons, self._entries(unit, blocks, low, high)
                 order = self._lookup(row, part, linked, entries, (low, high), offsets, links)
-            if isinstance(unit, Leaf):
+            if isinstance(unit, JoinLeaf):
                 row[join_kernel.IS_BLOCK] = 0
                 row[join_kernel.ENTRIES_BASE] = places.add(entries[0] if order is None else entries[0][order])
             else:
@@ -132,7 +132,7 @@ class Packing:
 
     def _entries(self, unit: Tree, blocks: dict[Tree, Int32], low: int, high: int) -> Int32:
         """The places [steps of the unit, entries] that a level may bind."""
-        if isinstance(unit, Leaf):
+        if isinstance(unit, JoinLeaf):
             places = self.places[unit.step]
             return places[None, slice(*entries_from(places, [low, high]))]
         return blocks[unit][list(steps_of(unit))]

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from streamsift.errors import PlanTooLargeError
-from streamsift.logical.expressions import variables_of
-from streamsift.physical.plan import Alternative, Join, Leaf, Tree, steps_of, units_of
+from streamsift.physical.plan import Alternative, Join, JoinLeaf, Tree, steps_of, units_of
 from streamsift.runtime.arrays.dtypes import Int32, Int64
 from streamsift.runtime.arrays.grouping import entries_from
 from streamsift.runtime.detect import join_kernel
@@ -118,7 +117,7 @@ class TreeSearch:
     # --- orders and blocks ---
     def _order(self, tree: Tree, low: int, high: int) -> Ordered:
         units = units_of(tree)
-        if tree in self._ordered and all(isinstance(unit, Leaf) for unit in units):
+        if tree in self._ordered and all(isinstance(unit, JoinLeaf) for unit in units):
             return self._ordered[tree]
         reached = self._end(low, high)
         packed = (low, reached) if any(isinstance(unit, Join) for unit in units) else (0, self.reach.place_after.size)
@@ -146,7 +145,7 @@ class TreeSearch:
     def _is_enclosed(self, units: Sequence[Tree]) -> bool:
         """Whether the last unit is a block between the first event and later ones, and nothing but order ties it."""
         *outer, last = units
-        if not isinstance(last, Join) or not outer or not isinstance(outer[0], Leaf):
+        if not isinstance(last, Join) or not outer or not isinstance(outer[0], JoinLeaf):
             return False
         linked = self.packing.relations.link([step for unit in outer for step in steps_of(unit)], steps_of(last))
         between = linked.lower == steps_of(outer[0]) and bool(linked.upper)
@@ -203,9 +202,9 @@ class TreeSearch:
         for level, unit in enumerate(units):
             bound |= set(steps_of(unit))
             inside = [set(steps_of(unit))] if len(steps_of(unit)) > 1 else []
-            ready = [e for e in waiting if {step_of[v] for v in variables_of(e)} <= bound]
+            ready = [e for e in waiting if {step_of[v] for v in e.variables} <= bound]
             waiting = [e for e in waiting if e not in ready]
-            ready = [e for e in ready if not any({step_of[v] for v in variables_of(e)} <= block for block in inside)]
+            ready = [e for e in ready if not any({step_of[v] for v in e.variables} <= block for block in inside)]
             if ready or level == len(units) - 1:
                 found.append(Stage(first, level, tuple(ready)))
                 first = level + 1

@@ -46,7 +46,7 @@ class Relations:
         count = len(alternative.steps)
         self.before = np.zeros((count, count), np.bool_)  # [i, j]: i comes before j, directly or not
         for number, step in enumerate(alternative.steps):
-            for pair in (*step.lookup, *step.pairs):
+            for pair in step.compared:
                 earlier, this = (pair.earlier, pair.earlier_side), (number, pair.this_side)
                 if pair.op == "=":
                     self._unite(earlier, this)

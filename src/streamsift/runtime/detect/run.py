@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import Expr
-from streamsift.physical.plan import Alternative, Choices, Condense, DetectPlan, PlanShape
+from streamsift.physical.plan import Alternative, Condense, DetectPlan, PlannerOptions, PlanShape
 from streamsift.runtime.arrays.dtypes import Bool, Int32
 from streamsift.runtime.arrays.grouping import entries_from
 from streamsift.runtime.detect.adaptive import AdaptiveSearch
@@ -41,7 +41,7 @@ from streamsift.runtime.resources import found_matches, watch
 
 CHUNK_MATCHES = 1 << 17
 FEW_ANCHORS = 1 << 10
-DEFAULTS = Choices()
+DEFAULTS = PlannerOptions()
 
 
 def detect(
@@ -95,7 +95,7 @@ def _owning(alternative: Alternative, events: Events, rows: Int32, owner: int | 
 def group_matches(
     plan: Alternative,
     events: Events,
-    choices: Choices = DEFAULTS,
+    choices: PlannerOptions = DEFAULTS,
     chunk: int | None = None,
     limit: int | None = None,
 ) -> Iterator[GroupMatches]:
@@ -108,7 +108,7 @@ def group_matches(
 
 
 def _anchors(
-    plan: Alternative, events: Events, choices: Choices, chunk: int, limit: int | None = None
+    plan: Alternative, events: Events, choices: PlannerOptions, chunk: int, limit: int | None = None
 ) -> Iterator[Int32]:
     """The places of the single events; one match of none where there are only groups."""
     if not plan.steps:
@@ -129,7 +129,7 @@ def _places_of_rows(events: Events) -> Int32:
 def match_rows(
     plan: Alternative,
     events: Events,
-    choices: Choices = DEFAULTS,
+    choices: PlannerOptions = DEFAULTS,
     chunk: int | None = None,
     limit: int | None = None,
 ) -> Iterator[Int32]:
@@ -150,7 +150,7 @@ def match_rows(
         yield waiting[0] if len(waiting) == 1 else np.concatenate(waiting, axis=1)
 
 
-def _chunks(plan: Alternative, events: Events, choices: Choices, chunk: int, enough: int) -> Iterator[Int32]:
+def _chunks(plan: Alternative, events: Events, choices: PlannerOptions, chunk: int, enough: int) -> Iterator[Int32]:
     """Negations are tested by the search inside intervals; positive patterns are found by trees of joins.
 
     The tree that looks ahead from the first event has a search of its own, for plain sequences.

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streamsift.logical.bound import BoundQuery, ClassRule, EventClass, Expr, renamed
+from streamsift.logical.bound import BoundQuery, ClassRule, EventClass, Expr
 from streamsift.physical.plan import Alternative
 from streamsift.runtime.arrays.dtypes import Int32
 from streamsift.runtime.arrays.grouping import chosen, group_entries
@@ -26,7 +26,7 @@ def candidates(plan: Alternative, events: Events) -> list[Int32]:
     found = []
     for step, event_class in zip(plan.steps, classes, strict=True):
         # Steps of the same rows that ask the same have the same places.
-        key = id(by_class[event_class]), tuple(renamed(predicate, {step.variable: 0}) for predicate in step.local)
+        key = id(by_class[event_class]), tuple(predicate.renamed({step.variable: 0}) for predicate in step.local)
         if key not in known:
             known[key] = _passing(step.local, by_class[event_class], plan, events)
         found.append(known[key])

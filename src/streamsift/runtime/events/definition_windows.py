@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import BoundQuery, SubPattern, WindowKind
-from streamsift.physical.detect import PLACE, own_windows, since, until, window_bound
+from streamsift.physical.detect import PLACE, since, until, window_bound
 from streamsift.physical.plan import Pair
 from streamsift.runtime.arrays.dtypes import Int32, Int64
 from streamsift.runtime.arrays.grouping import group_entries
@@ -59,7 +59,7 @@ def rows_of_keys(length: int, keys: tuple[str, ...], events: Events) -> Reach:
 
 def with_own_windows(query: BoundQuery, events: Events) -> Events:
     """The events with the columns that definitions' windows are compared by; as they are if there is none."""
-    definitions = list(own_windows(query.pattern))
+    definitions = list(query.pattern.windowed_definitions())
     if not definitions:
         return events
     columns = events.columns
@@ -79,7 +79,7 @@ def with_own_windows(query: BoundQuery, events: Events) -> Events:
 
 def limit_rows(query: BoundQuery) -> dict[str, int]:
     """Return the first of the two rows of `own_limits` for each definition with a window of its own."""
-    return {definition.name: 2 * number for number, definition in enumerate(own_windows(query.pattern))}
+    return {definition.name: 2 * number for number, definition in enumerate(query.pattern.windowed_definitions())}
 
 
 def own_limits(query: BoundQuery, events: Events) -> Int32:

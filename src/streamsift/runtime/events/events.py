@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streamsift.errors import BadInputError, BadRowsWarning, warn
-from streamsift.logical.bound import TIME, Binding, BoundQuery, EventClass, TimeKind, Window, WindowKind
+from streamsift.logical.bound import TIME, Binding, BoundQuery, BoundWindow, EventClass, TimeKind, WindowKind
 from streamsift.logical.durations import LARGEST_COUNT, LARGEST_DIFFERENCE, TEXT_TIME, width_in_units
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int32, Int64, Times
 from streamsift.runtime.arrays.grouping import positions_in_group
@@ -50,7 +50,7 @@ class Events:
     rank: Int32  # [n] dense rank of time, or of (time, order)
     window_position: Int32  # [n]; -1 for a row that is in no partition
     ticks: Times  # [n] times, ascending
-    window: Window | None
+    window: BoundWindow | None
     width: int | float  # of a time window in the units of `ticks`; of a count window in rows
     in_input_order: bool  # rows[i] == i for all i
     unit: pa.DataType  # what `ticks` count: timestamps of a unit, dates, decimals of a scale, numbers
@@ -253,12 +253,12 @@ def _ticks(time: pa.Array, binding: Binding) -> tuple[Times, pa.DataType]:
     return ticks, kind
 
 
-def window_width(window: Window, events: Events) -> int | float:
+def window_width(window: BoundWindow, events: Events) -> int | float:
     """The width of any window in the units of the events' ticks."""
     return _width(window, events.unit)
 
 
-def _width(window: Window, unit: pa.DataType) -> int | float:
+def _width(window: BoundWindow, unit: pa.DataType) -> int | float:
     """The largest difference of times (or number of rows) that is inside the window, in the units of the ticks."""
     if window.kind is WindowKind.COUNT:
         return min(int(window.length), NO_LIMIT)

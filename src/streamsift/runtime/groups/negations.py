@@ -8,7 +8,7 @@ import numpy as np
 
 from streamsift.logical.bound import BoundQuery
 from streamsift.physical.detect import with_caching
-from streamsift.physical.plan import Alternative, Cache, Groups, Limit, Negation, Pair, Step
+from streamsift.physical.plan import Alternative, Cache, KleeneGroups, Limit, Negation, Pair, Step
 from streamsift.runtime.arrays.dtypes import Bool, Int32
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.negation import NestedSearch
@@ -19,7 +19,7 @@ CHUNK_TESTS = 1 << 12
 class GroupNegations:
     """Tests the negations of an alternative's groups, whose steps they are numbered by."""
 
-    def __init__(self, query: BoundQuery, groups: Groups, events: Events, cache: Cache) -> None:
+    def __init__(self, query: BoundQuery, groups: KleeneGroups, events: Events, cache: Cache) -> None:
         self.query, self.groups, self.events, self.cache = query, groups, events, cache
         self._searches: dict[tuple[int, int], NestedSearch] = {}
 

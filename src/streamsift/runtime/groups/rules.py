@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.physical.plan import Groups
+from streamsift.physical.plan import KleeneGroups
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.arrays.searching import first_from
 from streamsift.runtime.groups.stream import Clock
@@ -37,7 +37,7 @@ class Rules(NamedTuple):
     extents: bool  # every extent, whether or not it could be longer
 
 
-def rules_of(groups: Groups) -> Rules:
+def rules_of(groups: KleeneGroups) -> Rules:
     count, orders, search = len(groups.growing), groups.orders, groups.search
 
     def bits(members: Iterable[int]) -> int:

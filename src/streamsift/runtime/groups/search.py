@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from streamsift.logical.bound import BoundQuery, Column
-from streamsift.physical.plan import Cache, Chosen, Edge, GroupNegation, Groups, Growth, Key, Order
+from streamsift.physical.plan import Cache, Edge, FixedGroup, GroupNegation, Growth, Key, KleeneGroups, Order
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int32, Int64
 from streamsift.runtime.events.events import NO_LIMIT, Events
 from streamsift.runtime.expressions.codes import codes, group_codes
@@ -32,7 +32,7 @@ from streamsift.runtime.resources import reserve, room
 class GroupSearch:
     """Adds the Kleene variables to matches of single events, and decides which are matches of the pattern."""
 
-    def __init__(self, query: BoundQuery, groups: Groups, events: Events, chunk: int, cache: Cache) -> None:
+    def __init__(self, query: BoundQuery, groups: KleeneGroups, events: Events, chunk: int, cache: Cache) -> None:
         self.query, self.groups, self.events, self.chunk = query, groups, events, chunk
         self.stream = stream = GroupStream(query, events, (*groups.steps, *groups.own_steps()))
         self.clock: Clock = stream.clock
@@ -74,7 +74,7 @@ class GroupSearch:
             for which, longer in self._choices(group, some, elements):
                 yield from self._with_choices(number + 1, longer, came_from[which])
 
-    def _choices(self, group: Chosen, partials: Int32, elements: Elements) -> Iterator[tuple[Int32, Int32]]:
+    def _choices(self, group: FixedGroup, partials: Int32, elements: Elements) -> Iterator[tuple[Int32, Int32]]:
         cursor, chosen = np.zeros(1, np.int64), np.full(group.size, -1, np.int64)
         while cursor[0] < partials.shape[1]:
             out, which = np.empty((group.size, self.chunk), np.int32), np.empty(self.chunk, np.int32)
@@ -95,7 +95,7 @@ class GroupSearch:
             keep &= self.clock.positions[last] - self.clock.positions[first] < self.clock.length
         return keep
 
-    def _codes(self, group: Chosen, column: Column) -> Int64:
+    def _codes(self, group: FixedGroup, column: Column) -> Int64:
         places = self.stream.candidates(group.step)
         found = np.full(self.stream.size, UNKNOWN, np.int64)
         (found[places],) = codes([self.events.columns.at(column.name, self.stream.rows(places))], ordered=False)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import BoundQuery, Column, Expr, GroupAggregate, Operation
-from streamsift.physical.plan import Groups
+from streamsift.physical.plan import KleeneGroups
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.expressions.columns import take
@@ -20,7 +20,7 @@ from streamsift.runtime.matches.group_matches import GroupMatches
 class GroupValues:
     """What a chunk of matches binds. Every attribute is gathered once."""
 
-    def __init__(self, query: BoundQuery, groups: Groups, events: Events, found: GroupMatches) -> None:
+    def __init__(self, query: BoundQuery, groups: KleeneGroups, events: Events, found: GroupMatches) -> None:
         self.events, self.found, self.text = events, found, query.text
         self.singles = {step.variable: number for number, step in enumerate(groups.steps[: groups.count_singles])}
         self.chosen = {c.variable: c for c in groups.chosen if query.variables[c.variable].quantifier is not None}

@@ -82,7 +82,7 @@ def known_columns(plan: Alternative) -> Known:
         event_class = plan.query.variables[step.variable].event_class
         if name is not None and typed and event_class.rule is ClassRule.TYPE:
             texts[step.variable, name] = event_class.name
-        for pair in (*step.lookup, *step.pairs):
+        for pair in step.compared:
             match pair:
                 case Pair(op="=", earlier_side=Column() as earlier, this_side=Column() as this):
                     # Equal floats may differ (0.0 and -0.0), and so may equal columns of different types.

@@ -12,7 +12,7 @@ from functools import reduce
 import numpy as np
 import pyarrow as pa
 
-from streamsift.logical.bound import Kind, Objective, Ranking
+from streamsift.logical.bound import BoundObjective, Kind, Ranking
 from streamsift.logical.durations import units_per_second
 from streamsift.physical.plan import Alternative
 from streamsift.runtime.arrays.dtypes import Float64, Int32
@@ -42,11 +42,11 @@ def objective_values(ranking: Ranking, seen: Rows) -> list[pa.Array]:
     return [_as_written(objective, evaluate(objective.expression, seen)) for objective in ranking.objectives]
 
 
-def objective_type(objective: Objective, value: pa.DataType) -> pa.DataType:
+def objective_type(objective: BoundObjective, value: pa.DataType) -> pa.DataType:
     return pa.float64() if objective.expression.kind in (Kind.DURATION, Kind.NULL) else value
 
 
-def _as_written(objective: Objective, value: pa.Array) -> pa.Array:
+def _as_written(objective: BoundObjective, value: pa.Array) -> pa.Array:
     if pa.types.is_null(value.type):
         return value.cast(DEFAULT_TYPES[Kind.FLOAT])
     if pa.types.is_duration(value.type):
@@ -72,12 +72,12 @@ def merged_scores(ranking: Ranking, each: Sequence[Float64]) -> Float64:
         return reduce(np.minimum, merged)
 
 
-def objective_score(objective: Objective, value: pa.Array) -> Float64:
+def objective_score(objective: BoundObjective, value: pa.Array) -> Float64:
     """The score of one objective's value, as it is evaluated; NaN where it has none."""
     return _score(objective, _as_written(objective, value))
 
 
-def _score(objective: Objective, value: pa.Array) -> Float64:
+def _score(objective: BoundObjective, value: pa.Array) -> Float64:
     found = as_float(value)
     missing = nulls(value)
     numbers = np.array(found.fill_null(0.0) if missing is not None else found, np.float64)

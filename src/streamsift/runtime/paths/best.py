@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from streamsift.physical.plan import PathPlan, RankBy
-from streamsift.physical.rank import MOST_KINDS, MOST_PATHS
+from streamsift.physical.rank import MAX_KINDS, MAX_PATHS
 from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32, Int64
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.update_ticks import UpdateTicks
@@ -78,7 +78,7 @@ class Buckets:
 def rule_of(found: Strata, limit: int) -> Rule:
     """How far to read for so many paths: on to all whose scores may be as good as the last one's, if sums round."""
     slack = SLACK * found.entries.error if found.entries.error > 0 else -1.0
-    return Rule(limit, slack, MOST_PATHS, -np.inf, np.empty(0, np.int32), True)
+    return Rule(limit, slack, MAX_PATHS, -np.inf, np.empty(0, np.int32), True)
 
 
 def _few(rule: Rule) -> Rule:
@@ -91,7 +91,7 @@ def _read(plan: PathPlan, events: Events, found: Strata, buckets: Buckets, rule:
     places, tick = found.graph.place[paths].T, np.repeat(buckets.tick, counts)
     if gave_up.any():
         is_known, left = np.repeat(~gave_up, counts), buckets.at(np.flatnonzero(gave_up))
-        more = by_kinds(plan, events, found, left.roots, left.starts, rule._replace(most=MOST_KINDS))
+        more = by_kinds(plan, events, found, left.roots, left.starts, rule._replace(most=MAX_KINDS))
         if more is None:
             return None
         places = np.concatenate([places[:, is_known], more[0]], axis=1)

@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from streamsift.physical.plan import Choices, JoinPlan, PlanShape
+from streamsift.physical.plan import JoinPlan, PlannerOptions, PlanShape
 from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32
 from streamsift.runtime.arrays.grouping import distinct
 from streamsift.runtime.detect import match_rows
@@ -26,7 +26,7 @@ from streamsift.runtime.matches import match_columns, objective_values, scores
 from streamsift.runtime.rank.join_queues import Queues
 from streamsift.runtime.resources import FEWER_TIES, reserve
 
-LOOK_AHEAD = Choices(plan=PlanShape.LEFT)  # a window's few best events are not worth a choice of trees
+LOOK_AHEAD = PlannerOptions(plan=PlanShape.LEFT)  # a window's few best events are not worth a choice of trees
 FIRST_READ = 8  # events that are taken from each queue at first, and at least the k that are asked for
 RESERVE = 4  # times what is asked for: the matches that are joined, where windows overlap
 MOST_RESERVES = 4  # times that, before the worst are dropped

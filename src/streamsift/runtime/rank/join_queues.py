@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from streamsift.errors import BadInputError
-from streamsift.logical.bound import Objective, Ranking
+from streamsift.logical.bound import BoundObjective, Ranking
 from streamsift.physical.plan import JoinPlan
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Float64, Int32, Int64
 from streamsift.runtime.arrays.range_tree import NOTHING, greatest, tree_of
@@ -131,7 +131,7 @@ class Queues:
             by_objective.append(self._corner_scores(written, corner))
         return _raised(self.ranking, by_objective)
 
-    def _corner_scores(self, objective: Objective, corner: Int32) -> Float64:
+    def _corner_scores(self, objective: BoundObjective, corner: Int32) -> Float64:
         """The scores [m] of what need be no matches [steps, m]; inf where there is none."""
         seen = match_columns(self.plan.alternative, self.events, self.events.rows_at(corner))
         try:

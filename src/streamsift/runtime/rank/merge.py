@@ -16,7 +16,7 @@ import numpy as np
 from streamsift.logical.bound import Expr
 from streamsift.physical.detect import PLACE
 from streamsift.physical.plan import MergePlan, Schedule
-from streamsift.physical.rank import MOST_PATHS
+from streamsift.physical.rank import MAX_PATHS
 from streamsift.runtime.arrays.comparing import OPERATORS
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Int32, Int64
 from streamsift.runtime.events.candidates import candidates, step_rows
@@ -87,7 +87,7 @@ class RankMerge:
         found = queues.open(tick, memory, low, rules)
         steering, status = new_steering(len(self.parts)), 0
         while status != DONE:
-            found, status = merge(queues.arrays, rules, steering, MOST_PATHS, found)
+            found, status = merge(queues.arrays, rules, steering, MAX_PATHS, found)
             if status == GAVE_UP or (status >= 0 and not queues.load(status)):
                 return None
         self._count(queues.arrays)
@@ -157,7 +157,7 @@ class RankMerge:
                     add(two, one, OPERATORS[">="], limits, positions)
         own = candidates(plan.alternative, self.events)
         for two, step in enumerate(plan.alternative.steps):
-            for pair in (*step.lookup, *step.pairs):
+            for pair in step.compared:
                 if (pair.earlier, two) in apart:
                     sides = [(pair.earlier, pair.earlier_side), (two, pair.this_side)]
                     left, right = self._codes(sides, own, ordered=pair.op not in ("=", "!="))

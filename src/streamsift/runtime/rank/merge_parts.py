@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from streamsift.physical.plan import JoinPlan, PathPlan
-from streamsift.physical.rank import MOST_PATHS
+from streamsift.physical.rank import MAX_PATHS
 from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
 from streamsift.runtime.arrays.row_set import are_known
 from streamsift.runtime.events.events import Events
@@ -161,7 +161,7 @@ class BoardPart:
         """A board of so many paths of the window, those that were loaded first; False if that is too much to ask."""
         low, cut, high = (bound[self.window] for bound in self.views)
         groups = groups_inside(self.graph, self.cast, self.cast.firsts, low, high, self.stamps)
-        rows = self.graph, self.cast, groups, low, cut, high, min(wanted, MOST_PATHS)
+        rows = self.graph, self.cast, groups, low, cut, high, min(wanted, MAX_PATHS)
         self.search, board, gave_up = opened_board(*rows, self.rule, self.search)
         count = board.state[COUNT]
         given = self.board.paths[: self.loaded]
@@ -177,7 +177,7 @@ class BoardPart:
 
 
 def _next_paths(count: int) -> Rule:
-    return Rule(count, -1.0, MOST_PATHS, -np.inf, np.empty(0, np.int32), False)
+    return Rule(count, -1.0, MAX_PATHS, -np.inf, np.empty(0, np.int32), False)
 
 
 def path_error(found: Strata) -> float:

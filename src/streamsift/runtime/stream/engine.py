@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.language.syntax import Emit
-from streamsift.physical.plan import AggregatePlan, DetectPlan, Plan, RankPlan
+from streamsift.physical.plan import AggregatePlan, Plan
 from streamsift.physical.share import SharingPlan
-from streamsift.physical.stream import check_stream, counts_rows, keeps_no_events, why_recounted
+from streamsift.physical.stream import DecideBy, StreamPlan, stream_plan
 from streamsift.runtime.arrays.dtypes import Bool
 from streamsift.runtime.count import relevant_places
 from streamsift.runtime.events.candidates import candidates
@@ -95,15 +95,14 @@ class ManyEngine:
     """Several queries over the same events, which are held once: as an Engine, but rows come by name of query."""
 
     def __init__(self, plans: Mapping[str, Plan]) -> None:
-        for plan in plans.values():
-            check_stream(plan)
+        streams = {name: stream_plan(plan) for name, plan in plans.items()}
         self.late = 0
-        self._deciders: dict[str, Decider] = {name: _decider(plan) for name, plan in plans.items()}
+        self._deciders: dict[str, Decider] = {name: _decider(stream) for name, stream in streams.items()}
         fields = {field.name: field for plan in plans.values() for field in plan.query.schema}
         binding = next(iter(plans.values())).query.binding
         keys = {decider.keys for decider in self._deciders.values()}
         self._store = EventStore(
-            pa.schema(fields.values()), binding, _relevant(list(plans.values())), keys.pop() if len(keys) == 1 else ()
+            pa.schema(fields.values()), binding, _relevant(list(streams.values())), keys.pop() if len(keys) == 1 else ()
         )
         self._is_real = is_real(next(iter(plans.values())).query)
         self._passed: Tick | None = None
@@ -251,30 +250,30 @@ def load_engine_for_many(plan: SharingPlan, head: bytes, chunks: Iterable[tuple[
     return engine
 
 
-def _decider(plan: Plan) -> Decider:
-    match plan:
-        case DetectPlan():
-            return Matches(plan)
-        case AggregatePlan() if keeps_no_events(plan):
-            return RunningTotals(plan)
-        case AggregatePlan() if why_recounted(plan) is None:
-            return WindowTotals(plan)
-        case AggregatePlan() | RankPlan():
-            return Rows(plan)
+def _decider(stream: StreamPlan) -> Decider:
+    match stream.decide_by:
+        case DecideBy.MATCHES:
+            return Matches(stream)
+        case DecideBy.RUNNING_TOTALS:
+            return RunningTotals(stream)
+        case DecideBy.WINDOW_TOTALS:
+            return WindowTotals(stream)
+        case DecideBy.RECOMPUTED:
+            return Rows(stream)
 
 
 # --- which events can matter ----------------------------------------------------------------------------------------
 
 
-def _relevant(plans: list[Plan]) -> Callable[[pa.Table], Bool] | None:
+def _relevant(streams: list[StreamPlan]) -> Callable[[pa.Table], Bool] | None:
     """Which events can be in a match, or keep one from being; None if every row counts."""
-    if any(counts_rows(plan.query) for plan in plans):
+    if any(stream.counts_rows for stream in streams):
         return None
 
     def of_any(events: pa.Table) -> Bool:
         found = np.zeros(events.num_rows, np.bool_)
-        for plan in plans:
-            _mark(plan, events, found)
+        for stream in streams:
+            _mark(stream.plan, events, found)
         return found
 
     return of_any

@@ -13,9 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import WindowKind
-from streamsift.physical.detect import own_windows
-from streamsift.physical.plan import Alternative, DetectPlan
-from streamsift.physical.stream import DECIDES, OTHER, Anchor, Anchored, anchored, awaited, stream_keys
+from streamsift.physical.stream import DECIDES, OTHER, FinalizedAlternative, FinalizedBy, StreamPlan
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64, Times
 from streamsift.runtime.detect import group_matches, match_rows
 from streamsift.runtime.events.events import Events
@@ -32,15 +30,16 @@ class Matches:
 
     follows, nbytes = True, 0
 
-    def __init__(self, plan: DetectPlan) -> None:
+    def __init__(self, stream: StreamPlan) -> None:
+        plan = stream.plan
         self.plan, self.schema = plan, match_schema(plan.query)
-        self.retention: Retention = retention_of(plan)
+        self.retention: Retention = retention_of(stream)
         window = plan.query.window
         assert window is not None
         self._width = width_of(plan.query, window) if window.kind is WindowKind.TIME else 0
         self._known = {id(one): known_columns(one) for one in plan.alternatives if one.groups is None}
-        self._anchored = [anchored(plan, alternative) for alternative in plan.alternatives]
-        self.keys = stream_keys(plan)
+        self._finalized = stream.alternatives
+        self.keys = stream.keys
 
     def decided(self, store: EventStore, arrived: int, passing: Passing) -> pa.Table:
         """The rows that time decides by passing; rows from `arrived` on came in this stretch of it."""
@@ -53,7 +52,7 @@ class Matches:
         events = prepare(self.plan.query, table)
         found = [
             pa.Table.from_batches([batch])
-            for one in self._anchored
+            for one in self._finalized
             for batch in self._batches(one, with_marks(one, events, passing), passing)
         ]
         return pa.concat_tables([self.schema.empty_table(), *found])
@@ -63,19 +62,19 @@ class Matches:
         if store.index is None or store.index.columns != self.keys or passing.now is None:
             return None
         found: list[Deciding] = []
-        for one in self._anchored:
+        for one in self._finalized:
             if (part := self._deciding(one, store, arrived, passing)) is None:
                 return None
-            found.append((part, one.alternative.query, one.deciding))
+            found.append((part, one.alternative.query, one.steps))
         return rows_sharing_keys(store, found)
 
-    def _deciding(self, one: Anchored, store: EventStore, arrived: int, passing: Passing) -> slice | None:
+    def _deciding(self, one: FinalizedAlternative, store: EventStore, arrived: int, passing: Passing) -> slice | None:
         """Rows that may be what decides a match now, and some others; None if any may."""
         window = self.plan.query.window
         assert window is not None
-        if one.anchor is Anchor.END:
+        if one.by is FinalizedBy.END:
             return slice(arrived - store.first, store.rows)
-        if one.anchor is Anchor.ANY or window.kind is WindowKind.COUNT:
+        if one.by is FinalizedBy.ANY or window.kind is WindowKind.COUNT:
             return None
         assert passing.now is not None
         low = 0 if passing.passed is None else np.searchsorted(store.ticks, first_open(passing.passed, self._width))
@@ -97,36 +96,36 @@ class Matches:
         closes = next_closing(store.ticks, passed, self.retention.delay[0])
         return found if closes is None else min(found, closes)
 
-    def _batches(self, one: Anchored, events: Events, passing: Passing) -> Iterator[pa.RecordBatch]:
+    def _batches(self, one: FinalizedAlternative, events: Events, passing: Passing) -> Iterator[pa.RecordBatch]:
         alternative = one.alternative
         if alternative.groups is not None:
             for variant in one.variants:
                 for matches in group_matches(variant, events, one.choices):
-                    decided = passing.covers(when(alternative, events, matches.events()))
+                    decided = passing.covers(when(one, events, matches.events()))
                     yield from group_batches(alternative, self.schema, events, matches.only(decided))
             return
         known = self._known[id(alternative)]
         for variant in one.variants:
             for rows in match_rows(variant, events, one.choices):
-                if one.anchor is Anchor.ANY:
-                    rows = rows[:, passing.covers(when(alternative, events, _places(events, rows)))]
+                if one.by is FinalizedBy.ANY:
+                    rows = rows[:, passing.covers(when(one, events, _places(events, rows)))]
                 if rows.shape[1]:
                     yield from result_batches(alternative, self.schema, events, known, rows)
 
 
-def with_marks(one: Anchored, events: Events, passing: Passing) -> Events:
+def with_marks(one: FinalizedAlternative, events: Events, passing: Passing) -> Events:
     """The events with the columns that tell which of them may decide a match of the alternative now."""
     if not one.is_marked:
         return events
     moments, query = events.ticks, one.alternative.query
-    if one.anchor is Anchor.START:
+    if one.by is FinalizedBy.START:
         assert query.window is not None
         moments = closing(query.window, query.partition_by, events)
     decides = passing.covers(moments)
     other = np.zeros(decides.size, np.bool_)
-    if one.anchor is Anchor.END and passing.passed is not None:
+    if one.by is FinalizedBy.END and passing.passed is not None:
         other = moments <= passing.passed
-    elif one.anchor is Anchor.START and passing.now is not None:
+    elif one.by is FinalizedBy.START and passing.now is not None:
         other = moments > passing.now
     columns = events.columns
     for name, of_place in ((DECIDES, decides), (OTHER, other)):
@@ -144,14 +143,14 @@ def _places(events: Events, rows: Int32) -> Int32:
     return place_of[rows]
 
 
-def when(alternative: Alternative, events: Events, places: Int32) -> Times:
+def when(one: FinalizedAlternative, events: Events, places: Int32) -> Times:
     """The moment whose passing decides each of the matches [steps, m]."""
-    query, wait = alternative.query, awaited(alternative)
+    query, wait = one.alternative.query, one.awaited
     found = events.ticks[places.max(axis=0)]
     if wait.window:
         assert query.window is not None
         found = np.maximum(found, closing(query.window, query.partition_by, events)[places.min(axis=0)])
-    own = {definition.name: definition for definition in own_windows(query.pattern)}
+    own = {definition.name: definition for definition in query.pattern.windowed_definitions()}
     for limit in wait.definitions:
         definition = own[limit.definition or ""]
         assert definition.window is not None

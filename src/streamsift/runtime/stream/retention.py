@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streamsift.logical.bound import BoundQuery, Window, WindowKind
-from streamsift.physical.plan import Plan
-from streamsift.physical.stream import StateWindow, state_windows, windows
+from streamsift.logical.bound import BoundQuery, BoundWindow, WindowKind
+from streamsift.physical.stream import StateWindow, StreamPlan
 from streamsift.runtime.arrays.dtypes import Bool
 from streamsift.runtime.arrays.grouping import positions_in_group
 from streamsift.runtime.events.events import NO_LIMIT, window_width
@@ -57,12 +56,12 @@ class Retention:
         return min(following(last), INT64.max) if isinstance(last, int) else following(last)
 
 
-def retention_of(plan: Plan) -> Retention:
+def retention_of(stream: StreamPlan) -> Retention:
     """Return how far later results of a plan look back."""
-    query = plan.query
+    query = stream.plan.query
     if query.window is None:
         return Retention((), 0, (), (), is_endless=True)
-    reasons, found = state_windows(plan), list(windows(query))
+    reasons, found = stream.state_windows, stream.windows
     statement, own = found[0], found[1:]
     if statement[0].kind is WindowKind.COUNT:
         length = sum(int(window.length) for window, _ in found)
@@ -74,7 +73,7 @@ def retention_of(plan: Plan) -> Retention:
     return Retention((*delay, *(width,) * (len(reasons) - waits), *inner), 0, (), delay)
 
 
-def width_of(query: BoundQuery, window: Window) -> Tick:
+def width_of(query: BoundQuery, window: BoundWindow) -> Tick:
     """The width of a time window in the units of ticks."""
     found = window_width(window, prepare(query, query.schema.empty_table()))
     return float(found) if is_real(query) else int(found)

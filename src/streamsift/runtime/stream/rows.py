@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.language.syntax import Emit
+from streamsift.logical.bound import WindowKind
 from streamsift.physical.plan import AggregatePlan, RankPlan
-from streamsift.physical.stream import group_keys, is_awaited, last_steps, ticks_count_rows
+from streamsift.physical.stream import StreamPlan
 from streamsift.runtime.arrays.dtypes import Bool, Int64
 from streamsift.runtime.count import aggregate, relevant_places
 from streamsift.runtime.events.events import Events
@@ -41,12 +42,15 @@ class Rows:
     their end. Rows of EMIT CHANGES compare with the row at the relevant event before: the window of that one is held.
     """
 
-    def __init__(self, plan: AggregatePlan | RankPlan) -> None:
-        self.plan, self.schema = plan, output_schema(plan.query)
-        self.retention: Retention = retention_of(plan)
-        self._ticks_by_time = plan.query.update is not None and not ticks_count_rows(plan.query)
-        self._waits = is_awaited(plan)
-        self.keys = group_keys(plan)
+    def __init__(self, stream: StreamPlan) -> None:
+        plan = stream.plan
+        assert isinstance(plan, AggregatePlan | RankPlan)
+        self.plan: AggregatePlan | RankPlan = plan
+        self.schema = output_schema(plan.query)
+        self.retention: Retention = retention_of(stream)
+        self._ticks_by_time = plan.query.update is not None and plan.query.update.kind is WindowKind.TIME
+        self._waits = stream.waits
+        self.keys, self._last_steps = stream.keys, stream.last_steps
         self._row_counts: RowCounts | None = None
         if plan.query.update is not None and not self._ticks_by_time:
             step = int(plan.query.update.length)
@@ -84,7 +88,8 @@ class Rows:
             return None
         new = slice(arrived - store.first, store.rows)
         return rows_sharing_keys(
-            store, ((new, alternative.query, last_steps(alternative)) for alternative in self.plan.alternatives)
+            store,
+            ((new, a.query, last) for a, last in zip(self.plan.alternatives, self._last_steps, strict=True)),
         )
 
     # --- which rows ---

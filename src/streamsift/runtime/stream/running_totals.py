@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from streamsift.physical.count import is_at_edge
 from streamsift.physical.plan import AggregatePlan, Alternative, Branch
+from streamsift.physical.stream import StreamPlan
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.count import (
     BEFORE,
@@ -59,7 +60,9 @@ class RunningTotals:
 
     keys: tuple[str, ...] = ()
 
-    def __init__(self, plan: AggregatePlan) -> None:
+    def __init__(self, stream: StreamPlan) -> None:
+        plan = stream.plan
+        assert isinstance(plan, AggregatePlan)
         self.plan, self.schema = of_events(plan), output_schema(plan.query)
         sizes = self._sizes = steady_measures(self.plan, prepared(self.plan.query, any_event(plan.query)))[0].shape
         self._groups = self._vectors(plan.query.group_by, sizes[0] + sizes[2], sizes[1])

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from streamsift.logical.bound import BoundQuery, Window, WindowKind
+from streamsift.logical.bound import BoundQuery, BoundWindow, WindowKind
 from streamsift.logical.durations import in_units, nearest_double, unit_of, zero_of
 from streamsift.runtime.arrays.doubles import last_multiple, last_within
 from streamsift.runtime.arrays.dtypes import Bool, Int64, Times
@@ -40,7 +40,7 @@ class Passing:
         return found
 
 
-def closing(window: Window, keys: tuple[str, ...], events: Events) -> Times:
+def closing(window: BoundWindow, keys: tuple[str, ...], events: Events) -> Times:
     """For each place the moment whose passing closes the window that begins there; the end of time if none does yet."""
     if window.kind is WindowKind.TIME:
         return after(events.ticks, window_width(window, events))

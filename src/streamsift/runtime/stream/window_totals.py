@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.physical.plan import AggregatePlan
+from streamsift.physical.stream import StreamPlan
 from streamsift.runtime.arrays.dtypes import Int64
 from streamsift.runtime.arrays.grouping import distinct
 from streamsift.runtime.count import (
@@ -57,9 +58,10 @@ class Span:
 class WindowTotals(Rows):
     """Decides the rows of one plan. Values that no stacks can hold are counted with the window, as Rows does."""
 
-    def __init__(self, plan: AggregatePlan) -> None:
-        super().__init__(plan)
-        self.keys = ()
+    def __init__(self, stream: StreamPlan) -> None:
+        super().__init__(stream)
+        plan = stream.plan
+        assert isinstance(plan, AggregatePlan)
         self._of_events = of_events(plan)
         example = prepared(plan.query, any_event(plan.query))
         measures, self._decoders = steady_measures(self._of_events, example)

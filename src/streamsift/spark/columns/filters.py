@@ -23,7 +23,6 @@ from pyspark.sql.types import BooleanType, DecimalType
 from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
 from streamsift.physical import Plan
-from streamsift.physical.detect import own_windows
 from streamsift.physical.plan import Step
 from streamsift.runtime.events.events import parse_text_times
 
@@ -79,7 +78,7 @@ def _is_no_time(texts: pa.Array) -> pa.Array:
 def counted_keys(query: b.BoundQuery) -> list[tuple[str, ...]]:
     """For each count window, the statement's or a definition's, the columns within which it counts rows."""
     windows = [(query.window, query.partition_by)]
-    windows += [(d.window, d.partition_by or query.partition_by) for d in own_windows(query.pattern)]
+    windows += [(d.window, d.partition_by or query.partition_by) for d in query.pattern.windowed_definitions()]
     return [keys for window, keys in windows if window is not None and window.kind is b.WindowKind.COUNT]
 
 

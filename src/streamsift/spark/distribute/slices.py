@@ -23,7 +23,6 @@ from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark 
 from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
 from streamsift.physical import AggregatePlan, DetectPlan, Plan, RankPlan
-from streamsift.physical.detect import own_windows
 from streamsift.physical.plan import JoinPlan, MergePlan
 from streamsift.physical.stream import is_awaited, looks_back
 from streamsift.runtime import output_schema
@@ -84,11 +83,13 @@ def _of_matches(plan: DetectPlan) -> Slices:
     assert query.window is not None
     # The window of a definition may begin anywhere in that of the statement, and another one inside it.
     reach = _units(query, query.window.length) + sum(_units(query, length) for length in _own_lengths(query))
-    return _reaching(reach if any(map(looks_back, plan.alternatives)) else Fraction(0), reach)
+    return _reaching(reach if looks_back(plan) else Fraction(0), reach)
 
 
 def _own_lengths(query: b.BoundQuery) -> list[Fraction]:
-    return [definition.window.length for definition in own_windows(query.pattern) if definition.window is not None]
+    return [
+        definition.window.length for definition in query.pattern.windowed_definitions() if definition.window is not None
+    ]
 
 
 def _of_totals(plan: AggregatePlan) -> Slices | str:
@@ -99,13 +100,13 @@ def _of_totals(plan: AggregatePlan) -> Slices | str:
         return "with EMIT CHANGES an event of any group can show that another changed"
     if any(alternative.groups is not None for alternative in plan.alternatives):
         return "whether a Kleene group is complete may depend on events outside the window"
-    if any(True for _ in own_windows(query.pattern)):
+    if any(True for _ in query.pattern.windowed_definitions()):
         return "a definition has a window of its own"
     kind = output_schema(query).field("time").type
     if not _is_exact(query) or not (pa.types.is_integer(kind) or pa.types.is_temporal(kind)):
         return "totals are cut by time where times are integers, dates or timestamps"
     width = _units(query, query.window.length)
-    before = width * (1 + any(map(looks_back, plan.alternatives)))
+    before = width * (1 + looks_back(plan))
     return _reaching(before, width if is_awaited(plan) else Fraction(0))
 
 

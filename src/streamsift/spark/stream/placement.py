@@ -8,7 +8,7 @@ from streamsift.logical.bound import TimeKind
 from streamsift.physical import Plan, RankPlan
 from streamsift.physical.explain import describe_stream
 from streamsift.physical.share import SharingPlan
-from streamsift.physical.stream import check_stream
+from streamsift.physical.stream import stream_plan
 from streamsift.spark.columns import describe_filter
 from streamsift.spark.distribute import shuffle_keys, why_one_task
 from streamsift.spark.stream.run import bucket_count, common_keys, marked_columns, stream_keys
@@ -34,7 +34,7 @@ def stream_placement(df: DataFrame, plan: Plan) -> list[str]:
 def many_placement(df: DataFrame, plan: SharingPlan) -> list[str]:
     """Say how several queries run on one stream."""
     for one in plan.plans.values():
-        check_stream(one)
+        stream_plan(one)  # raises what a stream cannot have
     keys = common_keys(plan.plans)
     together = f"{len(plan.plans)} queries over one pass and one state of events"
     if keys:

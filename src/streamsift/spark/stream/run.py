@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark 
 from streamsift.errors import QueryError
 from streamsift.logical.bound import BoundQuery
 from streamsift.physical import Plan
-from streamsift.physical.stream import check_stream
+from streamsift.physical.stream import stream_plan
 from streamsift.spark.columns import EventTime, column, event_time, lateness_of, query_of_all, result_schema
 from streamsift.spark.distribute import (
     Distribution,
@@ -47,7 +47,7 @@ def run_stream(df: DataFrame, plan: Plan, *, lateness: Any, bad_rows: str) -> Da
 def run_combined(df: DataFrame, plans: Mapping[str, Plan], *, lateness: Any, bad_rows: str) -> DataFrame:
     """Return the results of plans that see the same events once: messages of rows, beside the names of queries."""
     for plan in plans.values():
-        check_stream(plan)
+        stream_plan(plan)  # raises what a stream cannot have
     query = query_of_all(plans)
     has_watermark = _check_watermark(df, query, lateness)
     time = event_time(query, lateness_of(lateness, query.binding))

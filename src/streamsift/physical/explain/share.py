@@ -1,0 +1,53 @@
+"""Describe which queries are counted together, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+
+from streamsift.logical import bound as b
+from streamsift.logical.describe import describe_class, describe_expression
+from streamsift.physical.plan import AggregatePlan, Step
+from streamsift.physical.share import ChoppedQueries, SharingPlan, TreeNode, separate_cost, shared_cost
+
+
+def describe_sharing(plan: SharingPlan) -> Iterator[str]:
+    """The trees drawn, with the queries that end at each prefix; the pieces; the queries that run alone."""
+    for number, tree in enumerate(plan.trees, start=1):
+        members = {name: p for name, p in plan.plans.items() if name in tree.terminals and isinstance(p, AggregatePlan)}
+        yield (
+            f"tree {number}: {len(members)} queries by {tree.strategy.value}, {len(tree.nodes)} prefixes instead of "
+            f"{sum(len(p.branches[0].alternative.steps) for p in members.values())}; "
+            f"cost {shared_cost(tree):.0f} instead of {separate_cost(members):.0f}"
+        )
+        for place, node in enumerate(tree.nodes, start=1):
+            ends = [name for name, terminal in tree.terminals.items() if terminal == place]
+            yield "  " * node.depth + _accepts(tree.query, node) + (f"  → {', '.join(ends)}" if ends else "")
+    for number, chopped in enumerate(plan.chops, start=1):
+        yield from _describe_chopped(number, chopped)
+    for name, reason in plan.alone.items():
+        yield f"{name} runs alone: {reason}"
+
+
+def _describe_chopped(number: int, chopped: ChoppedQueries) -> Iterator[str]:
+    """The pieces, which queries use each, and how each query is put together."""
+    limit = f"while a window holds at most {chopped.most_starts:.0f} start events of a piece on average, else alone"
+    when = "as asked" if chopped.most_starts == inf else limit
+    yield f"chop {number}: {len(chopped.routes)} queries from {len(chopped.first)} pieces, {when}"
+    for piece, begin in enumerate(chopped.first):
+        nodes = chopped.nodes[begin - 1 : begin - 1 + chopped.length(piece)]
+        steps = "; ".join(_accepts(chopped.query, node) for node in nodes)
+        yield f"  piece {piece + 1}: {steps}  ← {', '.join(chopped.users(piece))}"
+    for name, route in chopped.routes.items():
+        yield f"  {name} = {' + '.join(f'piece {piece + 1}' for piece in route)}"
+
+
+def _accepts(query: b.BoundQuery, node: TreeNode) -> str:
+    """Return what a prefix accepts as its last step, and what must not follow it."""
+
+    def rows(step: Step) -> str:
+        variable = query.variables[step.variable]
+        filters = "".join(f" and {describe_expression(predicate, query.variables)}" for predicate in step.local)
+        return f"{variable.event_class.name}: {describe_class(variable.event_class, query.binding)}{filters}"
+
+    return rows(node.step) + "".join(f", then not {rows(negated)}" for negated in node.negated)
