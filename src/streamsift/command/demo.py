@@ -18,7 +18,7 @@ from rich.panel import Panel
 from rich.syntax import Syntax
 from rich.table import Table
 
-from streamsift.api.query import query
+from streamsift.api import query
 from streamsift.command import demo_data
 from streamsift.command.jobs import best_first, nouns
 from streamsift.command.progress import progress

@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.csv
 from rich.console import Console
 
-from streamsift.api.many import explain_many, run_many
-from streamsift.api.query import Query
+from streamsift.api import Query, explain_many, run_many
 from streamsift.command.options import BadRowsOption, Options
 from streamsift.command.progress import progress
 from streamsift.command.session import start_spark

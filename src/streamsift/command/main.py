@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from streamsift.api.query import Query
+from streamsift.api import Query
 from streamsift.command.exit_codes import ExitCode, run_command
 from streamsift.command.jobs import SHOWN_ROWS, LocalJob, SparkJob, show_many
 from streamsift.command.options import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from pathlib import Path
 
-from streamsift.api.arguments import memory_bytes
+from streamsift.api import memory_bytes
 from streamsift.errors import SetupError
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import typer
 
-from streamsift.api.query import Query, query
+from streamsift.api import Query, query
 from streamsift.errors import QueryError, SetupError, StreamsiftError
 from streamsift.runtime.input import missing, read_names
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.live import Live
 
-from streamsift.api.query import Query
+from streamsift.api import Query
 from streamsift.command.jobs import nouns, to_lines
 from streamsift.command.live_table import Reading, live_table, summary
 from streamsift.command.options import Options
