@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from rich.console import Console
 
 from streamsift.command.live_table import Reading, live_table, summary
-from streamsift.spark.stream.metrics import metrics_of
+from streamsift.spark.stream.metrics import Trigger, metrics_of
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
@@ -21,10 +20,12 @@ def shown(reading: Reading) -> str:
 
 
 def test_batches_add_up() -> None:
-    reading = Reading().after([(1000, 2, 0, 0, 500), (3000, 5, 1, 0, 1500)], (40, 2048))
-    reading = reading.after([], (0, 0)).after([(2000, 1, 0, 3, 500)], (50, 4096))
+    watermark = (NOW - timedelta(hours=1, seconds=5)).isoformat()
+    first, second = Trigger(0, 1000, 2, 0, 0, 40, 2048, 500, None), Trigger(1, 3000, 5, 1, 0, 40, 2048, 1500, None)
+    third = Trigger(2, 2000, 1, 0, 3, 50, 4096, 500, watermark)
+    reading = Reading().after([first, second]).after([]).after([first, second, third])
     assert summary(reading, "matches") == "3 micro-batches, 6,000 rows, 1 late, 3 without a usable time, 8 matches"
-    frame = shown(replace(reading, watermark=NOW - timedelta(hours=1, seconds=5)))
+    frame = shown(reading)
     for text in ("6,000", "4,000", "50 rows, 4 KiB", "500 ms", "1:00:05", "Ctrl-C stops"):
         assert text in frame
 

@@ -8,10 +8,9 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.live import Live
@@ -94,17 +93,19 @@ class StreamJob:
         return writer.option("checkpointLocation", str(checkpoint)).start()
 
     def _follow(self, spark: SparkSession, stream: StreamingQuery, interrupted: threading.Event) -> None:
-        noun = nouns(self.query)[1]
-        look = _reader(stream)
-        with _told_by_interrupts(interrupted), self._view(noun) as show:
+        from streamsift.spark import metrics
+
+        noun, reading = nouns(self.query)[1], Reading()
+        with _set_by_interrupts(interrupted), self._view(noun) as show:
             while not interrupted.is_set() and not stream.awaitTermination(SECONDS_PER_LOOK):
-                show(look())
+                reading = reading.after(metrics(stream).triggers)
+                show(reading)
         if interrupted.is_set():
             self.console.print(STOPPING, highlight=False)
-            # Tasks that are given up end with errors, which would be told to whoever has just said that they may.
+            # Tasks that are abandoned end with errors, which would be noise to whoever has just interrupted them.
             spark.sparkContext.setLogLevel("OFF")
             stream.stop()
-        self.console.print(summary(look(), noun), highlight=False)
+        self.console.print(summary(reading.after(metrics(stream).triggers), noun), highlight=False)
 
     @contextmanager
     def _view(self, noun: str) -> Iterator[Callable[[Reading], None]]:
@@ -116,8 +117,8 @@ class StreamJob:
 
 
 @contextmanager
-def _told_by_interrupts(interrupted: threading.Event) -> Iterator[None]:
-    """Sets the event at Ctrl-C; a second one ends the process as usual.
+def _set_by_interrupts(interrupted: threading.Event) -> Iterator[None]:
+    """Set the event at Ctrl-C; a second one ends the process as usual.
 
     Spark's own handler would cancel the jobs of the stream, which then fails instead of being stopped.
     """
@@ -138,32 +139,3 @@ def _to_stdout(batch: DataFrame, _: int) -> None:
     # One partition after the other passes through this process, never all of them at once.
     sys.stdout.writelines(f"{row.line}\n" for row in batch.toLocalIterator())
     sys.stdout.flush()
-
-
-def _reader(stream: Any) -> Callable[[], Reading]:
-    """Adds up what a stream reports; each batch once, though Spark remembers only the last ones."""
-    from streamsift.spark.stream import metrics
-
-    reading, last = Reading(), -1
-    lock = threading.Lock()
-
-    def look() -> Reading:
-        nonlocal reading, last
-        with lock:
-            triggers = metrics(stream).triggers
-            new = [t for t in triggers if t.batch > last]
-            if new:
-                last = new[-1].batch
-                counts = [(t.rows, t.matches, t.late, t.bad_rows, t.latency_ms) for t in new]
-                reading = reading.after(counts, (new[-1].state_rows, new[-1].state_bytes))
-                reading = replace(reading, watermark=_moment(new[-1].watermark))
-            return reading
-
-    return look
-
-
-def _moment(text: str | None) -> datetime | None:
-    """Spark's watermark as a time; None for 1970, where it begins, and for codes of numbers, far in the future."""
-    if text is None or text.startswith(("+", "1970-01-01T00:00:00.000")):
-        return None
-    return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC)
