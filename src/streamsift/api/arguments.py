@@ -88,7 +88,7 @@ def check_names(**names: Any) -> None:
 
 
 def check_columns(names: list[str]) -> None:
-    """Spark cannot read `x` where there is an `X` too, unless it minds case."""
+    """Raise if two columns differ by case alone: Spark cannot read them, unless it minds case."""
     counts = Counter(name.lower() for name in names)
     twice = ", ".join(f"`{name}`" for name in names if counts[name.lower()] > 1)
     if twice:

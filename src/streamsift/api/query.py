@@ -333,7 +333,7 @@ def _plan_of(text: str, schema: pa.Schema, time: str, type: str | None, order: s
 
 
 def event(class_name: str, variable: str | None = None) -> Query:
-    """One event of a class.
+    """Match one event of a class.
 
     >>> print(event("A", "a"))
     PATTERN A a
@@ -344,7 +344,7 @@ def event(class_name: str, variable: str | None = None) -> Query:
 
 
 def seq(*operands: Query | str) -> Query:
-    """One after the other; strings are its predicates.
+    """Match one after the other; strings are its predicates.
 
     >>> print(seq(event("A", "a"), ~event("N", "n"), event("B", "b"), "a.x < b.x").within("10 s"))
     PATTERN SEQ(A a, !N n, B b, a.x < b.x) WITHIN 10 s
@@ -353,7 +353,7 @@ def seq(*operands: Query | str) -> Query:
 
 
 def all_of(*operands: Query | str) -> Query:
-    """AND: all operands, in any order; `&` does the same.
+    """Match all operands (AND), in any order; `&` does the same.
 
     >>> print(all_of(event("A", "a"), event("B", "b")))
     PATTERN AND(A a, B b)
@@ -362,7 +362,7 @@ def all_of(*operands: Query | str) -> Query:
 
 
 def any_of(*operands: Query | str) -> Query:
-    """OR: each match of each operand; `|` does the same.
+    """Match each operand (OR); `|` does the same.
 
     >>> print(event("A", "a") | event("B", "b"))
     PATTERN OR(A a, B b)

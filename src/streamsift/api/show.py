@@ -1,4 +1,4 @@
-"""Results in, pictures out: what `ss.show` and `ss.plot` draw."""
+"""Draw results: `ss.show` and `ss.plot`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def show(
     matches: Any, of: Query | str | None = None, *, time: str | None = None, key: str | None = None
 ) -> alt.LayerChart:
-    """The first matches over time: a lane for each key, events coloured by variable, gaps of negation shaded.
+    """Draw the first matches over time: a lane for each key, events colored by variable, gaps of negation shaded.
 
     `of` is the query, `time` the events' time column and `key` the one that makes the lanes. A table from `run_local`
     knows them; of a Spark DataFrame, give the query.
@@ -33,7 +33,7 @@ def show(
 
 
 def plot(result: Any, of: Query | str | None = None) -> alt.TopLevelMixin:
-    """The picture that fits a result: lines over time for AGG, a ladder across windows (or bars) for PREF … RETURN k.
+    """Draw what fits a result: lines over time for AGG, a bump chart across windows (or bars) for PREF … RETURN k.
 
     Matches are drawn as `show` draws them.
     """

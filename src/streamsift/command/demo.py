@@ -143,7 +143,7 @@ def run_demo(console: Console, rows: int, seed: int, master: str | None = None) 
 
 
 def save_data(folder: Path, rows: int, seed: int) -> list[Path]:
-    """The three data sets as CSV files: something to try queries on."""
+    """Write the three data sets as CSV files: something to try queries on."""
     folder.mkdir()
     paths = []
     for name, generate in DATA.items():
@@ -195,7 +195,7 @@ def _run_query(
 
 
 def _plan_part(explained: str) -> str:
-    """Explain without the parts that repeat the query."""
+    """Return an explanation without the parts that repeat the query."""
     return explained[explained.index("Physical") :]
 
 

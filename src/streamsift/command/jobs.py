@@ -120,7 +120,7 @@ class LocalJob(Job):
             return read_table(self.options.input, self.options.given_format)
 
     def _reader(self, limit: int | None) -> pa.RecordBatchReader:
-        """The result, which is found while it is read."""
+        """Return the result, which is found while it is read."""
         if self.result is not None:
             return self.result.to_reader()
         with warnings.catch_warnings(record=True) as caught:
@@ -134,7 +134,7 @@ class LocalJob(Job):
         return reader
 
     def _kept(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-        """The batches of the reader; the first rows are kept if they are used once more."""
+        """Yield the batches of the reader; keep the first rows if they are used once more."""
         kept: list[pa.RecordBatch] = []
         left = MAX_ROWS if self.is_drawn else 0
         for batch in reader:
@@ -246,7 +246,7 @@ class SparkJob(Job):
             return read_events(self.spark, self.options.input, self.options.given_format)
 
     def _result(self, limit: int | None = None, *, keep: bool = False) -> tuple[DataFrame, Callable[[], None]]:
-        """The result, kept from one verb to the next, and what reports on dropped rows once it has been used."""
+        """Return the result, kept from one verb to the next, and what reports on dropped rows once it has been used."""
         if self.result is None:
             from pyspark.sql import Observation
 
@@ -286,18 +286,18 @@ def _report(observation: Observation | None) -> None:
 
 
 def has_total(query: Query) -> bool:
-    """Whether all rows of a result are known when the first one is: totals and rankings, but not matches."""
+    """Return True if all rows of a result are known when the first one is: totals and rankings, but not matches."""
     statement = query.script.statement
     return bool(statement.aggregates) or (statement.returns is not None and statement.returns.limit is not None)
 
 
 def nouns(query: Query) -> tuple[str, str]:
-    """What the rows of a result are called: one, and several."""
+    """Return what the rows of a result are called: one, and several."""
     return ("row", "rows") if query.script.statement.aggregates else ("match", "matches")
 
 
 def best_first(query: Query, result: DataFrame) -> DataFrame:
-    """A ranking as a leaderboard: tick by tick, group by group, the best first. Anything else as it comes."""
+    """Return a ranking as a leaderboard: tick by tick, group by group, the best first. Anything else as it comes."""
     statement = query.script.statement
     if statement.returns is None or statement.returns.limit is None:
         return result

@@ -1,4 +1,4 @@
-"""A bound pattern in, where its negations look out: for each the events or edges around it, to be shaded in a picture.
+"""Find where the negations of a pattern look: the events or bounds around each, to be shaded in a chart.
 
 Only what stands in the pattern itself: a negation inside a negated sub-pattern has no events of its own to stand by.
 """
@@ -52,7 +52,7 @@ def _inside(query: b.BoundQuery, node: b.Node, after: Bounds, before: Bounds, en
 
 
 def _bound_by(query: b.BoundQuery, node: b.Node) -> tuple[int, ...]:
-    """The positive variables of a part."""
+    """Return the positive variables of a part."""
     match node:
         case b.Leaf():
             return (node.variable,)
@@ -78,7 +78,7 @@ def _words(query: b.BoundQuery, node: b.Node) -> str:
 
 
 def interval(gap: Gap, times: Mapping[int, Sequence[Any]], window: Any | None) -> tuple[Any, Any] | None:
-    """From where to where a gap reaches in one match; `times` are those of each variable's events, empty if unbound.
+    """Return where a gap begins and ends in one match; `times` are those of each variable's events, empty if unbound.
 
     None where an edge cannot be told: a window of rows, or none.
     """
@@ -95,7 +95,7 @@ def interval(gap: Gap, times: Mapping[int, Sequence[Any]], window: Any | None) -
 
 
 def _bound(parts: Bounds, times: Mapping[int, Sequence[Any]]) -> Iterator[list[Any]]:
-    """The times of each part that binds anything."""
+    """Yield the times of each part that binds anything."""
     for part in parts:
         found = [at for variable in part for at in times.get(variable, ())]
         if found:

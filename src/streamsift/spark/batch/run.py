@@ -40,7 +40,7 @@ _KEY = "$streamsift_key"
 
 
 def run_batch(df: DataFrame, plan: Plan, *, bad_rows: str, observation: Observation | None) -> DataFrame:
-    """Return the result of a plan on a DataFrame, as a DataFrame."""
+    """Yield the result of a plan on a DataFrame, as a DataFrame."""
     distribution, names = distribution_of(plan, task_count(df)), class_names(plan)
     shuffled = _shuffled(_relevant(df, plan, observation), plan, distribution, task_count(df))
     # With an observation the caller is told of dropped rows by it; else a worker warns.

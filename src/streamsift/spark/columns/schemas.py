@@ -25,7 +25,7 @@ from streamsift.runtime.rank import tie_names
 
 
 def arrow_schema(events: StructType) -> pa.Schema:
-    """The schema as Python workers will see it, timestamps in UTC."""
+    """Return the schema as Python workers will see it, timestamps in UTC."""
     try:
         schema = to_arrow_schema(events, timezone="UTC")
     except (PySparkException, ValueError) as error:
@@ -37,7 +37,7 @@ def arrow_schema(events: StructType) -> pa.Schema:
 
 
 def _nullable(data_type: pa.DataType) -> pa.DataType:
-    """The type with nulls allowed inside: where a struct is null its fields are too, even those that are NOT NULL."""
+    """Allow nulls inside a type: where a struct is null its fields are too, even those that are NOT NULL."""
 
     def relaxed(field: pa.Field) -> pa.Field:
         return field.with_type(_nullable(field.type)).with_nullable(True)
@@ -58,7 +58,7 @@ def query_of_all(plans: Mapping[str, Plan]) -> BoundQuery:
 
 
 def session_settings(session: SparkSession) -> dict[str, Any]:
-    """How this session reads names and timestamps, as `bind` takes it."""
+    """Return how this session reads names and timestamps, as `bind` takes it."""
     conf = session.conf
     case_sensitive = conf.get("spark.sql.caseSensitive") == "true"
     return {
@@ -69,7 +69,7 @@ def session_settings(session: SparkSession) -> dict[str, Any]:
 
 
 def _zone(name: str) -> tzinfo:
-    """Spark's names for zones: a region, or an offset such as Z, +02:00, UTC+2 or GMT-01:30."""
+    """Return the zone of one of Spark's names: a region, or an offset such as Z, +02:00, UTC+2 or GMT-01:30."""
     if name == "Z":
         return UTC
     try:
@@ -86,7 +86,7 @@ def _zone(name: str) -> tzinfo:
 
 
 def result_schema(events: StructType, query: BoundQuery, *, ties: bool = False) -> StructType:
-    """The schema of the result: whole events keep the input's own Spark types.
+    """Return the schema of the result: whole events keep the input's own Spark types.
 
     With `ties`, also the columns by which the rankings of partitions are merged.
     """
@@ -120,7 +120,7 @@ def result_schema(events: StructType, query: BoundQuery, *, ties: bool = False) 
 
 
 def _row_time(query: BoundQuery, kind: pa.DataType, time_type: DataType) -> DataType:
-    """The Spark type of a row's time, or of its tick."""
+    """Return the Spark type of a row's time, or of its tick."""
     if kind == time_type_of(query):
         return time_type
     if not pa.types.is_timestamp(kind):

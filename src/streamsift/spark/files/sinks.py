@@ -14,13 +14,13 @@ from streamsift.spark.columns import by_position, column
 
 
 def counted(df: DataFrame) -> tuple[DataFrame, Callable[[], int]]:
-    """The same rows, and their number once an action has gone through them all."""
+    """Return the same rows, and their number once an action has gone through them all."""
     observation = Observation()
     return df.observe(observation, F.count(F.lit(1)).alias("rows")), lambda: int(observation.get["rows"])
 
 
 def heads(df: DataFrame, limit: int) -> DataFrame:
-    """Return the first rows of each partition: all of them are begun, so bad rows are found, and none is finished."""
+    """Yield the first rows of each partition: all of them are begun, so bad rows are found, and none is finished."""
     names = df.columns
 
     def first(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -31,7 +31,7 @@ def heads(df: DataFrame, limit: int) -> DataFrame:
 
 
 def flat(df: DataFrame) -> DataFrame:
-    """Structs spread into columns `a.x`, durations as seconds; arrays and maps as JSON text."""
+    """Spread structs into columns `a.x`; durations become seconds, arrays and maps JSON text."""
     return df.select(*(c for field in df.schema.fields for c in _columns(column(field.name), field, field.name)))
 
 

@@ -19,7 +19,7 @@ Batches = Iterator[pa.RecordBatch]
 
 
 def shapes_of(texts: DataFrame) -> list[Shape]:
-    """Return the shape of each column of a DataFrame of strings, from one pass over it."""
+    """Yield the shape of each column of a DataFrame of strings, from one pass over it."""
     width = len(texts.columns)
 
     def summarized(batches: Batches) -> Batches:

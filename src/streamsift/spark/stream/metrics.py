@@ -1,4 +1,4 @@
-"""A running (or finished) streaming query in, what its last triggers did out: matches, late rows, state, latency."""
+"""Report what the last triggers of a streaming query did: matches, late rows, state, latency."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Metrics:
 
     @property
     def latency_ms(self) -> float | None:
-        """The mean over the triggers."""
+        """Return the mean over the triggers."""
         return sum(t.latency_ms for t in self.triggers) / len(self.triggers) if self.triggers else None
 
     def __str__(self) -> str:
@@ -72,7 +72,7 @@ def _shown(trigger: Trigger) -> tuple[int | None, ...]:
 
 
 def metrics(query: Any) -> Metrics:
-    """What the last triggers of a streaming query did: a pyspark StreamingQuery in."""
+    """Report what the last triggers of a pyspark StreamingQuery did."""
     return metrics_of(query.recentProgress)
 
 
@@ -81,7 +81,7 @@ def metrics_of(progress: Any) -> Metrics:
 
 
 def _by_name(observed: Any) -> dict[str, int]:
-    """Observed metrics by name: a row of them, or, on Spark Connect, a row with their values and their schema."""
+    """Return observed metrics by name: a row of them, or, on Spark Connect, a row with their values and their schema."""
     if observed is None:
         return {}
     known = dict(observed) if isinstance(observed, dict) else observed.asDict()
