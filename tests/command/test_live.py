@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 from rich.console import Console
 
 from streamsift.command.live_table import Reading, live_table, summary
-from streamsift.spark.stream.metrics import Trigger, metrics_of
+from streamsift.spark.stream.metrics import Trigger, metrics
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
@@ -49,14 +50,13 @@ def test_state_between_counts_of_all_buckets() -> None:
             "eventTime": {"watermark": "2024-05-01T12:00:00.000Z"},
         }
 
-    found = metrics_of(
-        [
-            progress(4, 0, 0, 0, 0, 5, 50, -2, -20, 1, 3),
-            progress(5, 10, 1, 2, 0, 30, 300, 10, 100, 3, 3),
-            progress(6, 0, 3, 0, 0, 4, 40, -6, -60, 2, 3),
-            progress(6, 0, 3, 0, 0, 4, 40, -6, -60, 2, 3),
-        ]
-    )
+    last = [
+        progress(4, 0, 0, 0, 0, 5, 50, -2, -20, 1, 3),
+        progress(5, 10, 1, 2, 0, 30, 300, 10, 100, 3, 3),
+        progress(6, 0, 3, 0, 0, 4, 40, -6, -60, 2, 3),
+        progress(6, 0, 3, 0, 0, 4, 40, -6, -60, 2, 3),
+    ]
+    found = metrics(SimpleNamespace(recentProgress=last))
     assert [t.state_rows for t in found.triggers] == [None, 30, 24]
     assert (found.matches, found.late, found.state_bytes, found.latency_ms) == (4, 2, 240, 7)
     fields = [{"name": name} for name in (*names, "buckets", "all_buckets")]
