@@ -19,7 +19,7 @@ from benchmarks.detect.intermediate import peak_mb
 from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.turns import Samples, medians, sampled
 from benchmarks.report.measurement import Measurement
-from streamsift.api.many import ShareName
+from streamsift.api import ShareName
 from streamsift.physical.plan.plan import AggregatePlan
 from streamsift.physical.share.plan import share as plan_sharing
 from streamsift.runtime.count import count_kernels

@@ -2,9 +2,20 @@
 
 import logging
 
-from streamsift.api.many import explain_many, metrics, run_many
-from streamsift.api.query import Query, all_of, any_of, event, query, register, seq
-from streamsift.api.show import plot, show
+from streamsift.api import (
+    Query,
+    all_of,
+    any_of,
+    event,
+    explain_many,
+    metrics,
+    plot,
+    query,
+    register,
+    run_many,
+    seq,
+    show,
+)
 from streamsift.errors import (
     BadInputError,
     BadRowsWarning,

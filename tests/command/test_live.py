@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 from rich.console import Console
 
 from streamsift.command.live_table import Reading, live_table, summary
-from streamsift.spark.stream.metrics import metrics_of
+from streamsift.spark.stream.metrics import Trigger, metrics
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
@@ -21,10 +21,12 @@ def shown(reading: Reading) -> str:
 
 
 def test_batches_add_up() -> None:
-    reading = Reading().after([(1000, 2, 0, 0, 500), (3000, 5, 1, 0, 1500)], (40, 2048))
-    reading = reading.after([], (0, 0)).after([(2000, 1, 0, 3, 500)], (50, 4096))
+    watermark = (NOW - timedelta(hours=1, seconds=5)).isoformat()
+    first, second = Trigger(0, 1000, 2, 0, 0, 40, 2048, 500, None), Trigger(1, 3000, 5, 1, 0, 40, 2048, 1500, None)
+    third = Trigger(2, 2000, 1, 0, 3, 50, 4096, 500, watermark)
+    reading = Reading().after([first, second]).after([]).after([first, second, third])
     assert summary(reading, "matches") == "3 micro-batches, 6,000 rows, 1 late, 3 without a usable time, 8 matches"
-    frame = shown(replace(reading, watermark=NOW - timedelta(hours=1, seconds=5)))
+    frame = shown(reading)
     for text in ("6,000", "4,000", "50 rows, 4 KiB", "500 ms", "1:00:05", "Ctrl-C stops"):
         assert text in frame
 
@@ -48,14 +50,13 @@ def test_state_between_counts_of_all_buckets() -> None:
             "eventTime": {"watermark": "2024-05-01T12:00:00.000Z"},
         }
 
-    found = metrics_of(
-        [
-            progress(4, 0, 0, 0, 0, 5, 50, -2, -20, 1, 3),
-            progress(5, 10, 1, 2, 0, 30, 300, 10, 100, 3, 3),
-            progress(6, 0, 3, 0, 0, 4, 40, -6, -60, 2, 3),
-            progress(6, 0, 3, 0, 0, 4, 40, -6, -60, 2, 3),
-        ]
-    )
+    last = [
+        progress(4, 0, 0, 0, 0, 5, 50, -2, -20, 1, 3),
+        progress(5, 10, 1, 2, 0, 30, 300, 10, 100, 3, 3),
+        progress(6, 0, 3, 0, 0, 4, 40, -6, -60, 2, 3),
+        progress(6, 0, 3, 0, 0, 4, 40, -6, -60, 2, 3),
+    ]
+    found = metrics(SimpleNamespace(recentProgress=last))
     assert [t.state_rows for t in found.triggers] == [None, 30, 24]
     assert (found.matches, found.late, found.state_bytes, found.latency_ms) == (4, 2, 240, 7)
     fields = [{"name": name} for name in (*names, "buckets", "all_buckets")]

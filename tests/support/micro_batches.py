@@ -17,12 +17,13 @@ from pyspark.sql import Row
 
 from streamsift.physical.plan.plan import Plan
 from streamsift.runtime.stream.engine import ManyEngine
+from streamsift.spark.columns import query_of_all
 from streamsift.spark.columns.event_time import event_time, lateness_of
 from streamsift.spark.distribute.sharding import bucket_numbers
 from streamsift.spark.stream import stateful
 from streamsift.spark.stream.identity import describe_state, to_text
 from streamsift.spark.stream.packing import Packer, unpack
-from streamsift.spark.stream.run import common_keys, seen_by_all
+from streamsift.spark.stream.run import common_keys
 from streamsift.spark.stream.stateful import BucketProcessor
 
 
@@ -91,7 +92,7 @@ class Stream:
 
     def __init__(self, plans: Mapping[str, Plan], *, lateness: Any = None, buckets: int = 3, bad_rows: str = "fail"):
         ManyEngine(plans)  # what a stream cannot have is told before any event
-        self.plans, self.query = plans, seen_by_all(plans)
+        self.plans, self.query = plans, query_of_all(plans)
         self.keys = common_keys(plans)
         self.numbers = bucket_numbers(buckets if self.keys else 1)
         self.time = event_time(self.query, lateness_of(lateness, self.query.binding))

@@ -16,7 +16,7 @@ from streamsift.physical import Plan
 from streamsift.runtime import output_schema
 from streamsift.spark.batch.spill import tables
 from streamsift.spark.batch.task import Task
-from streamsift.spark.distribute.sharding import way_of
+from streamsift.spark.distribute.sharding import OFFSET_BITS
 from supported import may_be_refused
 from test_generated import SCHEMA, Rows, assert_same
 
@@ -58,7 +58,7 @@ def check_tasks(
     copies: Copies,
     partition_of: list[int],
 ) -> None:
-    """That tasks find together what the oracle says; an event's `copies`: its home, and the stops that it goes to."""
+    """That tasks find together what the oracle says; an event's `copies`: its owner, and the shards that it goes to."""
     table = pa.Table.from_pylist(rows, SCHEMA).select(task.plan.query.schema.names)
     found: Rows = []
     for part in _partitions(table, copies, partition_of):
@@ -68,14 +68,19 @@ def check_tasks(
     assert_same(script, rows, BINDING, found)
 
 
+def shard_offsets(owner: int, first: int, shard: int) -> int:
+    """The column SHARD_OFFSETS, as the JVM makes it."""
+    return (owner - first << OFFSET_BITS) + (shard - first)
+
+
 def _partitions(table: pa.Table, copies: Copies, partition_of: list[int]) -> Iterator[pa.Table]:
     """What the JVM does, in Python: events and their copies, with where they go beside them."""
     placed = []
     for row in table.to_pylist():
-        home, stops = copies(row)
-        for stop in stops:
-            dealt = {**row, "stop": stop, "way": way_of(home, stops.start, stop)}
-            placed.append((partition_of[stop % len(partition_of)], dealt))
-    schema = pa.schema([*table.schema, ("stop", pa.int64()), ("way", pa.int64())])
+        owner, shards = copies(row)
+        for shard in shards:
+            replica = {**row, "shard": shard, "offsets": shard_offsets(owner, shards.start, shard)}
+            placed.append((partition_of[shard % len(partition_of)], replica))
+    schema = pa.schema([*table.schema, ("shard", pa.int64()), ("offsets", pa.int64())])
     for number in set(partition_of):
         yield pa.Table.from_pylist([row for partition, row in placed if partition == number], schema)

@@ -1,4 +1,4 @@
-"""What callers hand over in, the same as Arrow tables and checked names out, or an error that says what is wanted."""
+"""Check what callers hand over and convert it to Arrow tables and schemas, or raise what is wanted instead."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def check_names(**names: Any) -> None:
 
 
 def check_columns(names: list[str]) -> None:
-    """Spark cannot read `x` where there is an `X` too, unless it minds case."""
+    """Raise if two columns differ by case alone: Spark cannot read them, unless it minds case."""
     counts = Counter(name.lower() for name in names)
     twice = ", ".join(f"`{name}`" for name in names if counts[name.lower()] > 1)
     if twice:
@@ -112,3 +112,12 @@ def as_table(data: Any) -> pa.Table:
     raise TypeError(
         f"run_local() takes a pyarrow or pandas table, not {type_name(data)}; run() takes a Spark DataFrame"
     )
+
+
+def schema_of(data: Any) -> tuple[pa.Schema, dict[str, Any]]:
+    """Return the schema of a DataFrame, a table or an Arrow schema, and how its Spark session reads names and times."""
+    if not is_spark(data):
+        return data if isinstance(data, pa.Schema) else as_table(data).schema, {}
+    from streamsift import spark
+
+    return spark.arrow_schema(data.schema), spark.session_settings(data.sparkSession)

@@ -1,4 +1,4 @@
-"""A query and one clause more in, a new query out: what is built in Python calls is what the text would say."""
+"""Build queries by Python calls: a call adds the clause that the text would have."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Buildable:
     script: Script
 
     def where(self, predicate: str) -> Self:
-        """Only matches that satisfy the predicate; several are joined by AND.
+        """Keep only matches that satisfy the predicate; several are joined by AND.
 
         >>> import streamsift as ss
         >>> print(ss.query("SEQ(A a, B b)").where("[id]").where("a.x > 3"))
@@ -25,19 +25,19 @@ class Buildable:
         return self._with(f"WHERE {predicate}")
 
     def within(self, length: str | float, *, exclusive: bool = False) -> Self:
-        """Only matches that fit into a window: `within("10 s")`, `within("100 events")`, `within(500)`."""
+        """Keep only matches that fit into a window: `within("10 s")`, `within("100 events")`, `within(500)`."""
         return self._with(f"WITHIN {length}" + " EXCLUSIVE" * exclusive)
 
     def partition_by(self, *attributes: str) -> Self:
-        """All events of a match share these columns."""
+        """Make all events of a match share these columns."""
         return self._with(f"PARTITION BY {', '.join(attributes)}")
 
     def group_by(self, *attributes: str) -> Self:
-        """A result of `agg` or `prefer` for each value of these columns."""
+        """Return a result of `agg` or `prefer` for each value of these columns."""
         return self._with(f"GROUP BY {', '.join(attributes)}")
 
     def agg(self, *aggregates: str) -> Self:
-        """Numbers instead of matches.
+        """Return aggregates instead of matches.
 
         >>> import streamsift as ss
         >>> print(ss.query("SEQ(A a, B b)").group_by("id").agg("COUNT", "AVG(b.x) AS mean"))
@@ -46,40 +46,40 @@ class Buildable:
         return self._with(f"AGG {', '.join(aggregates)}")
 
     def prefer(self, *objectives: str, merge: str | None = None) -> Self:
-        """What makes a match good: `prefer("MAX[a.x + b.x]", "MIN[b.t - a.t]")`."""
+        """Say what makes a match good: `prefer("MAX[a.x + b.x]", "MIN[b.t - a.t]")`."""
         return self._with(f"PREF {' AND '.join(objectives)}" + (f" MERGE {merge}" if merge else ""))
 
     def update(self, length: str | float) -> Self:
-        """Results of `agg` or `prefer` at every multiple of a step: `update("1 min")`."""
+        """Return results of `agg` or `prefer` at every multiple of a step: `update("1 min")`."""
         return self._with(f"UPDATE {length}")
 
     def emit(self, mode: str) -> Self:
-        """When rows come out: "FINAL", "EACH" for growing groups, "CHANGES" for aggregates."""
+        """Choose when rows are emitted: "FINAL", "EACH" for growing groups, "CHANGES" for aggregates."""
         return self._with(f"EMIT {mode}")
 
     def returns(self, *items: str, top: int | None = None) -> Self:
-        """The output columns, and with `prefer` how many matches: `returns(top=10)`."""
+        """Choose the output columns, and with `prefer` how many matches: `returns(top=10)`."""
         limit = [] if top is None else [f"TOP {top}"]
         return self._with(" ".join(["RETURN", *limit, ", ".join(items)]))
 
     def classes(self, **predicates: str) -> Self:
-        """Event classes by a predicate over a row: `classes(Big="amount > 1000")`."""
+        """Define event classes by a predicate over a row: `classes(Big="amount > 1000")`."""
         return self._with("WITH " + ", ".join(f"`{name}` = ({predicate})" for name, predicate in predicates.items()))
 
     def define(self, name: str, definition: Buildable) -> Self:
-        """A sub-pattern with a name, which the pattern uses as `event(name)`."""
+        """Name a sub-pattern, which the pattern uses as `event(name)`."""
         return type(self)(builder.with_definition(self.script, name, definition.script))
 
     def one_or_more(self) -> Self:
-        """`A+`: a group of at least one event."""
+        """Match a group of at least one event: `A+`."""
         return self._repeated(syntax.Repeat.ONE_OR_MORE)
 
     def any_number(self) -> Self:
-        """`A*`: a group that may be empty."""
+        """Match a group that may be empty: `A*`."""
         return self._repeated(syntax.Repeat.ANY_NUMBER)
 
     def exactly(self, count: int) -> Self:
-        """`A[n]`: every choice of n events."""
+        """Match every choice of n events: `A[n]`."""
         return self._repeated(syntax.Repeat.EXACTLY, count)
 
     def __invert__(self) -> Self:

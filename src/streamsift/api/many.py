@@ -1,4 +1,4 @@
-"""Many queries and one stream in, the result of each out: one scan, one shuffle, and what they share counted once."""
+"""Run many queries on the same events: one scan, one shuffle, and what they share counted once."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from streamsift.api.arguments import (
     check_policy,
     is_spark,
     memory_bytes,
+    schema_of,
 )
 from streamsift.api.query import Query, query
 from streamsift.api.results import signed
@@ -26,9 +27,7 @@ from streamsift.physical.share import ShareMode, SharingPlan
 from streamsift.physical.share import share as plan_sharing
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming.query import StreamingQuery
-
-    from streamsift.spark import Metrics, SharedFrames, SharedStream
+    from streamsift.spark import SharedFrames, SharedStream
 
 ShareName = Literal["auto", "always", "never"]
 
@@ -47,7 +46,7 @@ def run_many(
     memory_limit: int | str | None = None,
     **choices: Unpack[physical.PlannerKeywords],
 ) -> SharedFrames | SharedStream | dict[str, pa.Table]:
-    """The result of each query, by its name: DataFrames for a Spark DataFrame, else Arrow tables.
+    """Return the result of each query, by its name: DataFrames for a Spark DataFrame, else Arrow tables.
 
     Each equals what the query gives alone. On Spark the results are lazy and come from one persisted pass over the
     events, which is made when the first of them is used; `unpersist()` of what is returned, or leaving a `with` block
@@ -67,33 +66,43 @@ def run_many(
     `limit` (of each result) and `memory_limit` (of all together) are those of `Query.run_local`: not for Spark.
     """
     check_policy(bad_rows)
-    if is_spark(data):
-        from streamsift import spark
-
-        check_no_limits(limit, memory_limit)
-        settings, schema = spark.session_settings(data.sparkSession), spark.arrow_schema(data.schema)
-        plan = _shared(queries, schema, time, type, order, share, choices, **settings)
-        if data.isStreaming:
-            return spark.run_stream_many(data, plan, lateness=lateness, bad_rows=bad_rows)
+    if not is_spark(data):
         check_batch(lateness)
-        return spark.run_batch_many(data, plan, bad_rows=bad_rows)
+        limit, memory, table = check_limit(limit), memory_bytes(memory_limit), as_table(data)
+        plan = _shared(queries, table, time, type, order, share, choices)
+        return _run_local(plan, queries, table, bad_rows, limit, memory)
+    check_no_limits(limit, memory_limit)
+    from streamsift import spark
+
+    plan = _shared(queries, data, time, type, order, share, choices)
+    if data.isStreaming:
+        return spark.run_stream_many(data, plan, lateness=lateness, bad_rows=bad_rows)
+    check_batch(lateness)
+    return spark.run_batch_many(data, plan, bad_rows=bad_rows)
+
+
+def _run_local(
+    plan: SharingPlan,
+    queries: Mapping[str, Query | str],
+    table: pa.Table,
+    bad_rows: str,
+    limit: int | None,
+    memory: int,
+) -> dict[str, pa.Table]:
     from streamsift import runtime
 
-    check_batch(lateness)
-    limit, budget = check_limit(limit), runtime.Budget(memory_bytes(memory_limit))
-    table = as_table(data)
-    plan = _shared(queries, table.schema, time, type, order, share, choices)
-    found: dict[str, list[pa.RecordBatch]] = {name: [] for name in queries}
+    budget = runtime.Budget(memory)
+    batches: dict[str, list[pa.RecordBatch]] = {name: [] for name in queries}
     results = runtime.execute_many(plan, table, bad_rows=bad_rows, limit=limit)
     for name, batch in runtime.limited_batches(results, budget):
         budget.hold(batch)
-        found[name].append(batch)
-    return {
-        name: pa.Table.from_batches(
-            batches, signed(runtime.output_schema(plan.plans[name].query), str(queries[name]), time)
-        )
-        for name, batches in found.items()
-    }
+        batches[name].append(batch)
+
+    def schema(name: str) -> pa.Schema:
+        query = plan.plans[name].query
+        return signed(runtime.output_schema(query), str(queries[name]), query.binding.time)
+
+    return {name: pa.Table.from_batches(of_query, schema(name)) for name, of_query in batches.items()}
 
 
 def explain_many(
@@ -106,42 +115,31 @@ def explain_many(
     share: ShareName = "auto",
     **choices: Unpack[physical.PlannerKeywords],
 ) -> str:
-    """What the queries share on this data (a DataFrame, a table or an Arrow schema), and why the rest does not."""
+    """Say what the queries share on this data (a DataFrame, a table or an Arrow schema), and why the rest does not."""
+    plan = _shared(queries, data, time, type, order, share, choices)
     if not is_spark(data):
-        schema = data if isinstance(data, pa.Schema) else as_table(data).schema
-        return "\n".join(describe_sharing(_shared(queries, schema, time, type, order, share, choices)))
+        return "\n".join(describe_sharing(plan))
     from streamsift import spark
 
-    settings, schema = spark.session_settings(data.sparkSession), spark.arrow_schema(data.schema)
-    plan = _shared(queries, schema, time, type, order, share, choices, **settings)
     if data.isStreaming:
         return "\n".join(spark.many_placement(data, plan))
     return "\n".join([*describe_sharing(plan), *spark.many_batch_placement(data, plan)])
 
 
-def metrics(streaming_query: StreamingQuery) -> Metrics:
-    """What the last triggers of a streaming query did: rows, matches, late events, state, latency. It prints well."""
-    from streamsift import spark
-
-    return spark.metrics(streaming_query)
-
-
 def _shared(
     queries: Mapping[str, Query | str],
-    schema: pa.Schema,
+    data: Any,
     time: str,
     type: str | None,
     order: str | None,
     how: str,
     choices: physical.PlannerKeywords,
-    **settings: Any,
 ) -> SharingPlan:
     if how not in list(ShareMode):
         raise QueryError(f"share={how!r}", hint='it is "auto", "always" or "never".')
     if not queries:
         raise QueryError("no queries", hint='run_many takes names and queries: {"q1": "PATTERN …"}.')
-    plans: dict[str, physical.Plan] = {}
-    for name, written in queries.items():
-        one = query(written) if isinstance(written, str) else written
-        plans[name] = one.plan(schema, time, type, order, choices, **settings)
+    schema, settings = schema_of(data)
+    parsed = {name: query(one) if isinstance(one, str) else one for name, one in queries.items()}
+    plans = {name: one.plan(schema, time, type, order, choices, **settings) for name, one in parsed.items()}
     return plan_sharing(plans, ShareMode(how))

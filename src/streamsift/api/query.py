@@ -1,8 +1,9 @@
-"""The public face: a query as text or from Python calls, run on Spark or on Arrow tables, or explained."""
+"""Run, explain and check a query, which is a text or built by Python calls, on Spark or on Arrow tables."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
@@ -21,22 +22,40 @@ from streamsift.api.arguments import (
     check_streaming,
     is_spark,
     memory_bytes,
+    schema_of,
     type_name,
 )
 from streamsift.api.building import Buildable
-from streamsift.api.explanation import Stages
 from streamsift.api.results import signed
 from streamsift.errors import QueryError
 from streamsift.language import Script, parse, print_script, syntax
 from streamsift.logical import builder
-from streamsift.view.notebook import Explanation, query_html
+from streamsift.view.notebook import Explanation, query_html, sections
+from streamsift.view.plan_tree import plan_svg
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
     from streamsift.runtime import Budget
+    from streamsift.spark import Metrics
 
 LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """What a query became at each stage, from text to plan."""
+
+    text: str
+    bound: logical.BoundQuery
+    optimised: logical.BoundQuery
+    rules: tuple[str, ...]
+    plan: physical.Plan
+
+    def explain(self, where: Sequence[str] = (), analysed: Sequence[str] = ()) -> Explanation:
+        text = physical.explain(self.text, self.bound, self.optimised, self.rules, self.plan, where, analysed)
+        return Explanation(text, plan_svg(self.optimised, sections(text)["Physical"][0]))
 
 
 @dataclass(frozen=True)
@@ -54,12 +73,12 @@ class Query(Buildable):
 
     @property
     def text(self) -> str:
-        """The query as it was written, or as it is printed if it was built in Python."""
+        """Return the query as it was written, or as it is printed if it was built in Python."""
         return self.script.text or print_script(self.script)
 
     @property
     def sketch(self) -> logical.BoundQuery | None:
-        """What can be told without data, for pictures; None while a query that is being built makes no sense yet."""
+        """Return what is known without data, for charts; None while a query that is being built makes no sense yet."""
         try:
             return logical.sketch(self._located)
         except QueryError:
@@ -78,7 +97,7 @@ class Query(Buildable):
         observation: Observation | None = None,
         **choices: Unpack[physical.PlannerKeywords],
     ) -> DataFrame:
-        """The result on a Spark DataFrame, as a lazy Spark DataFrame; on a streaming one as a streaming one.
+        """Return the result on a Spark DataFrame, as a lazy Spark DataFrame; on a streaming one as a streaming one.
 
         `time`, `type` and `order` name the columns that play these parts. Rows without a usable time (or order) make
         the job fail, or are left out with `bad_rows="drop"`; a pyspark `Observation` then tells how many
@@ -101,8 +120,8 @@ class Query(Buildable):
         from streamsift import spark
 
         check_policy(bad_rows)
-        schema, settings = spark.arrow_schema(df.schema), spark.session_settings(df.sparkSession)
-        plan = self._plan(schema, time, type, order, choices, **settings).plan
+        schema, settings = schema_of(df)
+        plan = self.plan(schema, time, type, order, choices, **settings)
         if df.isStreaming:
             check_streaming(observation)
             return spark.run_stream(df, plan, lateness=lateness, bad_rows=bad_rows)
@@ -121,7 +140,7 @@ class Query(Buildable):
         memory_limit: int | str | None = None,
         **choices: Unpack[physical.PlannerKeywords],
     ) -> pa.Table:
-        """The result on a pyarrow or pandas table (or anything that exports Arrow), as a pyarrow Table, without Spark.
+        """Return the result on a pyarrow or pandas table (or what exports Arrow) as a pyarrow Table, without Spark.
 
         The order of the matches depends on the plan: sort them where it matters. The search stops when it has `limit`
         matches, whichever they are; the rows of `AGG` and `PREF` are cut off last. A result that would hold more than
@@ -146,7 +165,7 @@ class Query(Buildable):
         memory_limit: int | str | None = None,
         **choices: Unpack[physical.PlannerKeywords],
     ) -> pa.RecordBatchReader:
-        """The rows of `run_local`, as record batches that are made when they are asked for.
+        """Return the rows of `run_local`, as record batches that are made when they are asked for.
 
         Memory is that of the events and of one batch, however many matches there are. What cannot be found in
         `memory_limit` raises `MemoryLimitExceeded`. The reader has the result's `schema`, and goes to whatever takes a
@@ -178,7 +197,7 @@ class Query(Buildable):
         check_policy(bad_rows)
         limit = check_limit(limit)
         table = as_table(data)
-        plan = self._plan(table.schema, time, type, order, choices).plan
+        plan = self.plan(table.schema, time, type, order, choices)
         schema = signed(runtime.output_schema(plan.query), self.text, time)
         with runtime.limited(budget):
             batches = runtime.execute(plan, table, bad_rows=bad_rows, limit=limit)
@@ -194,22 +213,21 @@ class Query(Buildable):
         analyze: bool = False,
         **choices: Unpack[physical.PlannerKeywords],
     ) -> Explanation:
-        """What will run on this data (a DataFrame, a table or an Arrow schema) and why; notebooks show the tree.
+        """Say what will run on this data (a DataFrame, a table or an Arrow schema) and why; notebooks show the tree.
 
         Reads no rows, unless `analyze` is asked for: then the query is run on the table, and rates, selectivities and
         time are told, and the trees of joins are drawn with the rows that were expected and built.
         """
         if analyze:
             return self._analyzed(data, time, type, order, choices)
-        if is_spark(data):
-            from streamsift import spark
+        schema, settings = schema_of(data)
+        stages = self._stages(schema, time, type, order, choices, **settings)
+        if not is_spark(data):
+            return stages.explain()
+        from streamsift import spark
 
-            schema, settings = spark.arrow_schema(data.schema), spark.session_settings(data.sparkSession)
-            stages = self._plan(schema, time, type, order, choices, **settings)
-            placement = spark.stream_placement if data.isStreaming else spark.placement
-            return stages.explain(placement(data, stages.plan))
-        schema = data if isinstance(data, pa.Schema) else as_table(data).schema
-        return self._plan(schema, time, type, order, choices).explain()
+        placement = spark.stream_placement if data.isStreaming else spark.placement
+        return stages.explain(placement(data, stages.plan))
 
     def _analyzed(
         self, data: Any, time: str, type: str | None, order: str | None, choices: physical.PlannerKeywords
@@ -219,14 +237,14 @@ class Query(Buildable):
         from streamsift import runtime
 
         table = as_table(data)
-        stages = self._plan(table.schema, time, type, order, choices)
+        stages = self._stages(table.schema, time, type, order, choices)
         with runtime.limited(runtime.Budget(memory_bytes(None))):
             return stages.explain(analysed=list(runtime.analyze_run(stages.plan, table)))
 
     def check(
         self, data: Any = None, *, time: str | None = None, type: str | None = None, order: str | None = None
     ) -> None:
-        """Raises what is wrong with the query, alone or (given data or a schema, and `time`) against its columns."""
+        """Raise what is wrong with the query, alone or (given data or a schema, and `time`) against its columns."""
         if data is None:
             logical.check(self._located)
         elif time is None:
@@ -236,7 +254,7 @@ class Query(Buildable):
 
     @cached_property
     def _located(self) -> Script:
-        """The script with source spans: a query made by Python calls is located in its printed text."""
+        """Return the script with source spans: a query made by Python calls is located in its printed text."""
         return self.script if self.script.text else parse(self.text)
 
     def plan(
@@ -248,10 +266,10 @@ class Query(Buildable):
         choices: physical.PlannerKeywords | None = None,
         **settings: Any,
     ) -> physical.Plan:
-        """The physical plan on events of a schema: what `run_many` shares."""
-        return self._plan(schema, time, type, order, choices or {}, **settings).plan
+        """Return the physical plan on events of a schema: what `run_many` shares."""
+        return self._stages(schema, time, type, order, choices or {}, **settings).plan
 
-    def _plan(
+    def _stages(
         self,
         schema: pa.Schema,
         time: str,
@@ -272,7 +290,7 @@ class Query(Buildable):
 
 
 def query(text: str) -> Query:
-    """A query from its text. What is wrong without knowing the data raises here.
+    """Return a query from its text. What is wrong without knowing the data raises here.
 
     >>> import pyarrow as pa
     >>> events = pa.table({"t": [1, 2, 5], "kind": ["A", "B", "B"], "x": [3, 4, 2]})
@@ -293,7 +311,7 @@ def query(text: str) -> Query:
 
 
 def register(session: SparkSession, name: str = "streamsift") -> None:
-    """Makes the table function `streamsift` known to a session's SQL.
+    """Make the table function `streamsift` known to a session's SQL.
 
     `SELECT * FROM streamsift(TABLE(trades) PARTITION BY (symbol), 'PATTERN SEQ(A a, B b) WITHIN 5 s', 'ts', 'kind')`:
     the arguments after the table are query, time, type, order and bad_rows, by place or by name (`time => 'ts'`).
@@ -303,12 +321,19 @@ def register(session: SparkSession, name: str = "streamsift") -> None:
     table_function.register(session, name, _plan_of)
 
 
+def metrics(streaming_query: StreamingQuery) -> Metrics:
+    """Report what the last triggers of a streaming query did: rows, matches, late events, state, latency."""
+    from streamsift import spark
+
+    return spark.metrics(streaming_query)
+
+
 def _plan_of(text: str, schema: pa.Schema, time: str, type: str | None, order: str | None, **settings: Any) -> Any:
     return query(text).plan(schema, time, type, order, **settings)
 
 
 def event(class_name: str, variable: str | None = None) -> Query:
-    """One event of a class.
+    """Match one event of a class.
 
     >>> print(event("A", "a"))
     PATTERN A a
@@ -319,7 +344,7 @@ def event(class_name: str, variable: str | None = None) -> Query:
 
 
 def seq(*operands: Query | str) -> Query:
-    """One after the other; strings are its predicates.
+    """Match one after the other; strings are its predicates.
 
     >>> print(seq(event("A", "a"), ~event("N", "n"), event("B", "b"), "a.x < b.x").within("10 s"))
     PATTERN SEQ(A a, !N n, B b, a.x < b.x) WITHIN 10 s
@@ -328,7 +353,7 @@ def seq(*operands: Query | str) -> Query:
 
 
 def all_of(*operands: Query | str) -> Query:
-    """AND: all operands, in any order; `&` does the same.
+    """Match all operands (AND), in any order; `&` does the same.
 
     >>> print(all_of(event("A", "a"), event("B", "b")))
     PATTERN AND(A a, B b)
@@ -337,7 +362,7 @@ def all_of(*operands: Query | str) -> Query:
 
 
 def any_of(*operands: Query | str) -> Query:
-    """OR: each match of each operand; `|` does the same.
+    """Match each operand (OR); `|` does the same.
 
     >>> print(event("A", "a") | event("B", "b"))
     PATTERN OR(A a, B b)

@@ -1,4 +1,4 @@
-"""A result's schema in, the same schema signed with the query that made it out, and back: what `show` needs to know."""
+"""Sign a result's schema with the query that made it, and read the signature: what `show` needs to know."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Origin:
 
 
 def signed(schema: pa.Schema, query: str, time: str) -> pa.Schema:
-    """Metadata takes no part in the equality of Arrow schemas, and Parquet files keep it."""
+    """Add the signature as metadata, which takes no part in the equality of schemas and which Parquet files keep."""
     return schema.with_metadata({KEY: json.dumps({"query": query, "time": time}).encode()})
 
 

@@ -1,4 +1,4 @@
-"""Results in, pictures out: what `ss.show` and `ss.plot` draw."""
+"""Draw results: `ss.show` and `ss.plot`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 from streamsift.api.arguments import as_table, is_spark
 from streamsift.api.query import Query, query
 from streamsift.api.results import origin
-from streamsift.view.pictures import MOST_ROWS, picture
+from streamsift.view.pictures import MAX_ROWS, picture
 
 if TYPE_CHECKING:
     import altair as alt
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 def show(
     matches: Any, of: Query | str | None = None, *, time: str | None = None, key: str | None = None
 ) -> alt.LayerChart:
-    """The first matches over time: a lane for each key, events coloured by variable, gaps of negation shaded.
+    """Draw the first matches over time: a lane for each key, events colored by variable, gaps of negation shaded.
 
     `of` is the query, `time` the events' time column and `key` the one that makes the lanes. A table from `run_local`
     knows them; of a Spark DataFrame, give the query.
     """
-    from streamsift.view.pictures import MOST_MATCHES, check_altair
+    from streamsift.view.pictures import MAX_MATCHES, check_altair
     from streamsift.view.timeline import timeline
 
     check_altair()
     table = _table(matches)
     asked, known_time = _asked(table, of)
-    return timeline(table.slice(0, MOST_MATCHES), asked, time or known_time, key, table.num_rows)
+    return timeline(table.slice(0, MAX_MATCHES), asked, time or known_time, key, table.num_rows)
 
 
 def plot(result: Any, of: Query | str | None = None) -> alt.TopLevelMixin:
-    """The picture that fits a result: lines over time for AGG, a ladder across windows (or bars) for PREF … RETURN k.
+    """Draw what fits a result: lines over time for AGG, a bump chart across windows (or bars) for PREF … RETURN k.
 
     Matches are drawn as `show` draws them.
     """
@@ -43,7 +43,7 @@ def plot(result: Any, of: Query | str | None = None) -> alt.TopLevelMixin:
 
 
 def _table(result: Any) -> pa.Table:
-    return result.limit(MOST_ROWS).toArrow() if is_spark(result) else as_table(result)
+    return result.limit(MAX_ROWS).toArrow() if is_spark(result) else as_table(result)
 
 
 def _asked(table: pa.Table, of: Query | str | None) -> tuple[Any, str | None]:

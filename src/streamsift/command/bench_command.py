@@ -1,4 +1,4 @@
-"""Names of benchmarks in, the command that runs them and the directory to run it in out.
+"""Make the command that runs benchmarks, and find the directory to run it in.
 
 The benchmarks compare with other engines and are no part of the installed package: they stand in the source tree.
 """
@@ -14,7 +14,7 @@ RUNNER = Path("benchmarks", "__main__.py")
 
 
 def bench_command(names: list[str]) -> tuple[Path, list[str]]:
-    """The source tree is that of the working directory, else the one that this package was imported from."""
+    """Return the source tree, that of the working directory or else of this package, and the command to run there."""
     here = Path.cwd().resolve()
     roots = [here, *here.parents, *Path(__file__).resolve().parents]
     root = next((root for root in roots if (root / RUNNER).is_file()), None)

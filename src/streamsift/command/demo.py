@@ -1,4 +1,4 @@
-"""Seeded data in, a guided tour on Spark out: for each query its text, its plan, its first rows and its speed."""
+"""Run queries on generated data with Spark: for each its text, its plan, its first rows and its speed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rich.panel import Panel
 from rich.syntax import Syntax
 from rich.table import Table
 
-from streamsift.api.query import query
+from streamsift.api import query
 from streamsift.command import demo_data
 from streamsift.command.jobs import best_first, nouns
 from streamsift.command.progress import progress
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Tour:
-    """One stop: what is looked for, in which data, and the columns to show of a match."""
+class DemoQuery:
+    """What is looked for, in which data, and the columns to show of a match."""
 
     title: str
     data: str
@@ -49,8 +49,8 @@ DATA: dict[str, Callable[[int, int], pa.Table]] = {
     "ticks": demo_data.ticks,
 }
 
-TOURS = (
-    Tour(
+DEMO_QUERIES = (
+    DemoQuery(
         "Washed too cool, then used in surgery",
         "hospital",
         "kind",
@@ -60,7 +60,7 @@ TOURS = (
         "RETURN r.id AS instrument, r.ts AS recycled, w.temperature AS washed_at, o.ts AS operated, o.room AS room",
         "[id] ties all three events to one instrument: Spark splits the work by it",
     ),
-    Tour(
+    DemoQuery(
         "Used in surgery after washing, without being sharpened, disinfected and checked in between",
         "hospital",
         "kind",
@@ -70,7 +70,7 @@ TOURS = (
         "RETURN r.id AS instrument, w.ts AS washed, o.ts AS operated, o.ts - w.ts AS after, o.room AS room",
         "an existence test per match: the negated sequence is never enumerated",
     ),
-    Tour(
+    DemoQuery(
         "Two small payments try a card, a large one follows in another city",
         "purchases",
         None,
@@ -82,7 +82,7 @@ TOURS = (
         "       a.city AS home, c.city AS city, c.ts - a.ts AS after",
         "classes by predicate; card numbers above 2^53 and decimal amounts compare exactly",
     ),
-    Tour(
+    DemoQuery(
         "A dip of one stock within twelve of its own trades",
         "ticks",
         None,
@@ -93,7 +93,7 @@ TOURS = (
         "RETURN before.symbol AS symbol, before.price AS before, dip.price AS dip, after.price AS after, dip.ts AS ts",
         "a window of rows, counted per symbol",
     ),
-    Tour(
+    DemoQuery(
         "Three stocks in a row within half a second",
         "ticks",
         "symbol",
@@ -102,7 +102,7 @@ TOURS = (
         "WITHIN 500 ms",
         "no key: whole events come back as structs",
     ),
-    Tour(
+    DemoQuery(
         "How often three small trades come before a large one, by stock and minute",
         "ticks",
         None,
@@ -113,7 +113,7 @@ TOURS = (
         "WITHIN 1 min UPDATE 1 min",
         "very many matches, counted and added up without building one",
     ),
-    Tour(
+    DemoQuery(
         "The three best trades of every minute, had one known",
         "ticks",
         None,
@@ -136,14 +136,14 @@ def run_demo(console: Console, rows: int, seed: int, master: str | None = None) 
     try:
         with tempfile.TemporaryDirectory(prefix="streamsift-demo-") as folder:
             frames = {name: _generate(console, spark, Path(folder), name, rows, seed) for name in DATA}
-            speeds = [_stop(console, spark, frames[tour.data], tour, rows) for tour in TOURS]
+            speeds = [_run_query(console, spark, frames[demo.data], demo, rows) for demo in DEMO_QUERIES]
             _summary(console, speeds)
     finally:
         spark.stop()
 
 
 def save_data(folder: Path, rows: int, seed: int) -> list[Path]:
-    """The three data sets as CSV files: something to try queries on."""
+    """Write the three data sets as CSV files: something to try queries on."""
     folder.mkdir()
     paths = []
     for name, generate in DATA.items():
@@ -163,39 +163,39 @@ def _generate(console: Console, spark: SparkSession, folder: Path, name: str, ro
     return spark.read.parquet(str(path))
 
 
-def _stop(
-    console: Console, spark: SparkSession, events: DataFrame, tour: Tour, rows: int
+def _run_query(
+    console: Console, spark: SparkSession, events: DataFrame, demo: DemoQuery, rows: int
 ) -> tuple[str, int, int, float]:
     from streamsift.spark.files import task_counter
 
-    asked = query(tour.text)
-    binding: dict[str, Any] = {"time": "ts", "type": tour.type}
-    console.rule(f"[bold]{tour.title}[/]", align="left")
+    parsed = query(demo.text)
+    binding: dict[str, Any] = {"time": "ts", "type": demo.type}
+    console.rule(f"[bold]{demo.title}[/]", align="left")
     console.print(
         Panel(
-            Syntax(tour.text, "sql", background_color="default", word_wrap=True),
-            title=tour.data,
+            Syntax(demo.text, "sql", background_color="default", word_wrap=True),
+            title=demo.data,
             title_align="left",
-            subtitle=escape(tour.why),
+            subtitle=escape(demo.why),
             subtitle_align="left",
         )
     )
-    console.print(_plan_part(asked.explain(events, **binding)), highlight=False, markup=False, style="dim")
-    result = asked.run(events, **binding).persist()  # counted, then shown: found once
+    console.print(_plan_part(parsed.explain(events, **binding)), highlight=False, markup=False, style="dim")
+    result = parsed.run(events, **binding).persist()  # counted, then shown: found once
     with progress(console, "compiling the plan on a sample", task_counter(spark)):
-        asked.run(events.limit(SAMPLE_ROWS), **binding).count()
+        parsed.run(events.limit(SAMPLE_ROWS), **binding).count()
     started = time.perf_counter()
     with progress(console, "finding matches", task_counter(spark)):
         total = result.count()
         seconds = time.perf_counter() - started
-        head = best_first(asked, result).limit(5).toArrow()
+        head = best_first(parsed, result).limit(5).toArrow()
     result.unpersist()
-    console.print(result_table(head, caption=how_many(head.num_rows, total, *nouns(asked))))
-    return tour.title, rows, total, seconds
+    console.print(result_table(head, caption=how_many(head.num_rows, total, *nouns(parsed))))
+    return demo.title, rows, total, seconds
 
 
 def _plan_part(explained: str) -> str:
-    """Explain without the parts that repeat the query."""
+    """Return an explanation without the parts that repeat the query."""
     return explained[explained.index("Physical") :]
 
 

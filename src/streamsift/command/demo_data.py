@@ -1,4 +1,4 @@
-"""Rows and a seed in, a pyarrow table of invented events out: hospital instruments, card purchases, stock ticks.
+"""Generate tables of invented events: hospital instruments, card purchases, trades of stocks.
 
 Contract: the same rows and seed give the same table with the same NumPy; times never go backwards; no value is null
 (checked by tests/command/test_demo_data.py).
@@ -34,7 +34,7 @@ INSTRUMENT_TYPE_SHARE = (0.4, 0.25, 0.2, 0.15)
 
 
 def hospital(rows: int, seed: int) -> pa.Table:
-    """Instruments on their way from one operation to the next: ts, kind, id, ins_type, room, temperature.
+    """Return instruments on their way from one operation to the next: ts, kind, id, ins_type, room, temperature.
 
     Every instrument goes through `STEPS` again and again, a cycle in about two hours, and now and then leaves one out.
     """
@@ -87,7 +87,7 @@ ROWS_PER_BURST = 500
 
 
 def purchases(rows: int, seed: int) -> pa.Table:
-    """Thirty days of card purchases: ts, ccid, brand, amount, city, channel.
+    """Return thirty days of card purchases: ts, ccid, brand, amount, city, channel.
 
     About one row in 170 belongs to a burst of fraud: small, small, large, in three cities within a quarter of an hour.
     """
@@ -125,7 +125,7 @@ def purchases(rows: int, seed: int) -> pa.Table:
 
 
 def _time_of_purchase(rng: np.random.Generator, rows: int) -> Ints:
-    """Moments of the thirty days, unsorted, more of them when the shops are busy."""
+    """Return moments of the thirty days, unsorted, more of them when the shops are busy."""
     day = rng.integers(0, PURCHASE_DAYS, rows)
     hour = rng.choice(24, rows, p=HOUR_WEIGHT / HOUR_WEIGHT.sum())
     return (day * 24 + hour) * HOUR_US + rng.integers(0, HOUR_US, rows)
@@ -143,7 +143,7 @@ TRADE_VOLATILITY = 0.0004
 
 
 def ticks(rows: int, seed: int) -> pa.Table:
-    """Trades of twenty stocks, each price a walk of its own, many at the same time: ts, symbol, price, volume."""
+    """Return trades of twenty stocks, each price its own walk, many at the same time: ts, symbol, price, volume."""
     rng = _generator(rows, seed)
     gap_us = rng.exponential(MEAN_GAP_US, rows) * (rng.random(rows) >= TIE_SHARE)
     # Some stocks are traded ten times as often as others.
@@ -163,7 +163,7 @@ def ticks(rows: int, seed: int) -> pa.Table:
 
 
 def _running_sum_by_group(values: Floats, group: Ints) -> Floats:
-    """At each place the sum of the values of its group so far."""
+    """Return at each place the sum of the values of its group so far."""
     order = np.argsort(group, kind="stable")
     total = np.cumsum(values[order])
     sizes = np.bincount(group, minlength=1)
@@ -197,7 +197,7 @@ def _names(names: Sequence[str], code: Ints) -> pa.Array:
 
 
 def _decimals(unscaled: Ints, decimal_type: pa.Decimal128Type) -> pa.Array:
-    """Whole cents as exact decimals: Arrow keeps a decimal as a 128-bit integer, low half first."""
+    """Return whole cents as exact decimals: Arrow keeps a decimal as a 128-bit integer, low half first."""
     halves = np.empty((len(unscaled), 2), dtype="<i8")
     halves[:, 0], halves[:, 1] = unscaled, unscaled >> 63
     return pa.Array.from_buffers(decimal_type, len(unscaled), [None, pa.py_buffer(halves)])

@@ -1,4 +1,4 @@
-"""An exception that ended a command in, a message for people or machines on stderr and an exit code out."""
+"""Report exceptions on standard error and map them to exit codes."""
 
 from __future__ import annotations
 
@@ -27,64 +27,64 @@ OPTIONS = {  # what messages call by the names of Python, as it is called here
 }
 
 
-class Exit(IntEnum):
-    """What a command says to the shell. The numbers are an interface."""
+class ExitCode(IntEnum):
+    """What a command returns to the shell. The numbers are an interface."""
 
     NO_MATCH = 1  # with --fail-on-empty
-    UNREAD = 1  # whoever reads the output has gone, as `head` does: no news
+    BROKEN_PIPE = 1  # whoever reads the output has gone, as `head` does: no news
     BAD_QUERY = 2  # or bad options, a missing file, a missing package: what the caller wrote has to change
     BAD_DATA = 3  # the data cannot be read, or not as bound
     TOO_LARGE = 4  # the query would hold more memory than it may
     BUG = 70  # ours: EX_SOFTWARE of sysexits.h
-    STOPPED = 130  # by Ctrl-C: 128 + SIGINT
+    INTERRUPTED = 130  # by Ctrl-C: 128 + SIGINT
 
 
 def run_command(command: Callable[[], Any], stderr: Console) -> int:
-    """The exit code of a command; whatever it raises is told on stderr."""
+    """Return the exit code of a command; whatever it raises is reported on stderr."""
     try:
         code = command()
         sys.stdout.flush()  # what cannot be written is to be told here, not when Python ends
-        if code == Exit.STOPPED:  # typer turns a KeyboardInterrupt into this code
+        if code == ExitCode.INTERRUPTED:  # typer turns a KeyboardInterrupt into this code
             stderr.print("stopped")
         return code or 0
     except StreamsiftError as error:
-        return _tell(stderr, type(error).__name__, error)
+        return _report(stderr, type(error).__name__, error)
     except BrokenPipeError:
-        _forget_output()
-        return Exit.UNREAD
+        _discard_output()
+        return ExitCode.BROKEN_PIPE
     except OSError as error:
-        _forget_output()
-        return _tell(stderr, "SetupError", error)  # no space on the device, no permission
+        _discard_output()
+        return _report(stderr, "SetupError", error)  # no space on the device, no permission
     except Exception as error:
         # Click's usage errors and errors from Spark workers are for the user too; anything else is a bug: show it all.
         usage = getattr(error, "format_message", None)
         if usage is not None:
-            return _tell_usage(stderr, usage(), getattr(error, "ctx", None))
+            return _report_usage(stderr, usage(), getattr(error, "ctx", None))
         inner = _worker_error(str(error))
         if inner is not None:
-            return _tell(stderr, *inner)
+            return _report(stderr, *inner)
         traceback.print_exc()
         stderr.print("This is a bug in Streamsift, not in your query. Please report it with the lines above.")
-        return Exit.BUG
+        return ExitCode.BUG
 
 
-def _forget_output() -> None:
-    """What is left of it, if it cannot be written: Python would try once more at its end."""
+def _discard_output() -> None:
+    """Discard what is left of the output if it cannot be written: Python would try once more at its end."""
     try:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _tell_usage(stderr: Console, message: str, context: Any) -> int:
+def _report_usage(stderr: Console, message: str, context: Any) -> int:
     if message:  # without one, the help was shown
         command = getattr(context, "command_path", "streamsift")
         hint = TIME_HINT if "Missing option '--time'" in message else f"`{command} --help` lists what there is."
-        _tell(stderr, "usage", f"{message}\nHint: {hint}")
-    return Exit.BAD_QUERY
+        _report(stderr, "usage", f"{message}\nHint: {hint}")
+    return ExitCode.BAD_QUERY
 
 
-def _tell(stderr: Console, name: str, error: Exception | str) -> int:
+def _report(stderr: Console, name: str, error: Exception | str) -> int:
     message = str(error)
     for called, option in OPTIONS.items():
         message = message.replace(called, option)
@@ -93,12 +93,12 @@ def _tell(stderr: Console, name: str, error: Exception | str) -> int:
     else:
         # Not wrapped: a caret must stay under its place.
         stderr.print(Text.assemble((f"{name}: ", "bold red"), message), soft_wrap=True)
-    codes = {BadInputError.__name__: Exit.BAD_DATA, MemoryLimitExceeded.__name__: Exit.TOO_LARGE}
-    return codes.get(name, Exit.BAD_QUERY)
+    codes = {BadInputError.__name__: ExitCode.BAD_DATA, MemoryLimitExceeded.__name__: ExitCode.TOO_LARGE}
+    return codes.get(name, ExitCode.BAD_QUERY)
 
 
 def _parts(error: Exception | str, message: str) -> dict[str, Any]:
-    """The message in parts, for machines; lines and columns count from 1."""
+    """Return the message in parts, for machines; lines and columns count from 1."""
     if not isinstance(error, LocatedError):
         return {"message": message}
     before = error.text[: error.span.start]
@@ -112,6 +112,6 @@ def _parts(error: Exception | str, message: str) -> dict[str, Any]:
 
 
 def _worker_error(text: str) -> tuple[str, str] | None:
-    """The error that our own code raised inside a Spark worker, out of Spark's report of it."""
+    """Return the error that our own code raised inside a Spark worker, out of Spark's report of it."""
     found = re.search(r"streamsift\.errors\.(\w+): (.*?)(?:\n\n|\n SQLSTATE|\nJVM stacktrace|\Z)", text, re.DOTALL)
     return (found[1], found[2].strip()) if found else None

@@ -1,4 +1,4 @@
-"""A sample of events in, which columns are the time, the class and the key out, with a pair of classes to start from.
+"""Guess which columns are the time, the class and the key, and a pair of classes to start from.
 
 Guesses only: what they lead to is written down for a person to change.
 """
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from streamsift.logical.bound import Kind
 from streamsift.logical.columns import kind_of
 
-MOST_CLASSES = 60  # a column with more different values than this is hardly the class of an event
+MAX_CLASSES = 60  # a column with more different values than this is hardly the class of an event
 TIME_NAME = re.compile(r"(^|_)(ts|time|timestamp|datetime|date|at|when|t)$|time", re.IGNORECASE)
 TYPE_NAME = re.compile(r"(^|_)(kind|type|event|class|action|state|status|step|symbol|category)($|_)", re.IGNORECASE)
 KEY_NAME = re.compile(
@@ -58,7 +58,7 @@ def _countable(kind: Kind) -> bool:
 
 
 def _first(candidates: list[str], wanted: re.Pattern[str]) -> str | None:
-    """The candidate with a telling name, else the first."""
+    """Return the candidate with a telling name, else the first."""
     return next((name for name in candidates if wanted.search(name)), next(iter(candidates), None))
 
 
@@ -80,7 +80,7 @@ def _is_time(values: pa.ChunkedArray) -> bool:
 
 
 def _type(sample: pa.Table, kinds: dict[str, Kind], counts: dict[str, int], taken: set[str | None]) -> str | None:
-    few = min(MOST_CLASSES, max(2, sample.num_rows // 2))
+    few = min(MAX_CLASSES, max(2, sample.num_rows // 2))
     texts = [n for n, k in kinds.items() if k is Kind.STRING and n not in taken and 2 <= counts[n] <= few]
     return _first(texts, TYPE_NAME)
 
@@ -112,7 +112,7 @@ def _pair(frame: pd.DataFrame, time: str | None, type_column: str | None, key: s
 
 
 def _window(frame: pd.DataFrame, time: str | None, key: str | None) -> str:
-    """About five times the usual gap between events (of one key), in a round number of a fitting unit."""
+    """Return about five times the usual gap between events (of one key), in a round number of a fitting unit."""
     if time is None or len(frame) < 2:
         return "1 hour"
     column = frame[time]
@@ -129,5 +129,5 @@ def _window(frame: pd.DataFrame, time: str | None, key: str | None) -> str:
 
 
 def _round(value: float) -> float:
-    """One significant digit, at least 1 of it: 37 is 40."""
+    """Return one significant digit, at least 1 of it: 37 is 40."""
     return float(f"{value:.0e}")

@@ -1,4 +1,4 @@
-"""A query and a path in, a result shown, streamed or written out: the same few verbs on Spark and in this process."""
+"""Run a query on files and show, print, write or draw its result: the same verbs on Spark and in this process."""
 
 from __future__ import annotations
 
@@ -16,50 +16,43 @@ import pyarrow as pa
 import pyarrow.csv
 from rich.console import Console
 
-from streamsift.api.many import explain_many, run_many
-from streamsift.api.query import Query
+from streamsift.api import Query, explain_many, run_many
+from streamsift.command.options import BadRowsOption, Options
 from streamsift.command.progress import progress
 from streamsift.command.session import start_spark
-from streamsift.errors import BadRowsWarning, SetupError
+from streamsift.errors import BadRowsWarning
 from streamsift.runtime.input import file_format, read_schema, read_table
 from streamsift.runtime.resources import track_progress
 from streamsift.view.files import write_csv, write_file, write_lines
 from streamsift.view.lines import flat_table, json_lines
-from streamsift.view.pictures import MOST_ROWS, save_picture
+from streamsift.view.pictures import MAX_ROWS, save_picture
 from streamsift.view.tables import how_many, print_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
 
 
-SHOWN = 20  # rows of a table, if not said otherwise
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """Which columns play which part, what happens to rows without a usable time, and the caller's choices."""
-
-    time: str
-    type: str | None
-    order: str | None
-    bad_rows: Any
-    choices: dict[str, Any] = field(default_factory=dict)
-
-    def binding(self) -> dict[str, Any]:
-        return {"time": self.time, "type": self.type, "order": self.order, **self.choices}
+SHOWN_ROWS = 20  # of a table, if not said otherwise
 
 
 @dataclass(slots=True)
-class LocalJob:
-    """In this process, on Arrow."""
+class Job:
+    """A query, and what it was given on the command line."""
 
     query: Query
-    path: Path
-    given_format: str | None
-    columns: Columns
+    options: Options
     console: Console
-    keep: bool = False  # whether the first rows are used once more, for a picture
-    memory_limit: str | None = None
+
+    @property
+    def is_drawn(self) -> bool:
+        """Return True if the result, or its first rows, are used once more, for a picture."""
+        return self.options.plot is not None
+
+
+@dataclass(slots=True)
+class LocalJob(Job):
+    """In this process, on Arrow."""
+
     result: pa.Table | None = None  # of one of several queries, once it is there
     cap: int | None = None  # the rows with which the search for it ended
     first: pa.Table | None = field(default=None, init=False)  # the rows that are kept
@@ -70,39 +63,36 @@ class LocalJob:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def many(self, queries: Mapping[str, Query], share: Any, limit: int | None, *, shows: bool) -> dict[str, LocalJob]:
-        """The results of several queries from one pass, each a job that has its result; if it shows, and one row."""
+    def many(self, queries: Mapping[str, Query], limit: int | None, *, shows: bool) -> dict[str, LocalJob]:
+        """Return a job with its result for each query, from one pass; if it shows, with one row more."""
         cap = limit + 1 if shows and limit is not None else limit
         results = run_many(
             queries,
             self._events(),
-            bad_rows=self.columns.bad_rows,
-            share=share,
+            share=self.options.share.value,
             limit=cap,
-            memory_limit=self.memory_limit,
-            **self.columns.binding(),
+            memory_limit=self.options.memory_limit,
+            **self.options.run_arguments,
         )
         return {name: replace(self, query=queries[name], result=result, cap=cap) for name, result in results.items()}
 
-    def explain(self, analyze: bool = False) -> str:
-        if analyze:
-            return self.query.explain(self._events(), analyze=True, **self.columns.binding())
-        return self.query.explain(read_schema(self.path, self.given_format), **self.columns.binding())
+    def explain(self) -> str:
+        events = self._events() if self.options.analyze else self._schema()
+        return self.query.explain(events, analyze=self.options.analyze, **self.options.binding)
 
-    def explain_many(self, queries: Mapping[str, Query], share: Any) -> str:
-        schema = read_schema(self.path, self.given_format)
-        return explain_many(queries, schema, share=share, **self.columns.binding())
+    def explain_many(self, queries: Mapping[str, Query]) -> str:
+        return explain_many(queries, self._schema(), share=self.options.share.value, **self.options.binding)
 
     def show(self, limit: int) -> int:
         """Print a table; matches are looked for until there is one more than it shows."""
         if self.result is None and not has_total(self.query):
-            self.cap = max(limit + 1, MOST_ROWS if self.keep else 0)
+            self.cap = max(limit + 1, MAX_ROWS if self.is_drawn else 0)
         reader = self._reader(self.cap)
         with self._progress():
-            found = pa.Table.from_batches(self._kept(reader), reader.schema)
-        total = None if self.cap is not None and found.num_rows >= self.cap else found.num_rows
-        print_table(found.slice(0, limit), how_many(min(limit, found.num_rows), total, *nouns(self.query)))
-        return found.num_rows
+            rows = pa.Table.from_batches(self._kept(reader), reader.schema)
+        total = None if self.cap is not None and rows.num_rows >= self.cap else rows.num_rows
+        print_table(rows.slice(0, limit), how_many(min(limit, rows.num_rows), total, *nouns(self.query)))
+        return rows.num_rows
 
     def stream(self, output_format: str, limit: int | None) -> int:
         reader = self._reader(limit)
@@ -122,31 +112,34 @@ class LocalJob:
         with self._progress():
             return write_file(self._kept(reader), reader.schema, output, output_format)
 
+    def _schema(self) -> pa.Schema:
+        return read_schema(self.options.input, self.options.given_format)
+
     def _events(self) -> pa.Table:
-        with track_progress() as tracker, progress(self.console, f"reading {self.path}", tracker.counts, "rows"):
-            return read_table(self.path, self.given_format)
+        with (
+            track_progress() as tracker,
+            progress(self.console, f"reading {self.options.input}", tracker.counts, "rows"),
+        ):
+            return read_table(self.options.input, self.options.given_format)
 
     def _reader(self, limit: int | None) -> pa.RecordBatchReader:
-        """The result, which is found while it is read."""
+        """Return the result, which is found while it is read."""
         if self.result is not None:
             return self.result.to_reader()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", BadRowsWarning)
+            memory_limit = self.options.memory_limit
             reader = self.query.batches(
-                self._events(),
-                bad_rows=self.columns.bad_rows,
-                limit=limit,
-                memory_limit=self.memory_limit,
-                **self.columns.binding(),
+                self._events(), limit=limit, memory_limit=memory_limit, **self.options.run_arguments
             )
         for warning in caught:
             print(f"warning: {warning.message}", file=sys.stderr)
         return reader
 
     def _kept(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-        """The batches of the reader; the first rows are kept if they are used once more."""
+        """Yield the batches of the reader; keep the first rows if they are used once more."""
         kept: list[pa.RecordBatch] = []
-        left = MOST_ROWS if self.keep else 0
+        left = MAX_ROWS if self.is_drawn else 0
         for batch in reader:
             if left > 0:
                 kept.append(batch.slice(0, left))
@@ -161,47 +154,36 @@ class LocalJob:
 
 
 @dataclass(slots=True)
-class SparkJob:
+class SparkJob(Job):
     """On Spark: local mode by default, a cluster by its master URL."""
 
-    query: Query
-    path: Path
-    given_format: str | None
-    columns: Columns
-    master: str | None
-    console: Console
-    keep: bool = False  # whether the result is used more than once
-    spark: Any = field(default=None, init=False)
-    result: tuple[DataFrame, Callable[[], None]] | None = field(default=None, init=False)  # once it is there
+    spark: Any = None
+    result: tuple[DataFrame, Callable[[], None]] | None = None  # once it is there, and what reports dropped rows
 
     def __enter__(self) -> Self:
-        file_format(self.path, self.given_format)  # a wrong path is told before Spark takes its seconds to start
-        self.spark = start_spark(self.console, self.master)
+        # A wrong path is reported before Spark takes its seconds to start.
+        file_format(self.options.input, self.options.given_format)
+        self.spark = start_spark(self.console, self.options.master)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.spark.stop()
 
-    def many(self, queries: Mapping[str, Query], share: Any, limit: int | None, *, shows: bool) -> dict[str, SparkJob]:
-        """The results of several queries from one pass, each a job that has its result."""
-        results = run_many(
-            queries, self._events(), bad_rows=self.columns.bad_rows, share=share, **self.columns.binding()
-        )
+    def many(self, queries: Mapping[str, Query], limit: int | None, *, shows: bool) -> dict[str, SparkJob]:
+        """Return a job with its result for each query, from one pass."""
+        share: Any = self.options.share.value
+        results = run_many(queries, self._events(), share=share, **self.options.run_arguments)
         jobs: dict[str, SparkJob] = {}
         for name, result in results.items():
-            job = SparkJob(queries[name], self.path, self.given_format, self.columns, self.master, self.console)
             limited = result if shows or limit is None else best_first(queries[name], result).limit(limit)
-            job.spark, job.result = self.spark, (limited, lambda: None)
-            jobs[name] = job
+            jobs[name] = replace(self, query=queries[name], result=(limited, lambda: None))
         return jobs
 
-    def explain(self, analyze: bool = False) -> str:
-        if analyze:
-            raise SetupError("--analyze runs in this process: add --engine local")
-        return self.query.explain(self._events(), **self.columns.binding())
+    def explain(self) -> str:
+        return self.query.explain(self._events(), **self.options.binding)
 
-    def explain_many(self, queries: Mapping[str, Query], share: Any) -> str:
-        return explain_many(queries, self._events(), share=share, **self.columns.binding())
+    def explain_many(self, queries: Mapping[str, Query]) -> str:
+        return explain_many(queries, self._events(), share=self.options.share.value, **self.options.binding)
 
     def show(self, limit: int) -> int:
         """Print a table; every task looks for matches until it has one more than that shows."""
@@ -209,19 +191,19 @@ class SparkJob:
 
         result, report = self._result()
         is_counted = has_total(self.query)
-        wanted = max(limit + 1, MOST_ROWS if self.keep else 0)
+        wanted = max(limit + 1, MAX_ROWS if self.is_drawn else 0)
         result = (result if is_counted else heads(result, wanted)).persist()
         with self._progress("finding matches"):
-            found = result.count()
+            rows = result.count()
             head = best_first(self.query, result).limit(limit).toArrow()
         report()
         self.result = result, report
-        total = found if is_counted or found < wanted else None
+        total = rows if is_counted or rows < wanted else None
         print_table(head, how_many(head.num_rows, total, *nouns(self.query)))
-        return found
+        return rows
 
     def stream(self, output_format: str, limit: int | None) -> int:
-        result, report = self._result(limit, keep=self.keep)
+        result, report = self._result(limit, keep=self.is_drawn)
         if output_format == "csv":
             with self._progress("finding matches"):
                 table = flat_table(result.toArrow())
@@ -242,7 +224,7 @@ class SparkJob:
     def write(self, output: Path, output_format: str, limit: int | None) -> int:
         from streamsift.spark.files import counted, flat
 
-        result, report = self._result(limit, keep=self.keep)
+        result, report = self._result(limit, keep=self.is_drawn)
         result, rows = counted(result)
         with self._progress(f"writing {output}"):
             match output_format:
@@ -258,26 +240,24 @@ class SparkJob:
     def plot(self, output: Path) -> None:
         result, _ = self._result()
         with self._progress(f"drawing {output}"):
-            save_picture(best_first(self.query, result).limit(MOST_ROWS).toArrow(), self.query.sketch, output)
+            save_picture(best_first(self.query, result).limit(MAX_ROWS).toArrow(), self.query.sketch, output)
 
     def _events(self) -> DataFrame:
         from streamsift.spark.files import read_events
 
-        with self._progress(f"looking at {self.path}"):
-            return read_events(self.spark, self.path, self.given_format)
+        with self._progress(f"looking at {self.options.input}"):
+            return read_events(self.spark, self.options.input, self.options.given_format)
 
     def _result(self, limit: int | None = None, *, keep: bool = False) -> tuple[DataFrame, Callable[[], None]]:
-        """The result, kept from one verb to the next, and what reports on dropped rows once it has been used."""
+        """Return the result, kept from one verb to the next, and what reports on dropped rows once it has been used."""
         if self.result is None:
             from pyspark.sql import Observation
 
-            observation = Observation() if self.columns.bad_rows == "drop" else None
-            found = self.query.run(
-                self._events(), bad_rows=self.columns.bad_rows, observation=observation, **self.columns.binding()
-            )
+            observation = Observation() if self.options.bad_rows is BadRowsOption.DROP else None
+            result = self.query.run(self._events(), observation=observation, **self.options.run_arguments)
             if limit is not None:
-                found = best_first(self.query, found).limit(limit)
-            self.result = found.persist() if keep else found, partial(_report, observation)
+                result = best_first(self.query, result).limit(limit)
+            self.result = result.persist() if keep else result, partial(_report, observation)
         return self.result
 
     def _progress(self, title: str) -> Any:
@@ -286,27 +266,20 @@ class SparkJob:
         return progress(self.console, title, task_counter(self.spark))
 
 
-def show_many(
-    job: LocalJob | SparkJob,
-    queries: Mapping[str, Query],
-    share: Any,
-    output: Path | None,
-    output_format: str,
-    limit: int | None,
-    console: Console,
-) -> int:
-    """Tables one after the other, or a file for each query in a directory; how many rows there are in all."""
-    if output is not None:
-        jobs = job.many(queries, share, limit, shows=False)
-        output.mkdir()
-        found = sum(one.write(output / f"{name}.{output_format}", output_format, None) for name, one in jobs.items())
-        console.print(f"wrote {output}", highlight=False)
-        return found
-    found, shown = 0, limit or SHOWN
-    for name, one in job.many(queries, share, shown, shows=True).items():
-        print(name, flush=True)
-        found += one.show(shown)
-    return found
+def show_many(job: LocalJob | SparkJob, queries: Mapping[str, Query], output_format: str) -> int:
+    """Show tables one after the other, or write a file for each query; return how many rows there are in all."""
+    output, limit = job.options.output, job.options.limit
+    rows, shown = 0, limit or SHOWN_ROWS
+    if output is None:
+        for name, one in job.many(queries, shown, shows=True).items():
+            print(name, flush=True)
+            rows += one.show(shown)
+        return rows
+    jobs = job.many(queries, limit, shows=False)
+    output.mkdir()
+    rows = sum(one.write(output / f"{name}.{output_format}", output_format, None) for name, one in jobs.items())
+    job.console.print(f"wrote {output}", highlight=False)
+    return rows
 
 
 def _report(observation: Observation | None) -> None:
@@ -316,18 +289,18 @@ def _report(observation: Observation | None) -> None:
 
 
 def has_total(query: Query) -> bool:
-    """Whether all rows of a result are known when the first one is: totals and rankings, but not matches."""
+    """Return True if all rows of a result are known when the first one is: totals and rankings, but not matches."""
     statement = query.script.statement
     return bool(statement.aggregates) or (statement.returns is not None and statement.returns.limit is not None)
 
 
 def nouns(query: Query) -> tuple[str, str]:
-    """What the rows of a result are called: one, and several."""
+    """Return what the rows of a result are called: one, and several."""
     return ("row", "rows") if query.script.statement.aggregates else ("match", "matches")
 
 
 def best_first(query: Query, result: DataFrame) -> DataFrame:
-    """A ranking as a leaderboard: tick by tick, group by group, the best first. Anything else as it comes."""
+    """Return a ranking as a leaderboard: tick by tick, group by group, the best first. Anything else as it comes."""
     statement = query.script.statement
     if statement.returns is None or statement.returns.limit is None:
         return result

@@ -1,12 +1,16 @@
-"""What a stream's triggers did in, one frame of the live view out: rates, matches, lag, state."""
+"""Add up what the triggers of a stream did, and show it in one line of a live view: rates, matches, lag, state."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from streamsift.spark import Trigger
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,37 +22,33 @@ class Reading:
     matches: int = 0
     late: int = 0
     bad_rows: int = 0
-    state_rows: int | None = None
-    state_bytes: int | None = None
     rows_per_second: float = 0.0
-    latency_ms: int = 0
-    watermark: datetime | None = None  # None: none yet, or times are numbers
+    last: Trigger | None = None
 
-    def after(
-        self, batches: Sequence[tuple[int, int, int, int, int]], last: tuple[int | None, int | None]
-    ) -> Reading:  # rows, matches, late, bad rows, latency of each batch
-        if not batches:
+    def after(self, triggers: Sequence[Trigger]) -> Reading:
+        """Add the triggers that are new: each counts once, though Spark reports the last ones again and again."""
+        new = [t for t in triggers if self.last is None or t.batch > self.last.batch]
+        if not new:
             return self
-        rows, matches, late, bad_rows, latency = (sum(column) for column in zip(*batches, strict=True))
+        rows, latency_ms = sum(t.rows for t in new), sum(t.latency_ms for t in new)
         return Reading(
-            self.batches + len(batches),
+            self.batches + len(new),
             self.rows + rows,
-            self.matches + matches,
-            self.late + late,
-            self.bad_rows + bad_rows,
-            *last,
-            rows_per_second=rows * 1000 / latency if latency else 0.0,
-            latency_ms=batches[-1][4],
-            watermark=self.watermark,
+            self.matches + sum(t.matches for t in new),
+            self.late + sum(t.late for t in new),
+            self.bad_rows + sum(t.bad_rows for t in new),
+            rows * 1000 / latency_ms if latency_ms else 0.0,
+            new[-1],
         )
 
 
 def live_table(reading: Reading, noun: str, now: datetime | None = None) -> Table:
-    """One line of numbers under their names."""
-    lag = "-" if reading.watermark is None else _span((now or datetime.now(UTC)) - reading.watermark)
-    state = "-"
-    if reading.state_rows is not None and reading.state_bytes is not None:
-        state = f"{reading.state_rows:,} rows, {_size(reading.state_bytes)}"
+    """Return one line of numbers under their names."""
+    last, state, lag = reading.last, "-", "-"
+    if last is not None and last.state_rows is not None and last.state_bytes is not None:
+        state = f"{last.state_rows:,} rows, {_size(last.state_bytes)}"
+    if last is not None and (watermark := _moment(last.watermark)) is not None:
+        lag = _span((now or datetime.now(UTC)) - watermark)
     table = Table(header_style="bold", caption="Ctrl-C stops", caption_justify="left")
     cells = {
         "batches": f"{reading.batches:,}",
@@ -57,7 +57,7 @@ def live_table(reading: Reading, noun: str, now: datetime | None = None) -> Tabl
         noun: f"{reading.matches:,}",
         "late": f"{reading.late:,}",
         "state": state,
-        "trigger": f"{reading.latency_ms:,} ms",
+        "trigger": f"{last.latency_ms if last else 0:,} ms",
         "watermark lag": lag,
     }
     for name in cells:
@@ -67,10 +67,17 @@ def live_table(reading: Reading, noun: str, now: datetime | None = None) -> Tabl
 
 
 def summary(reading: Reading, noun: str) -> str:
-    """The last line of a run."""
+    """Return the last line of a run."""
     late = f", {reading.late:,} late" * bool(reading.late)
     bad = f", {reading.bad_rows:,} without a usable time" * bool(reading.bad_rows)
     return f"{reading.batches:,} micro-batches, {reading.rows:,} rows{late}{bad}, {reading.matches:,} {noun}"
+
+
+def _moment(text: str | None) -> datetime | None:
+    """Return the watermark as a time; None for 1970, where it begins, and for codes of numbers, in the far future."""
+    if text is None or text.startswith(("+", "1970-01-01T00:00:00.000")):
+        return None
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC)
 
 
 def _span(length: timedelta) -> str:

@@ -1,4 +1,7 @@
-"""The command line: `streamsift new | run | explain | check | demo | bench`. Errors go to stderr, results to stdout."""
+"""Define the commands `streamsift new | run | explain | check | demo | bench`.
+
+Errors go to standard error, results to standard output.
+"""
 
 from __future__ import annotations
 
@@ -6,44 +9,30 @@ import json
 import logging
 import subprocess
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from streamsift.api.query import Query
-from streamsift.command.exit_codes import Exit, run_command
-from streamsift.command.jobs import SHOWN, Columns, LocalJob, SparkJob, show_many
+from streamsift.api import Query
+from streamsift.command.exit_codes import ExitCode, run_command
+from streamsift.command.jobs import SHOWN_ROWS, LocalJob, SparkJob, show_many
 from streamsift.command.options import (
+    ENGINE,
+    EVENTS,
+    PLANNER,
+    RESULT,
+    STREAM,
     AsJson,
-    BadRows,
-    CacheOption,
-    Checkpoint,
-    CondenseOption,
-    Engine,
-    EngineOption,
+    EngineName,
     GivenFormat,
-    Input,
-    InputFormat,
-    Lateness,
-    Limit,
     Master,
-    MemoryLimit,
-    Once,
+    Options,
     Order,
-    PlanOption,
     QueryFile,
-    QueryFiles,
-    RankOption,
-    ScheduleOption,
-    ShareOption,
-    SpreadOption,
-    StrategyOption,
-    Stream,
-    Time,
     Type,
+    takes,
 )
 from streamsift.command.outputs import (
     OutputFormat,
@@ -56,8 +45,6 @@ from streamsift.command.outputs import (
 from streamsift.command.query_files import read_queries, read_query
 from streamsift.command.stream_job import StreamJob
 from streamsift.errors import SetupError
-from streamsift.physical.plan import Cache, Condense, CountBy, PlanShape, RankBy, Schedule, Spread
-from streamsift.physical.share import ShareMode
 from streamsift.runtime.input import read_head
 from streamsift.view.notebook import sections
 
@@ -80,127 +67,61 @@ def _version(wanted: bool) -> None:
 
 
 @app.callback()
-def options(
+def before_commands(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version, and end.")
     ] = False,
 ) -> None:
-    """What stands before a command."""
-
-
-def _choices(**chosen: StrEnum) -> dict[str, Any]:
-    return {name: choice.value for name, choice in chosen.items()}
+    """Take the options that stand before a command."""
 
 
 @app.command(
     epilog="Example: streamsift run query.txt --input events.csv --time ts --type kind --engine local",
 )
-def run(
-    query_files: QueryFiles,
-    input: Input,
-    time: Time,
-    type: Type = None,
-    order: Order = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to write; standard output if not given.")
-    ] = None,
-    format: Annotated[
-        OutputFormat | None, typer.Option("--format", "-f", help="Of the output; by its name if not given.")
-    ] = None,
-    as_json: AsJson = False,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", help="Also draw the result: a file that ends in .svg, .png or .html.")
-    ] = None,
-    fail_on_empty: Annotated[
-        bool, typer.Option("--fail-on-empty", help="End with exit code 1 if nothing is found.")
-    ] = False,
-    limit: Limit = None,
-    memory_limit: MemoryLimit = None,
-    bad_rows: Annotated[
-        BadRows, typer.Option("--bad-rows", help="Rows without a usable time: fail, or drop and count them.")
-    ] = BadRows.FAIL,
-    plan: PlanOption = PlanShape.AUTO,
-    condense: CondenseOption = Condense.AUTO,
-    cache: CacheOption = Cache.AUTO,
-    strategy: StrategyOption = CountBy.AUTO,
-    rank: RankOption = RankBy.AUTO,
-    share: ShareOption = ShareMode.AUTO,
-    schedule: ScheduleOption = Schedule.WABS,
-    spread: SpreadOption = Spread.AUTO,
-    input_format: GivenFormat = None,
-    engine: EngineOption = Engine.SPARK,
-    master: Master = None,
-    stream: Stream = False,
-    once: Once = False,
-    lateness: Lateness = None,
-    checkpoint: Checkpoint = None,
-) -> None:
+@takes(*EVENTS, *RESULT, *PLANNER, *ENGINE, *STREAM)
+def run(options: Options) -> None:
     """Run a query on files and show or write its result. Several queries share one pass; --output is a directory."""
-    queries = read_queries(query_files)
-    parsed = next(iter(queries.values()))
-    format = OutputFormat.JSON if as_json else format
-    chosen = output_format(output, format) if len(queries) == 1 else format_of_many(output, format)
-    choices = _choices(
-        plan=plan, condense=condense, cache=cache, strategy=strategy, rank=rank, schedule=schedule, spread=spread
-    )
-    columns = Columns(time, type, order, bad_rows.value, choices)
-    if stream or once or lateness or checkpoint:
-        check_stream(stream, len(queries), engine is Engine.LOCAL, output, chosen, limit)
-        given = input_format.value if input_format else None
-        StreamJob(parsed, input, given, columns, lateness, output, chosen.value, checkpoint, once, master, stderr).run()
+    queries = read_queries(options.query_files)
+    output, plot, limit = options.output, options.plot, options.limit
+    given = OutputFormat.JSON if options.as_json else options.format
+    chosen = output_format(output, given) if len(queries) == 1 else format_of_many(output, given)
+    is_local = options.engine is EngineName.LOCAL
+    if options.stream or options.once or options.lateness or options.checkpoint:
+        check_stream(options.stream, len(queries), is_local, output, chosen, limit)
+        StreamJob(next(iter(queries.values())), options, chosen.value, stderr).run()
         return
     check_outputs(output, plot, len(queries))
-    check_limits(memory_limit, engine is Engine.LOCAL)
-    with _job(engine, parsed, input, input_format, columns, master, plot is not None, memory_limit) as job:
+    check_limits(options.memory_limit, is_local)
+    with _job(queries, options) as job:
         if len(queries) > 1:
-            found = show_many(job, queries, share.value, output, chosen.value, limit, stderr)
+            rows = show_many(job, queries, chosen.value)
         elif output is not None:
-            found = job.write(output, chosen.value, limit)
+            rows = job.write(output, chosen.value, limit)
             stderr.print(f"wrote {output}", highlight=False)
         elif chosen is OutputFormat.TABLE:
-            found = job.show(limit or SHOWN)
+            rows = job.show(limit or SHOWN_ROWS)
         else:
-            found = job.stream(chosen.value, limit)
+            rows = job.stream(chosen.value, limit)
         if plot is not None:
             job.plot(plot)
             stderr.print(f"wrote {plot}", highlight=False)
-    if fail_on_empty and found == 0:
-        raise typer.Exit(Exit.NO_MATCH)
+    if options.fail_on_empty and rows == 0:
+        raise typer.Exit(ExitCode.NO_MATCH)
 
 
 @app.command(epilog="Example: streamsift explain query.txt --input events.csv --time ts --type kind")
-def explain(
-    query_files: QueryFiles,
-    input: Input,
-    time: Time,
-    type: Type = None,
-    order: Order = None,
-    plan: PlanOption = PlanShape.AUTO,
-    condense: CondenseOption = Condense.AUTO,
-    cache: CacheOption = Cache.AUTO,
-    strategy: StrategyOption = CountBy.AUTO,
-    rank: RankOption = RankBy.AUTO,
-    share: ShareOption = ShareMode.AUTO,
-    schedule: ScheduleOption = Schedule.WABS,
-    spread: SpreadOption = Spread.AUTO,
-    input_format: GivenFormat = None,
-    engine: EngineOption = Engine.SPARK,
-    master: Master = None,
-    analyze: Annotated[
-        bool, typer.Option("--analyze", help="Run it in this process too, and tell expected and actual rows.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
+@takes(*EVENTS, *PLANNER, *ENGINE, "analyze", "as_json")
+def explain(options: Options) -> None:
     """Show what would run, stage by stage, and why; of several queries, what they share. Reads only the schema."""
-    queries = read_queries(query_files)
-    parsed = next(iter(queries.values()))
-    choices = _choices(
-        plan=plan, condense=condense, cache=cache, strategy=strategy, rank=rank, schedule=schedule, spread=spread
-    )
-    columns = Columns(time, type, order, "fail", choices)
-    with _job(Engine.LOCAL if analyze else engine, parsed, input, input_format, columns, master) as job:
-        told = job.explain(analyze=analyze) if len(queries) == 1 else job.explain_many(queries, share.value)
-    print(json.dumps(sections(told), ensure_ascii=False) if as_json else told)
+    queries = read_queries(options.query_files)
+    with _job(queries, options) as job:
+        plan = job.explain() if len(queries) == 1 else job.explain_many(queries)
+    print(json.dumps(sections(plan), ensure_ascii=False) if options.as_json else plan)
+
+
+def _job(queries: dict[str, Query], options: Options) -> LocalJob | SparkJob:
+    is_local = options.engine is EngineName.LOCAL or options.analyze
+    return (LocalJob if is_local else SparkJob)(next(iter(queries.values())), options, stderr)
 
 
 @app.command(epilog="Example: streamsift check query.txt --input events.csv --time ts --type kind")
@@ -218,16 +139,19 @@ def check(
     """Say whether a query is right, and if not, where and why."""
     parsed = read_query(query_file)
     if input is None:
-        told = "the query is well formed; with --input and --time it is checked against the data's columns too"
-        print(json.dumps({"ok": told}) if as_json else f"ok: {told}")
+        _print_ok(
+            "the query is well formed; with --input and --time it is checked against the data's columns too", as_json
+        )
         return
     if time is None:
         raise SetupError("check --input needs --time, the name of the time column")
-    job = LocalJob(
-        parsed, input, input_format.value if input_format else None, Columns(time, type, order, "fail"), stderr
-    )
-    job.explain()
-    print(json.dumps({"ok": "the query fits the data"}) if as_json else "ok: the query fits the data")
+    given = Options([query_file], input, time, type, order, input_format=input_format)
+    LocalJob(parsed, given, stderr).explain()
+    _print_ok("the query fits the data", as_json)
+
+
+def _print_ok(text: str, as_json: bool) -> None:
+    print(json.dumps({"ok": text}) if as_json else f"ok: {text}")
 
 
 @app.command(epilog="Example: streamsift new events.csv --output query.txt")
@@ -292,25 +216,9 @@ def demo(
 
 
 def main() -> None:
-    """The entry point: every error that is meant for the user is one message and an exit code (see `exits.Exit`)."""
+    """Run the command line: every error that is meant for the user is one message and an `ExitCode`."""
     logging.disable(logging.ERROR)  # py4j and pyspark log what they raise, with its stack; it is told here
     sys.exit(run_command(lambda: app(prog_name="streamsift", standalone_mode=False), stderr))
-
-
-def _job(
-    engine: Engine,
-    parsed: Query,
-    path: Path,
-    given: InputFormat | None,
-    columns: Columns,
-    master: str | None,
-    keep: bool = False,
-    memory_limit: str | None = None,
-) -> LocalJob | SparkJob:
-    given_format = given.value if given else None
-    if engine is Engine.LOCAL:
-        return LocalJob(parsed, path, given_format, columns, stderr, keep, memory_limit)
-    return SparkJob(parsed, path, given_format, columns, master, stderr, keep)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Where a result should go in, its format out, or what stands in its way, before anything runs."""
+"""Choose the format of an output, and raise what would keep it from being written before anything runs."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
 
-from streamsift.api.arguments import memory_bytes
+from streamsift.api import memory_bytes
 from streamsift.errors import SetupError
 
 
@@ -17,7 +17,7 @@ class OutputFormat(StrEnum):
 
 
 def check_outputs(output: Path | None, plot: Path | None, queries: int) -> None:
-    """Nothing is overwritten, and what cannot be written is told before anything runs."""
+    """Raise if something would be overwritten or cannot be written, before anything runs."""
     if plot is not None and queries > 1:
         raise SetupError("--plot draws the result of one query: run them one by one")
     if plot is not None:
@@ -46,7 +46,7 @@ def output_format(output: Path | None, given: OutputFormat | None) -> OutputForm
 
 
 def format_of_many(output: Path | None, given: OutputFormat | None) -> OutputFormat:
-    """Files are JSON lines unless another format is asked for: a directory's name tells none."""
+    """Return the format of files, JSON lines unless another is given: a directory's name tells none."""
     if output is None:
         if given not in (None, OutputFormat.TABLE):
             raise SetupError("the results of several queries go to files: add --output DIRECTORY")
@@ -64,7 +64,7 @@ def check_limits(memory_limit: str | None, is_local: bool) -> None:
 def check_stream(
     stream: bool, queries: int, is_local: bool, output: Path | None, format: OutputFormat, limit: int | None
 ) -> None:
-    """Whether what was asked for can be streamed."""
+    """Raise if what was asked for cannot be streamed."""
     if not stream:
         raise SetupError("--once, --lateness and --checkpoint are for streams: add --stream")
     if queries > 1:

@@ -1,4 +1,4 @@
-"""Work that takes a while in, a moving line on the terminal out: how much is done, how fast, how long it will take."""
+"""Show progress on the terminal: how much is done, how fast, how long it will take."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 def progress(
     console: Console, title: str, done_of: Callable[[], tuple[int, int]] | None = None, unit: str = "tasks"
 ) -> Iterator[None]:
-    """Shows a bar while the body runs; `done_of` tells (done, all) whenever it is asked. Nothing off a terminal."""
+    """Show a bar while the body runs; `done_of` returns (done, all) whenever it is called. Nothing off a terminal."""
     if not console.is_terminal:
         yield
         return
@@ -48,7 +48,7 @@ def progress(
 
 
 def pace(done: int, total: int, seconds: float, unit: str) -> str:
-    """`12 of 64 tasks, 4.1/s, about 13 s left`."""
+    """Return a text such as `12 of 64 tasks, 4.1/s, about 13 s left`."""
     counted = f"{done:,} of {total:,} {unit}"
     if done == 0 or seconds <= 0:
         return counted

@@ -1,4 +1,4 @@
-"""What is typed after a command in, queries out: a file, several files, standard input, or the text itself.
+"""Read queries from what is typed after a command: files, standard input, or the text itself.
 
 And, for the shell that completes what is typed, the columns of the data file.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import typer
 
-from streamsift.api.query import Query, query
+from streamsift.api import Query, query
 from streamsift.errors import QueryError, SetupError, StreamsiftError
 from streamsift.runtime.input import missing, read_names
 
@@ -32,7 +32,7 @@ def read_query(source: str) -> Query:
 
 
 def read_queries(sources: list[str]) -> dict[str, Query]:
-    """Queries by name: that of the file without its ending."""
+    """Return queries by name: that of the file without its ending."""
     names = [Path(source).stem if Path(source).is_file() else f"query {n}" for n, source in enumerate(sources, start=1)]
     if len(set(names)) < len(names):
         raise SetupError("two query files have the same name; results are called by it")
@@ -40,7 +40,7 @@ def read_queries(sources: list[str]) -> dict[str, Query]:
 
 
 def column_names(context: typer.Context, incomplete: str) -> list[str]:
-    """The columns that a word could become, if the data file is on the line already; a shell shows no errors."""
+    """Return the columns that a word could become, if the data file is on the line already; a shell shows no errors."""
     given = context.params.get("input")
     try:
         return [] if given is None else [n for n in read_names(Path(given)) if n.startswith(incomplete)]

@@ -1,4 +1,4 @@
-"""A master URL in, a running Spark session out, or an error that says what the machine lacks."""
+"""Start a Spark session, or raise an error that says what the machine lacks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OTHERWISE = "or run it without Spark: --engine local."
 
 
 def start_spark(console: Console, master: str | None, name: str = "streamsift") -> SparkSession:
-    """What is missing is told before Spark, which would say it with its own words, takes its seconds to fail."""
+    """Start a session. What is missing is reported before Spark takes its seconds to fail in its own words."""
     check_java()
     try:
         from streamsift.spark.files import local_session
@@ -34,7 +34,7 @@ def start_spark(console: Console, master: str | None, name: str = "streamsift") 
 
 
 def check_java() -> None:
-    """Is there a Java where Spark looks for it? Its version is left to Spark."""
+    """Raise if there is no Java where Spark looks for it. Its version is left to Spark."""
     home = os.environ.get("JAVA_HOME")
     if home and not (Path(home) / "bin" / "java").exists():
         raise SetupError(

@@ -1,4 +1,4 @@
-"""A data file's sample and what its columns seem to be in, the text of a commented query file to start from out."""
+"""Write a commented query file to start from, by a guess at a data file's columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Starter:
 
 
 def starter(sample: pa.Table, data: Path, query_file: Path) -> Starter:
-    """`sample`: the first rows of the data; the files are named in the comments, not read."""
+    """Return a query file for a `sample`, the first rows of the data; the files are named in comments, not read."""
     found = guess(sample)
     options = tuple(
         word
@@ -54,7 +54,7 @@ def command(verb: str, data: Path, query_file: Path, options: tuple[str, ...]) -
 
 
 def quoted(name: str) -> str:
-    """A name as it is written in a query: in backticks where it must be."""
+    """Return a name as it is written in a query: in backticks where it must be."""
     return print_name((name,))
 
 

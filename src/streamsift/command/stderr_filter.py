@@ -1,4 +1,4 @@
-"""What the processes that are started inside say on standard error in, the same out, until they are to be quiet."""
+"""Pass on the standard error of the processes that a block starts, until an event mutes them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ STDERR, CHUNK_BYTES = 2, 1 << 16
 
 
 @contextmanager
-def hushed_by(quiet: threading.Event) -> Iterator[None]:
-    """Processes started inside, and those that they start, are passed on until the event is set.
+def mute_stderr_after(event: threading.Event) -> Iterator[None]:
+    """Pass on what processes started inside, and those that they start, write until the event is set.
 
-    A JVM tells of a thread that ended by an error whatever its log level, and workers tell that they were interrupted;
-    to whoever has just interrupted them that is noise. Whatever this process says inside is passed on, too.
+    A JVM reports a thread that ended by an error whatever its log level, and workers report that they were interrupted;
+    to whoever has just interrupted them that is noise. What this process writes inside is passed on, too.
     """
     kept = os.dup(STDERR)
     reader, writer = os.pipe()
     os.dup2(writer, STDERR)
     os.close(writer)
-    threading.Thread(target=_pass_on, args=(reader, os.dup(kept), quiet), daemon=True).start()
+    threading.Thread(target=_pass_on, args=(reader, os.dup(kept), event), daemon=True).start()
     try:
         yield
     finally:
@@ -29,9 +29,9 @@ def hushed_by(quiet: threading.Event) -> Iterator[None]:
         os.close(kept)
 
 
-def _pass_on(reader: int, target: int, quiet: threading.Event) -> None:
-    """Ends when no process has the other end of the pipe any more."""
-    with os.fdopen(reader, "rb", buffering=0) as said, os.fdopen(target, "wb", buffering=0) as heard:
-        while chunk := said.read(CHUNK_BYTES):
-            if not quiet.is_set():
-                heard.write(chunk)
+def _pass_on(reader: int, target: int, muted: threading.Event) -> None:
+    """Copy until no process has the other end of the pipe any more."""
+    with os.fdopen(reader, "rb", buffering=0) as source, os.fdopen(target, "wb", buffering=0) as copy:
+        while chunk := source.read(CHUNK_BYTES):
+            if not muted.is_set():
+                copy.write(chunk)

@@ -1,4 +1,4 @@
-"""A query and a directory in, a stream that runs until interrupted out: a live view, rows to files or stdout."""
+"""Run a query on the files of a directory until interrupted: a live view, rows to files or standard output."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.live import Live
 
-from streamsift.api.query import Query
-from streamsift.command.jobs import Columns, nouns, to_lines
+from streamsift.api import Query
+from streamsift.command.jobs import nouns, to_lines
 from streamsift.command.live_table import Reading, live_table, summary
+from streamsift.command.options import Options
 from streamsift.command.session import start_spark
-from streamsift.command.stderr_filter import hushed_by
+from streamsift.command.stderr_filter import mute_stderr_after
 from streamsift.errors import SetupError
 
 if TYPE_CHECKING:
@@ -36,47 +36,40 @@ class StreamJob:
     """A query over the files of a directory, those that are there and those that come."""
 
     query: Query
-    path: Path
-    given_format: str | None
-    columns: Columns
-    lateness: str | None
-    output: Path | None
+    options: Options
     output_format: str
-    checkpoint: Path | None
-    once: bool  # until all files that are there are read, instead of until interrupted
-    master: str | None
     console: Console
 
     def run(self) -> None:
-        """Starts, follows and ends the stream."""
-        if not self.path.is_dir():
-            raise SetupError(f"--stream reads a directory that files are dropped into; {self.path} is none")
-        if self.output is not None and self.output.exists() and not self._checkpoint_of_output().exists():
-            raise SetupError(f"{self.output} is there already, and not from a stream; remove it or choose another name")
+        """Start, follow and end the stream."""
+        path, output = self.options.input, self.options.output
+        if not path.is_dir():
+            raise SetupError(f"--stream reads a directory that files are dropped into; {path} is none")
+        if output is not None and output.exists() and not self._checkpoint_of(output).exists():
+            raise SetupError(f"{output} is there already, and not from a stream; remove it or choose another name")
         interrupted = threading.Event()
-        with hushed_by(interrupted):
-            spark = start_spark(self.console, self.master)
+        with mute_stderr_after(interrupted):
+            spark = start_spark(self.console, self.options.master)
         from streamsift.spark.files import stream_events
 
         try:
-            events = stream_events(spark, self.path, self.given_format)
-            result = self.query.run(
-                events, bad_rows=self.columns.bad_rows, lateness=self.lateness, **self.columns.binding()
-            )
+            events = stream_events(spark, path, self.options.given_format)
+            result = self.query.run(events, lateness=self.options.lateness, **self.options.run_arguments)
             with self._checkpoint() as checkpoint:
                 self._follow(spark, self._start(result, checkpoint), interrupted)
         finally:
             spark.stop()
 
-    def _checkpoint_of_output(self) -> Path:
-        assert self.output is not None
-        return self.checkpoint or self.output.with_name(f"{self.output.name}.checkpoint")
+    def _checkpoint_of(self, output: Path) -> Path:
+        return self.options.checkpoint or output.with_name(f"{output.name}.checkpoint")
 
     @contextmanager
     def _checkpoint(self) -> Iterator[Path]:
-        """Where the stream remembers how far it is: beside the output, where another run goes on from it."""
-        if self.checkpoint is not None or self.output is not None:
-            yield self.checkpoint or self._checkpoint_of_output()
+        """Yield where the stream keeps its progress: beside the output, so that another run continues from it."""
+        output = self.options.output
+        known = self.options.checkpoint if output is None else self._checkpoint_of(output)
+        if known is not None:
+            yield known
             return
         with tempfile.TemporaryDirectory(prefix="streamsift-", ignore_cleanup_errors=True) as path:
             yield Path(path)
@@ -84,7 +77,7 @@ class StreamJob:
     def _start(self, result: DataFrame, checkpoint: Path) -> StreamingQuery:
         from streamsift.spark.files import flat
 
-        match self.output_format if self.output is not None else "lines":
+        match self.output_format if self.options.output is not None else "lines":
             case "parquet":
                 writer = result.writeStream.format("parquet")
             case "csv":
@@ -93,24 +86,26 @@ class StreamJob:
                 writer = result.mapInArrow(to_lines, "line string").writeStream.foreachBatch(_to_stdout)
             case _:
                 writer = result.mapInArrow(to_lines, "line string").writeStream.format("text")
-        if self.output is not None:
-            writer = writer.option("path", str(self.output))
-        if self.once:
+        if self.options.output is not None:
+            writer = writer.option("path", str(self.options.output))
+        if self.options.once:
             writer = writer.trigger(availableNow=True)
         return writer.option("checkpointLocation", str(checkpoint)).start()
 
     def _follow(self, spark: SparkSession, stream: StreamingQuery, interrupted: threading.Event) -> None:
-        noun = nouns(self.query)[1]
-        look = _reader(stream)
-        with _told_by_interrupts(interrupted), self._view(noun) as show:
+        from streamsift.spark import metrics
+
+        noun, reading = nouns(self.query)[1], Reading()
+        with _set_by_interrupts(interrupted), self._view(noun) as show:
             while not interrupted.is_set() and not stream.awaitTermination(SECONDS_PER_LOOK):
-                show(look())
+                reading = reading.after(metrics(stream).triggers)
+                show(reading)
         if interrupted.is_set():
             self.console.print(STOPPING, highlight=False)
-            # Tasks that are given up end with errors, which would be told to whoever has just said that they may.
+            # Tasks that are abandoned end with errors, which would be noise to whoever has just interrupted them.
             spark.sparkContext.setLogLevel("OFF")
             stream.stop()
-        self.console.print(summary(look(), noun), highlight=False)
+        self.console.print(summary(reading.after(metrics(stream).triggers), noun), highlight=False)
 
     @contextmanager
     def _view(self, noun: str) -> Iterator[Callable[[Reading], None]]:
@@ -122,8 +117,8 @@ class StreamJob:
 
 
 @contextmanager
-def _told_by_interrupts(interrupted: threading.Event) -> Iterator[None]:
-    """Sets the event at Ctrl-C; a second one ends the process as usual.
+def _set_by_interrupts(interrupted: threading.Event) -> Iterator[None]:
+    """Set the event at Ctrl-C; a second one ends the process as usual.
 
     Spark's own handler would cancel the jobs of the stream, which then fails instead of being stopped.
     """
@@ -144,32 +139,3 @@ def _to_stdout(batch: DataFrame, _: int) -> None:
     # One partition after the other passes through this process, never all of them at once.
     sys.stdout.writelines(f"{row.line}\n" for row in batch.toLocalIterator())
     sys.stdout.flush()
-
-
-def _reader(stream: Any) -> Callable[[], Reading]:
-    """Adds up what a stream reports; each batch once, though Spark remembers only the last ones."""
-    from streamsift.spark.stream import metrics
-
-    reading, last = Reading(), -1
-    lock = threading.Lock()
-
-    def look() -> Reading:
-        nonlocal reading, last
-        with lock:
-            triggers = metrics(stream).triggers
-            new = [t for t in triggers if t.batch > last]
-            if new:
-                last = new[-1].batch
-                counts = [(t.rows, t.matches, t.late, t.bad_rows, t.latency_ms) for t in new]
-                reading = reading.after(counts, (new[-1].state_rows, new[-1].state_bytes))
-                reading = replace(reading, watermark=_moment(new[-1].watermark))
-            return reading
-
-    return look
-
-
-def _moment(text: str | None) -> datetime | None:
-    """Spark's watermark as a time; None for 1970, where it begins, and for codes of numbers, far in the future."""
-    if text is None or text.startswith(("+", "1970-01-01T00:00:00.000")):
-        return None
-    return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC)

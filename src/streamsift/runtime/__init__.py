@@ -1,11 +1,20 @@
-"""A plan and events in, result rows out, without Spark: columnar events, Numba kernels, Arrow batches."""
+"""Evaluate plans on Arrow tables, without Spark: columnar events, Numba kernels, Arrow batches.
+
+- `execute`: run a plan of any strategy on a table; `schema`: the columns of its result; `analyze`: what a run measured.
+- `detect`, `count`, `rank`: the strategies: find all matches, count them, or find the k best.
+- `share`: run many plans on one table; `stream`: feed events bit by bit, and emit rows when they are final.
+- `groups`, `negation`, `paths`: searches that the strategies use: Kleene groups, negated parts, best paths.
+- `matches`: what expressions and results see of matches; `state`: events and numbers kept between micro-batches.
+- `events`, `expressions`, `arrays`: events in time order, values of columns, and kernels that know no plan.
+- `input`: read files and frames; `resources`: memory budgets and progress.
+"""
 
 from streamsift.runtime.analyze import analyze_run
 from streamsift.runtime.detect import match_places
 from streamsift.runtime.events.bad_rows import BadRows
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.prepare import prepare
-from streamsift.runtime.execute import execute
+from streamsift.runtime.execute import execute, first_rows, tables_of
 from streamsift.runtime.resources import Budget, default_limit, held, limited, limited_batches
 from streamsift.runtime.schema import output_schema
 from streamsift.runtime.share import execute_many
@@ -22,10 +31,12 @@ __all__ = [
     "default_limit",
     "execute",
     "execute_many",
+    "first_rows",
     "held",
     "limited",
     "limited_batches",
     "match_places",
     "output_schema",
     "prepare",
+    "tables_of",
 ]

@@ -1,4 +1,4 @@
-"""A plan and events in, what a run measures out, for people: rates, selectivities, rows and time."""
+"""Run a plan and say what was measured, for people: rates, selectivities, rows and time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from streamsift.runtime.rank import merge_accesses
 
 
 def analyze_run(plan: Plan, table: pa.Table) -> Iterator[str]:
-    """What the plan's choices are made from, what the joins built where there are any, and how long it took."""
+    """Yield what the plan's choices are made from, what the joins built if there are any, and how long it took."""
     events = prepare(plan.query, table)
     yield f"{events.rank.size:,} events"
     for number, alternative in enumerate(plan.alternatives, start=1):
@@ -38,7 +38,7 @@ def analyze_run(plan: Plan, table: pa.Table) -> Iterator[str]:
 
 
 def _rates(alternative: Alternative, events: Events) -> Iterator[str]:
-    """Candidates of each step, and which share of their pairs passes the comparisons between them."""
+    """Yield the candidates of each step, and which share of their pairs passes the comparisons between them."""
     positive = Alternative(alternative.query, alternative.steps, ())
     places = candidates(positive, events)
     if not events.rank.size or not places:

@@ -1,19 +1,18 @@
-"""A plan of any strategy and a table in, record batches of the result out: the one place that picks the engine."""
+"""Run a plan of any strategy on a table: the one place that picks the engine."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from math import inf
 
 import pyarrow as pa
 
 from streamsift.physical.plan import AggregatePlan, DetectPlan, Plan, RankPlan
-from streamsift.runtime.arrays.dtypes import Bool
 from streamsift.runtime.count import aggregate
 from streamsift.runtime.detect import detect
 from streamsift.runtime.events.bad_rows import BadRows
+from streamsift.runtime.events.owned import EVERYTHING, Owned
 from streamsift.runtime.events.prepare import prepare_relevant
-from streamsift.runtime.events.update_ticks import UpdateTicks
 from streamsift.runtime.rank import rank
 
 
@@ -24,25 +23,23 @@ def execute(
     bad_rows: str = "fail",
     report: Callable[[BadRows], None] | None = None,
     ties: bool = False,
-    own: Bool | None = None,
-    owners: tuple[int | None, ...] = (),
-    wanted: Callable[[UpdateTicks], UpdateTicks] | None = None,
+    owned: Owned = EVERYTHING,
     limit: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The result of the plan on a table, in batches; none if there is no row. Bad rows raise at once.
+    """Return the result of the plan on a table, in batches; none if there is no row. Bad rows raise at once.
 
-    With `ties` a ranking has columns more, by which it can be merged with that of other tasks. With `own`, matches are
-    only those whose first event, or that of the step which `owners` has for the alternative, is one of these rows. Of a
-    ranking's ticks only those `wanted` are ranked. Not more than `limit` rows are given: detection stops there.
+    With `ties` a ranking has more columns, by which it can be merged with that of other tasks. Of all results only
+    those `owned` are returned. Not more than `limit` rows are returned: detection stops there.
     """
     events = prepare_relevant(plan, table, bad_rows, report)
     match plan:
         case DetectPlan():
-            batches = detect(plan, replace(events, own=own, owners=owners), limit)
+            batches = detect(plan, events, limit, owned)
         case AggregatePlan():
             batches = aggregate(plan, events)
+            batches = batches if owned.totals is None else map(owned.totals, batches)
         case RankPlan():
-            batches = rank(plan, events, ties=ties, wanted=wanted, own=own)
+            batches = rank(plan, events, ties=ties, owned=owned)
     return batches if limit is None else first_rows(batches, limit)
 
 
@@ -53,3 +50,17 @@ def first_rows(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.Rec
         limit -= batch.num_rows
         if limit <= 0:
             return
+
+
+def tables_of(batches: Iterable[pa.RecordBatch], rows: int, size: float = inf) -> Iterator[pa.Table]:
+    """Yield the batches put together, as soon as they have so many rows or bytes."""
+    waiting: list[pa.RecordBatch] = []
+    waiting_rows = waiting_bytes = 0
+    for batch in batches:
+        waiting.append(batch)
+        waiting_rows, waiting_bytes = waiting_rows + batch.num_rows, waiting_bytes + batch.nbytes
+        if waiting_rows >= rows or waiting_bytes >= size:
+            yield pa.Table.from_batches(waiting)
+            waiting, waiting_rows, waiting_bytes = [], 0, 0
+    if waiting:
+        yield pa.Table.from_batches(waiting)

@@ -1,4 +1,4 @@
-"""A bound query in, the Arrow schema of its result out, the same for every input, empty ones too."""
+"""Return the Arrow schema of a query's result, the same for every input, empty ones too."""
 
 from __future__ import annotations
 

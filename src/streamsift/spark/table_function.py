@@ -1,4 +1,4 @@
-"""A session in, the table function `streamsift` for its SQL out: events as a TABLE argument, matches as rows.
+"""Register the table function `streamsift` for Spark SQL: events as a TABLE argument, matches as rows.
 
     SELECT * FROM streamsift(TABLE(trades) PARTITION BY (symbol), 'PATTERN SEQ(A a, B b) WITHIN 5 s', 'ts', 'kind')
 
@@ -38,7 +38,7 @@ class Analysed(AnalyzeResult):
 
 
 def register(spark: SparkSession, name: str, plan_of: Callable[..., Plan]) -> None:
-    """Makes the table function known to this session's SQL. `plan_of` is what plans a query's text."""
+    """Make the table function known to this session's SQL. `plan_of` is what plans a query's text."""
     plan_here = partial(plan_of, **session_settings(spark))
 
     class Streamsift:
@@ -71,7 +71,7 @@ def register(spark: SparkSession, name: str, plan_of: Callable[..., Plan]) -> No
 
 
 def analyse(plan_of: Callable[..., Plan], events: AnalyzeArgument, **arguments: AnalyzeArgument | None) -> Analysed:
-    """The plan for the arguments of a call, and the columns of its result."""
+    """Return the plan for the arguments of a call, and the columns of its result."""
     if not events.isTable:
         raise QueryError("the first argument is no table", hint="write streamsift(TABLE(events) PARTITION BY …, …).")
     assert isinstance(events.dataType, StructType)
@@ -93,7 +93,7 @@ def _text(name: str, argument: AnalyzeArgument) -> str | None:
 
 
 def check_clause() -> None:
-    """Raises where Spark gives this call some rows of many, without a clause that says which belong together.
+    """Raise if Spark gives this call some rows of many, without a clause that says which belong together.
 
     Nothing that Spark gives to a table function tells that, except who calls it.
     """

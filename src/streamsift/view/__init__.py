@@ -1,0 +1,10 @@
+"""Show results and plans to people: on terminals, in notebooks, as charts and in files.
+
+- `tables`: tables on the terminal; `notebook`: HTML of queries, explanations and results.
+- `pictures`: choose the chart that fits a result, and save it.
+- `timeline`: matches over time; `gaps`: the time that their negations cover; `charts`: aggregates and rankings.
+- `plan_tree`: a pattern as a tree in SVG.
+- `lines`: results as JSON lines or flat columns; `files`: write them batch by batch.
+
+A result with `rank` and `score` is drawn as a ranking, one with `time` as aggregates, any other as a timeline.
+"""

@@ -1,4 +1,4 @@
-"""Aggregates or rankings in, Altair charts out: lines over time, a ladder of the best across windows, bars."""
+"""Draw aggregates and rankings with Altair: lines over time, bump charts across windows, bars."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from streamsift.view.timeline import COLOURS, WIDTH_PX, event_columns, moment, p
 if TYPE_CHECKING:
     import altair as alt
 
-MOST_GROUPS = 8  # lines that can be told apart
-MOST_STEPS = 10  # of a ladder
-MOST_WINDOWS = 24  # beside each other
+MAX_GROUPS = 8  # lines that can be told apart
+MAX_STEPS = 10  # of a ladder
+MAX_WINDOWS = 24  # beside each other
 
 
 def aggregates(rows: pa.Table) -> alt.VConcatChart | alt.Chart:
-    """A panel for each measure, a line for each group; of many groups, those with the largest values."""
+    """Draw a panel for each measure, a line for each group; of many groups, those with the largest values."""
     import altair as alt
 
     measures, groups = _measures(rows)
@@ -36,7 +36,7 @@ def aggregates(rows: pa.Table) -> alt.VConcatChart | alt.Chart:
 
 
 def _measures(rows: pa.Table) -> tuple[list[str], list[str]]:
-    """Which columns are measured, and which name the group: the columns between `time` and the first measure.
+    """Return which columns are measured, and which name the group: those between `time` and the first measure.
 
     A measure is called `count`, `sum_…` and so on, or comes after such a one; where every one has a name of its own,
     the columns of numbers are the measures.
@@ -53,21 +53,21 @@ def _is_number(data_type: pa.DataType) -> bool:
 
 
 def _by_group(rows: pa.Table, measures: list[str], groups: list[str]) -> tuple[list[dict[str, Any]], str]:
-    """The rows as records with a label for their group, and what was left out."""
+    """Return the rows as records with a label for their group, and a note on what was omitted."""
     times = [plain(moment(v)) if v is not None else None for v in rows.column("time").to_pylist()]
     columns = {name: rows.column(name).to_pylist() for name in (*measures, *groups)}
     labels = [" · ".join(cell_text(columns[g][n]) for g in groups) for n in range(rows.num_rows)]
     heights: dict[str, float] = {}
     for label, value in zip(labels, columns[measures[0]], strict=True):
         heights[label] = max(heights.get(label, float("-inf")), float("-inf") if value is None else float(value))
-    kept = set(sorted(heights, key=lambda label: -heights[label])[:MOST_GROUPS])
+    kept = set(sorted(heights, key=lambda label: -heights[label])[:MAX_GROUPS])
     records = [
         {"time": times[n], "group": labels[n], **{m: _float(columns[m][n]) for m in measures}}
         for n in range(rows.num_rows)
         if labels[n] in kept
     ]
-    left_out = len(heights) > MOST_GROUPS
-    return records, f"the {MOST_GROUPS} of {len(heights):,} groups with the highest {measures[0]}" if left_out else ""
+    left_out = len(heights) > MAX_GROUPS
+    return records, f"the {MAX_GROUPS} of {len(heights):,} groups with the highest {measures[0]}" if left_out else ""
 
 
 def _float(value: Any) -> float | None:
@@ -92,7 +92,7 @@ def _panel(alt: Any, values: list[dict[str, Any]], measure: str, is_grouped: boo
 
 
 def ranking(rows: pa.Table, query: b.BoundQuery | None) -> alt.TopLevelMixin:
-    """With ticks: a ladder, one line for each match from window to window. Without: a bar for each score."""
+    """Draw a bump chart of ticks, a line for each match from window to window; without ticks, a bar for each score."""
     import altair as alt
 
     labels = _labels(rows, query)
@@ -100,13 +100,13 @@ def ranking(rows: pa.Table, query: b.BoundQuery | None) -> alt.TopLevelMixin:
     if "window_end" not in rows.column_names:
         return _bars(alt, [{"match": m, "rank": r, "score": s} for m, r, s in zip(labels, ranks, scores, strict=True)])
     ends = [plain(moment(v)) for v in rows.column("window_end").to_pylist()]
-    last = set(sorted(set(ends))[-MOST_WINDOWS:])
+    last = set(sorted(set(ends))[-MAX_WINDOWS:])
     values = [
         {"window": w, "rank": r, "score": s, "match": m}
         for w, r, s, m in zip(ends, ranks, scores, labels, strict=True)
-        if r <= MOST_STEPS and w in last
+        if r <= MAX_STEPS and w in last
     ]
-    note = f"the last {MOST_WINDOWS} of {len(set(ends)):,} windows" if len(set(ends)) > MOST_WINDOWS else ""
+    note = f"the last {MAX_WINDOWS} of {len(set(ends)):,} windows" if len(set(ends)) > MAX_WINDOWS else ""
     return _ladder(alt, _with_stays(values)).properties(title=alt.Title(note, anchor="start", fontSize=11))
 
 
@@ -119,9 +119,9 @@ def _bars(alt: Any, values: list[dict[str, Any]]) -> Any:
 
 
 def _ladder(alt: Any, values: list[dict[str, Any]]) -> Any:
-    """Matches that stay longest, and of those the best, have colours; the others are grey and stand behind."""
+    """Draw matches that stay longest, and of those the best, in color; the others in grey, behind them."""
     windows, best = Counter(v["match"] for v in values), {v["match"]: v["score"] or 0.0 for v in values}
-    named = sorted(windows, key=lambda m: (-windows[m], -best[m], m))[:MOST_GROUPS]
+    named = sorted(windows, key=lambda m: (-windows[m], -best[m], m))[:MAX_GROUPS]
     legend = alt.Legend(title="match", labelLimit=340, orient="bottom", columns=2, symbolOpacity=1)
     colour = alt.Color("match:N", scale=alt.Scale(domain=named, range=COLOURS), legend=legend)
     axis = time_axis(alt, [v["window"] for v in values], "window end")
@@ -146,7 +146,7 @@ def _ladder(alt: Any, values: list[dict[str, Any]]) -> Any:
 
 
 def _with_stays(values: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each value with the stay that it is part of: a line ends where its match is not among the best for a window.
+    """Add to each value the stay it is part of: a line ends where its match is not among the best for a window.
 
     Two matches of one name are told apart by their scores, or, where these are equal, by their ranks.
     """
@@ -165,7 +165,7 @@ def _with_stays(values: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _labels(rows: pa.Table, query: b.BoundQuery | None) -> list[str]:
-    """A short name for the match in each row: its group and returned values, or the first values of its events."""
+    """Return a short name for each match: its group and returned values, or the first values of its events."""
     events = event_columns(rows.schema)
     objectives = {o.name for o in query.ranking.objectives} if query is not None and query.ranking else set()
     skipped = {"window_end", "rank", "score", "match_start", "match_end", *objectives, *events}
@@ -177,7 +177,7 @@ def _labels(rows: pa.Table, query: b.BoundQuery | None) -> list[str]:
 
 
 def _event_label(event: Any) -> str:
-    """The first values of an event: its time and what comes next are at the front of most tables."""
+    """Return the first values of an event: its time and what comes next are at the front of most tables."""
     if isinstance(event, list):
         return f"{len(event)} events"
     return "-" if event is None else " ".join(cell_text(v) for v in list(event.values())[:2])

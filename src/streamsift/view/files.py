@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from streamsift.runtime import tables_of
 from streamsift.view.lines import flat_table, json_lines
 
 TABLE_ROWS, TABLE_BYTES = 1 << 17, 1 << 26  # of a row group of Parquet, about
@@ -50,7 +51,7 @@ def _write_tables(batches: Iterable[pa.RecordBatch], schema: pa.Schema, target: 
     schema = shape(schema.empty_table()).schema
     make: Callable[..., Any] = pa.csv.CSVWriter if output_format == "csv" else pa.parquet.ParquetWriter
     with make(os.fspath(target) if isinstance(target, Path) else target, schema) as writer:
-        for table in _gathered(batches):
+        for table in tables_of(batches, TABLE_ROWS, TABLE_BYTES):
             writer.write_table(shape(table).cast(schema))
             rows += table.num_rows
     return rows
@@ -58,17 +59,3 @@ def _write_tables(batches: Iterable[pa.RecordBatch], schema: pa.Schema, target: 
 
 def _unchanged(table: pa.Table) -> pa.Table:
     return table
-
-
-def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """The batches as tables that are worth a row group."""
-    waiting: list[pa.RecordBatch] = []
-    rows = size = 0
-    for batch in batches:
-        waiting.append(batch)
-        rows, size = rows + batch.num_rows, size + batch.nbytes
-        if rows >= TABLE_ROWS or size >= TABLE_BYTES:
-            yield pa.Table.from_batches(waiting)
-            waiting, rows, size = [], 0, 0
-    if waiting:
-        yield pa.Table.from_batches(waiting)

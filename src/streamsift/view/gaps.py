@@ -1,4 +1,4 @@
-"""A bound pattern in, where its negations look out: for each the events or edges around it, to be shaded in a picture.
+"""Find where the negations of a pattern look: the events or bounds around each, to be shaded in a chart.
 
 Only what stands in the pattern itself: a negation inside a negated sub-pattern has no events of its own to stand by.
 """
@@ -37,31 +37,14 @@ def _inside(query: b.BoundQuery, node: b.Node, after: Bounds, before: Bounds, en
     match node:
         case b.Sequence():
             for place, child in enumerate(node.children):
-                earlier = tuple(_bound_by(query, c) for c in reversed(node.children[:place]))
-                later = tuple(_bound_by(query, c) for c in node.children[place + 1 :])
+                earlier = tuple(tuple(c.leaves()) for c in reversed(node.children[:place]))
+                later = tuple(tuple(c.leaves()) for c in node.children[place + 1 :])
                 yield from _inside(query, child, (*earlier, *after), (*later, *before), ends)
-        case b.Conjunction() | b.Disjunction():
-            for child in node.children:
-                yield from _inside(query, child, after, before, ends)
-        case b.SubPattern():
-            yield from _inside(query, node.child, after, before, ends)
         case b.Negated():
             yield Gap("no " + _words(query, node.child), after, before, ends)
-        case b.Leaf():
-            return
-
-
-def _bound_by(query: b.BoundQuery, node: b.Node) -> tuple[int, ...]:
-    """The positive variables of a part."""
-    match node:
-        case b.Leaf():
-            return (node.variable,)
-        case b.Negated():
-            return ()
-        case b.SubPattern():
-            return _bound_by(query, node.child)
         case _:
-            return tuple(v for child in node.children for v in _bound_by(query, child))
+            for child in node.children:
+                yield from _inside(query, child, after, before, ends)
 
 
 def _words(query: b.BoundQuery, node: b.Node) -> str:
@@ -70,15 +53,13 @@ def _words(query: b.BoundQuery, node: b.Node) -> str:
             return query.variables[node.variable].event_class.name
         case b.Negated():
             return "no " + _words(query, node.child)
-        case b.SubPattern():
-            return _words(query, node.child)
         case _:
-            joint = {b.Sequence: ", then ", b.Conjunction: " and ", b.Disjunction: " or "}[type(node)]
-            return joint.join(_words(query, child) for child in node.children)
+            joints = {b.Sequence: ", then ", b.Conjunction: " and ", b.Disjunction: " or ", b.SubPattern: ""}
+            return joints[type(node)].join(_words(query, child) for child in node.children)
 
 
 def interval(gap: Gap, times: Mapping[int, Sequence[Any]], window: Any | None) -> tuple[Any, Any] | None:
-    """From where to where a gap reaches in one match; `times` are those of each variable's events, empty if unbound.
+    """Return where a gap begins and ends in one match; `times` are those of each variable's events, empty if unbound.
 
     None where an edge cannot be told: a window of rows, or none.
     """
@@ -95,7 +76,7 @@ def interval(gap: Gap, times: Mapping[int, Sequence[Any]], window: Any | None) -
 
 
 def _bound(parts: Bounds, times: Mapping[int, Sequence[Any]]) -> Iterator[list[Any]]:
-    """The times of each part that binds anything."""
+    """Yield the times of each part that binds anything."""
     for part in parts:
         found = [at for variable in part for at in times.get(variable, ())]
         if found:

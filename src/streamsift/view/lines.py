@@ -1,4 +1,4 @@
-"""Record batches of results in, lines of JSON or flat columns for CSV out."""
+"""Format results as lines of JSON, or as flat columns for CSV."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 
 def json_lines(batch: pa.RecordBatch) -> Iterator[str]:
-    """One line per row, variables as keys. Decimals keep their digits as text; NaN and infinities are null in JSON."""
+    """Yield a line per row, variables as keys. Decimals keep their digits as text; NaN and infinities are null."""
     for row in batch.to_pylist():
         yield json.dumps(_plain(row), ensure_ascii=False, allow_nan=False)
 
@@ -40,7 +40,7 @@ def _plain(value: Any) -> Any:
 
 
 def flat_table(table: pa.Table) -> pa.Table:
-    """Structs spread into columns `a.x`, durations as seconds; what CSV cannot hold becomes JSON text."""
+    """Spread structs into columns `a.x`; durations become seconds, and what CSV cannot hold JSON text."""
     while any(pa.types.is_struct(field.type) for field in table.schema):
         table = table.flatten()
     for index, field in enumerate(table.schema):

@@ -1,4 +1,4 @@
-"""Queries, explanations and results in, HTML for notebooks out."""
+"""Format queries, explanations and results as HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Explanation(str):
 
 
 def sections(explained: str) -> dict[str, list[str]]:
-    """An explanation by its headings, which are the lines that are not indented."""
+    """Split an explanation by its headings, which are the lines that are not indented."""
     found: dict[str, list[str]] = {}
     for line in explained.splitlines():
         if line.startswith(" "):
@@ -52,7 +52,7 @@ def _section(title: str, lines: list[str]) -> str:
 
 
 def query_html(text: str, sketch: BoundQuery | None) -> str:
-    """The text with its keywords marked and, where it can be told without data, its pattern as a tree."""
+    """Return the text with its keywords marked and, where it can be told without data, its pattern as a tree."""
     tree = f"<div>{plan_svg(sketch)}</div>" if sketch is not None else ""
     return f"<pre>{highlighted(text)}</pre>{tree}"
 
@@ -70,7 +70,7 @@ def _marked(token: re.Match[str]) -> str:
 
 
 def table_html(rows: pa.Table, limit: int = SHOWN_ROWS) -> str:
-    """The first rows of a result: a column for each variable, its event as a small table in one cell."""
+    """Return the first rows of a result: a column for each variable, its event as a small table in one cell."""
     head = "".join(f'<th style="text-align:left">{escape(name)}</th>' for name in rows.column_names)
     body = "".join(
         "<tr>"
@@ -93,7 +93,7 @@ def _cell(value: Any) -> str:
 
 
 def load(ipython: Any) -> None:
-    """Arrow tables are shown by `table_html` from now on: what `%load_ext streamsift` does."""
+    """Show Arrow tables by `table_html` from now on: what `%load_ext streamsift` does."""
     ipython.display_formatter.formatters["text/html"].for_type(pa.Table, table_html)
 
 

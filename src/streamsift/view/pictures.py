@@ -1,4 +1,4 @@
-"""A result in, its picture out: an Altair chart, or a file of it. Altair is imported when a picture is asked for."""
+"""Draw a result with Altair, or save the chart to a file. Altair is imported when something is drawn."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from streamsift.logical.bound import BoundQuery
 if TYPE_CHECKING:
     import altair as alt
 
-MOST_MATCHES = 40  # rows of a timeline: more do not fit on a screen
-MOST_ROWS = 20_000  # of a result, that a picture is made of
+MAX_MATCHES = 40  # rows of a timeline: more do not fit on a screen
+MAX_ROWS = 20_000  # of a result, that a picture is made of
 ENDINGS = (".svg", ".png", ".html")
 INSTALL = "\nHint: pip install 'streamsift[plot]'"
 
@@ -22,7 +22,7 @@ INSTALL = "\nHint: pip install 'streamsift[plot]'"
 def picture(
     result: pa.Table, query: BoundQuery | None = None, *, time: str | None = None, key: str | None = None
 ) -> alt.TopLevelMixin:
-    """The picture that fits a result: lines for aggregates, a ladder or bars for rankings, else a timeline."""
+    """Draw what fits a result: lines for aggregates, a bump chart or bars for rankings, else a timeline."""
     check_altair()
     names = result.column_names
     if "rank" in names and "score" in names:
@@ -35,7 +35,7 @@ def picture(
         return aggregates(result)
     from streamsift.view.timeline import timeline
 
-    return timeline(result.slice(0, MOST_MATCHES), query, time, key, result.num_rows)
+    return timeline(result.slice(0, MAX_MATCHES), query, time, key, result.num_rows)
 
 
 def check_altair() -> None:
@@ -46,7 +46,7 @@ def check_altair() -> None:
 
 
 def check_picture_file(path: Path) -> None:
-    """Raises before anything runs what would keep the picture from being written."""
+    """Raise before anything runs what would keep the picture from being written."""
     if path.suffix.lower() not in ENDINGS:
         raise SetupError(f"a picture's file ends in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}, not {path.name}")
     check_altair()

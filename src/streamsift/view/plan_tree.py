@@ -1,6 +1,4 @@
-"""A bound query in, its pattern as a tree drawn in SVG out: each predicate stands at the lowest node that has all of
-its variables.
-"""
+"""Draw a pattern as a tree in SVG: each predicate stands at the lowest node that has all of its variables."""
 
 from __future__ import annotations
 
@@ -48,7 +46,7 @@ class Box:
 
 
 def plan_svg(query: b.BoundQuery, title: str = "") -> str:
-    """`title` is what stands above the pattern, such as the strategy."""
+    """Draw the pattern; `title` stands above it, such as the strategy."""
     root = _box(query, query.pattern)
     for text, variables in _conditions(query):
         _lowest(root, variables).lines.append(text)
@@ -64,7 +62,7 @@ def plan_svg(query: b.BoundQuery, title: str = "") -> str:
 
 
 def _conditions(query: b.BoundQuery) -> Iterator[tuple[str, frozenset[int]]]:
-    """What is asked of which variables; equalities of one column, which mostly come from `[column]`, are one."""
+    """Yield conditions with their variables; equalities of one column, mostly made by `[column]`, are one condition."""
     equal: dict[str, set[int]] = {}
     others: dict[str, frozenset[int]] = {}
     for predicate in query.predicates:
@@ -113,7 +111,7 @@ def _lowest(box: Box, variables: frozenset[int]) -> Box:
 
 
 def _place(box: Box, x: float, y: float) -> float:
-    """Gives a box and all below it their places, from x to the right and from y down; where the next may begin."""
+    """Give a box and all below it their places, from x to the right and from y down; where the next may begin."""
     box.x, box.y = x, y
     end = x
     for child in box.children:

@@ -1,4 +1,4 @@
-"""An Arrow table of results in, a table for the terminal out: one column per variable, its event in one cell."""
+"""Print a result as a table on the terminal: one column per variable, its event in one cell."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def result_table(rows: pa.Table, title: str | None = None, caption: str | None =
 
 
 def print_table(rows: pa.Table, caption: str, console: Console | None = None) -> None:
-    """On a terminal as wide as that; elsewhere plain lines, a row on each, for `grep` and `less`."""
+    """Print as wide as a terminal is; elsewhere plain lines, a row on each, for `grep` and `less`."""
     console = console or Console()
     if console.is_terminal:
         console.print(result_table(rows, caption=caption))
@@ -59,7 +59,7 @@ def cell_text(value: Any) -> str:
 
 
 def how_many(shown: int, total: int | None, what: str = "match", plural: str = "matches") -> str:
-    """What stands under a table; a total of None: there are more rows, and nobody counted them.
+    """Return what stands under a table; a total of None: there are more rows, and nobody counted them.
 
     >>> how_many(20, None), how_many(20, 103), how_many(3, 3)
     ('the first 20 matches; there are more', 'the first 20 of 103 matches', '3 matches')

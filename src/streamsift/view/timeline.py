@@ -1,4 +1,4 @@
-"""Matches in, an Altair chart of them over time out: a lane for each key, a row in it for each match.
+"""Draw matches over time with Altair: a lane for each key, a row in it for each match.
 
 Events are points coloured by variable; the gaps in which a negated part must not happen are shaded.
 """
@@ -47,7 +47,7 @@ class Drawn:
 def timeline(
     matches: pa.Table, query: b.BoundQuery | None, time: str | None, key: str | None, total: int | None = None
 ) -> alt.LayerChart:
-    """`query` tells the gaps and the key; without one they are not shown, or named by `key`."""
+    """Draw matches; `query` gives the gaps and the key; without one gaps are not shown, and `key` names the key."""
     import altair as alt
 
     variables = event_columns(matches.schema)
@@ -77,7 +77,7 @@ def timeline(
 
 
 def time_axis(alt: Any, values: Sequence[Any], title: str) -> Callable[[str], Any]:
-    """The x axis of a field: in UTC with a clock of 24 hours, or plain numbers."""
+    """Return the x axis of a field: in UTC with a clock of 24 hours, or plain numbers."""
     if any(isinstance(value, int | float) for value in values):
         return lambda name: alt.X(f"{name}:Q", title=title, scale=alt.Scale(zero=False, padding=10))
     moments = [datetime.fromisoformat(value) for value in values]
@@ -121,7 +121,7 @@ def _layers(
 
 
 def _escaped(name: str) -> str:
-    """A field's name as Vega reads it: dots, brackets and colons would mean something."""
+    """Return a field's name as Vega reads it: dots, brackets and colons would mean something."""
     return "".join("\\" + c if c in ".[]:\\" else c for c in name)
 
 
@@ -188,12 +188,12 @@ def _events(value: Any) -> list[dict[str, Any]]:
 
 
 def event_columns(schema: pa.Schema) -> list[str]:
-    """The columns that hold an event, or a group of them."""
+    """Return the columns that hold an event, or a group of them."""
     return [f.name for f in schema if t.is_struct(f.type) or (t.is_list(f.type) and t.is_struct(f.type.value_type))]
 
 
 def time_column(matches: pa.Table, variables: Sequence[str]) -> str:
-    """The field whose least and greatest value are the bounds of the first matches, or that is called so."""
+    """Return the field whose least and greatest value are the bounds of the first matches, or that is called so."""
     fields = _fields(matches.schema.field(variables[0]).type)
     if "match_start" in matches.column_names:
         some = matches.slice(0, 20).to_pylist()
@@ -222,7 +222,7 @@ def _fields(data_type: pa.DataType) -> list[str]:
 
 
 def shared_column(query: b.BoundQuery) -> str | None:
-    """The column that all events of a match share: a key of the query, or the one that its equalities tie together."""
+    """Return the column that all events of a match share: a key of the query, or one that its equalities tie."""
     if query.partition_by or query.group_by:
         return (*query.partition_by, *query.group_by)[0]
     positive = sum(v.positive for v in query.variables)
@@ -236,7 +236,7 @@ def shared_column(query: b.BoundQuery) -> str | None:
 
 
 def _window(query: b.BoundQuery | None, rows: Sequence[dict[str, Any]], variables: Sequence[str], time: str) -> Any:
-    """The length of the window in what differences of times are; None where there is none in time."""
+    """Return the length of the window in what differences of times are; None where there is none in time."""
     if query is None or query.window is None or query.window.kind is b.WindowKind.COUNT:
         return None
     events = [event for row in rows[:1] for variable in variables for event in _events(row[variable])]
@@ -248,7 +248,7 @@ def _window(query: b.BoundQuery | None, rows: Sequence[dict[str, Any]], variable
 
 
 def moment(value: Any) -> Any:
-    """A time to reckon with: a float, or a datetime without a zone (in UTC if it had one)."""
+    """Return a time to reckon with: a float, or a datetime without a zone (in UTC if it had one)."""
     match value:
         case datetime():
             return (value - value.utcoffset()).replace(tzinfo=None) if value.tzinfo else value  # type: ignore[operator]
@@ -261,5 +261,5 @@ def moment(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A time as Vega reads it."""
+    """Return a time as Vega reads it."""
     return value.isoformat(timespec="milliseconds") + "Z" if isinstance(value, datetime) else value

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import streamsift as ss
-from streamsift.command.demo import DATA, TOURS
+from streamsift.command.demo import DATA, DEMO_QUERIES
 
 ROWS, SEED = 20_000, 7
 
@@ -36,17 +36,17 @@ def main() -> None:
     (path,) = {row.path for row in spark.range(8).mapInArrow(where, "path STRING").collect()}
     print("workers import", path, flush=True)
     tables = {name: make(ROWS, SEED) for name, make in DATA.items()}
-    for tour in TOURS[: int(sys.argv[2])]:
-        query, table = ss.query(tour.text), tables[tour.data]
+    for demo in DEMO_QUERIES[: int(sys.argv[2])]:
+        query, table = ss.query(demo.text), tables[demo.data]
         df = spark.createDataFrame(table).repartition(4)
-        found = query.run(df, time="ts", type=tour.type, order="seq" if "seq" in table.column_names else None)
-        expected = query.run_local(table, time="ts", type=tour.type)
+        found = query.run(df, time="ts", type=demo.type, order="seq" if "seq" in table.column_names else None)
+        expected = query.run_local(table, time="ts", type=demo.type)
         # Through Spark and back: the same Python values on both sides.
         here = sorted(map(str, spark.createDataFrame(expected).collect())) if expected.num_rows else []
         there = sorted(map(str, found.collect()))
-        assert there == here, f"{tour.title}: {len(there)} rows on the cluster, {len(here)} here"
-        print(f"agreed on {len(there)} rows: {tour.title}", flush=True)
-        if tour is TOURS[0]:
+        assert there == here, f"{demo.title}: {len(there)} rows on the cluster, {len(here)} here"
+        print(f"agreed on {len(there)} rows: {demo.title}", flush=True)
+        if demo is DEMO_QUERIES[0]:
             while not Path(sys.argv[1]).exists():
                 time.sleep(0.1)
     for program in sys.argv[4:]:

@@ -22,7 +22,7 @@ import pyspark
 import pytest
 
 from documents import ROOT, blocks
-from streamsift.command.demo import TOURS
+from streamsift.command.demo import DEMO_QUERIES
 
 HOME = Path(pyspark.__file__).parent
 DRIVER = Path(__file__).with_name("cluster_driver.py")
@@ -30,7 +30,7 @@ SOURCE = Path(__file__).parents[3] / "src"
 PLACES = ("sc://server:15002", "s3://bucket/events")  # of a documented program, that are elsewhere here
 WAIT_S = 240
 # Workers of a cluster compile what they run, as they would after each start of a machine.
-QUERIES = len(TOURS) if os.environ.get("STREAMSIFT_HYPOTHESIS") == "large" else 2
+QUERIES = len(DEMO_QUERIES) if os.environ.get("STREAMSIFT_HYPOTHESIS") == "large" else 2
 
 
 @dataclass

@@ -44,7 +44,7 @@ def test_want_of_memory_in_the_engine_is_told() -> None:
         yield batches()[0]
         raise pa.ArrowMemoryError("malloc of size 9 failed")
 
-    results = memory.told_if_too_large(fails(), pa.Table.from_batches(batches()), [1])
+    results = memory.reported_if_too_large(fails(), pa.Table.from_batches(batches()), [1])
     assert next(results).num_rows == 10
     with pytest.raises(
         BadInputError, match="100 events at once, 70 of them of the key 'busy', and there is no more memory"
@@ -63,24 +63,24 @@ resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
 import numpy as np
 import pyarrow as pa
 import streamsift as ss
-from streamsift.spark.memory import told_if_too_large
-from streamsift.spark.spreading import Spreading
-from streamsift.spark.tables import tables
-from streamsift.spark.task import Task
+from streamsift.spark.batch.memory import reported_if_too_large
+from streamsift.spark.distribute import Distribution
+from streamsift.spark.batch.spill import tables
+from streamsift.spark.batch.task import Task
 
 def batches(count):
     for n in range(count):
         time = np.arange(n << 16, (n + 1) << 16)
         key = np.where(time % 4, 7, time)  # three in four are of the key 7
         kind = pa.array(["A", "B"]).take(pa.array(time % 2))
-        yield pa.record_batch([pa.array(time), kind, pa.array(key), pa.array(key)], ["t", "kind", "key", "stop"])
+        yield pa.record_batch([pa.array(time), kind, pa.array(key), pa.array(key)], ["t", "kind", "key", "shard"])
 
 plan = ss.query("PATTERN SEQ(A a, B b) WHERE [key] AND a.t = b.t - 1 RETURN a.t").plan(
     pa.schema({"t": pa.int64(), "kind": pa.string(), "key": pa.int64()}), "t", "kind", None)
-task = Task(plan, Spreading(("key",)), "fail")
+task = Task(plan, Distribution(("key",)), "fail")
 found = 0
 for table in tables(batches(int(sys.argv[1])), 3, [2]):
-    for batch in told_if_too_large(task.results(table), table, [2]):
+    for batch in reported_if_too_large(task.results(table), table, [2]):
         found += batch.num_rows
 print(found)
 """

@@ -1,4 +1,4 @@
-"""A task's rows come in tables of bounded size, whole stops each; what is found in them is what one table would say."""
+"""A task's rows come in tables of bounded size, whole shards each; results are those of one table."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import streamsift as ss
+from spark_check import shard_offsets
 from streamsift.errors import BadInputError
 from streamsift.physical import Plan
 from streamsift.runtime import output_schema
@@ -19,51 +20,50 @@ from streamsift.spark.batch import memory
 from streamsift.spark.batch import spill as task_tables
 from streamsift.spark.batch.spill import tables
 from streamsift.spark.batch.task import Task
-from streamsift.spark.distribute.distribution import Spreading
-from streamsift.spark.distribute.sharding import way_of
+from streamsift.spark.distribute.distribution import Distribution
 from streamsift.spark.distribute.slices import Slices, slices
 
-STOPS = st.one_of(st.none(), st.integers(0, 5), st.integers(-(2**63), 2**63 - 1))
+SHARDS = st.one_of(st.none(), st.integers(0, 5), st.integers(-(2**63), 2**63 - 1))
 
 
-def rows_at(stops: list[int | None]) -> pa.Table:
+def rows_at(shards: list[int | None]) -> pa.Table:
     return pa.table(
-        {"row": np.arange(len(stops)), "text": [f"{stop}" for stop in stops], "stop": pa.array(stops, pa.int64())}
+        {"row": np.arange(len(shards)), "text": [f"{shard}" for shard in shards], "shard": pa.array(shards, pa.int64())}
     )
 
 
 @settings(max_examples=300, suppress_health_check=list(HealthCheck))
-@given(stops=st.lists(STOPS, max_size=60), most_rows=st.integers(1, 20), at_a_time=st.integers(1, 9))
-def test_every_row_once_and_every_stop_in_one_table(
-    monkeypatch: pytest.MonkeyPatch, stops: list[int | None], most_rows: int, at_a_time: int
+@given(shards=st.lists(SHARDS, max_size=60), most_rows=st.integers(1, 20), at_a_time=st.integers(1, 9))
+def test_every_row_once_and_every_shard_in_one_table(
+    monkeypatch: pytest.MonkeyPatch, shards: list[int | None], most_rows: int, at_a_time: int
 ) -> None:
-    monkeypatch.setattr(task_tables, "MOST_ROWS", most_rows)
-    table = rows_at(stops)
+    monkeypatch.setattr(task_tables, "MAX_ROWS", most_rows)
+    table = rows_at(shards)
     found = list(tables(table.to_batches(max_chunksize=at_a_time), 2, [1]))
     assert all(each.num_rows for each in found)
     if found:
         together = pa.concat_tables(found).sort_by("row")
         assert together.equals(table.combine_chunks())
-    seen = [{stop or 0 for stop in each.column("stop").to_pylist()} for each in found]
+    seen = [{shard or 0 for shard in each.column("shard").to_pylist()} for each in found]
     assert sum(map(len, seen)) == len(set().union(*seen))
-    # What is larger has one stop; the first table may have one batch more.
+    # What is larger has one shard; the first table may have one batch more.
     assert all(each.num_rows <= most_rows + at_a_time or len(own) == 1 for each, own in zip(found, seen, strict=True))
 
 
 def test_a_table_is_bounded_by_bytes_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task_tables, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(task_tables, "MAX_BYTES", 10_000)
     wide = rows_at(list(range(2_000))).set_column(1, "text", pa.array(["x" * 100] * 2_000))
     assert max(each.nbytes for each in tables(wide.to_batches(max_chunksize=10), 2, [])) < 20_000
 
 
-def test_a_stop_that_does_not_fit_is_told_by_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task_tables, "MOST_ROWS", 10)
-    monkeypatch.setattr(task_tables, "_DEALT_ROWS", 5)
+def test_a_shard_that_does_not_fit_is_told_by_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_tables, "MAX_ROWS", 10)
+    monkeypatch.setattr(task_tables, "_SPILLED_ROWS", 5)
     monkeypatch.setattr(memory, "free_bytes", lambda: 5_000)
     monkeypatch.setattr(memory, "_CHECKED_BYTES", 1)
-    stops: list[int | None] = [*range(100), *[7] * 900]
+    shards: list[int | None] = [*range(100), *[7] * 900]
     with pytest.raises(BadInputError, match=r"One task has (\d+) events at once, \1 of them of the key '7'"):
-        list(tables(rows_at(stops).to_batches(max_chunksize=5), 2, [1]))
+        list(tables(rows_at(shards).to_batches(max_chunksize=5), 2, [1]))
 
 
 def test_a_worker_without_memory_for_its_events_says_so() -> None:
@@ -76,7 +76,7 @@ def test_a_worker_without_memory_for_its_events_says_so() -> None:
 
 
 def test_files_are_where_spark_has_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(task_tables, "MOST_ROWS", 10)
+    monkeypatch.setattr(task_tables, "MAX_ROWS", 10)
     monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path / "missing"))
     batches = rows_at(list(range(100))).to_batches(max_chunksize=5)
     with pytest.raises(FileNotFoundError, match="missing"):
@@ -99,21 +99,21 @@ CUT = [
 ]
 
 
-def dealt(events: pa.Table, how: Slices) -> Iterator[dict[str, object]]:
+def routed(events: pa.Table, how: Slices) -> Iterator[dict[str, object]]:
     """What the JVM does, in Python."""
     for row in events.to_pylist():
         own, low = int(row["t"] // how.length), int((row["t"] - how.after) // how.length)
-        for stop in range(low, int((row["t"] + how.before) // how.length) + 1):
-            yield {**row, "stop": stop, "way": way_of(own, low, stop)}
+        for shard in range(low, int((row["t"] + how.before) // how.length) + 1):
+            yield {**row, "shard": shard, "offsets": shard_offsets(own, low, shard)}
 
 
 def found_in_tables(plan: Plan, events: pa.Table) -> pa.Table:
     how = slices(plan)
     assert isinstance(how, Slices)
     events = events.select(plan.query.schema.names)
-    schema = pa.schema([*events.schema, ("stop", pa.int64()), ("way", pa.int64())])
-    copies = pa.Table.from_pylist(list(dealt(events, how)), schema)
-    task = Task(plan, Spreading((), how), "fail")
+    schema = pa.schema([*events.schema, ("shard", pa.int64()), ("offsets", pa.int64())])
+    copies = pa.Table.from_pylist(list(routed(events, how)), schema)
+    task = Task(plan, Distribution((), how), "fail")
     parts = list(tables(copies.to_batches(max_chunksize=40), len(events.schema), ()))
     assert len(parts) > 1
     return pa.Table.from_batches((batch for part in parts for batch in task.results(part)), output_schema(plan.query))
@@ -121,7 +121,7 @@ def found_in_tables(plan: Plan, events: pa.Table) -> pa.Table:
 
 @pytest.mark.parametrize("text", CUT)
 def test_results_are_those_of_one_table(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setattr(task_tables, "MOST_ROWS", 150)
+    monkeypatch.setattr(task_tables, "MAX_ROWS", 150)
     random = np.random.default_rng(4)
     kinds = pa.array(["A", "B", "C"]).take(pa.array(random.choice(3, 600, p=[0.5, 0.4, 0.1])))
     events = pa.table({"t": np.sort(random.integers(-2_000, 2_000, 600)), "kind": kinds})

@@ -19,7 +19,7 @@ from streamsift.physical import DetectPlan
 from streamsift.physical.detect.partial_keys import partial_key
 from streamsift.spark.batch.task import Task
 from streamsift.spark.distribute import distribution as decided
-from streamsift.spark.distribute.distribution import Spreading
+from streamsift.spark.distribute.distribution import Distribution
 from test_generated import DETECTION, Rows
 
 LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
@@ -63,12 +63,12 @@ def test_however_tasks_are_put_together(script: Script, rows: Rows, partition_of
         home = hash(row[key.column]) % tasks
         return home, range(tasks) if everywhere else range(home, home + 1)
 
-    check_tasks(script, rows, Task(plan, Spreading((key.column,), partial=key), "fail"), copies, partition_of)
+    check_tasks(script, rows, Task(plan, Distribution((key.column,), partial=key), "fail"), copies, partition_of)
 
 
 @pytest.fixture
 def any_number_of_copies(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decided, "MOST_COPIES", 1_000)
+    monkeypatch.setattr(decided, "MAX_COPIES", 1_000)
 
 
 @settings(max_examples=100 if LARGE else 12, suppress_health_check=list(HealthCheck))

@@ -22,7 +22,7 @@ from streamsift.physical import DetectPlan
 from streamsift.spark.batch import spill as task_tables
 from streamsift.spark.batch.task import Task
 from streamsift.spark.distribute import slices as cutting
-from streamsift.spark.distribute.distribution import Spreading
+from streamsift.spark.distribute.distribution import Distribution
 from streamsift.spark.distribute.slices import Slices, slices
 from supported import may_be_refused
 from test_generated import DETECTION, Rows
@@ -63,8 +63,8 @@ def test_however_tasks_are_put_together(
         low, high = (row["t"] - how.after) // how.length, (row["t"] + how.before) // how.length
         return int(row["t"] // how.length), range(int(low), int(high) + 1)
 
-    monkeypatch.setattr(task_tables, "MOST_ROWS", most_rows)
-    check_tasks(script, rows, Task(plan, Spreading((), how), "fail"), copies, partition_of)
+    monkeypatch.setattr(task_tables, "MAX_ROWS", most_rows)
+    check_tasks(script, rows, Task(plan, Distribution((), how), "fail"), copies, partition_of)
 
 
 @settings(max_examples=300 if LARGE else 15, suppress_health_check=list(HealthCheck))

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 import streamsift as ss
-from streamsift.spark.batch.run import asked_of_rows
 from streamsift.spark.distribute import slices as cutting
+from streamsift.spark.distribute.routing import condition_key
 from streamsift.spark.share.placements import placements
 
 LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
@@ -68,7 +68,7 @@ def table() -> pa.Table:
 def test_rows_are_filtered_once_for_queries_that_ask_the_same(
     spark: SparkSession, one: str, other: str, same: bool
 ) -> None:
-    first, second = (asked_of_rows(ss.query(text).plan(table().schema, **BINDING)) for text in (one, other))
+    first, second = (condition_key(ss.query(text).plan(table().schema, **BINDING)) for text in (one, other))
     assert (first == second) == same
 
 
@@ -97,7 +97,7 @@ def test_some_together(spark: SparkSession, numbers: set[int]) -> None:
 def test_queries_of_one_way_go_it_together(spark: SparkSession) -> None:
     queries = {f"q{number}": query for number, query in enumerate(QUERIES)}
     plans = {name: ss.query(text).plan(table().schema, "t", "kind", "seq") for name, text in queries.items()}
-    found = [(p.how.keys, sorted(p.plans)) for p in placements(plans, 3)]
+    found = [(p.distribution.keys, sorted(p.plans)) for p in placements(plans, 3)]
     assert len(found) == 4  # by id, in one task, by slices of time, by id with copies
     assert ("id",) in [keys for keys, _ in found]
     said = ss.explain_many(queries, spark.createDataFrame(table()), **BINDING)

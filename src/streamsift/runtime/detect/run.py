@@ -13,11 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.physical.plan import Alternative, DetectPlan, PlannerOptions, SearchBy, search_by
-from streamsift.runtime.arrays.dtypes import Int32
+from streamsift.runtime.arrays.dtypes import Bool, Int32
 from streamsift.runtime.detect.adaptive import AdaptiveSearch
 from streamsift.runtime.detect.sequences import SequenceSearch
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
+from streamsift.runtime.events.owned import EVERYTHING, Owned
 from streamsift.runtime.groups import GroupSearch
 from streamsift.runtime.matches import GroupMatches, known_columns, match_schema, most_matches, result_batches
 from streamsift.runtime.negation import NestedSearch
@@ -28,7 +29,9 @@ FEW_ANCHORS = 1 << 10
 DEFAULTS = PlannerOptions()
 
 
-def detect(plan: DetectPlan, events: Events, limit: int | None = None) -> Iterator[pa.RecordBatch]:
+def detect(
+    plan: DetectPlan, events: Events, limit: int | None = None, owned: Owned = EVERYTHING
+) -> Iterator[pa.RecordBatch]:
     """Yield the matches as result rows, in batches; with a `limit` the caller wants so many, and stops then."""
     schema, most = match_schema(plan.query), most_matches(plan.query, events)
     if limit is not None:
@@ -38,23 +41,22 @@ def detect(plan: DetectPlan, events: Events, limit: int | None = None) -> Iterat
             tracker.begin(number, len(plan.alternatives))
         known = known_columns(alternative)
         for matches in find_matches(alternative, events, plan.choices, limit):
-            if events.own is not None:
-                matches = _owned(matches, events, events.owners[number] if events.owners else None)
+            if owned.rows is not None:
+                matches = _owned(matches, events, owned.rows, owned.steps[number] if owned.steps else None)
             found_matches(len(matches))
             for begin in range(0, len(matches), most):
                 yield from result_batches(alternative, schema, events, matches.only(slice(begin, begin + most)), known)
 
 
-def _owned(matches: GroupMatches, events: Events, owner: int | None) -> GroupMatches:
+def _owned(matches: GroupMatches, events: Events, own_rows: Bool, owner: int | None) -> GroupMatches:
     """Return the matches whose event of the step `owner` is in a row of this task; None: whose first event."""
-    assert events.own is not None
     if owner is None:
         places = matches.events()
         # Of equal ranks that of the first step: every task chooses the same event, whatever the order of its input.
         owning = places[events.rank[places].argmin(axis=0), np.arange(len(matches))]
     else:
         owning = matches.singles[owner]
-    return matches.only(events.own[events.rows_at(owning)])
+    return matches.only(own_rows[events.rows_at(owning)])
 
 
 def find_matches(

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from streamsift.errors import BadInputError
 from streamsift.logical.bound import TIME, BoundQuery, BoundWindow, EventClass, WindowKind
-from streamsift.runtime.arrays.dtypes import NO_LIMIT, Bool, Int32, Int64, Times
+from streamsift.runtime.arrays.dtypes import NO_LIMIT, Int32, Int64, Times
 from streamsift.runtime.arrays.grouping import positions_in_group
 from streamsift.runtime.events.bad_rows import BadRows, bad_mask, handle_bad_rows
 from streamsift.runtime.events.order_kernels import dense_rank, is_ordered, limits_by_bound, limits_by_float
@@ -37,10 +37,6 @@ class Events:
     width: int | float  # of a time window in the units of `ticks`; of a count window in rows
     in_input_order: bool  # rows[i] == i for all i
     unit: pa.DataType  # what `ticks` count: timestamps of a unit, dates, decimals of a scale, numbers
-    own: Bool | None = None  # [table rows] whose matches are wanted, where others find the rest
-    owners: tuple[
-        int | None, ...
-    ] = ()  # for each alternative the step whose event is such a row; None: the first event
     by_class: Mapping[EventClass, Int32] = field(default_factory=dict)  # the places of classes that are known already
 
     def partitions(self, keys: Sequence[str]) -> tuple[Int32, int]:

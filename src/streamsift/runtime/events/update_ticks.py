@@ -25,7 +25,7 @@ from streamsift.runtime.events.times import time_column, time_type
 from streamsift.runtime.expressions.columns import take
 
 if TYPE_CHECKING:
-    from streamsift.runtime.events.owned_ticks import Share
+    from streamsift.runtime.events.owned import OwnedTicks
 
 CHUNK_PAIRS = 1 << 20  # matches times ticks that are worked on at a time
 EXACT = 2**53  # up to here every integer is a double
@@ -39,7 +39,7 @@ class UpdateTicks:
     first: Int64
     last: Int64
     row_places: Int32  # of count ticks: the place of the tick's row
-    share: Share | None = None  # of a task that owns some of the ticks only: then they are numbered without gaps
+    share: OwnedTicks | None = None  # of a task that owns some of the ticks only: then they are numbered without gaps
 
 
 def ticks_of(query: BoundQuery, events: Events) -> UpdateTicks:

@@ -17,6 +17,7 @@ from streamsift.runtime.arrays.grouping import distinct
 from streamsift.runtime.detect import match_places
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
+from streamsift.runtime.events.owned import EVERYTHING, Owned
 from streamsift.runtime.events.ties import tie_levels
 from streamsift.runtime.events.update_ticks import UpdateTicks, each_tick, ticks_of
 from streamsift.runtime.expressions.codes import group_codes
@@ -39,14 +40,13 @@ def rank(
     *,
     ties: bool = False,
     wanted: Callable[[UpdateTicks], UpdateTicks] | None = None,
-    own: Bool | None = None,
+    owned: Owned = EVERYTHING,
 ) -> Iterator[pa.RecordBatch]:
     """The ranking as result rows, in batches; with `ties`, beside them what ties are broken by.
 
     Of a stream only the `wanted` ticks are ranked: it is given all, and leaves them between the others' first and last.
-    With `own` [table rows], matches are only those whose first event is one of these rows.
     """
-    found = Ranking.of(plan, events, wanted, own)
+    found = Ranking.of(plan, events, wanted, owned)
     if any(alternative.groups is not None for alternative in plan.alternatives):
         yield from GroupRanking(plan, found.leaderboard(), found.groups, found.starts).batches(ties=ties)
         return
@@ -72,7 +72,7 @@ class Ranking:
         plan: RankPlan,
         events: Events,
         wanted: Callable[[UpdateTicks], UpdateTicks] | None = None,
-        own: Bool | None = None,
+        owned: Owned = EVERYTHING,
     ) -> Ranking:
         query = plan.query
         groups, group_count = np.empty(0, np.int32), 1
@@ -81,7 +81,9 @@ class Ranking:
         ticks = ticks_of(query, events) if query.update else None
         if ticks is not None and wanted is not None:
             ticks = wanted(ticks)
-        starts = None if own is None else own[events.rows]
+        if ticks is not None and owned.ticks is not None:
+            ticks = owned.ticks.of(ticks)
+        starts = None if owned.rows is None else owned.rows[events.rows]
         first, count = 0, 1
         if ticks is not None and ticks.first.size:
             first = int(ticks.first.min())

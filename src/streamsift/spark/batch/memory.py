@@ -22,7 +22,7 @@ _CHECKED_BYTES = 1 << 27  # memory is looked at after as much has come: smaller 
 
 
 def gathered(batches: Iterable[pa.RecordBatch], keys: Sequence[int]) -> pa.Table:
-    """The batches, of which there is one, as a table; `keys` are the columns that its rows are together by."""
+    """Return the batches as a table; `keys` are the columns that its rows are together by."""
     arrived: list[pa.RecordBatch] = []
     taken = rows = checked = 0
     for batch in batches:
@@ -37,10 +37,10 @@ def gathered(batches: Iterable[pa.RecordBatch], keys: Sequence[int]) -> pa.Table
     return pa.Table.from_batches(arrived)
 
 
-def told_if_too_large(
+def reported_if_too_large(
     results: Iterator[pa.RecordBatch], events: pa.Table, keys: Sequence[int]
 ) -> Iterator[pa.RecordBatch]:
-    """The same results; want of memory becomes an error that says of what."""
+    """Yield the same results; raise an error that says what is too large if there is no memory."""
     try:
         yield from limited_batches(results, Budget(default_limit()))
     except PlanTooLargeError:
@@ -50,7 +50,7 @@ def told_if_too_large(
 
 
 def too_large(events: pa.Table, keys: Sequence[int], why: str) -> BadInputError:
-    """What is wrong with a task's events: how many they are, and the key that has most of them."""
+    """Return an error about a task's events: how many they are, and the key that has most of them."""
     hint = "give it more partitions (spark.sql.shuffle.partitions), or workers more memory."
     if not keys:
         hint = "WITHIN, or a column that all events of a match share, would spread them over tasks."
@@ -68,6 +68,6 @@ def too_large(events: pa.Table, keys: Sequence[int], why: str) -> BadInputError:
 
 
 def no_memory(rows: int) -> BadInputError:
-    """What is wrong where a worker cannot even take its events in, which wait on disk."""
+    """Return an error for a worker that cannot even take its events in, which wait on disk."""
     hint = "give it more: spark.executor.pyspark.memory, or fewer workers (spark.executor.cores) in the same memory."
     return BadInputError(f"A Python worker has no memory left after {rows:,} events of its task.\nHint: {hint}")

@@ -1,8 +1,8 @@
-"""Record batches of a task in, tables of bounded size out: whole stops each (`spark/distribute/sharding.py`), none in two tables.
+"""Cut the record batches of a task into tables of bounded size, with whole shards each (`distribute/sharding.py`).
 
-A task with no more events than a table may have is one table. Those of a larger one wait on disk, in piles by a hash of
-their stops, and come back a few piles at a time; a pile that is too large is divided once more. Only the events of one
-stop must fit into memory.
+A task with no more events than a table may have is one table. A larger task is spilled to disk, in partitions by a hash
+of the shards, and comes back a few spill partitions at a time; one that is too large is divided once more. Only the
+events of one shard must fit into memory.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from typing import IO
 import numpy as np
 import pyarrow as pa
 
+from streamsift.runtime import tables_of
 from streamsift.spark.batch.memory import gathered, no_memory
 
-MOST_ROWS, MOST_BYTES = 1 << 20, 1 << 28  # of a table, unless a single stop has more
-PILES_BITS = 6
-_DEALT_ROWS, _DEALT_BYTES = 1 << 18, 1 << 25  # that are put on piles at a time
-_DEEPEST = 64 // PILES_BITS
+MAX_ROWS, MAX_BYTES = 1 << 20, 1 << 28  # of a table, unless a single shard has more
+_PARTITION_BITS = 6
+_SPILLED_ROWS, _SPILLED_BYTES = 1 << 18, 1 << 25  # that are written to spill partitions at a time
+_MAX_DEPTH = 64 // _PARTITION_BITS
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # whose products have their bits mixed, the upper ones most
 _TEMPORARY = "SPARK_LOCAL_DIRS"  # where Spark's own files are, on a cluster
 
 
-def tables(batches: Iterable[pa.RecordBatch], stop: int, keys: Sequence[int]) -> Iterator[pa.Table]:
-    """All rows of a task. `stop` is the column of stops, `keys` are those that an error should show."""
+def tables(batches: Iterable[pa.RecordBatch], shard: int, keys: Sequence[int]) -> Iterator[pa.Table]:
+    """Yield all rows of a task. `shard` is the column of shards, `keys` are those that an error should show."""
     rows = 0
 
     def counted() -> Iterator[pa.RecordBatch]:
@@ -38,43 +39,31 @@ def tables(batches: Iterable[pa.RecordBatch], stop: int, keys: Sequence[int]) ->
             yield batch
 
     try:
-        yield from _tables(counted(), stop, keys, 0)
+        yield from _tables(counted(), shard, keys, 0)
     except (MemoryError, pa.ArrowMemoryError) as error:
         raise no_memory(rows) from error
 
 
-def _tables(batches: Iterable[pa.RecordBatch], stop: int, keys: Sequence[int], depth: int) -> Iterator[pa.Table]:
-    arriving = iter(batches)
-    first = next(_gatherings(arriving, MOST_ROWS, MOST_BYTES), None)
-    following = None if first is None else next(arriving, None)
-    if first is None or following is None:
-        if first is not None:
-            yield first
+def _tables(batches: Iterator[pa.RecordBatch], shard: int, keys: Sequence[int], depth: int) -> Iterator[pa.Table]:
+    first = next(tables_of(batches, MAX_ROWS, MAX_BYTES), None)
+    if first is None:
+        return
+    following = next(batches, None)
+    if following is None:
+        yield first
         return
     with TemporaryFile(dir=_folder()) as file:
-        piles = _piled(chain(first.to_batches(), [following], arriving), file, stop, depth)
+        partitions = _spilled(chain(first.to_batches(), [following], batches), file, shard, depth)
         del first, following
-        yield from _unpiled(piles, file, stop, keys, depth)
-
-
-def _gatherings(batches: Iterator[pa.RecordBatch], most_rows: int, most_bytes: int) -> Iterator[pa.Table]:
-    """The batches, put together up to about these sizes."""
-    waiting: list[pa.RecordBatch] = []
-    rows = size = 0
-    for batch in batches:
-        waiting.append(batch)
-        rows, size = rows + batch.num_rows, size + batch.nbytes
-        if rows >= most_rows or size >= most_bytes:
-            yield pa.Table.from_batches(waiting)
-            waiting, rows, size = [], 0, 0
-    if waiting:
-        yield pa.Table.from_batches(waiting)
+        yield from _read_back(partitions, shard, keys, depth)
 
 
 @dataclass(slots=True)
-class _Pile:
-    """Rows in a file: where their pieces are, how many they are, and the stops that they lie between."""
+class _SpillPartition:
+    """Rows in a file: where their pieces are, how many they are, and the shards that they lie between."""
 
+    file: IO[bytes]
+    schema: pa.Schema = field(default_factory=lambda: pa.schema([]))
     pieces: list[tuple[int, int]] = field(default_factory=list)  # where each begins, and its length
     rows: int = 0
     bytes: int = 0
@@ -83,63 +72,59 @@ class _Pile:
 
     @property
     def is_too_large(self) -> bool:
-        return self.rows > MOST_ROWS or self.bytes > MOST_BYTES
+        return self.rows > MAX_ROWS or self.bytes > MAX_BYTES
 
-    def with_pile(self, other: _Pile) -> _Pile:
-        return _Pile([*self.pieces, *other.pieces], self.rows + other.rows, self.bytes + other.bytes)
+    def write(self, piece: pa.RecordBatch, shards: np.ndarray) -> None:
+        begin = self.file.tell()
+        written = self.file.write(piece.serialize())
+        self.schema = piece.schema
+        self.pieces.append((begin, written))
+        self.rows, self.bytes = self.rows + piece.num_rows, self.bytes + written
+        self.lowest, self.highest = min(self.lowest, int(shards.min())), max(self.highest, int(shards.max()))
 
+    def with_partition(self, other: _SpillPartition) -> _SpillPartition:
+        pieces = [*self.pieces, *other.pieces]
+        return _SpillPartition(self.file, other.schema, pieces, self.rows + other.rows, self.bytes + other.bytes)
 
-@dataclass(frozen=True, slots=True)
-class _Piles:
-    schema: pa.Schema
-    piles: list[_Pile]
-
-    def batches(self, pile: _Pile, file: IO[bytes]) -> Iterator[pa.RecordBatch]:
-        for begin, length in pile.pieces:
-            piece = os.pread(file.fileno(), length, begin)
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        for begin, length in self.pieces:
+            piece = os.pread(self.file.fileno(), length, begin)
             yield pa.ipc.read_record_batch(pa.py_buffer(piece), self.schema)
 
 
-def _piled(batches: Iterator[pa.RecordBatch], file: IO[bytes], stop: int, depth: int) -> _Piles:
-    piles = [_Pile() for _ in range(1 << PILES_BITS)]
-    schema, end = pa.schema([]), 0
-    for table in _gatherings(batches, _DEALT_ROWS, _DEALT_BYTES):
-        schema = table.schema
-        stops = table.column(stop).combine_chunks().fill_null(0).to_numpy(zero_copy_only=False)
-        shift = np.uint64(64 - PILES_BITS * (depth + 1))
-        number = (stops.view(np.uint64) * _ODD >> shift).astype(np.uint8) & np.uint8((1 << PILES_BITS) - 1)
-        order = np.argsort(number, kind="stable")
-        ends = np.cumsum(np.bincount(number, minlength=len(piles)))
+def _spilled(batches: Iterator[pa.RecordBatch], file: IO[bytes], shard: int, depth: int) -> list[_SpillPartition]:
+    partitions = [_SpillPartition(file) for _ in range(1 << _PARTITION_BITS)]
+    shift, mask = np.uint64(64 - _PARTITION_BITS * (depth + 1)), np.uint8((1 << _PARTITION_BITS) - 1)
+    for table in tables_of(batches, _SPILLED_ROWS, _SPILLED_BYTES):
+        shards = table.column(shard).combine_chunks().fill_null(0).to_numpy(zero_copy_only=False)
+        partition_of = (shards.view(np.uint64) * _ODD >> shift).astype(np.uint8) & mask
+        order = np.argsort(partition_of, kind="stable")
+        ends = np.cumsum(np.bincount(partition_of, minlength=len(partitions)))
         (sorted_rows,) = table.take(pa.array(order)).combine_chunks().to_batches()
-        for pile, low, high in zip(piles, [0, *ends[:-1].tolist()], ends.tolist(), strict=True):
-            if low == high:
-                continue
-            written = file.write(sorted_rows.slice(low, high - low).serialize())
-            here = stops[order[low:high]]
-            pile.pieces.append((end, written))
-            pile.rows, pile.bytes, end = pile.rows + high - low, pile.bytes + written, end + written
-            pile.lowest, pile.highest = min(pile.lowest, int(here.min())), max(pile.highest, int(here.max()))
+        for partition, low, high in zip(partitions, [0, *ends[:-1].tolist()], ends.tolist(), strict=True):
+            if low < high:
+                partition.write(sorted_rows.slice(low, high - low), shards[order[low:high]])
     file.flush()
-    return _Piles(schema, piles)
+    return partitions
 
 
-def _unpiled(piles: _Piles, file: IO[bytes], stop: int, keys: Sequence[int], depth: int) -> Iterator[pa.Table]:
-    """Small piles together; a large one divided again, or, of a single stop, as it is."""
-    together = _Pile()
-    for pile in piles.piles:
-        if pile.is_too_large and pile.lowest < pile.highest and depth + 1 < _DEEPEST:
-            yield from _tables(piles.batches(pile, file), stop, keys, depth + 1)
-        elif pile.is_too_large:
-            yield gathered(piles.batches(pile, file), keys)
-        elif together.with_pile(pile).is_too_large:
-            yield pa.Table.from_batches(piles.batches(together, file))
-            together = pile
-        else:
-            together = together.with_pile(pile)
+def _read_back(partitions: list[_SpillPartition], shard: int, keys: Sequence[int], depth: int) -> Iterator[pa.Table]:
+    """Yield small partitions together; divide a large one again, or yield it as it is if it has one shard only."""
+    together = _SpillPartition(partitions[0].file)
+    for partition in partitions:
+        if partition.is_too_large and partition.lowest < partition.highest and depth + 1 < _MAX_DEPTH:
+            yield from _tables(partition.batches(), shard, keys, depth + 1)
+        elif partition.is_too_large:
+            yield gathered(partition.batches(), keys)
+        elif together.with_partition(partition).is_too_large:
+            yield pa.Table.from_batches(together.batches())
+            together = partition
+        elif partition.rows:
+            together = together.with_partition(partition)
     if together.rows:
-        yield pa.Table.from_batches(piles.batches(together, file))
+        yield pa.Table.from_batches(together.batches())
 
 
 def _folder() -> str | None:
-    """A folder for large files that are soon gone; None: the system's."""
+    """Return a folder for large files that are soon deleted; None: the system's."""
     return os.environ[_TEMPORARY].split(",")[0] if os.environ.get(_TEMPORARY) else None

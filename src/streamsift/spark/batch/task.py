@@ -1,18 +1,17 @@
-"""The events of one table in, the result rows that its stops own out."""
+"""Run a plan on the events of one table, and return the result rows that its shards own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pyarrow as pa
 
-from streamsift.physical import AggregatePlan, Plan
+from streamsift.physical import Plan
 from streamsift.runtime import BadRows, execute
-from streamsift.runtime.events.owned_ticks import Share
+from streamsift.runtime.events.owned import EVERYTHING
 from streamsift.spark.columns import with_class_names
-from streamsift.spark.distribute import Part, Spreading, part_of, picks_own
+from streamsift.spark.distribute import Distribution, needs_merge, owned_results, sharded_events
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,40 +19,27 @@ class Task:
     """What every task of a plan does. It travels to Spark's Python workers."""
 
     plan: Plan
-    how: Spreading
+    distribution: Distribution
     bad_rows: str
     report: Callable[[BadRows], None] | None = None
-    ties: bool = False
-    class_names: tuple[str, ...] = ()  # where the type's column has their numbers
+    class_names: tuple[str, ...] = ()  # if the type's column has their numbers
 
     def results(self, arrived: pa.Table) -> Iterator[pa.RecordBatch]:
-        """Of the events as they are shuffled: the query's columns, then at which stop, and if copied on which way."""
-        if self.how.is_copied:
-            part = part_of(arrived)
-            yield from self.of_part(replace(part, events=self._events(part.events)))
+        """Run on events as they are shuffled: the query's columns, then SHARD, and if replicated SHARD_OFFSETS."""
+        owned = EVERYTHING
+        if self.distribution.is_replicated:
+            sharded = sharded_events(arrived)
+            events = self._events(sharded.events)
+            owned = owned_results(self.plan, self.distribution, replace(sharded, events=events))
         else:
-            yield from self._run(self._events(arrived.select(range(arrived.num_columns - 1))))
-
-    def of_part(self, part: Part) -> Iterator[pa.RecordBatch]:
-        """Of events that have the query's names and types."""
-        how = self.how
-        if how.partial is not None:
-            return self._run(part.events, own=part.own, owners=how.partial.owners)
-        if how.slices is None:
-            return self._run(part.events)
-        if isinstance(self.plan, AggregatePlan):
-            return map(picks_own(self.plan.query, how.slices, part), self._run(part.events))
-        if self.plan.query.update is not None:
-            return self._run(part.events, wanted=Share(part.stops, how.slices.ticks_each).owned)
-        return self._run(part.events, own=part.own)
+            events = self._events(arrived.select(range(arrived.num_columns - 1)))
+        ties = needs_merge(self.plan, self.distribution)
+        return execute(self.plan, events, bad_rows=self.bad_rows, report=self.report, ties=ties, owned=owned)
 
     def _events(self, arrived: pa.Table) -> pa.Table:
-        """Columns come by position. The session's time zone is in the arriving type; the same instants are meant."""
+        """Name columns by position. The session's time zone is in the arriving type; the same instants are meant."""
         query = self.plan.query
         events = arrived.rename_columns(query.schema.names)
         if self.class_names:
             events = with_class_names(events, query, self.class_names)
         return events.cast(query.schema)
-
-    def _run(self, events: pa.Table, **owned: Any) -> Iterator[pa.RecordBatch]:
-        return execute(self.plan, events, bad_rows=self.bad_rows, report=self.report, ties=self.ties, **owned)

@@ -1,4 +1,4 @@
-"""A plan in, the class names that cross to Python as small integers out, and how they become texts again there."""
+"""Send class names to Python as small integers, and make them strings again there."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from streamsift.physical import Plan
 from streamsift.spark.columns.filters import text
 
 CODE = "$streamsift_class"  # a column in place of the type's, from the shuffle on
-MOST_NAMES = 100  # as a byte
+MAX_NAMES = 100  # as a byte
 OTHER = "(of no class of the pattern)"  # shown of rows that cannot be used; no other row with it is looked at
 
 
 def class_names(plan: Plan) -> tuple[str, ...]:
-    """The names, if all that a match can hold is one of them; else none, and the type stays text."""
+    """Return the names, if all that a match can hold is one of them; else none, and the type stays text."""
     query = plan.query
     classes = {variable.event_class for variable in query.variables}
     if query.binding.type is None or any(each.rule is not b.ClassRule.TYPE for each in classes):
         return ()
     names = sorted({each.name for each in classes})
     is_text = pa.types.is_string(query.schema.field(query.binding.type).type)
-    return tuple(names) if is_text and len(names) <= MOST_NAMES else ()
+    return tuple(names) if is_text and len(names) <= MAX_NAMES else ()
 
 
 def class_code(query: b.BoundQuery, names: Sequence[str]) -> SparkColumn:
-    """1 for the first name, …, 0 for any other text, null for none."""
+    """Return 1 for the first name, …, 0 for any other string, null for none."""
     assert query.binding.type is not None
     return F.array_position(F.array(*map(F.lit, names)), text(query.binding.type)).cast("tinyint")
 
 
 def with_class_names(events: pa.Table, query: b.BoundQuery, names: Sequence[str]) -> pa.Table:
-    """The events with texts again."""
+    """Return the events with texts again."""
     assert query.binding.type is not None
     place = events.column_names.index(query.binding.type)
     codes = events.column(place).combine_chunks()

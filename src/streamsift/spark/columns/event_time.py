@@ -1,4 +1,4 @@
-"""A time column in, event times that Spark's watermark understands out, and back: what a watermark says about times.
+"""Translate event times to those that Spark's watermark understands, and a watermark back to times.
 
 Spark counts a watermark in milliseconds since 1970. Calendar times are what they are; numbers become codes, which are
 in the same order: the first 53 bits of a double. So a watermark over numbers is exact for integers below 2^41, and
@@ -44,17 +44,17 @@ class CalendarTime:
     delay_milliseconds: int
 
     def seen(self, tick: Tick) -> int:
-        """The event time of a tick, in microseconds."""
+        """Return the event time of a tick, in microseconds."""
         return math.floor(Fraction(tick) / self.ticks_per_millisecond * MICROSECONDS_PER_MILLISECOND)
 
     def passed(self, watermark: int) -> Tick | None:
-        """The last tick that has passed; None at Spark's first watermark, 1970, before anything was seen."""
+        """Return the last tick that has passed; None at Spark's first watermark, 1970, before anything was seen."""
         if watermark <= 0:
             return None
         return _in_64_bits(math.ceil(watermark * self.ticks_per_millisecond) - 1)
 
     def timer(self, tick: Tick) -> int:
-        """The first watermark at which the tick has passed."""
+        """Return the first watermark at which the tick has passed."""
         return max(1, math.floor(Fraction(tick) / self.ticks_per_millisecond) + 1)
 
 
@@ -90,7 +90,7 @@ EventTime = CalendarTime | NumberTime
 
 
 def event_time(query: BoundQuery, lateness: Fraction) -> EventTime:
-    """How Spark sees the times of a query. `lateness` is in seconds for calendar times, else in the column's units."""
+    """Return how Spark sees times. `lateness` is in seconds for calendar times, else in the column's units."""
     kind = query.binding.time_kind
     if kind in (TimeKind.TIMESTAMP, TimeKind.TEXT, TimeKind.DATE):
         per_millisecond = Fraction(1, MILLISECONDS_PER_DAY) if kind is TimeKind.DATE else Fraction(1000)
@@ -101,7 +101,7 @@ def event_time(query: BoundQuery, lateness: Fraction) -> EventTime:
 
 
 def lateness_of(given: Any, binding: Binding) -> Fraction:
-    """`lateness=` as a number: seconds for calendar times, else the time column's own units."""
+    """Return `lateness=` as a number: seconds for calendar times, else the time column's own units."""
     if given is None:
         return Fraction(0)
     window = None
@@ -120,14 +120,14 @@ def lateness_of(given: Any, binding: Binding) -> Fraction:
 
 
 def code_of(value: float) -> int:
-    """A number from 1 to 2^53 in the order of doubles: their first bits, those of negative ones turned around."""
+    """Return a number from 1 to 2^53 in the order of doubles: the first bits, of negative ones turned around."""
     bits = int(np.float64(value).view(np.int64))
     ordered = bits if bits >= 0 else bits ^ _MAGNITUDE
     return (ordered >> _DROPPED_BITS) + _MIDDLE + 1
 
 
 def value_of(code: int) -> float:
-    """The smallest double with this code, or one with a smaller code where none has it."""
+    """Return the smallest double with this code, or one with a smaller code where none has it."""
     ordered = (code - 1 - _MIDDLE) << _DROPPED_BITS
     bits = ordered if ordered >= 0 else ordered ^ _MAGNITUDE
     value = float(np.int64(max(INT64[0], min(INT64[1], bits))).view(np.float64))

@@ -1,4 +1,4 @@
-"""A plan in, Catalyst conditions out: which rows can matter at all, decided in the JVM before any shuffle.
+"""Make Catalyst conditions for the rows that can affect a result, evaluated in the JVM before any shuffle.
 
 Contract: a condition keeps every row that the engine would use, and may keep more. The engine evaluates every predicate
 again with the language's own rules, so what has no exact Catalyst counterpart is left out here. A comparison that is
@@ -15,6 +15,7 @@ from operator import and_, or_
 
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import BooleanType, DecimalType
@@ -39,17 +40,22 @@ _INT64 = range(-(2**63), 2**63)
 
 
 def column(name: str) -> SparkColumn:
-    """A column by its whole name, whatever characters it has."""
+    """Return a column by its whole name, whatever characters it has."""
     return F.col("`" + name.replace("`", "``") + "`")
 
 
+def by_position(df: DataFrame) -> DataFrame:
+    """Rename the columns to c0, c1, …: mapInArrow cannot name columns with dots or backticks."""
+    return df.toDF(*(f"c{i}" for i in range(len(df.columns))))
+
+
 def text(name: str) -> SparkColumn:
-    """A string column by its characters: without a collation, under which other strings would be equal too."""
+    """Return a string column by its characters: without a collation, under which other strings would be equal too."""
     return column(name).cast("string")
 
 
 def is_bad(query: b.BoundQuery) -> SparkColumn:
-    """Rows whose time (or order) cannot be used: exactly those that the engine finds bad."""
+    """Return the rows whose time (or order) cannot be used: exactly those that the engine finds bad."""
     binding = query.binding
     if binding.time_kind is b.TimeKind.TEXT:
         # pyspark types the call with a function type only, which is optional.
@@ -70,22 +76,29 @@ def _is_no_time(texts: pa.Array) -> pa.Array:
 
 
 def counted_keys(query: b.BoundQuery) -> list[tuple[str, ...]]:
-    """For each count window, the statement's or a definition's, the columns within which it counts rows."""
+    """Return for each count window, the statement's or a definition's, the columns within which it counts rows."""
     windows = [(query.window, query.partition_by)]
     windows += [(d.window, d.partition_by or query.partition_by) for d in query.pattern.windowed_definitions()]
     return [keys for window, keys in windows if window is not None and window.kind is b.WindowKind.COUNT]
 
 
 def can_matter(plan: Plan) -> SparkColumn | None:
-    """Rows that some step could bind, or None when no row can be left out."""
+    """Return the rows that some step could bind, or None if every row must be kept."""
     if counted_keys(plan.query) or plan.query.emit is Emit.CHANGES:
         return None  # with EMIT CHANGES rows without a key show changes too
     # An alternative's own query also has variables for the elements of groups.
     return can_be_bound([(step, a.query) for a in plan.alternatives for step in a.all_steps()])
 
 
+def describe_filter(plan: Plan) -> str:
+    """Say which rows are shuffled, for explain."""
+    if can_matter(plan) is None:
+        return "before the shuffle: every row is kept"
+    return "before the shuffle: only rows of the pattern's classes that pass their local predicates"
+
+
 def can_be_bound(steps: Iterable[tuple[Step, b.BoundQuery]]) -> SparkColumn | None:
-    """Rows that one of these steps, each of a query, could bind, or None when each row may be one."""
+    """Return the rows that one of these steps, each of a query, could bind, or None if every row may be one."""
     types: dict[str, list[str]] = {}
     conditions: list[SparkColumn] = []
     for step, query in steps:
@@ -103,7 +116,7 @@ def can_be_bound(steps: Iterable[tuple[Step, b.BoundQuery]]) -> SparkColumn | No
 
 
 def _step_condition(step: Step, query: b.BoundQuery) -> SparkColumn | None:
-    """Class and local predicates of one step; None when its class says all (many classes then share one `isin`)."""
+    """Return the class and local predicates of a step; None if its class says all (many classes share one `isin`)."""
     event_class = query.variables[step.variable].event_class
     parts = [p for e in step.local for p in _conjuncts(e)]
     if event_class.predicate is not None:
@@ -126,7 +139,7 @@ def _conjuncts(expression: b.Expr) -> list[b.Expr]:
 
 
 def _exact(expression: b.Expr, schema: pa.Schema) -> SparkColumn | None:
-    """The same condition in Catalyst, or None where it would not be the same."""
+    """Return the same condition in Catalyst, or None where it would not be the same."""
     match expression:
         case b.Operation(op="and" | "or"):
             operands = [_exact(o, schema) for o in expression.operands]
@@ -172,7 +185,7 @@ def _comparison(op: str, left: b.Column, right: b.Expr, schema: pa.Schema) -> Sp
 
 
 def _decimal(value: int | Decimal, other: pa.DataType) -> SparkColumn | None:
-    """The literal, or None where the type that holds it and `other` has more digits than Spark keeps."""
+    """Return the literal, or None where the type that holds it and `other` has more digits than Spark keeps."""
     number = Decimal(value)
     exponent = int(number.as_tuple().exponent)
     scale = max(0, -exponent)

@@ -1,8 +1,10 @@
-"""Spark schemas in, Arrow schemas out, and back for results."""
+"""Convert schemas: of a DataFrame to Arrow for the engine, of a result back to Spark."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, timedelta, timezone, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -16,13 +18,14 @@ from pyspark.sql.types import ArrayType, DataType, StructField, StructType, Time
 from streamsift.errors import UnsupportedQuery
 from streamsift.logical import BoundQuery
 from streamsift.logical.bound import Column, Computed, TimeKind, WholeEvent
+from streamsift.physical import Plan
 from streamsift.runtime import output_schema
 from streamsift.runtime.events.times import time_type as time_type_of
 from streamsift.runtime.rank import tie_names
 
 
 def arrow_schema(events: StructType) -> pa.Schema:
-    """The schema as Python workers will see it, timestamps in UTC."""
+    """Return the schema as Python workers will see it, timestamps in UTC."""
     try:
         schema = to_arrow_schema(events, timezone="UTC")
     except (PySparkException, ValueError) as error:
@@ -34,7 +37,7 @@ def arrow_schema(events: StructType) -> pa.Schema:
 
 
 def _nullable(data_type: pa.DataType) -> pa.DataType:
-    """The type with nulls allowed inside: where a struct is null its fields are too, even those that are NOT NULL."""
+    """Allow nulls inside a type: where a struct is null its fields are too, even those that are NOT NULL."""
 
     def relaxed(field: pa.Field) -> pa.Field:
         return field.with_type(_nullable(field.type)).with_nullable(True)
@@ -48,8 +51,14 @@ def _nullable(data_type: pa.DataType) -> pa.DataType:
     return data_type
 
 
+def query_of_all(plans: Mapping[str, Plan]) -> BoundQuery:
+    """Return a query with the columns of all: what becomes of a row's time is the same for each."""
+    fields = {field.name: field for plan in plans.values() for field in plan.query.schema}
+    return replace(next(iter(plans.values())).query, schema=pa.schema(fields.values()))
+
+
 def session_settings(session: SparkSession) -> dict[str, Any]:
-    """How this session reads names and timestamps, as `bind` takes it."""
+    """Return how this session reads names and timestamps, as `bind` takes it."""
     conf = session.conf
     case_sensitive = conf.get("spark.sql.caseSensitive") == "true"
     return {
@@ -60,7 +69,7 @@ def session_settings(session: SparkSession) -> dict[str, Any]:
 
 
 def _zone(name: str) -> tzinfo:
-    """Spark's names for zones: a region, or an offset such as Z, +02:00, UTC+2 or GMT-01:30."""
+    """Return the zone of one of Spark's names: a region, or an offset such as Z, +02:00, UTC+2 or GMT-01:30."""
     if name == "Z":
         return UTC
     try:
@@ -77,7 +86,7 @@ def _zone(name: str) -> tzinfo:
 
 
 def result_schema(events: StructType, query: BoundQuery, *, ties: bool = False) -> StructType:
-    """The schema of the result: whole events keep the input's own Spark types.
+    """Return the schema of the result: whole events keep the input's own Spark types.
 
     With `ties`, also the columns by which the rankings of partitions are merged.
     """
@@ -107,11 +116,11 @@ def result_schema(events: StructType, query: BoundQuery, *, ties: bool = False) 
                 types.append(from_arrow_type(field.type))
     types += [time_type, time_type] if query.show_bounds else []
     columns = _nullable_columns(arrow.names, types)
-    return StructType(columns.fields + (tie_fields(query, spark_types, time_type) if ties else []))
+    return StructType(columns.fields + (_tie_fields(query, spark_types, time_type) if ties else []))
 
 
 def _row_time(query: BoundQuery, kind: pa.DataType, time_type: DataType) -> DataType:
-    """The Spark type of a row's time, or of its tick."""
+    """Return the Spark type of a row's time, or of its tick."""
     if kind == time_type_of(query):
         return time_type
     if not pa.types.is_timestamp(kind):
@@ -131,8 +140,8 @@ def _nullable_columns(names: list[str], types: list[DataType]) -> StructType:
     return StructType([StructField(name, data_type, True) for name, data_type in zip(names, types, strict=True)])
 
 
-def tie_fields(query: BoundQuery, types: dict[str, DataType], time_type: DataType) -> list[StructField]:
-    """The columns beside the result by which partitions' candidates are put in order."""
+def _tie_fields(query: BoundQuery, types: dict[str, DataType], time_type: DataType) -> list[StructField]:
+    """Return the columns beside the result by which partitions' candidates are put in order."""
     kinds = [time_type, *([types[query.binding.order]] if query.binding.order else [])]
     # Arrays compare element by element, as groups do.
     own = [

@@ -1,4 +1,7 @@
-"""A plan and a number of tasks in, how its events meet in tasks out, with the reasons that explain prints.
+"""Choose how the events of a plan are distributed over tasks, with the reasons that explain prints.
+
+Events are co-located by a key, by time slices (of each key if there is one), by a partial key (the other events are
+replicated to every task), or all in one task: the first that the plan allows, unless the caller asks for another.
 
 Contract: the task that owns a match, or a row of totals or ranks, has every event that it depends on; one task owns it
 (tests/spark/distribute/test_slices.py, test_total_slices.py, test_rank_slices.py, test_partial_keys.py, test_skew.py).
@@ -18,65 +21,62 @@ from streamsift.physical.plan import Spread
 from streamsift.spark.columns import counted_keys
 from streamsift.spark.distribute.slices import Slices, describe_length, slices
 
-MOST_COPIES = 1  # of an event, on average, that may be made for a key of some variables
+MAX_COPIES = 1  # of an event, on average, that may be made for a partial key
 
 
 @dataclass(frozen=True, slots=True)
-class Spreading:
-    """How events meet in tasks: those of a key, those of a slice of time, or all; `why_not` of what was not chosen."""
+class Distribution:
+    """How events are co-located: those of a key, those of a time slice, or all; `why_not` of what was not chosen."""
 
     keys: tuple[str, ...]
-    slices: Slices | None = None  # of time, those of each key
-    partial: PartialKey | None = None  # the key is one of some variables only: events of the others go to every task
+    slices: Slices | None = None  # of each key
+    partial: PartialKey | None = None  # the key is one of some variables only: the other events are replicated
     why_not: tuple[str, ...] = ()
 
     @property
-    def is_copied(self) -> bool:
-        """Whether an event may go to several stops."""
+    def is_replicated(self) -> bool:
+        """Return True if an event may go to several shards."""
         return self.slices is not None or self.partial is not None
 
 
-def spreading(plan: Plan, tasks: int) -> Spreading:
-    """How to spread a plan's work."""
+def distribution_of(plan: Plan, tasks: int) -> Distribution:
     keys, how = shuffle_keys(plan), slices(plan)
-    asked = (plan if isinstance(plan, DetectPlan) else plan.detection).choices.spread
-    if keys and isinstance(how, Slices) and asked is not Spread.KEYS and _cut_keys(plan, keys):
-        return Spreading(keys, how)
+    requested = (plan if isinstance(plan, DetectPlan) else plan.detection).choices.spread
+    if keys and isinstance(how, Slices) and requested is not Spread.KEYS and _cut_keys(plan, keys):
+        return Distribution(keys, how)
     if keys:
-        return Spreading(keys, why_not=(_why_not_cut(plan, how, asked),))
-    partial = "" if asked is Spread.SLICES and isinstance(how, Slices) else _partial_key(plan, tasks)
-    if asked is Spread.KEYS:
+        return Distribution(keys, why_not=(_why_not_cut(plan, how, requested),))
+    partial = "" if requested is Spread.SLICES and isinstance(how, Slices) else _partial_key(plan, tasks)
+    if requested is Spread.KEYS:
         how = 'spread="keys" asks for no slices of time'
     if isinstance(partial, PartialKey) and (isinstance(how, str) or _copies(partial, tasks) <= how.copies):
         instead = how if isinstance(how, str) else f"they would make {float(how.copies):.2g} copies"
-        return Spreading((partial.column,), partial=partial, why_not=(f"not cut by time: {instead}",))
+        return Distribution((partial.column,), partial=partial, why_not=(f"not cut by time: {instead}",))
     if isinstance(partial, PartialKey):
         partial = f"by {partial.column} it would be {_copies(partial, tasks):.2g}"
     if isinstance(how, Slices):
-        return Spreading((), how, why_not=(partial,) if partial else ())
-    return Spreading((), why_not=tuple(filter(None, dict.fromkeys([why_one_task(plan), how, partial]))))
+        return Distribution((), how, why_not=(partial,) if partial else ())
+    return Distribution((), why_not=tuple(filter(None, dict.fromkeys([why_one_task(plan), how, partial]))))
 
 
 def _cut_keys(plan: Plan, keys: tuple[str, ...]) -> bool:
-    """Whether keys are cut by time too: not where their best, which need not be merged now, would have to be."""
-    return not isinstance(plan, RankPlan) or (plan.query.update is None and needs_merge(plan, keys))
+    """Return True if keys are cut by time too: not if their best, which need no merge now, would then need one."""
+    return not isinstance(plan, RankPlan) or (plan.query.update is None and needs_merge(plan, Distribution(keys)))
 
 
-def _why_not_cut(plan: Plan, how: Slices | str, asked: Spread) -> str:
-    """Why a key with most of the events would not be cut by time."""
+def _why_not_cut(plan: Plan, how: Slices | str, requested: Spread) -> str:
+    """Return why a hot key would not be cut by time."""
     if isinstance(plan, RankPlan) and not _cut_keys(plan, shuffle_keys(plan)):
         return "the best of a key are found where all of it is"
-    return how if isinstance(how, str) else f'spread="{asked.value}" asks for no slices of time'
+    return how if isinstance(how, str) else f'spread="{requested.value}" asks for no slices of time'
 
 
 def _partial_key(plan: Plan, tasks: int) -> PartialKey | str:
-    """A key of some variables; else what is wrong with the best, or nothing if there is none."""
-    found = partial_key(plan) if isinstance(plan, DetectPlan) and not counted_keys(plan.query) else None
-    if found is not None and _copies(found, tasks) > MOST_COPIES:
-        return (
-            f"by {found.column} it would be {_copies(found, tasks):.2g}: {_copied(found, plan)}, to all {tasks} tasks"
-        )
-    return found or ""
+    """Return a partial key; else what is wrong with the best, or nothing if there is none."""
+    key = partial_key(plan) if isinstance(plan, DetectPlan) and not counted_keys(plan.query) else None
+    if key is not None and _copies(key, tasks) > MAX_COPIES:
+        return f"by {key.column} it would be {_copies(key, tasks):.2g}: {_copied(key, plan)}, to all {tasks} tasks"
+    return key or ""
 
 
 def _copies(partial: PartialKey, tasks: int) -> float:
@@ -84,7 +84,7 @@ def _copies(partial: PartialKey, tasks: int) -> float:
 
 
 def _copied(partial: PartialKey, plan: Plan) -> str:
-    """The variables whose events are copied."""
+    """Name the variables whose events are replicated."""
     steps = (
         alternative.query.variables[step.variable].name
         for alternative, copied in zip(plan.alternatives, partial.copied, strict=True)
@@ -93,8 +93,8 @@ def _copied(partial: PartialKey, plan: Plan) -> str:
     return f"events of {', '.join(dict.fromkeys(steps))}, about {float(partial.share):.2g} of all"
 
 
-def describe_spreading(how: Spreading, plan: Plan, tasks: int) -> Iterator[str]:
-    """How the work is spread over Spark tasks, for explain."""
+def describe_distribution(how: Distribution, plan: Plan, tasks: int) -> Iterator[str]:
+    """Say how the work is distributed over Spark tasks, for explain."""
     keys = ", ".join(how.keys)
     if how.slices is not None:
         each = f"{describe_length(how.slices, plan.query)} each"
@@ -120,7 +120,7 @@ def _owned(plan: Plan) -> str:
 
 
 def shuffle_keys(plan: Plan) -> tuple[str, ...]:
-    """Columns to split the work by. Positions of a count window are counted over a whole stream or partition."""
+    """Return columns to split the work by. A count window counts positions over a whole stream or partition."""
     query = plan.query
     keys = _aggregate_keys(query) if isinstance(plan, AggregatePlan) else query.partition_by or plan.keys
     counted = [set(columns) for columns in counted_keys(query)]
@@ -128,37 +128,40 @@ def shuffle_keys(plan: Plan) -> tuple[str, ...]:
 
 
 def _aggregate_keys(query: b.BoundQuery) -> tuple[str, ...]:
-    """A group's rows are made where all of the group is; with EMIT CHANGES, where all events are."""
+    """Return columns such that a group's rows are made where all of it is; with EMIT CHANGES, where all events are."""
     assert query.window is not None or query.update is None
-    if query.update is not None and query.update.kind is b.WindowKind.COUNT:
+    if query.update is not None and query.update.kind is WindowKind.COUNT:
         return query.partition_by  # each partition has its own ticks
     if query.emit is Emit.CHANGES:
         return ()
-    if query.window is not None and query.window.kind is b.WindowKind.COUNT:
+    if query.window is not None and query.window.kind is WindowKind.COUNT:
         return query.partition_by if set(query.partition_by) <= set(query.group_by) else ()
     return query.group_by
 
 
 def why_one_task(plan: Plan) -> str:
-    """Why a plan without keys to shuffle by has none."""
+    """Return why a plan without keys to shuffle by has none."""
     query = plan.query
     if not isinstance(plan, AggregatePlan):
         counted = "a count window counts the rows of all keys; PARTITION BY would count per key"
         return counted if plan.keys else "no column is shared by all variables"
     if query.emit is Emit.CHANGES:
         return "with EMIT CHANGES an event of any group can show that another changed"
-    if query.window is not None and query.window.kind is b.WindowKind.COUNT:
+    if query.window is not None and query.window.kind is WindowKind.COUNT:
         return "a count window counts the rows of all groups; PARTITION BY their columns would count per group"
     return "without GROUP BY the values are over all events"
 
 
-def needs_merge(plan: RankPlan, keys: tuple[str, ...], *, is_cut: bool = False) -> bool:
-    """Whether matches that are ranked together may be found in different partitions of a shuffle by `keys`.
+def needs_merge(plan: Plan, distribution: Distribution) -> bool:
+    """Return True if matches that are ranked together may be found by different tasks.
 
-    Cut in time, a tick has one owner; without ticks matches have different ones.
+    With time slices a tick has one owner; without ticks matches have different ones.
     """
     query = plan.query
-    if is_cut:
+    if not isinstance(plan, RankPlan):
+        return False
+    if distribution.is_replicated:
         return query.update is None
+    keys = distribution.keys
     ticks_of_a_key = query.update is not None and query.update.kind is WindowKind.COUNT
     return bool(keys) and not set(keys) <= set(query.group_by) and not ticks_of_a_key

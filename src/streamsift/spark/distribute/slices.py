@@ -1,11 +1,12 @@
-"""A plan in, how its time is cut into slices out; times in, the slices that need them out.
+"""Cut the time of a plan into slices, and number the slices that need an event.
 
 A slice is some windows long and owns what belongs to its time: the matches that start in it, the totals and ticks that
 fall into it. For that it needs its events and some from before and after it, which `Slices` says. So an event goes to
 its own slice and to those around it that need it, known from its time alone: no statistics, no second pass.
 
 Contract: to which slice a time belongs is decided by one function that never falls as time rises; the slices that an
-event goes to may be too many, never too few (tests/spark/distribute/test_slices.py, test_total_slices.py, test_rank_slices.py).
+event goes to may be too many, never too few (tests/spark/distribute/test_slices.py, test_total_slices.py,
+test_rank_slices.py).
 """
 
 from __future__ import annotations
@@ -51,12 +52,12 @@ class Slices:
 
     @property
     def copies(self) -> Fraction:
-        """How many copies there are for each event, about."""
+        """Return how many copies there are for each event, about."""
         return (self.before + self.after) / self.length
 
 
 def slices(plan: Plan) -> Slices | str:
-    """How to cut the work of a plan by time, or why that cannot be."""
+    """Return how to cut the work of a plan by time, or why that cannot be."""
     query = plan.query
     if counted_keys(query):
         return "a count window counts all rows before it"
@@ -77,7 +78,7 @@ def slices(plan: Plan) -> Slices | str:
 
 
 def _of_matches(plan: DetectPlan) -> Slices:
-    """Matches belong to the slice that they start in; what lies before them is read if it affects them."""
+    """Return slices that own the matches that start in them; what lies before is needed if it affects matches."""
     query = plan.query
     assert query.window is not None
     # The window of a definition may begin anywhere in that of the statement, and another one inside it.
@@ -92,7 +93,7 @@ def _own_lengths(query: b.BoundQuery) -> list[Fraction]:
 
 
 def _of_totals(plan: AggregatePlan) -> Slices | str:
-    """A row belongs to the slice of its time; what lies before or after its matches is read if it affects them."""
+    """Return slices that own the rows of their time; what lies before or after is needed if it affects matches."""
     query = plan.query
     assert query.window is not None
     if query.emit is Emit.CHANGES:
@@ -110,7 +111,7 @@ def _of_totals(plan: AggregatePlan) -> Slices | str:
 
 
 def _of_ranks(plan: RankPlan) -> Slices | str:
-    """A tick belongs to the slice that it ends or lies in; without UPDATE, a match to the one that it starts in."""
+    """Return slices that own the ticks in them and at their end; without UPDATE, the matches that start there."""
     query = plan.query
     assert query.window is not None
     if query.update is None and any(isinstance(branch, MergePlan | JoinPlan) for branch in plan.branches):
@@ -136,7 +137,7 @@ def _reaching(before: Fraction, after: Fraction) -> Slices:
 
 
 def _is_exact(query: b.BoundQuery) -> bool:
-    """Whether times are whole numbers of the slices' units."""
+    """Return True if times are whole numbers of the slices' units."""
     return query.binding.time_kind in (b.TimeKind.INTEGER, b.TimeKind.TIMESTAMP, b.TimeKind.DATE)
 
 
@@ -149,7 +150,7 @@ def _whole(length: Fraction) -> Fraction:
 
 
 def describe_length(how: Slices, query: b.BoundQuery) -> str:
-    """The length of a slice, for explain."""
+    """Return the length of a slice, for explain."""
     match query.binding.time_kind:
         case b.TimeKind.TIMESTAMP:
             return f"{float(how.length / MICROSECONDS):,g} s"
@@ -165,7 +166,7 @@ def describe_length(how: Slices, query: b.BoundQuery) -> str:
 def slices_around(
     query: b.BoundQuery, how: Slices, key: SparkColumn | None
 ) -> tuple[SparkColumn, SparkColumn, SparkColumn]:
-    """The first slice that needs an event, its own, and the last.
+    """Return the first slice that needs an event, its own, and the last.
 
     The slices of a key begin where its hash says. So those of different keys begin at different times, and a stream
     that is shorter than a slice has copies of few of its events, never of all.
@@ -175,7 +176,7 @@ def slices_around(
 
 
 def _place(time: SparkColumn, kind: pa.DataType) -> SparkColumn:
-    """The time as a 64-bit integer."""
+    """Return the time as a 64-bit integer."""
     if pa.types.is_integer(kind):
         return time.cast("bigint")
     if pa.types.is_date(kind):
@@ -188,7 +189,7 @@ def _place(time: SparkColumn, kind: pa.DataType) -> SparkColumn:
 
 
 def _near(place: SparkColumn, how: Slices, key: SparkColumn | None) -> tuple[SparkColumn, SparkColumn, SparkColumn]:
-    """By integers. Nothing here can overflow."""
+    """Return the slices around a time by integers. Nothing here can overflow."""
     length, before, after = int(how.length), math.floor(how.before), math.floor(how.after)
     within = F.pmod(place, F.lit(length))
     below_zero = F.when(place % length < 0, 1).otherwise(0)  # `div` goes towards zero
@@ -204,7 +205,7 @@ def _near(place: SparkColumn, how: Slices, key: SparkColumn | None) -> tuple[Spa
 
 
 def _around(time: SparkColumn, how: Slices, key: SparkColumn | None) -> tuple[SparkColumn, SparkColumn, SparkColumn]:
-    """By doubles, for times with decimals: what lies near enough for an error of rounding is needed too."""
+    """Return them by doubles, for times with decimals: what is near enough for an error of rounding is needed too."""
     place, length = time.cast("double"), float(how.length)
     slack = F.least(F.abs(place), F.lit(1e300)) * _ROUNDING + length * 1e-9
     moved = F.lit(0.0) if key is None else F.pmod(key, F.lit(_FRACTIONS)) / _FRACTIONS
@@ -220,7 +221,7 @@ def _around(time: SparkColumn, how: Slices, key: SparkColumn | None) -> tuple[Sp
 
 
 def slice_numbers(times: pa.Array, query: b.BoundQuery, how: Slices) -> Int64:
-    """The slices of result times, as the JVM numbers those of events: of totals only, whose times are exact."""
+    """Return the slices of result times, as the JVM numbers those of events: of totals only, whose times are exact."""
     numbers = times.cast(pa.int32()).cast(pa.int64()) if pa.types.is_date(times.type) else times.cast(pa.int64())
     places = numbers.to_numpy(zero_copy_only=False)
     if pa.types.is_date(times.type):

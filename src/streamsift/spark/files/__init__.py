@@ -1,7 +1,13 @@
-"""TODO"""
+"""Read events from files and prepare results for files: what the command line does on Spark.
 
-from streamsift.spark.files.jobs import task_counter
+- `sources`: start a local session, count its tasks, and read or stream CSV, JSON and Parquet files.
+- `text_columns`: give columns of strings the types that the local engine gives them.
+- `sinks`: prepare a result for files, count its rows, or take its first rows.
+
+CSV is read as strings and typed by the code of the local engine, in one more pass; JSON only where doubles would round.
+"""
+
 from streamsift.spark.files.sinks import counted, flat, heads
-from streamsift.spark.files.sources import local_session, read_events, stream_events
+from streamsift.spark.files.sources import local_session, read_events, stream_events, task_counter
 
 __all__ = ["counted", "flat", "heads", "local_session", "read_events", "stream_events", "task_counter"]

@@ -9,30 +9,29 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 from pyspark.sql.types import ArrayType, DayTimeIntervalType, MapType, StructField, StructType
 
-from streamsift.runtime.execute import first_rows
-from streamsift.spark.columns import column
+from streamsift.runtime import first_rows
+from streamsift.spark.columns import by_position, column
 
 
 def counted(df: DataFrame) -> tuple[DataFrame, Callable[[], int]]:
-    """The same rows, and their number once an action has gone through them all."""
+    """Return the same rows, and their number once an action has gone through them all."""
     observation = Observation()
     return df.observe(observation, F.count(F.lit(1)).alias("rows")), lambda: int(observation.get["rows"])
 
 
 def heads(df: DataFrame, limit: int) -> DataFrame:
-    """Return the first rows of each partition: all of them are begun, so bad rows are found, and none is finished."""
+    """Yield the first rows of each partition: all of them are begun, so bad rows are found, and none is finished."""
     names = df.columns
 
     def first(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in first_rows(batches, limit):
             yield batch.rename_columns(names)
 
-    # By position: mapInArrow cannot name columns with dots or backticks.
-    return df.toDF(*(f"c{i}" for i in range(len(names)))).mapInArrow(first, df.schema)
+    return by_position(df).mapInArrow(first, df.schema)
 
 
 def flat(df: DataFrame) -> DataFrame:
-    """Structs spread into columns `a.x`, durations as seconds; arrays and maps as JSON text."""
+    """Spread structs into columns `a.x`; durations become seconds, arrays and maps JSON text."""
     return df.select(*(c for field in df.schema.fields for c in _columns(column(field.name), field, field.name)))
 
 

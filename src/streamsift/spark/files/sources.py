@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it has no types
@@ -29,7 +29,7 @@ LOCAL_SETTINGS = {
 
 
 def local_session(master: str | None = None, name: str = "streamsift") -> SparkSession:
-    """A Spark session for the command line: the given master, else all cores of this machine."""
+    """Return a Spark session for the command line: the given master, else all cores of this machine."""
     # Workers must be this very Python, where streamsift is installed.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -46,6 +46,19 @@ def local_session(master: str | None = None, name: str = "streamsift") -> SparkS
             f"Spark does not start: {error}\n"
             f"Hint: Spark needs Java 17 or newer{where}; or run it without Spark: --engine local."
         ) from error
+
+
+def task_counter(spark: SparkSession) -> Callable[[], tuple[int, int]]:
+    """Return what counts the tasks of active stages, those done and all. Classic sessions only, as this one is."""
+    tracker = spark.sparkContext.statusTracker()
+
+    def count() -> tuple[int, int]:
+        stages = [
+            stage for number in tracker.getActiveStageIds() if (stage := tracker.getStageInfo(number)) is not None
+        ]
+        return sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages)
+
+    return count
 
 
 JSON_OPTIONS = {"mode": "FAILFAST"}
@@ -99,7 +112,7 @@ def _with(schema: StructType, types: Mapping[str, DataType]) -> StructType:
 
 
 def stream_events(spark: SparkSession, path: Path, given_format: str | None = None) -> DataFrame:
-    """The files of a directory as a stream, in the order of their time; their columns are those of the files there."""
+    """Stream the files of a directory in the order of their time; their columns are those of the files there."""
     found = file_format(path, given_format)
     if found == "csv":
         return with_types(_texts(spark.readStream, path), shapes_of(_texts(spark.read, path)))

@@ -1,4 +1,4 @@
-"""A streaming DataFrame and several plans in, one pass over the stream for all of them out, or a stream for each.
+"""Run many queries on a streaming DataFrame: one pass over the stream for all of them, or a stream for each.
 
 Spark runs each streaming DataFrame that is started on its own, so results that share a pass share one DataFrame:
 messages of rows beside the name of their query, which foreachBatch splits again.
@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 from pyspark.sql.types import StructType
 
 from streamsift.physical.share import SharingPlan
 from streamsift.spark.columns import result_schema
-from streamsift.spark.stream import run_stream, run_together, unpack
+from streamsift.spark.stream import messages_of, run_combined, run_stream, unpack
 
 ForEach = Callable[[dict[str, DataFrame], int], Any]
 
@@ -33,25 +32,21 @@ class SharedStream(dict[str, DataFrame]):
         self._schemas = dict(schemas)
 
     def each(self, write: ForEach) -> Callable[[DataFrame, int], None]:
-        """What foreachBatch takes on `together`: it splits a micro-batch by query and hands the parts to `write`."""
+        """Return what foreachBatch takes on `together`: it splits a micro-batch by query, for `write`."""
         schemas = self._schemas  # not self: on Spark Connect this function travels to the server
 
         def split(batch: DataFrame, batch_id: int) -> None:
             batch.persist()  # one pass over the state, whatever `write` does with the parts
             try:
-                write({name: rows_of(batch, name, schema) for name, schema in schemas.items()}, batch_id)
+                write({n: messages_of(batch, n).mapInArrow(unpack, schema) for n, schema in schemas.items()}, batch_id)
             finally:
                 batch.unpersist()
 
         return split
 
 
-def rows_of(messages: DataFrame, name: str, schema: StructType) -> DataFrame:
-    return messages.where(F.col("query") == name).select("message").mapInArrow(unpack, schema)
-
-
 def run_stream_many(df: DataFrame, plan: SharingPlan, *, lateness: Any, bad_rows: str) -> SharedStream:
     options = {"lateness": lateness, "bad_rows": bad_rows}
     alone = {name: run_stream(df, one, **options) for name, one in plan.plans.items()}
     schemas = {name: result_schema(df.schema, one.query) for name, one in plan.plans.items()}
-    return SharedStream(alone, run_together(df, plan.plans, **options), schemas)
+    return SharedStream(alone, run_combined(df, plan.plans, **options), schemas)

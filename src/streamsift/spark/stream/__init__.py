@@ -1,18 +1,30 @@
-"""TODO"""
+"""Run plans on a streaming DataFrame, with their state in Spark's state store.
+
+- `run`: pack, shuffle by bucket, run the engines with `transformWithState`, unpack; set the watermark.
+- `packing`: pack rows into Arrow messages per bucket, and unpack result messages.
+- `stateful`: run the engine of a bucket; write its header and chunks, read them again after a failure.
+- `identity`: refuse a checkpoint that another query has written.
+- `placement`: say how a stream runs, for explain.
+- `metrics`: report what the last triggers did.
+
+Events are in as many buckets as the shuffle has partitions, by the keys that all plans have in common; without such a
+key in one bucket. A stream cannot merge rankings, so a ranking over all keys is in one bucket as well.
+"""
 
 from streamsift.spark.stream.metrics import Metrics, Trigger, metrics
-from streamsift.spark.stream.packing import message_of, unpack
+from streamsift.spark.stream.packing import message_of, messages_of, unpack
 from streamsift.spark.stream.placement import many_placement, stream_placement
-from streamsift.spark.stream.run import run_stream, run_together
+from streamsift.spark.stream.run import run_combined, run_stream
 
 __all__ = [
     "Metrics",
     "Trigger",
     "many_placement",
     "message_of",
+    "messages_of",
     "metrics",
+    "run_combined",
     "run_stream",
-    "run_together",
     "stream_placement",
     "unpack",
 ]

@@ -1,7 +1,7 @@
-"""A plan in, a description of what its state depends on out; two of them in, what changed between them out.
+"""Describe what the state of a plan depends on, and refuse a checkpoint of which that has changed.
 
 Names of variables and of output columns, and choices such as caching, are no part of it: with those changed, a stream
-goes on from its checkpoint. What is part of it must be what it was, or rows would be lost or made twice.
+continues from its checkpoint. What is part of it must be what it was, or rows would be lost or made twice.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from streamsift.physical.plan import AggregatePlan, Plan
 
 
 def describe_state(plan: Plan, keys: tuple[str, ...], buckets: int) -> dict[str, str]:
-    """What the state of a plan depends on, part by part."""
+    """Return what the state of a plan depends on, part by part. Checkpoints keep these words: do not change them."""
     query = plan.query
     # Variables are called by their place: a longer name is no other query.
     named = tuple(replace(v, name=f"v{v.index + 1}") for v in query.variables)
@@ -69,7 +69,7 @@ def to_text(description: dict[str, str]) -> str:
 
 
 def check_same(saved: str, now: str) -> None:
-    """Raises, naming what changed, unless the state that was saved is the state of this query."""
+    """Raise, naming what changed, unless the state that was saved is the state of this query."""
     if saved == now:
         return
     before, after = json.loads(saved), json.loads(now)

@@ -1,9 +1,9 @@
-"""A running (or finished) streaming query in, what its last triggers did out: matches, late rows, state, latency."""
+"""Report what the last triggers of a streaming query did: matches, late rows, state, latency."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 METRICS = "streamsift"  # the name of the observed metrics in a query's progress
@@ -56,32 +56,24 @@ class Metrics:
 
     @property
     def latency_ms(self) -> float | None:
-        """The mean over the triggers."""
+        """Return the mean over the triggers."""
         return sum(t.latency_ms for t in self.triggers) / len(self.triggers) if self.triggers else None
 
     def __str__(self) -> str:
         heads = ("batch", "rows", "matches", "late", "bad rows", "state rows", "state bytes", "latency ms")
-        lines = [[str(v) if v is not None else "-" for v in _shown(trigger)] for trigger in self.triggers]
+        shown = [astuple(trigger)[: len(heads)] for trigger in self.triggers]  # all but the watermark
+        lines = [["-" if value is None else str(value) for value in values] for values in shown]
         widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
         return "\n".join("  ".join(map(str.rjust, line, widths)) for line in [list(heads), *lines])
 
 
-def _shown(trigger: Trigger) -> tuple[int | None, ...]:
-    t = trigger
-    return t.batch, t.rows, t.matches, t.late, t.bad_rows, t.state_rows, t.state_bytes, t.latency_ms
-
-
 def metrics(query: Any) -> Metrics:
-    """What the last triggers of a streaming query did: a pyspark StreamingQuery in."""
-    return metrics_of(query.recentProgress)
-
-
-def metrics_of(progress: Any) -> Metrics:
-    return Metrics(tuple(_triggers(progress)))
+    """Report what the last triggers of a pyspark StreamingQuery did."""
+    return Metrics(tuple(_triggers(query.recentProgress)))
 
 
 def _by_name(observed: Any) -> dict[str, int]:
-    """Observed metrics by name: a row of them, or, on Spark Connect, a row with their values and their schema."""
+    """Return observed metrics by name: a row, or, on Spark Connect, a row with their values and their schema."""
     if observed is None:
         return {}
     known = dict(observed) if isinstance(observed, dict) else observed.asDict()

@@ -1,4 +1,4 @@
-"""Rows of events in, one Arrow message per task and bucket of keys out, and result messages back into rows.
+"""Pack rows of events into one Arrow message per task and bucket of keys, and unpack result messages into rows.
 
 A stateful operator of Spark hands each row to Python on its own. Messages make that a few rows per micro-batch: the
 events in them stay columns from the source to the engine, and the results from the engine to the sink.
@@ -14,8 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 
 from streamsift.logical.bound import BoundQuery
+from streamsift.runtime import tables_of
 from streamsift.runtime.events.bad_rows import BadRows, find_bad_rows
 from streamsift.runtime.events.times import ticks_of
 from streamsift.spark.columns import EventTime
@@ -40,22 +43,14 @@ class Packer:
     buckets: tuple[int, ...]
 
     def __call__(self, batches: Batches) -> Batches:
-        waiting: list[pa.RecordBatch] = []
-        rows = 0
-        for batch in batches:
-            waiting.append(batch)
-            rows += batch.num_rows
-            if rows >= ROWS_PER_MESSAGE:
-                yield self._packed(waiting)
-                waiting, rows = [], 0
-        if rows:
-            yield self._packed(waiting)
+        for table in tables_of(batches, ROWS_PER_MESSAGE):
+            if table.num_rows:
+                yield self._packed(table)
         context = TaskContext.get()
         if context is None or context.partitionId() == 0:
             yield _messages([(bucket, None, False, None) for bucket in self.buckets])
 
-    def _packed(self, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-        table = pa.Table.from_batches(batches)
+    def _packed(self, table: pa.Table) -> pa.RecordBatch:
         schema = self.query.schema
         # By position, and with the session's time zone in the arriving type: the same instants are meant.
         events = table.select(range(len(schema))).rename_columns(schema.names).cast(schema)
@@ -64,7 +59,8 @@ class Packer:
         packed: list[tuple[int, int | None, bool, bytes | None]] = []
         bad = find_bad_rows(self.query, events)
         if bad is not None:
-            packed.append((self.buckets[0], None, True, _bad_message(bad[1])))
+            described = json.dumps([bad[1].count, bad[1].examples]).encode()
+            packed.append((self.buckets[0], None, True, described))
             good = pa.array(~bad[0])
             events, matters, numbers = events.filter(good), matters[~bad[0]], numbers[~bad[0]]
         if events.num_rows:
@@ -99,18 +95,15 @@ def _messages(rows: list[tuple[int, int | None, bool, bytes | None]]) -> pa.Reco
     return pa.RecordBatch.from_arrays(columns, ["bucket", "seen", "bad", "message"])
 
 
-def _bad_message(found: BadRows) -> bytes:
-    return json.dumps([found.count, found.examples]).encode()
-
-
 def bad_rows_in(messages: list[bytes]) -> BadRows:
-    """What all tasks say of rows that cannot be used, as one."""
-    found = [json.loads(message) for message in messages]
-    examples = [example for _, some in found for example in some]
-    return BadRows(sum(count for count, _ in found), tuple(examples[:5]))
+    """Add up what all tasks say of rows that cannot be used."""
+    reports = [json.loads(message) for message in messages]
+    examples = [example for _, some in reports for example in some]
+    return BadRows(sum(count for count, _ in reports), tuple(examples[:5]))
 
 
 def message_of(table: pa.Table) -> bytes:
+    """Return a table as an Arrow stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
@@ -121,8 +114,13 @@ def table_of(message: bytes) -> pa.Table:
     return pa.ipc.open_stream(message).read_all()
 
 
+def messages_of(results: DataFrame, query: str) -> DataFrame:
+    """Return the messages of one query, among those of several."""
+    return results.where(F.col("query") == query).select("message")
+
+
 def unpack(batches: Batches) -> Batches:
-    """The rows in result messages: one column of messages in."""
+    """Yield the rows in result messages, which are the only column."""
     for batch in batches:
         for message in pc.drop_null(batch.column(0)):
             yield from pa.ipc.open_stream(message.as_buffer())

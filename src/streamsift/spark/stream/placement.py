@@ -1,4 +1,4 @@
-"""A streaming DataFrame and a plan in, how its work and state are spread over Spark out, for explain."""
+"""Say how the work and state of a stream are distributed over Spark tasks, for explain."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from streamsift.physical import Plan, RankPlan
 from streamsift.physical.explain import describe_stream
 from streamsift.physical.share import SharingPlan
 from streamsift.physical.stream import stream_plan
-from streamsift.spark.columns import can_matter
+from streamsift.spark.columns import describe_filter
 from streamsift.spark.distribute import shuffle_keys, why_one_task
 from streamsift.spark.stream.run import bucket_count, common_keys, marked_columns, stream_keys
 
@@ -21,12 +21,18 @@ WRITTEN = "it is kept in RocksDB; a micro-batch writes its own events and drops 
 
 
 def stream_placement(df: DataFrame, plan: Plan) -> list[str]:
-    """How a stream runs: where events meet, what state there is, when rows come out, and what that costs."""
-    return [*_spread(df, plan, stream_keys(plan)), *describe_stream(plan), WRITTEN, *_time(df, plan), _filter(plan)]
+    """Say how events are distributed, what state there is, when rows are emitted, and what that costs."""
+    return [
+        *_buckets(df, plan, stream_keys(plan)),
+        *describe_stream(plan),
+        WRITTEN,
+        *_time(df, plan),
+        describe_filter(plan),
+    ]
 
 
 def many_placement(df: DataFrame, plan: SharingPlan) -> list[str]:
-    """How several queries run on one stream."""
+    """Say how several queries run on one stream."""
     for one in plan.plans.values():
         stream_plan(one)  # raises what a stream cannot have
     keys = common_keys(plan.plans)
@@ -42,18 +48,15 @@ def many_placement(df: DataFrame, plan: SharingPlan) -> list[str]:
     ]
 
 
-def _spread(df: DataFrame, plan: Plan, keys: tuple[str, ...]) -> list[str]:
+def _buckets(df: DataFrame, plan: Plan, keys: tuple[str, ...]) -> list[str]:
     if keys:
         count = bucket_count(df, keys)
         return [
             f"Spark: a stream with state, in {count} buckets by {', '.join(keys)}: a task and a Python call per bucket"
         ]
-    lost = shuffle_keys(plan)
-    why = (
-        f"the best of all are ranked where all matches are, not by {', '.join(lost)}"
-        if lost and isinstance(plan, RankPlan)
-        else why_one_task(plan)
-    )
+    why, lost = why_one_task(plan), shuffle_keys(plan)
+    if lost and isinstance(plan, RankPlan):
+        why = f"the best of all are ranked where all matches are, not by {', '.join(lost)}"
     return [f"Spark: a stream with state, in one bucket: {why}", ONE_BUCKET]
 
 
@@ -66,9 +69,3 @@ def _time(df: DataFrame, plan: Plan) -> list[str]:
     if binding.time_kind not in (TimeKind.TIMESTAMP, TimeKind.DATE, TimeKind.TEXT):
         lines.append(f"Spark shows a timestamp that stands for a number in `{binding.time}`: it is a code, not a time")
     return lines
-
-
-def _filter(plan: Plan) -> str:
-    if can_matter(plan) is None:
-        return "before the shuffle: every row is kept"
-    return "before the shuffle: only rows of the pattern's classes that pass their local predicates"

@@ -1,4 +1,4 @@
-"""A streaming DataFrame of events in, a streaming DataFrame of result rows out: one shuffle, state by buckets of keys.
+"""Run plans on a streaming DataFrame: one shuffle, state by hash buckets of keys.
 
     events ─ pack ─ watermark ─ shuffle by bucket ─ BucketProcessor ─ observe ─ unpack ─ rows
 
@@ -7,23 +7,26 @@ The watermark stands on the messages, not on the rows: the greatest time in a me
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from functools import reduce
-from operator import or_
+from collections.abc import Mapping
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 
 from streamsift.errors import QueryError
 from streamsift.logical.bound import BoundQuery
-from streamsift.physical import Plan, RankPlan
-from streamsift.runtime.stream import ManyEngine
-from streamsift.spark.batch import can_matter_with_keys, normal_key
-from streamsift.spark.columns import EventTime, column, event_time, lateness_of, result_schema
-from streamsift.spark.distribute import bucket_numbers, needs_merge, shuffle_keys
+from streamsift.physical import Plan
+from streamsift.physical.stream import stream_plan
+from streamsift.spark.columns import EventTime, column, event_time, lateness_of, query_of_all, result_schema
+from streamsift.spark.distribute import (
+    Distribution,
+    bucket_numbers,
+    can_matter_to,
+    key_hash,
+    needs_merge,
+    shuffle_keys,
+    task_count,
+)
 from streamsift.spark.stream.identity import describe_state, to_text
 from streamsift.spark.stream.metrics import METRICS
 from streamsift.spark.stream.packing import PACKED, Packer, unpack
@@ -36,15 +39,16 @@ CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabl
 
 
 def run_stream(df: DataFrame, plan: Plan, *, lateness: Any, bad_rows: str) -> DataFrame:
-    """The result rows of a plan on a stream, appended as the watermark passes what decides them."""
-    results = run_together(df, {"": plan}, lateness=lateness, bad_rows=bad_rows)
+    """Return the result of a plan on a stream: rows are appended when the watermark has made them final."""
+    results = run_combined(df, {"": plan}, lateness=lateness, bad_rows=bad_rows)
     return results.select("message").mapInArrow(unpack, result_schema(df.schema, plan.query))
 
 
-def run_together(df: DataFrame, plans: Mapping[str, Plan], *, lateness: Any, bad_rows: str) -> DataFrame:
-    """The results of plans that see the same events once: messages of rows, each beside the name of its query."""
-    ManyEngine(plans)  # what a stream cannot have is told now
-    query = seen_by_all(plans)
+def run_combined(df: DataFrame, plans: Mapping[str, Plan], *, lateness: Any, bad_rows: str) -> DataFrame:
+    """Return the results of plans that see the same events once: messages of rows, beside the names of queries."""
+    for plan in plans.values():
+        stream_plan(plan)  # raises what a stream cannot have
+    query = query_of_all(plans)
     has_watermark = _check_watermark(df, query, lateness)
     time = event_time(query, lateness_of(lateness, query.binding))
     use_rocksdb(df.sparkSession)
@@ -53,53 +57,45 @@ def run_together(df: DataFrame, plans: Mapping[str, Plan], *, lateness: Any, bad
     messages = _packed(df, plans, query, time, keys, buckets)
     if not has_watermark:
         messages = messages.withWatermark("seen", f"{time.delay_milliseconds} milliseconds")
-    about = to_text({name: text for each in plans for name, text in _described(each, plans, keys, buckets)})
+    about = {
+        f"{name}: {part}" if len(plans) > 1 else part: text
+        for name, plan in plans.items()
+        for part, text in describe_state(plan, keys, buckets).items()
+    }
     # Without `seen`: Spark would drop messages that are late as a whole before anything counts their events.
     results = (
         messages.select("bucket", "bad", "message")
         .groupBy("bucket")
-        .transformWithState(BucketProcessor(plans, time, about, bad_rows), RESULTS, "append", "eventTime")
+        .transformWithState(BucketProcessor(plans, time, to_text(about), bad_rows), RESULTS, "append", "eventTime")
     )
     return _observed(results, buckets).select("query", "message")
 
 
-def _described(name: str, plans: Mapping[str, Plan], keys: tuple[str, ...], buckets: int) -> Iterator[tuple[str, str]]:
-    for part, text in describe_state(plans[name], keys, buckets).items():
-        yield (f"{name}: {part}" if len(plans) > 1 else part), text
-
-
-def seen_by_all(plans: Mapping[str, Plan]) -> BoundQuery:
-    """A query with the columns of all: what becomes of a row's time is the same for each."""
-    fields = {field.name: field for plan in plans.values() for field in plan.query.schema}
-    return replace(next(iter(plans.values())).query, schema=pa.schema(fields.values()))
-
-
 def stream_keys(plan: Plan) -> tuple[str, ...]:
-    """The columns that events are spread by; none where all must meet: a ranking cannot be merged on a stream."""
+    """Return the columns that events are distributed by; none for a ranking that a stream would have to merge."""
     keys = shuffle_keys(plan)
-    return () if isinstance(plan, RankPlan) and needs_merge(plan, keys) else keys
+    return () if needs_merge(plan, Distribution(keys)) else keys
 
 
 def common_keys(plans: Mapping[str, Plan]) -> tuple[str, ...]:
-    """The columns that every plan could be spread by."""
+    """Return the columns that the events of every plan could be distributed by."""
     first, *others = (stream_keys(plan) for plan in plans.values())
     return tuple(key for key in first if all(key in keys for keys in others))
 
 
 def bucket_count(df: DataFrame, keys: tuple[str, ...]) -> int:
-    return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1) if keys else 1
+    return task_count(df) if keys else 1
 
 
 def _packed(
     df: DataFrame, plans: Mapping[str, Plan], query: BoundQuery, time: EventTime, keys: tuple[str, ...], buckets: int
 ) -> DataFrame:
-    conditions = [can_matter_with_keys(plan) for plan in plans.values()]
-    known = [condition for condition in conditions if condition is not None]
+    condition = can_matter_to(plans.values())
     # Evaluated by Spark, applied by the packer: also a row that no step can bind tells the time.
-    matters = F.coalesce(reduce(or_, known), F.lit(False)) if len(known) == len(conditions) else F.lit(True)
-    hashed = F.pmod(F.xxhash64(*(normal_key(key, query) for key in keys)), F.lit(buckets)) if keys else F.lit(0)
+    matters = F.lit(True) if condition is None else F.coalesce(condition, F.lit(False))
     columns = [column(name).alias(f"c{i}") for i, name in enumerate(query.schema.names)]
-    rows = df.select(*columns, matters.alias("matters"), hashed.cast("int").alias("bucket"))
+    bucket = key_hash(keys, query, below=buckets).cast("int")
+    rows = df.select(*columns, matters.alias("matters"), bucket.alias("bucket"))
     return rows.mapInArrow(Packer(query, time, bucket_numbers(buckets)), PACKED)
 
 
@@ -110,7 +106,7 @@ def _observed(results: DataFrame, buckets: int) -> DataFrame:
 
 
 def _check_watermark(df: DataFrame, query: BoundQuery, lateness: Any) -> bool:
-    """Whether the caller has declared a watermark; it must be on the time column."""
+    """Return True if the caller has declared a watermark; it must be on the time column."""
     marked = marked_columns(df)
     if not marked:
         return False
@@ -128,12 +124,12 @@ def _check_watermark(df: DataFrame, query: BoundQuery, lateness: Any) -> bool:
 
 
 def marked_columns(df: DataFrame) -> list[str]:
-    """The columns that the caller has declared a watermark on."""
+    """Return the columns that the caller has declared a watermark on."""
     return [field.name for field in df.schema.fields if WATERMARK in (field.metadata or {})]
 
 
 def use_rocksdb(spark: SparkSession) -> None:
-    """transformWithState keeps its state in RocksDB only; Spark's default for new queries is another store."""
+    """Make a session keep state in RocksDB, as transformWithState needs; Spark's default is another store."""
     if "RocksDB" not in (spark.conf.get(PROVIDER) or ""):
         spark.conf.set(PROVIDER, ROCKSDB)
         # What a micro-batch changed is uploaded, not the files that it touched.

@@ -1,13 +1,13 @@
-"""Messages of events and a watermark in, messages of decided rows out: the state of a query in Spark's state store.
+"""Keep the state of a stream in Spark's state store, and run the engine of each bucket on its messages.
 
-The state of a bucket is a head and immutable chunks; a micro-batch writes the head and the chunks of its own events.
-A Python worker keeps the engine of a bucket in memory beside the token of the state that it stands for. A token is
-written with each state, beside those before it. An engine with an earlier token catches up, as another worker had the
-bucket in between; one whose token the state does not know, after a failure or a retry, is thrown away and read again
+The state of a bucket is a header and immutable chunks; a micro-batch writes the header and the chunks of its own
+events. A Python worker caches the engine of a bucket beside the version of the state that it stands for. A version is
+written with each state, beside those before it. An engine of an earlier version catches up, as another worker had the
+bucket in between; one whose version the state does not know, after a failure or a retry, is thrown away and read again
 (tests/spark/stream/test_stateful.py).
 
-Contract: time passes first, then events come: an event is late exactly if it is before the watermark of the micro-batch
-that brings it, whichever bucket it falls into and whenever that was used last
+Contract: the watermark advances first, then events come: an event is late exactly if it is before the watermark of its
+micro-batch, whichever bucket it falls into and whenever that was used last
 (tests/spark/stream/test_stateful.py, `test_what_is_late_does_not_depend_on_the_bucket`).
 """
 
@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import (
     ExpiredTimerInfo,
@@ -29,7 +28,6 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
-from streamsift.logical.bound import Binding
 from streamsift.physical import Plan
 from streamsift.runtime.events.bad_rows import bad_rows_error
 from streamsift.runtime.state import read_head
@@ -43,7 +41,7 @@ RESULTS = (
     "state_rows bigint, state_bytes bigint, state_rows_change bigint, state_bytes_change bigint, buckets bigint"
 )
 ROWS_PER_RESULT = 1 << 16
-TOKEN_LENGTH, TOKENS = 16, 32  # a worker that missed more micro-batches than that reads the state anew
+VERSION_LENGTH, VERSIONS = 16, 32  # a worker that missed more micro-batches than that reads the state anew
 CACHED_BYTES = 1 << 30  # of engines that one Python worker keeps; more than that are read from the state again
 
 
@@ -52,7 +50,8 @@ def _fields(**types: Any) -> StructType:
     return StructType([StructField(name, kind, True) for name, kind in types.items()])
 
 
-HEAD = _fields(
+# The names are those in checkpoints.
+HEADER = _fields(
     token=StringType(), earlier=StringType(), timer=LongType(), rows=LongType(), bytes=LongType(), head=BinaryType()
 )
 ABOUT = _fields(about=StringType())
@@ -61,18 +60,18 @@ CHUNK = _fields(chunk=BinaryType())
 
 
 @dataclass(slots=True)
-class Held:
+class CachedEngine:
     """An engine, and what the state says beside it."""
 
     engine: ManyEngine
-    token: str  # "": no state has been written yet
-    earlier: str  # the tokens of the last states before it
-    timer: int | None
+    version: str = ""  # of the state; "": none has been written yet
+    earlier: str = ""  # the versions of the last states before it
+    timer: int | None = None
     rows: int = 0
     bytes: int = 0
 
 
-_ENGINES: OrderedDict[tuple[str, int], Held] = OrderedDict()  # of this worker, the one that was used last at the end
+_ENGINES: OrderedDict[tuple[str, int], CachedEngine] = OrderedDict()  # of this worker, the last used one at the end
 
 
 class BucketProcessor(StatefulProcessor):
@@ -82,13 +81,9 @@ class BucketProcessor(StatefulProcessor):
         self.plans, self.time, self.about, self.bad_rows = plans, time, about, bad_rows
         self.run = uuid4().hex
 
-    @property
-    def binding(self) -> Binding:
-        return next(iter(self.plans.values())).query.binding
-
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
-        self._head = handle.getValueState("head", HEAD)
+        self._header = handle.getValueState("head", HEADER)
         self._about = handle.getValueState("about", ABOUT)
         self._chunks = handle.getMapState("chunks", CHUNK_NUMBER, CHUNK)
 
@@ -108,10 +103,10 @@ class BucketProcessor(StatefulProcessor):
                 (bad if row.bad else events).append(row.message)
         dropped = 0
         if bad:
-            found = bad_rows_in(bad)
+            described = bad_rows_in(bad)
             if self.bad_rows == "fail":
-                raise bad_rows_error(found, self.binding)
-            dropped = found.count
+                raise bad_rows_error(described, next(iter(self.plans.values())).query.binding)
+            dropped = described.count
         yield from self._step(key[0], events, timerValues.getCurrentWatermarkInMs(), dropped, None)
 
     def handleExpiredTimer(  # noqa: N802
@@ -127,92 +122,81 @@ class BucketProcessor(StatefulProcessor):
     def _step(
         self, bucket: int, messages: list[bytes], watermark: int, bad_rows: int, expired: int | None
     ) -> Iterator[Row]:
-        held = self._held(bucket)
-        engine, late = held.engine, held.engine.late
+        cached = self._engine(bucket)
+        engine, late, before = cached.engine, cached.engine.late, (cached.rows, cached.bytes)
         passed = self.time.passed(watermark)
-        decided = {} if passed is None else engine.advance(passed)
+        final = {} if passed is None else engine.advance(passed)
         for message in messages:
             engine.push(table_of(message))
         rows, size = engine.rows(), engine.size()
-        change = rows - held.rows, size - held.bytes
-        if held.token or rows or messages:
-            self._write(held, watermark, expired)
-        _keep((self.run, bucket), held)
-        counts = {
-            "late": engine.late - late,
-            "bad_rows": bad_rows,
-            "state_rows": rows,
-            "state_bytes": size,
-            "state_rows_change": change[0],
-            "state_bytes_change": change[1],
-            "buckets": 1,
-        }
-        yield _row(**counts)
-        for name, rows_of_query in decided.items():
-            yield from _results(name, rows_of_query)
+        if cached.version or rows or messages:
+            self._write(cached, watermark, expired)
+        _keep((self.run, bucket), cached)
+        yield _row(
+            late=engine.late - late,
+            bad_rows=bad_rows,
+            state_rows=rows,
+            state_bytes=size,
+            state_rows_change=rows - before[0],
+            state_bytes_change=size - before[1],
+            buckets=1,
+        )
+        for name, results in final.items():
+            for start in range(0, results.num_rows, ROWS_PER_RESULT):
+                part = results.slice(start, ROWS_PER_RESULT)
+                yield _row(query=name, message=message_of(part), matches=part.num_rows)
 
-    def _held(self, bucket: int) -> Held:
-        """The engine of a bucket as the state has it: the one in memory if it is that, else read."""
-        held = _ENGINES.pop((self.run, bucket), None)
-        saved = self._head.get()
-        if held is not None and held.token == ("" if saved is None else saved[0]):
-            return held
+    def _engine(self, bucket: int) -> CachedEngine:
+        """Return the engine of a bucket as the state has it: the cached one if it is that, else read it."""
+        cached = _ENGINES.pop((self.run, bucket), None)
+        saved = self._header.get()
+        if cached is not None and cached.version == ("" if saved is None else saved[0]):
+            return cached
         if saved is None:
-            return Held(ManyEngine(self.plans), "", "", None)
-        token, earlier, timer, rows, size, head = saved
-        if (
-            held is not None
-            and held.token
-            and held.token in earlier
-            and held.engine.follow(bytes(head), self._since(held, head))
-        ):
-            return Held(held.engine, token, earlier, timer, rows, size)
-        about = self._about.get()
-        check_same("{}" if about is None else about[0], self.about)
-        engine = ManyEngine(self.plans)
-        engine.load(bytes(head), ((key[0], bytes(value[0])) for key, value in self._chunks.iterator()))
-        return Held(engine, token, earlier, timer, rows, size)
+            return CachedEngine(ManyEngine(self.plans))
+        *described, header = saved
+        is_earlier = cached is not None and cached.version and cached.version in saved[1]
+        if cached is None or not is_earlier or not cached.engine.follow(bytes(header), self._since(cached, header)):
+            about = self._about.get()
+            check_same("{}" if about is None else about[0], self.about)
+            cached = CachedEngine(ManyEngine(self.plans))
+            cached.engine.load(bytes(header), ((key[0], bytes(value[0])) for key, value in self._chunks.iterator()))
+        return CachedEngine(cached.engine, *described)
 
-    def _since(self, held: Held, head: bytes) -> Iterator[tuple[int, bytes]]:
-        """The chunks that were written since an engine saw the state; some may have been dropped since then, too."""
-        for number in range(held.engine.next_chunk, read_head(bytes(head))["next_chunk"]):
+    def _since(self, cached: CachedEngine, header: bytes) -> Iterator[tuple[int, bytes]]:
+        """Yield the chunks that were written since an engine saw the state; some may have been dropped since then."""
+        for number in range(cached.engine.next_chunk, read_head(bytes(header))["next_chunk"]):
             chunk = self._chunks.getValue((number,))
             if chunk is not None:
                 yield number, bytes(chunk[0])
 
-    def _write(self, held: Held, watermark: int, expired: int | None) -> None:
-        if not held.token:
+    def _write(self, cached: CachedEngine, watermark: int, expired: int | None) -> None:
+        if not cached.version:
             self._about.update((self.about,))
-        changes = held.engine.changes()
+        changes = cached.engine.changes()
         for number, chunk in changes.added.items():
             self._chunks.updateValue((number,), (chunk,))
         for number in changes.dropped:
             self._chunks.removeKey((number,))
-        wake = held.engine.wake()
+        wake = cached.engine.wake()
         timer = None if wake is None else max(watermark + 1, self.time.timer(wake))
-        if timer != held.timer:
-            if held.timer is not None and held.timer != expired:  # Spark deletes the one that has expired
-                self._handle.deleteTimer(held.timer)
+        if timer != cached.timer:
+            if cached.timer is not None and cached.timer != expired:  # Spark deletes the one that has expired
+                self._handle.deleteTimer(cached.timer)
             if timer is not None:
                 self._handle.registerTimer(timer)
-        held.earlier = f"{held.earlier} {held.token}"[-TOKENS * (TOKEN_LENGTH + 1) :]
-        held.token, held.timer = uuid4().hex[:TOKEN_LENGTH], timer
-        held.rows, held.bytes = held.engine.rows(), held.engine.size()
-        self._head.update((held.token, held.earlier, held.timer, held.rows, held.bytes, changes.head))
+        cached.earlier = f"{cached.earlier} {cached.version}"[-VERSIONS * (VERSION_LENGTH + 1) :]
+        cached.version, cached.timer = uuid4().hex[:VERSION_LENGTH], timer
+        cached.rows, cached.bytes = cached.engine.rows(), cached.engine.size()
+        self._header.update((cached.version, cached.earlier, timer, cached.rows, cached.bytes, changes.head))
 
 
-def _keep(key: tuple[str, int], held: Held) -> None:
-    """Keeps an engine in memory, and lets go of those that were not used for longest where there are too many."""
-    _ENGINES[key] = held
+def _keep(key: tuple[str, int], cached: CachedEngine) -> None:
+    """Keep an engine in memory, and evict the least recently used ones if they are too large together."""
+    _ENGINES[key] = cached
     total = sum(each.bytes for each in _ENGINES.values())
     while total > CACHED_BYTES and len(_ENGINES) > 1:
         total -= _ENGINES.popitem(last=False)[1].bytes
-
-
-def _results(name: str, decided: pa.Table) -> Iterator[Row]:
-    for start in range(0, decided.num_rows, ROWS_PER_RESULT):
-        part = decided.slice(start, ROWS_PER_RESULT)
-        yield _row(query=name, message=message_of(part), matches=part.num_rows)
 
 
 _ZERO = {name.split()[0]: 0 for name in RESULTS.split(", ")} | {"query": None, "message": None}
