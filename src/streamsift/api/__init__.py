@@ -15,20 +15,3 @@ from streamsift.api.arguments import memory_bytes
 from streamsift.api.many import ShareName, explain_many, run_many
 from streamsift.api.query import Query, all_of, any_of, event, metrics, query, register, seq
 from streamsift.api.show import plot, show
-
-__all__ = [
-    "Query",
-    "ShareName",
-    "all_of",
-    "any_of",
-    "event",
-    "explain_many",
-    "memory_bytes",
-    "metrics",
-    "plot",
-    "query",
-    "register",
-    "run_many",
-    "seq",
-    "show",
-]

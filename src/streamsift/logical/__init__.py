@@ -15,5 +15,3 @@
 
 from streamsift.logical.binder import bind, check, sketch
 from streamsift.logical.bound import BoundQuery
-
-__all__ = ["BoundQuery", "bind", "check", "sketch"]

@@ -36,6 +36,3 @@ def optimize(query: BoundQuery) -> tuple[BoundQuery, tuple[str, ...]]:
             changed.append(rule.__name__)
         query = better
     return query, tuple(changed)
-
-
-__all__ = ["RULES", "optimize"]

@@ -21,15 +21,3 @@ from streamsift.physical.plan import (
     planner_options,
 )
 from streamsift.physical.planner import plan
-
-__all__ = [
-    "AggregatePlan",
-    "DetectPlan",
-    "Plan",
-    "PlannerKeywords",
-    "PlannerOptions",
-    "RankPlan",
-    "explain",
-    "plan",
-    "planner_options",
-]

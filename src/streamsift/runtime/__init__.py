@@ -20,23 +20,3 @@ from streamsift.runtime.schema import output_schema
 from streamsift.runtime.share import execute_many
 from streamsift.runtime.state import Changes
 from streamsift.runtime.stream import ManyEngine
-
-__all__ = [
-    "BadRows",
-    "Budget",
-    "Changes",
-    "Events",
-    "ManyEngine",
-    "analyze_run",
-    "default_limit",
-    "execute",
-    "execute_many",
-    "first_rows",
-    "held",
-    "limited",
-    "limited_batches",
-    "match_places",
-    "output_schema",
-    "prepare",
-    "tables_of",
-]

@@ -26,25 +26,3 @@ from streamsift.physical.detect.equalities import Equalities
 from streamsift.physical.detect.keys import shared_columns
 from streamsift.physical.detect.partial_keys import PartialKey, partial_key
 from streamsift.physical.detect.steps import Scope, step_of
-
-__all__ = [
-    "OPEN_NS",
-    "PLACE",
-    "CostModel",
-    "Equalities",
-    "PartialKey",
-    "Scope",
-    "Statistics",
-    "WindowBound",
-    "cheapest",
-    "partial_key",
-    "shared_columns",
-    "since",
-    "step_of",
-    "until",
-    "upper_edge",
-    "value_reads",
-    "window_bound",
-    "window_predicates",
-    "with_caching",
-]

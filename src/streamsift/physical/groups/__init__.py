@@ -14,5 +14,3 @@ from streamsift.physical.groups.alternatives import MAX_NEGATED_EVENTS, group_al
 from streamsift.physical.groups.elements import kleene_query
 from streamsift.physical.groups.forms import without_definitions
 from streamsift.physical.groups.search import group_reasons
-
-__all__ = ["MAX_NEGATED_EVENTS", "group_alternatives", "group_reasons", "kleene_query", "without_definitions"]

@@ -4,6 +4,7 @@
 - `groups`: the part of an alternative that binds Kleene variables;
 - `join_trees`: trees of joins, of given shapes;
 - `linear`, `monotone`: scores as weighted sums, and as parts of which each event has its own;
+- `searches`: which search finds the matches of an alternative;
 - `options`: the one table of planner options.
 
 A query has a `DetectPlan`; with AGG an `AggregatePlan` and with PREF a `RankPlan` over it.
@@ -61,63 +62,3 @@ from streamsift.physical.plan.plan import (
     is_sequence,
 )
 from streamsift.physical.plan.searches import SearchBy, forced_tree, search_by
-
-__all__ = [
-    "MIRRORED",
-    "AggregatePlan",
-    "Alternative",
-    "Branch",
-    "Cache",
-    "Component",
-    "Condense",
-    "CountBy",
-    "Decided",
-    "DetectPlan",
-    "Edge",
-    "FixedGroup",
-    "GroupNegation",
-    "GroupSearchPlan",
-    "Growth",
-    "Join",
-    "JoinLeaf",
-    "JoinPlan",
-    "Key",
-    "KleeneGroups",
-    "Limit",
-    "LinearScore",
-    "MaximalGroup",
-    "MergePlan",
-    "MonotoneObjective",
-    "Negation",
-    "Order",
-    "Pair",
-    "PathPlan",
-    "Plan",
-    "PlanShape",
-    "PlannerKeywords",
-    "PlannerOption",
-    "PlannerOptions",
-    "RankBy",
-    "RankPlan",
-    "Refused",
-    "Schedule",
-    "SearchBy",
-    "Side",
-    "Spread",
-    "Step",
-    "Strategy",
-    "Term",
-    "Tree",
-    "forced",
-    "forced_tree",
-    "is_left_deep",
-    "is_sequence",
-    "linear_score",
-    "monotone_objectives",
-    "option_table",
-    "ordered_steps",
-    "planner_options",
-    "search_by",
-    "steps_of",
-    "units_of",
-]

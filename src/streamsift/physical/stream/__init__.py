@@ -13,18 +13,3 @@ events of the window (`RECOMPUTED`), and `StreamPlan.why_recomputed` says why.
 from streamsift.physical.stream.final import Awaited, StateWindow, counts_rows, is_awaited, looks_back
 from streamsift.physical.stream.finalizing_steps import DECIDES, OTHER, FinalizedAlternative, FinalizedBy
 from streamsift.physical.stream.plan import DecideBy, StreamPlan, stream_plan
-
-__all__ = [
-    "DECIDES",
-    "OTHER",
-    "Awaited",
-    "DecideBy",
-    "FinalizedAlternative",
-    "FinalizedBy",
-    "StateWindow",
-    "StreamPlan",
-    "counts_rows",
-    "is_awaited",
-    "looks_back",
-    "stream_plan",
-]

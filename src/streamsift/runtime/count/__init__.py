@@ -28,28 +28,3 @@ from streamsift.runtime.count.operations import NO_SEAL, Operations, Part, arran
 from streamsift.runtime.count.output import aggregate_schema, result_batch, result_rows
 from streamsift.runtime.count.prefix_tree import loads_of, tree_of
 from streamsift.runtime.count.run import aggregate, relevant_places
-
-__all__ = [
-    "LARGEST_COUNT",
-    "NO_SEAL",
-    "AggregateInput",
-    "Decoder",
-    "IncrementalTotals",
-    "KeyTotals",
-    "NotIncremental",
-    "Operations",
-    "Part",
-    "Timeline",
-    "Totals",
-    "aggregate",
-    "aggregate_schema",
-    "arrange",
-    "count_layout",
-    "groups_of",
-    "loads_of",
-    "measures_of",
-    "relevant_places",
-    "result_batch",
-    "result_rows",
-    "tree_of",
-]

@@ -21,5 +21,3 @@ from streamsift.runtime.detect.analyze import analyze
 from streamsift.runtime.detect.relations import Relations
 from streamsift.runtime.detect.run import detect, find_matches, group_matches, match_places
 from streamsift.runtime.detect.statistics import Measure
-
-__all__ = ["Measure", "Relations", "analyze", "detect", "find_matches", "group_matches", "match_places"]

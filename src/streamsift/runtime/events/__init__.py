@@ -13,7 +13,7 @@
 - `order_kernels`: ranks and limits places, compiled
 - `ties`: ranks events for breaking ties
 - `update_ticks`: numbers the ticks of UPDATE, and writes them as times
-- `owned_ticks`: keeps the ticks that one task owns
+- `owned`: says which rows, steps and ticks one task reports
 - `stamps`: tells when events are first shown, and when they leave the window
 
 A *place* is an event's position in order of time, a *row* its number in the table; `Events.rows_at` leads from one to

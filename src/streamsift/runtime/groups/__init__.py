@@ -15,5 +15,3 @@ if a longer group may be forbidden where a shorter one is not; element by elemen
 """
 
 from streamsift.runtime.groups.search import GroupSearch
-
-__all__ = ["GroupSearch"]

@@ -29,22 +29,3 @@ from streamsift.runtime.input.text_types import (
     merge,
     shape_of,
 )
-
-__all__ = [
-    "Family",
-    "TextShape",
-    "column_type",
-    "converted",
-    "converted_block",
-    "exact_type",
-    "file_format",
-    "merge",
-    "missing",
-    "read_head",
-    "read_names",
-    "read_schema",
-    "read_table",
-    "shape_of",
-    "table_of_frame",
-    "unnamed_column",
-]

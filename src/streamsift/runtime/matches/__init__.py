@@ -14,20 +14,3 @@ from streamsift.runtime.matches.group_matches import GroupMatches
 from streamsift.runtime.matches.output import match_schema, most_matches, result_batches
 from streamsift.runtime.matches.scores import merged_scores, objective_score, objective_values, scores
 from streamsift.runtime.matches.values import GroupValues, known_columns, match_columns
-
-__all__ = [
-    "GroupMatches",
-    "GroupValues",
-    "Stage",
-    "known_columns",
-    "match_columns",
-    "match_schema",
-    "merged_scores",
-    "most_matches",
-    "objective_score",
-    "objective_values",
-    "passing",
-    "result_batches",
-    "scores",
-    "stages_of",
-]

@@ -12,5 +12,3 @@ where it needs a result. `Cache` chooses whether results of negations are cached
 """
 
 from streamsift.runtime.negation.search import NestedSearch
-
-__all__ = ["NestedSearch"]

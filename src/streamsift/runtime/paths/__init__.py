@@ -15,30 +15,3 @@ from streamsift.runtime.paths.enumerate import SIZE, new_search, read_paths
 from streamsift.runtime.paths.sets import Roots, Rule
 from streamsift.runtime.paths.strata import EMPTY, Strata, strata, tick_roots, ticks_with_events
 from streamsift.runtime.paths.weights import ROUNDING
-
-__all__ = [
-    "COMPLETE",
-    "COUNT",
-    "EMPTY",
-    "RESERVE",
-    "ROUNDING",
-    "SIZE",
-    "SLACK",
-    "Paths",
-    "Roots",
-    "Rule",
-    "Strata",
-    "cast_of",
-    "groups_inside",
-    "moved_board",
-    "new_board",
-    "new_search",
-    "opened_board",
-    "path_candidates",
-    "read_paths",
-    "strata",
-    "tick_roots",
-    "ticks_with_events",
-    "trimmed",
-    "views_of",
-]

@@ -3,5 +3,3 @@
 from streamsift.runtime.rank.analyze import merge_accesses
 from streamsift.runtime.rank.output import rank_schema, tie_names
 from streamsift.runtime.rank.run import rank
-
-__all__ = ["merge_accesses", "rank", "rank_schema", "tie_names"]

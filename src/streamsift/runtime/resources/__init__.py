@@ -21,19 +21,3 @@ from streamsift.runtime.resources.budget import (
 )
 from streamsift.runtime.resources.memory import free_bytes
 from streamsift.runtime.resources.progress import current_progress, track_progress
-
-__all__ = [
-    "FEWER_TICKS",
-    "FEWER_TIES",
-    "Budget",
-    "current_progress",
-    "default_limit",
-    "found_matches",
-    "free_bytes",
-    "held",
-    "limited",
-    "limited_batches",
-    "reserve",
-    "room",
-    "track_progress",
-]

@@ -10,5 +10,3 @@ workload that would cost too much on the given events falls back to single runs.
 """
 
 from streamsift.runtime.share.run import Report, execute_many
-
-__all__ = ["Report", "execute_many"]

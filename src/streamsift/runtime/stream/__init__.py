@@ -16,5 +16,3 @@ forces a recount, rows for every other aggregation and for rankings, matches for
 """
 
 from streamsift.runtime.stream.engine import ManyEngine
-
-__all__ = ["ManyEngine"]

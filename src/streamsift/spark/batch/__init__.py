@@ -13,5 +13,3 @@ that are ranked together can be found by different tasks (`distribute.needs_merg
 from streamsift.spark.batch.rank import result_rows
 from streamsift.spark.batch.run import placement, run_batch
 from streamsift.spark.batch.spill import tables
-
-__all__ = ["placement", "result_rows", "run_batch", "tables"]

@@ -21,24 +21,3 @@ from streamsift.spark.columns.filters import (
     is_bad,
 )
 from streamsift.spark.columns.schemas import arrow_schema, query_of_all, result_schema, session_settings
-
-__all__ = [
-    "CODE",
-    "EventTime",
-    "arrow_schema",
-    "by_position",
-    "can_be_bound",
-    "can_matter",
-    "class_code",
-    "class_names",
-    "column",
-    "counted_keys",
-    "describe_filter",
-    "event_time",
-    "is_bad",
-    "lateness_of",
-    "query_of_all",
-    "result_schema",
-    "session_settings",
-    "with_class_names",
-]

@@ -37,27 +37,3 @@ from streamsift.spark.distribute.sharding import (
     sharded_events,
 )
 from streamsift.spark.distribute.slices import Slices
-
-__all__ = [
-    "BAD",
-    "SHARD",
-    "SHARD_OFFSETS",
-    "Distribution",
-    "ShardRange",
-    "ShardedEvents",
-    "Slices",
-    "bucket_numbers",
-    "can_matter_to",
-    "describe_distribution",
-    "distribution_of",
-    "key_hash",
-    "needs_merge",
-    "owned_results",
-    "routed",
-    "sharded_events",
-    "shards_of",
-    "shuffle_keys",
-    "task_count",
-    "why_one_task",
-    "with_bad_rows_marked",
-]

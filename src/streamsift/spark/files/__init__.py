@@ -9,5 +9,3 @@ CSV is read as strings and typed by the code of the local engine, in one more pa
 
 from streamsift.spark.files.sinks import counted, flat, heads
 from streamsift.spark.files.sources import local_session, read_events, stream_events, task_counter
-
-__all__ = ["counted", "flat", "heads", "local_session", "read_events", "stream_events", "task_counter"]

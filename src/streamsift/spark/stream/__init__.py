@@ -15,16 +15,3 @@ from streamsift.spark.stream.metrics import Metrics, Trigger, metrics
 from streamsift.spark.stream.packing import message_of, messages_of, unpack
 from streamsift.spark.stream.placement import many_placement, stream_placement
 from streamsift.spark.stream.run import run_combined, run_stream
-
-__all__ = [
-    "Metrics",
-    "Trigger",
-    "many_placement",
-    "message_of",
-    "messages_of",
-    "metrics",
-    "run_combined",
-    "run_stream",
-    "stream_placement",
-    "unpack",
-]
