@@ -64,5 +64,6 @@ def test_state_between_counts_of_all_buckets() -> None:
         **progress(7, 0, *[1] * 9),
         "observedMetrics": {"streamsift": {"values": [1] * 9, "schema": {"fields": fields}}},
     }
-    assert metrics_of([on_connect]).state_rows == 1
-    assert (metrics_of([]).state_rows, metrics_of([]).latency_ms) == (None, None)
+    assert metrics(SimpleNamespace(recentProgress=[on_connect])).state_rows == 1
+    nothing = metrics(SimpleNamespace(recentProgress=[]))
+    assert (nothing.state_rows, nothing.latency_ms) == (None, None)
