@@ -26,6 +26,19 @@ def distinct(values: Places) -> Places:
     return ascending[is_first]
 
 
+def gathered(values: Int32, numbers: Int32) -> Int32:
+    """Return values[numbers]. NumPy would make all numbers 64 bits wide first: four times as long."""
+    return _gathered(values, np.ascontiguousarray(numbers).reshape(-1)).reshape(numbers.shape)
+
+
+@njit(cache=True, nogil=True)
+def _gathered(values: Int32, numbers: Int32) -> Int32:
+    found = np.empty(numbers.size, np.int32)
+    for i in range(numbers.size):
+        found[i] = values[numbers[i]]
+    return found
+
+
 @njit(cache=True, nogil=True)
 def group_entries(codes: Int32, groups: int) -> tuple[Int64, Int32]:
     """Counting sort: (offsets [groups + 1], places [kept]).

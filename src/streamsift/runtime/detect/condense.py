@@ -105,16 +105,6 @@ def numbers_from(kept: Int32, bounds: Int32) -> Int32:
     return found
 
 
-@njit(cache=True, nogil=True)
-def places_of(kept: Int32, numbers: Int32) -> Int32:
-    """Return kept[numbers] for numbers [steps, matches]; NumPy would make all numbers 64 bits wide first."""
-    found = np.empty(numbers.shape, np.int32)
-    for step in range(numbers.shape[0]):
-        for i in range(numbers.shape[1]):
-            found[step, i] = kept[numbers[step, i]]
-    return found
-
-
 def reach_among(reach: Reach, kept: Int32) -> Reach:
     """Return what order and windows leave of the kept places, by their numbers."""
     windows = np.empty((reach.own_windows.shape[0], kept.size), np.int32)

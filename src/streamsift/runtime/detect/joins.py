@@ -18,9 +18,9 @@ from streamsift.errors import PlanTooLargeError
 from streamsift.logical.bound import Expr
 from streamsift.physical.plan import Alternative, Join, JoinLeaf, Tree, steps_of, units_of
 from streamsift.runtime.arrays.dtypes import Int32, Int64
-from streamsift.runtime.arrays.grouping import entries_from
+from streamsift.runtime.arrays.grouping import entries_from, gathered
 from streamsift.runtime.detect import join_kernel
-from streamsift.runtime.detect.condense import Condenser, places_of, reach_among
+from streamsift.runtime.detect.condense import Condenser, reach_among
 from streamsift.runtime.detect.join_kernel import Block, Levels, Slice
 from streamsift.runtime.detect.join_packing import Packing
 from streamsift.runtime.detect.relations import Relations
@@ -61,7 +61,7 @@ class JoinOrder:
 
     def in_stream(self, places: Int32) -> Int32:
         """Places of the search as places of the stream."""
-        return places if self.kept is None else places_of(self.kept, places)
+        return places if self.kept is None else gathered(self.kept, places)
 
 
 class TreeSearch:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from streamsift.errors import BadInputError
 from streamsift.logical.bound import TIME, BoundQuery, BoundWindow, EventClass, WindowKind
 from streamsift.runtime.arrays.dtypes import NO_LIMIT, Int32, Int64, Times
-from streamsift.runtime.arrays.grouping import positions_in_group
+from streamsift.runtime.arrays.grouping import gathered, positions_in_group
 from streamsift.runtime.events.bad_rows import BadRows, bad_mask, handle_bad_rows
 from streamsift.runtime.events.order_kernels import dense_rank, is_ordered, limits_by_bound, limits_by_float
 from streamsift.runtime.events.times import saturating_sum, time_and_order, time_numbers, window_width
@@ -48,7 +48,7 @@ class Events:
 
     def rows_at(self, places: Int32) -> Int32:
         """Return the table rows of these places."""
-        return places if self.in_input_order else self.rows[places]
+        return places if self.in_input_order else gathered(self.rows, places.astype(np.int32, copy=False))
 
     def window_limit(self, starts: Int32) -> Int32:
         """Return the largest window position that a match starting at each of these ascending places may hold."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -61,7 +61,7 @@ class Problem(NamedTuple):
     """The elements of all growing variables, in every order of AND: places[start[o, g, i]:stop[o, g, i]].
 
     Column i belongs to match `origins[i]`; a match has one column, or one for each value of its keys. (With
-    `rules` and `clock` first, Numba's code for the kernels takes up to 1.25 times as long.)
+    `rules` and `reach` first, Numba's code for the kernels takes up to 1.25 times as long.)
     """
 
     places: Int32
@@ -106,8 +106,8 @@ class Problem(NamedTuple):
         )
 
     def columns(self, which: Int64) -> Problem:
-        tables: list[Any] = [np.take(table, which, axis=-1) for table in self[1:-2]]
-        return Problem(self.places, *tables, self.rules, self.reach)
+        tables = {name: np.take(getattr(self, name), which, axis=-1) for name in self._fields[1:-2]}
+        return self._replace(**tables)
 
     def by_origin(self) -> Problem:
         """Return the same columns, those of a match beside each other."""

@@ -68,8 +68,10 @@ def result_batches(
     known: KnownColumns = NOTHING_KNOWN,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the result of the matches, few elements of groups at a time."""
-    part = np.cumsum(matches.sizes.sum(axis=0)) // BATCH_ELEMENTS
-    borders = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(matches)]
+    borders = [0, len(matches)]
+    if matches.sizes.sum() > BATCH_ELEMENTS:
+        part = np.cumsum(matches.sizes.sum(axis=0)) // BATCH_ELEMENTS
+        borders[1:1] = (np.flatnonzero(np.diff(part)) + 1).tolist()
     for begin, end in pairwise(borders):
         yield from _batches(plan, schema, events, matches.only(slice(begin, end)), known)
 
