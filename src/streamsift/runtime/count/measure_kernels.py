@@ -416,7 +416,8 @@ def multiply_windows(
     """Resume the two-stack product of each visited key; see `count_kernels.multiply_windows`.
 
     `times` [stamps]: what `until` is compared with; empty: the stamps themselves. `with_leaving`: also write what there
-    was at the first stamp, and where totals fall up to the last.
+    was at the first stamp, and where totals fall up to the last. One function, as a call retains and releases every
+    array that it takes.
     """
     suffix = no_numbers(stacks.rows, blocks)
     terminals: Int64 = np.flatnonzero(tree.ends)

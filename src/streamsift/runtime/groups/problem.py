@@ -106,7 +106,7 @@ class Problem(NamedTuple):
         )
 
     def columns(self, which: Int64) -> Problem:
-        tables = {name: np.take(getattr(self, name), which, axis=-1) for name in self._fields[1:-2]}
+        tables: dict[str, Any] = {name: np.take(getattr(self, name), which, axis=-1) for name in self._fields[1:-2]}
         return self._replace(**tables)
 
     def by_origin(self) -> Problem:
