@@ -243,7 +243,10 @@ def turn(
 def multiply_windows(tree: PrefixTree, operations: Operations, with_leaving: bool, out: Counts, filled: Int64) -> None:
     """Two stacks: `back` [to, length of from] is the product of the operations since the last turn, the front has for
     each start before that what it and later ones bring to each prefix. When the front runs out, the back is turned into
-    it."""
+    it.
+
+    One function, as a call retains and releases every array that it takes.
+    """
     nodes, depths = tree.path.shape
     back, suffix = np.zeros((nodes, depths), np.int64), np.zeros((depths, nodes), np.int64)
     front = np.zeros((256, nodes), np.int64)

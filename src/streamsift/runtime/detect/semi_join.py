@@ -47,6 +47,7 @@ def have_partner(
 
     places [n] and other_places [m] ascend within each group, offsets and other_offsets [groups + 1]. codes and
     other_codes, first and last are by place; first and last ascend. No codes: nothing is compared.
+    One function, as a call retains and releases every array that it takes.
     """
     found = np.zeros(places.size, np.bool_)
     queue = np.empty(other_places.size, np.int32)  # of the others in the window those that no later one surpasses

@@ -127,6 +127,7 @@ def extend(
     full the search stops, with its state in cursor [CURSOR_FIELDS], match [last + 1] and ranges [last + 1, 2]; the next
     call goes on from there. So memory is bounded whatever the number of matches, and matches come in lexicographic
     order of their entries' places in the stream.
+    One function, as a call retains and releases every array that it takes.
     """
     steps = buffers.steps
     places = buffers.places

@@ -71,6 +71,7 @@ def element_assignments(problem: Problem, begin_at: int, enough: int, most_bytes
 
     Depth first over the elements: each goes to a group, or to nobody if it may be in the way of others. Begins and ends
     as `range_assignments` does.
+    One function, as a call retains and releases every array that it takes.
     """
     orders, count, matches = problem.start.shape
     earliest, latest = np.full(count, -1, np.int32), np.full(count, -1, np.int32)

@@ -166,6 +166,7 @@ def k_best_by_window(
 
     k-SSP starts every window anew. k-DSSP (`dynamic`) keeps the paths that stay inside, and looks for those that end
     with a new event apart. With `plain` they are Yen's algorithm and D-Yen.
+    One function, as a call retains and releases every array that it takes.
     """
     steps, windows = offsets.shape[0], low.size
     result, paths = np.full((windows, limit), -np.inf), np.full((windows, limit, steps), -1, np.int32)

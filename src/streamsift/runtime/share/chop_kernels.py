@@ -197,7 +197,10 @@ def matches_of(pieces: Pieces, connects: Connects, state: ChopState, piece: int,
 def connect_pieces(
     pieces: Pieces, connects: Connects, ends: Ends, steps: Steps, state: ChopState, out: ChopCounts, filled: Int64
 ) -> None:
-    """At each time: snapshots for the new starts and the matches so far, then the counters, then the matches again."""
+    """At each time: snapshots for the new starts and the matches so far, then the counters, then the matches again.
+
+    One function, as a call retains and releases every array that it takes.
+    """
     operations, fresh, sofar, asked = steps.operations, state.fresh, state.sofar, state.asked
     first_node, nodes, symbol = operations.first_node, operations.nodes, operations.symbol
     for key in range(operations.offsets.size - 1):
