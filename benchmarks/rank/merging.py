@@ -29,7 +29,7 @@ from streamsift.runtime import prepare
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.update_ticks import UpdateTicks, ticks_of
 from streamsift.runtime.matches.scores import match_columns, objective_values, scores
-from streamsift.runtime.paths.best import Paths
+from streamsift.runtime.paths import GaveUp, TickMatches
 from streamsift.runtime.rank.merge import RankMerge
 
 SEQUENCES = {
@@ -87,15 +87,15 @@ class Run:
         self.events: Events = prepare(plan.query, table)
         self.ticks: UpdateTicks = ticks_of(plan.query, self.events)
 
-    def merged(self, schedule: Schedule, *, dynamic: bool) -> tuple[Paths, RankMerge]:
+    def merged(self, schedule: Schedule, *, dynamic: bool) -> tuple[TickMatches, RankMerge]:
         """The candidates, and the merge that found them."""
         plan = replace(self.branch, schedule=schedule, keeps=dynamic)
         merge = RankMerge(plan, self.events, self.ticks, self.cell.limit)
         found = merge.best()
-        assert found is not None
+        assert not isinstance(found, GaveUp)
         return found, merge
 
-    def best(self, found: Paths) -> list[tuple[int, float]]:
+    def best(self, found: TickMatches) -> list[tuple[int, float]]:
         """The best scores of each window, to compare."""
         query = self.branch.alternative.query
         assert query.ranking is not None

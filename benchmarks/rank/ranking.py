@@ -21,10 +21,9 @@ from benchmarks.data.sensors import busiest, from_file, generated
 from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.turns import medians, sampled
 from benchmarks.report.measurement import Measurement
-from streamsift.runtime.paths.enumerate import best_paths
+from streamsift.runtime.paths.enumerate import Roots, Rule, best_paths
 from streamsift.runtime.paths.graph import build_graph, cut_windows
 from streamsift.runtime.paths.reachable import in_reach, offsets_of
-from streamsift.runtime.paths.sets import Roots, Rule
 from streamsift.runtime.paths.thesis import k_best_by_window
 
 LENGTHS = {2: ("EG", "EH"), 3: ("EG", "EH", "EJ"), 4: ("EG", "EH", "EJ", "EI")}
@@ -84,13 +83,12 @@ def lazy(data: Strata, limit: int) -> np.ndarray:
     offsets, place, weight = offsets_of(data.offsets, kept), data.place[kept], data.weight[kept]
     if not place.size:
         return np.full((data.low.size, limit), -np.inf)
-    cut, front, back = cut_windows(data.low, data.high, data.events)
+    windows, front, back = cut_windows(data.low, data.high, data.events)
     graph = build_graph(offsets, place, place, place[np.newaxis], weight, front[place], back[place])
     count = data.low.size
     anywhere = np.full(count, -1, np.int32)
-    windows = np.zeros(count, np.int32), data.low, cut, data.high, anywhere, anywhere
-    roots = Roots(*windows, np.zeros((0, 3), np.int64), np.zeros((0, place.size), np.int64))
-    rule = Rule(limit, -1.0, 1 << 40, -np.inf, np.empty(0, np.int32), True)
+    roots = Roots(np.zeros(count, np.int32), *windows, anywhere, anywhere)
+    rule = Rule(limit, -1.0, 1 << 40, -np.inf, np.empty((1, 0), np.int32), True)
     paths, counts, _ = best_paths(graph, roots, np.arange(count + 1), rule)
     found = np.full((count, limit), -np.inf)
     which = np.repeat(np.arange(count), counts)

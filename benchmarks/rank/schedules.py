@@ -21,10 +21,9 @@ from benchmarks.harness.clock import Taken, taken_by
 from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.turns import Samples, by_clock, in_turns, medians
 from benchmarks.report.measurement import Measurement
-from streamsift.runtime.rank.merge_bounds import Queues, Rules
-from streamsift.runtime.rank.merge_kernel import DONE, Found, merge
-from streamsift.runtime.rank.merge_queues import link_from
-from streamsift.runtime.rank.merge_schedules import new_steering
+from streamsift.runtime.rank.merge_kernel import DONE, merge
+from streamsift.runtime.rank.merge_queues import MergeQueues, link, new_matches, new_queues
+from streamsift.runtime.rank.merge_schedules import MergeRules, new_steering
 
 SCHEDULES = ("round-robin", "gradient", "statistics", "wabs")
 ENTRIES = 10_000
@@ -61,56 +60,41 @@ def scores(kind: str, entries: int, random: np.random.Generator) -> np.ndarray:
     return found
 
 
-def queues(cell: Cell, entries: int, seed: int) -> Queues:
+def queues(cell: Cell, entries: int, seed: int) -> MergeQueues:
     """Entry `id` of a queue joins entry `id` of the others, if the id is one of those that join."""
     random = np.random.default_rng(seed)
     joins = random.random(entries) < cell.selectivity
-    shape = cell.queues, entries
-    score, key = np.empty(shape), np.empty(shape, np.int32)
-    rows = np.full((*shape, cell.queues), -1, np.int32)
+    found = new_queues(cell.queues, entries, cell.queues, entries * (cell.queues + 1))
+    found.rows[:] = -1
+    found.loaded[:] = entries
+    found.complete[:] = True
     for part in range(cell.queues):
         own = scores(cell.scores, entries, random)
         order = np.argsort(-own)
-        score[part] = own[order]
-        rows[part, :, part] = order
-        key[part] = np.where(joins[order], order, order + entries * (part + 1))
-    keys = entries * (cell.queues + 1)
-    links = (np.full((cell.queues, 2, count), -1, np.int32) for count in (entries, keys, keys))
-    counts = (np.zeros(cell.queues, np.int64) for _ in range(2))
-    found = Queues(
-        score,
-        rows,
-        key,
-        np.zeros(shape, np.bool_),
-        *links,
-        np.full((cell.queues, keys), -1, np.int32),
-        np.full(cell.queues, entries),
-        *counts,
-        np.ones(cell.queues, np.bool_),
-    )
-    for part in range(cell.queues):
-        link_from(found, part, 0)
+        found.score[part] = own[order]
+        found.rows[part, :, part] = order
+        found.key[part] = np.where(joins[order], order, order + entries * (part + 1))
+        link(found, part, 0, entries)
     return found
 
 
-def rules(cell: Cell, schedule: str) -> Rules:
+def rules(cell: Cell, schedule: str) -> MergeRules:
     together = cell.function in ("SUM", "AVG")
     sums = 1 if together else cell.queues
     looked_up = np.array(cell.random_costs)
-    return Rules(
-        np.zeros(cell.queues, np.int64) if together else np.arange(cell.queues),
-        np.zeros(sums),
-        np.zeros(sums, np.int64),
-        np.array([cell.function == "MAX"]),
-        np.zeros((0, 3), np.int64),
-        np.zeros((0, 1), np.int64),
-        np.zeros(1, np.int32),
-        np.array(cell.sorted_costs) + looked_up.sum() - looked_up,
-        cell.limit,
-        cell.limit,
-        0.0,
-        True,
-        SCHEDULES.index(schedule),
+    return MergeRules(
+        sum_of=np.zeros(cell.queues, np.int64) if together else np.arange(cell.queues),
+        constant=np.zeros(sums),
+        group_of=np.zeros(sums, np.int64),
+        takes_most=np.array([cell.function == "MAX"]),
+        pairs=np.zeros((0, 3), np.int64),
+        codes=np.zeros((0, 1), np.int64),
+        costs=np.array(cell.sorted_costs) + looked_up.sum() - looked_up,
+        limit=cell.limit,
+        kept=cell.limit,
+        slack=0.0,
+        looks_up=True,
+        schedule=SCHEDULES.index(schedule),
     )
 
 
@@ -125,7 +109,7 @@ class Merged:
 
 def run(cell: Cell, schedule: str, entries: int, seed: int) -> Merged:
     data = queues(cell, entries, seed)
-    room = Found(np.empty((1024, cell.queues), np.int32), np.empty(1024), np.empty(cell.limit), np.zeros(2, np.int64))
+    room = new_matches(cell.queues, cell.limit)
     ended = []
     taken = taken_by(lambda: ended.append(merge(data, rules(cell, schedule), new_steering(cell.queues), 1 << 40, room)))
     ((found, status),) = ended

@@ -48,7 +48,7 @@ def test_linear_sequences(script: Script, rows: Rows, binding: dict[str, str]) -
 @given(queries(max_depth=2, **FLAT), streams(), bindings())
 def test_linear_sequences_by_kinds(script: Script, rows: Rows, binding: dict[str, str]) -> None:
     """As where no path is told from the others: so many equal scores would be too much for the oracle."""
-    with mock.patch.object(best, "FEW_PATHS", 0), mock.patch.object(best, "_by_boards", no_boards):
+    with mock.patch.object(best, "FEW_PATHS", 0), mock.patch.object(best, "_by_buffers", no_boards):
         check_ranking(script, rows, binding, "auto")
 
 

@@ -7,9 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
+from streamsift.runtime.paths.equivalence import first_of_classes
+from streamsift.runtime.paths.equivalent_matches import EntryClasses, first_matches
 from streamsift.runtime.paths.graph import Graph, build_graph
-from streamsift.runtime.paths.kind_matches import first_matches
-from streamsift.runtime.paths.kinds import Kinds, firsts_of_kinds
 from streamsift.runtime.paths.reachable import in_reach
 
 STEPS, KINDS, COUNT = 3, 2, 24
@@ -46,7 +46,7 @@ def test_the_first_matches_of_a_kind_come_in_the_order_of_the_ranking(seed: int,
     step_of = np.repeat(np.arange(STEPS), np.diff(graph.offsets, axis=1)[:, 0])
     kind = (step_of * KINDS + random.integers(0, KINDS, COUNT)).astype(np.int32)
     members = np.argsort(kind, kind="stable").astype(np.int32)
-    kinds = Kinds(kind, np.searchsorted(kind[members], np.arange(STEPS * KINDS + 1)), members)
+    kinds = EntryClasses(kind, np.searchsorted(kind[members], np.arange(STEPS * KINDS + 1)), members)
     first = [int(np.flatnonzero(step_of == step)[0]) for step in range(STEPS)]
     paths, views = np.array([first], np.int32), np.array([[2], [COUNT - 1]], np.int32)
     expected = matches_of(graph, tuple(first), kind, 2, COUNT - 1)
@@ -67,7 +67,7 @@ def test_of_many_paths_the_first_of_each_kind_are_kept() -> None:
         key = tuple(kind[path].tolist())
         seen[key] = seen.get(key, 0) + 1
         expected += [path.tolist()] if seen[key] <= 5 else []
-    assert firsts_of_kinds(kind, paths, 5).tolist() == expected
+    assert first_of_classes(kind, paths, 5).tolist() == expected
 
 
 @pytest.mark.parametrize("seed", range(6))

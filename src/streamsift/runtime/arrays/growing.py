@@ -48,3 +48,8 @@ def ring_with_room(ring: np.ndarray, first: int, end: int, needed: int, axis: in
     ahead = (slice(None),) * axis
     larger[(*ahead, numbers & (larger_size - 1))] = ring[(*ahead, numbers & (size - 1))]
     return larger
+
+
+def wider(array: np.ndarray) -> np.ndarray:
+    """Double the second axis."""
+    return np.concatenate((array, np.empty_like(array)), axis=1)

@@ -1,17 +1,35 @@
-"""TODO"""
+"""Rank the matches of sequences with a linear score as best paths of a stratified graph.
 
-from streamsift.runtime.paths.best import SLACK, Paths, cast_of, path_candidates, views_of
-from streamsift.runtime.paths.board import (
-    COMPLETE,
-    COUNT,
-    RESERVE,
-    groups_inside,
-    moved_board,
-    new_board,
-    opened_board,
-    trimmed,
-)
-from streamsift.runtime.paths.enumerate import SIZE, new_search, read_paths
-from streamsift.runtime.paths.sets import Roots, Rule
-from streamsift.runtime.paths.strata import EMPTY, Strata, strata, tick_roots, ticks_with_events
-from streamsift.runtime.paths.weights import ROUNDING
+- `weights`: turn a linear score into vertex weights, and bound their rounding.
+- `reachable`: drop candidates that have no partners in their windows.
+- `graph`: build the stratified graph, best chains on both sides of cuts that windows share.
+- `strata`: build the graph of a plan, and the roots (windows, groups) to search it from.
+- `heap`: keep sets of paths in a binary heap.
+- `enumerate`: read best paths one after the other, lazily and resumably.
+- `equivalence`: rank equivalence classes of paths where too many sums are too close to call.
+- `equivalent_matches`: read the first matches of the best classes.
+- `top_k_buffer`: keep the best paths of a window and move them to the next one; the policy for such buffers.
+- `thesis`: k-SSP and k-DSSP of the CPR thesis, and Yen's algorithm.
+- `best`: find the candidates for the k best of every group and tick.
+- `sorted_access`: read the best paths of one component of a merge on demand.
+
+Variants: `lazy` enumerates the paths of all windows on one graph; with UPDATE and keys, top-k buffers move from window
+to window instead. If too many paths may tie or break a comparison, equivalence classes of paths are ranked; if these
+are too many as well, the caller enumerates all matches. `k-ssp` and `k-dssp` run only if they are asked for.
+"""
+
+from streamsift.runtime.paths.best import SLACK, TickMatches, path_candidates
+from streamsift.runtime.paths.sorted_access import Loaded, path_component
+from streamsift.runtime.paths.strata import GaveUp, ticks_with_events
+from streamsift.runtime.paths.top_k_buffer import Reserve
+
+__all__ = [
+    "SLACK",
+    "GaveUp",
+    "Loaded",
+    "Reserve",
+    "TickMatches",
+    "path_candidates",
+    "path_component",
+    "ticks_with_events",
+]

@@ -1,7 +1,10 @@
-"""A stratified graph and the roots of a window in, its best paths one after the other out: lazily, and to be resumed.
+"""Enumerate the best paths of a stratified graph one after the other: lazily, and to be resumed.
 
-After the first, a path costs O(L log n): it is taken out of the set that it was the best of, and the sets that are left
-wait in a heap ("SRM" of the CPR thesis, section 3.1: sorted access on demand).
+A set of paths is described by a prefix of fixed choices and a range for the next one; its best path is the best entry
+of the range and what follows from it. Taking that path out of the set leaves disjoint sets of the same kind, two for
+each choice ("A procedure for computing the k best solutions to discrete optimization problems", Lawler, 1972). The sets
+that are left wait in a heap, so that after the first, a path costs O(L log n) ("SRM" of the CPR thesis, section 3.1:
+sorted access on demand).
 """
 
 from __future__ import annotations
@@ -11,94 +14,348 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from streamsift.runtime.arrays.comparing import holds
 from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32, Int64
 from streamsift.runtime.arrays.growing import grown, longer
-from streamsift.runtime.paths.graph import Graph
-from streamsift.runtime.paths.heap import Heap, heap_pop
-from streamsift.runtime.paths.sets import Roots, Rule, broken_at, choices, is_behind, is_below, open_root, push, step_of
+from streamsift.runtime.arrays.searching import first_from
+from streamsift.runtime.paths.graph import EARLIER, OPERATOR, THIS, Graph, best_in
+from streamsift.runtime.paths.heap import SIZE, USED, Heap, heap_of, heap_pop, heap_push, larger, tie_order
 
-USED, SIZE, LOOKED, FIRST, COUNTS = range(5)  # of Search.counts
+READ, FIRST_ROOT, COUNTS = range(3)  # of PathSearch.counts
 
 
-class Search(NamedTuple):
-    """Where an enumeration stands."""
+class Roots(NamedTuple):
+    """Where to search paths: a group inside a window, and the first entry if that is given."""
+
+    group: Int32
+    low: Int32
+    cut: Int32
+    high: Int32
+    first: Int32  # entry, -1 for any
+    since: Int32  # the last event is at this place or behind it, and behind the cut; -1 for anywhere
+
+    def at(self, which: Int64) -> Roots:
+        return Roots(*(column[which] for column in self))
+
+
+class Rule(NamedTuple):
+    """When to stop: after `limit` paths, and all that might tie with the last of them."""
+
+    limit: int
+    slack: float  # sums that differ by less may be scores in another order
+    max_read: int  # paths, for one bucket
+    threshold: float  # paths with less are not wanted; -inf for all
+    threshold_path: Int32  # [1, L] of those with just as much, the last that is
+    is_final: bool  # True if no others will be read later
+
+
+class PathSearch(NamedTuple):
+    """The state of an enumeration."""
 
     heap: Heap
     opened: Int64  # [roots, 2 L + 5]
-    counts: Int64  # [COUNTS] nodes made, nodes waiting, paths looked at, the number of the first root
+    counts: Int64  # [COUNTS] paths read, the number of the first root
     path: Int32  # [L] room to work in
     child: Int32  # [3] room to work in
 
+    @property
+    def is_exhausted(self) -> bool:
+        return bool(self.heap.counts[SIZE] == 0)
+
+
+# --- sets of paths
+
+
+@njit(cache=True, nogil=True, inline="always")
+def step_of(split: int, steps: int, decision: int) -> int:
+    """Return the step that a decision chooses: those before the cut forwards, then those behind it backwards."""
+    return decision if decision < split else steps - 1 - (decision - split)
+
 
 @njit(cache=True, nogil=True)
-def new_search(steps: int) -> Search:
-    """Room for an enumeration."""
-    heap = Heap(np.empty((256, steps), np.int32), np.empty(256), np.empty((256, 5), np.int32), np.empty(256, np.int32))
-    opened = np.empty((1, 2 * steps + 5), np.int64)
-    return Search(heap, opened, np.zeros(COUNTS, np.int64), np.zeros(steps, np.int32), np.empty(3, np.int32))
+def open_root(graph: Graph, roots: Roots, root: int, opened: Int64) -> None:
+    """Write where a root's window lies among the entries: opened [2 L + 5].
+
+    The first L are the entries at the cut, for each step; then the first one inside and the end, of the first and the
+    last step; then for each split the best entry that its back part can end with, -1 for none; then the first of those;
+    then the end of the entries that paths can begin with in front.
+    """
+    steps, group = graph.offsets.shape[0], roots.group[root]
+    for step in range(steps):
+        start, stop = graph.offsets[step, group], graph.offsets[step, group + 1]
+        opened[step] = first_from(graph.place, start, stop, roots.cut[root])
+        if step == 0:
+            opened[steps] = first_from(graph.place, start, stop, roots.low[root])
+            opened[2 * steps + 4] = opened[0]
+            if roots.first[root] >= 0:
+                opened[steps], opened[2 * steps + 4] = roots.first[root], roots.first[root] + 1
+        if step == steps - 1:
+            opened[steps + 1] = first_from(graph.place, start, stop, roots.high[root])
+            opened[2 * steps + 3] = opened[step]
+            if roots.since[root] >= 0:
+                opened[2 * steps + 3] = first_from(graph.place, opened[step], stop, roots.since[root])
+    for split in range(steps + 1):
+        opened[steps + 2 + split] = -1
+        if split < steps:
+            opened[steps + 2 + split] = choose(graph, split, split, opened[2 * steps + 3], opened[steps + 1])
+
+
+@njit(cache=True, nogil=True, inline="always")
+def choices(graph: Graph, opened: Int64, split: int, decision: int, path: Int32) -> tuple[int, int]:
+    """Return the entries [start, stop) that a decision may choose from, given those before it."""
+    steps = graph.offsets.shape[0]
+    step = step_of(split, steps, decision)
+    if decision == split:
+        return int(opened[2 * steps + 3]), int(opened[steps + 1])
+    if decision > split:
+        return int(opened[step]), int(graph.until[path[step + 1]])
+    if decision > 0:
+        return int(graph.after[path[step - 1]]), int(opened[step])
+    return int(opened[steps]), int(opened[2 * steps + 4])
+
+
+@njit(cache=True, nogil=True, inline="always")
+def choose(graph: Graph, split: int, decision: int, start: int, stop: int) -> int:
+    """Return the best of the entries [start, stop), or -1."""
+    if decision < split:
+        return best_in(graph.front, split - 1, start, stop)
+    return best_in(graph.back, split, start, stop)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def complete(graph: Graph, opened: Int64, split: int, decision: int, path: Int32) -> None:
+    """Fill in the best choices after a decision."""
+    steps = graph.offsets.shape[0]
+    for step in range(decision + 1, split):
+        path[step] = graph.front.follow[split - 1, path[step - 1]]
+    if decision < split and split < steps:
+        path[steps - 1] = opened[steps + 2 + split]
+        decision = split
+    if decision >= split:
+        for step in range(step_of(split, steps, decision) - 1, split - 1, -1):
+            path[step] = graph.back.follow[split, path[step + 1]]
+
+
+@njit(cache=True, nogil=True)
+def root_sums(graph: Graph, roots: Roots) -> Float64:
+    """Return the best sum of each root's paths; -inf if it has none."""
+    steps = graph.offsets.shape[0]
+    sums = np.full(roots.group.size, -np.inf)
+    opened, none = np.empty(2 * steps + 5, np.int64), np.empty(0, np.int32)
+    for root in range(sums.size):
+        open_root(graph, roots, root, opened)
+        for split in range(1 if roots.first[root] >= 0 else 0, steps + 1):
+            total, back = 0.0, opened[steps + 2 + split]
+            if split < steps:
+                total += graph.back.sum[split, back] if back >= 0 else -np.inf
+            if split > 0:
+                start, stop = choices(graph, opened, split, 0, none)
+                entry = choose(graph, split, 0, start, stop)
+                total += graph.front.sum[split - 1, entry] if entry >= 0 else -np.inf
+            sums[root] = max(sums[root], total)
+    return sums
+
+
+@njit(cache=True, nogil=True)
+def best_below(graph: Graph, is_front: bool, row: int, limit: int, node: int, best: int) -> int:
+    """Return the best of `best` and the entries under a node with repeats below the limit: depth first, no stack."""
+    chains, side = (graph.front, 0) if is_front else (graph.back, 1)
+    root, n = node, chains.sum.shape[1]
+    while True:
+        entry, is_done = chains.tree[row, node], True
+        if entry >= 0 and (best < 0 or chains.sum[row, entry] > chains.sum[row, best]):
+            if graph.repeats[side, entry] < limit:
+                best = entry
+            else:
+                is_done = node >= n or graph.repeats_tree[side, node] >= limit
+        if not is_done:
+            node *= 2
+            continue
+        while node != root and node & 1:
+            node >>= 1
+        if node == root:
+            return best
+        node += 1
+
+
+@njit(cache=True, nogil=True)
+def best_new_in(graph: Graph, split: int, decision: int, start: int, stop: int, low: int, high: int) -> int:
+    """Return the best entry of [start, stop) that is the first of its class from `low` on, or the last before `high`.
+
+    Classes are those of equivalence.py.
+    """
+    is_front, n = decision < split, graph.place.size
+    row, limit = (split - 1, low) if is_front else (split, 1 - high)
+    best, left, right = -1, start + n, stop + n
+    while left < right:
+        if left & 1:
+            best = best_below(graph, is_front, row, limit, left, best)
+            left += 1
+        if right & 1:
+            right -= 1
+            best = best_below(graph, is_front, row, limit, right, best)
+        left >>= 1
+        right >>= 1
+    return best
+
+
+@njit(cache=True, nogil=True)
+def complete_by_class(
+    graph: Graph, opened: Int64, split: int, decision: int, start: int, stop: int, path: Int32
+) -> bool:
+    """Fill in the best choices from a decision among [start, stop) on, each of a class not split off, if there are."""
+    steps = graph.offsets.shape[0]
+    low, high = choices(graph, opened, split, decision, path)
+    for later in range(decision, steps):
+        if later > decision:
+            low, high = choices(graph, opened, split, later, path)
+            start, stop = low, high
+        entry = best_new_in(graph, split, later, start, stop, low, high)
+        if entry < 0:
+            return False
+        path[step_of(split, steps, later)] = entry
+    return True
+
+
+@njit(cache=True, nogil=True, inline="always")
+def push(graph: Graph, search: PathSearch, limits: Int64, start: int, stop: int, threshold: float, heap: Heap) -> None:
+    """Add the set of paths that agree with search.path before a decision and choose from [start, stop) at it, if any.
+
+    If its best is below the threshold, the set is not wanted. search.child is (root, split, decision).
+    """
+    base, node, used = search.path, search.child, heap.counts[USED]
+    split, decision = node[1], node[2]
+    if start >= stop or (decision < split < base.size and limits[base.size + 2 + split] < 0):
+        return
+    path, total = heap.paths[used], 0.0
+    for step in range(base.size):
+        path[step] = base[step]
+    if graph.repeats.shape[1] > 0:
+        if not complete_by_class(graph, limits, split, decision, start, stop, path):
+            return
+    else:
+        entry = choose(graph, split, decision, start, stop)
+        if entry < 0:
+            return
+        path[step_of(split, base.size, decision)] = entry
+        complete(graph, limits, split, decision, path)
+    for step in range(base.size):
+        total += graph.weight[path[step]]
+    if total < threshold:
+        return
+    heap.sums[used] = total
+    for field in range(3):
+        heap.nodes[used, field] = node[field]
+    heap.nodes[used, 3], heap.nodes[used, 4] = start, stop
+    heap.counts[USED] += 1
+    heap_push(graph.ties, heap, used)
+
+
+# --- enumeration
+
+
+@njit(cache=True, nogil=True)
+def broken_at(graph: Graph, split: int, path: Int32) -> int:
+    """Return the earliest decision that no later one can mend; the number of steps if the path is a match."""
+    steps = path.size
+    broken, pairs, codes = steps, graph.pairs, graph.codes
+    for pair in range(pairs.shape[0]):
+        earlier, this = pairs[pair, EARLIER], pairs[pair, THIS]
+        if not holds(pairs[pair, OPERATOR], codes[2 * pair, path[earlier]], codes[2 * pair + 1, path[this]]):
+            one = earlier if earlier < split else split + steps - 1 - earlier
+            two = this if this < split else split + steps - 1 - this
+            broken = min(broken, max(one, two))
+    # A cut may lie between rows of equal time.
+    if 0 < split < steps and graph.rank[path[split - 1]] >= graph.rank[path[split]]:
+        broken = min(broken, steps - 1)
+    return broken
+
+
+@njit(cache=True, nogil=True)
+def is_behind(rule: Rule, worst: float, total: float) -> bool:
+    """Return True if a path that comes after the last of the k best stays behind it: sums that do not round say so."""
+    return rule.slack <= 0 or worst - total > rule.slack
+
+
+@njit(cache=True, nogil=True)
+def is_below(graph: Graph, rule: Rule, sums: Float64, paths: Int32, path: int) -> bool:
+    """Return True if a path is not wanted: its sum is below the threshold, or as much and its events are later."""
+    if sums[path] != rule.threshold or rule.slack > 0:
+        return sums[path] < rule.threshold
+    return tie_order(graph.ties, paths, path, rule.threshold_path, 0) > 0
+
+
+@njit(cache=True, nogil=True)
+def new_search(steps: int) -> PathSearch:
+    """Return room for an enumeration."""
+    return PathSearch(
+        heap=heap_of(np.empty((256, steps), np.int32), np.empty(256)),
+        opened=np.empty((1, 2 * steps + 5), np.int64),
+        counts=np.zeros(COUNTS, np.int64),
+        path=np.zeros(steps, np.int32),
+        child=np.empty(3, np.int32),
+    )
 
 
 @njit(cache=True, nogil=True)
 def read_paths(
-    graph: Graph, roots: Roots, buckets: Int64, rule: Rule, search: Search
-) -> tuple[Search, Int32, Float64, Int64, Bool]:
-    """The next paths of the roots buckets[i]:buckets[i + 1], for each i: paths [m, L], sums, counts [i], given up [i].
+    graph: Graph, roots: Roots, buckets: Int64, rule: Rule, search: PathSearch
+) -> tuple[PathSearch, Int32, Float64, Int64, Bool]:
+    """Read the next paths of the roots buckets[i]:buckets[i + 1], for each i: (search, paths, sums, counts, given up).
 
     Without buckets, those that follow where `search` was left. Without slack (rule.slack < 0) exactly rule.limit of
-    them; else those that may tie with the last of them as well. None below the floor. Given up: more than rule.most
-    paths were looked at, most of which broke a comparison or might tie. One long function: the heap is too many arrays
-    to pass around, and for the same reason what it calls for every path is inlined.
+    them; else those that may tie with the last of them as well. None below the threshold. Given up: more than
+    rule.max_read paths were read, most of which broke a comparison or might tie. One long function: a call for every
+    path would count the references of all arrays of the heap; for the same reason what it calls is inlined.
     """
     steps, resumes = search.path.size, buckets.size == 0
     heap, opened, path, child = search.heap, search.opened, search.path, search.child
-    used, size, looked, first = search.counts[USED], search.counts[SIZE], search.counts[LOOKED], search.counts[FIRST]
+    n_read, first = search.counts[READ], search.counts[FIRST_ROOT]
     out, sums, written = np.empty((1024, steps), np.int32), np.empty(1024), 0
     counts, gave_up = np.zeros(max(1, buckets.size - 1), np.int64), np.zeros(max(1, buckets.size - 1), np.bool_)
     for bucket in range(counts.size):
         begin, last = written, -1
         if not resumes:
-            first, used, size, looked = buckets[bucket], 0, 0, 0
+            first, n_read = buckets[bucket], 0
+            heap.counts[:] = 0
             while opened.shape[0] < buckets[bucket + 1] - first:
                 opened = grown(opened)
             for root in range(first, buckets[bucket + 1]):
                 limits = opened[root - first]
                 open_root(graph, roots, root, limits)
-                while used + steps + 1 > heap.paths.shape[0]:
-                    heap = Heap(grown(heap.paths), longer(heap.sums), grown(heap.nodes), longer(heap.order))
+                while heap.counts[USED] + steps + 1 > heap.paths.shape[0]:
+                    heap = larger(heap)
                 # Paths that lie in front of the cut as a whole end before it.
                 for split in range(1 if roots.first[root] >= 0 else 0, steps if roots.since[root] >= 0 else steps + 1):
                     child[0], child[1], child[2] = root, split, 0
                     start, stop = choices(graph, limits, split, 0, path)
-                    if push(graph, limits, child, path, start, stop, rule.floor, heap, used, size):
-                        used, size = used + 1, size + 1
-        while size > 0 and not (rule.slack < 0 and written - begin == rule.limit):
-            node = heap_pop(graph.ties, heap.sums, heap.paths, heap.order, size)
-            size -= 1
+                    push(graph, search, limits, start, stop, rule.threshold, heap)
+        while heap.counts[SIZE] > 0 and not (rule.slack < 0 and written - begin == rule.limit):
+            node = heap_pop(graph.ties, heap)
             for step in range(steps):
                 path[step] = heap.paths[node, step]
             root, split, decision = heap.nodes[node, 0], heap.nodes[node, 1], heap.nodes[node, 2]
-            total = heap.sums[node]
-            if last >= 0 and is_behind(rule, heap.sums[last], total):
+            if last >= 0 and is_behind(rule, heap.sums[last], heap.sums[node]):
                 break
-            if rule.floor > -np.inf and is_below(graph, rule, total, path):
+            if rule.threshold > -np.inf and is_below(graph, rule, heap.sums, heap.paths, node):
                 break
-            looked += 1
-            if looked > rule.most:
+            n_read += 1
+            if n_read > rule.max_read:
                 gave_up[bucket] = True
                 break
-            broken = broken_at(graph, roots, split, path)
+            broken = broken_at(graph, split, path)
             if broken == steps:
                 if written == out.shape[0]:
                     out, sums = grown(out), longer(sums)
                 out[written] = path
-                sums[written] = total
+                sums[written] = heap.sums[node]
                 written += 1
                 if written - begin == rule.limit:
                     last = node
                     if rule.is_final and rule.slack < 0:
                         break
-            while used + 2 * steps > heap.paths.shape[0]:
-                heap = Heap(grown(heap.paths), longer(heap.sums), grown(heap.nodes), longer(heap.order))
+            while heap.counts[USED] + 2 * steps > heap.paths.shape[0]:
+                heap = larger(heap)
             limits = opened[root - first]
             for later in range(decision, min(broken, steps - 1) + 1):
                 child[0], child[1], child[2] = root, split, later
@@ -106,19 +363,18 @@ def read_paths(
                     start, stop = int(heap.nodes[node, 3]), int(heap.nodes[node, 4])
                 else:
                     start, stop = choices(graph, limits, split, later, path)
-                chosen = path[step_of(split, steps, later)]
+                chosen = int(path[step_of(split, steps, later)])
                 for side in range(2):
-                    begins, ends = (start, int(chosen)) if side == 0 else (int(chosen) + 1, stop)
-                    if push(graph, limits, child, path, begins, ends, rule.floor, heap, used, size):
-                        used, size = used + 1, size + 1
+                    begins, ends = (start, chosen) if side == 0 else (chosen + 1, stop)
+                    push(graph, search, limits, begins, ends, rule.threshold, heap)
         counts[bucket] = written - begin
-    search.counts[USED], search.counts[SIZE], search.counts[LOOKED], search.counts[FIRST] = used, size, looked, first
-    return Search(heap, opened, search.counts, path, child), out[:written], sums[:written], counts, gave_up
+    search.counts[READ], search.counts[FIRST_ROOT] = n_read, first
+    return PathSearch(heap, opened, search.counts, path, child), out[:written], sums[:written], counts, gave_up
 
 
 @njit(cache=True, nogil=True)
 def best_paths(graph: Graph, roots: Roots, buckets: Int64, rule: Rule) -> tuple[Int32, Int64, Bool]:
-    """The best paths of the roots buckets[i]:buckets[i + 1], for each i: (paths [m, L], counts [i], given up [i])."""
+    """Read the best paths of the roots buckets[i]:buckets[i + 1]: (paths [m, L], counts [i], given up [i])."""
     steps = graph.offsets.shape[0]
     if buckets.size < 2:
         return np.empty((0, steps), np.int32), np.zeros(0, np.int64), np.zeros(0, np.bool_)

@@ -1,4 +1,4 @@
-"""Sets of paths in, the one with the best path out: a binary heap of Numba arrays that grow.
+"""Keep sets of paths in a binary heap, the one with the best path on top.
 
 Best is the greatest sum, then the earliest events, step by step: the order of the ranking itself.
 """
@@ -10,7 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.arrays.dtypes import Float64, Int32
+from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
+from streamsift.runtime.arrays.growing import grown, longer
+
+USED, SIZE = range(2)  # of Heap.counts
 
 
 class Heap(NamedTuple):
@@ -20,27 +23,48 @@ class Heap(NamedTuple):
     sums: Float64  # [nodes]
     nodes: Int32  # [nodes, 5] root, split, decision, and the entries [start, stop) that it chooses from
     order: Int32  # [nodes] a binary heap of their numbers
+    counts: Int64  # [2] rows that were made, nodes in the heap
 
 
 @njit(cache=True, nogil=True)
-def precedes(ties: Int32, sums: Float64, paths: Int32, one: int, two: int) -> bool:
-    """Whether node `one` comes out before `two`: greater sum, then earlier events, step by step, level by level."""
-    if sums[one] != sums[two]:
-        return sums[one] > sums[two]
+def heap_of(paths: Int32, sums: Float64) -> Heap:
+    """Return an empty heap for these paths [m, L] and their sums, or for others in their place."""
+    nodes, order = np.empty((sums.size, 5), np.int32), np.empty(sums.size, np.int32)
+    return Heap(paths, sums, nodes, order, np.zeros(2, np.int64))
+
+
+@njit(cache=True, nogil=True)
+def larger(heap: Heap) -> Heap:
+    return Heap(grown(heap.paths), longer(heap.sums), grown(heap.nodes), longer(heap.order), heap.counts)
+
+
+@njit(cache=True, nogil=True)
+def tie_order(ties: Int32, paths: Int32, one: int, others: Int32, two: int) -> int:
+    """Compare two paths by their events, step by step, level by level; negative if the first one comes first."""
     for level in range(ties.shape[0]):
         for step in range(paths.shape[1]):
-            left, right = ties[level, paths[one, step]], ties[level, paths[two, step]]
+            left, right = ties[level, paths[one, step]], ties[level, others[two, step]]
             if left != right:
-                return left < right
-    return one < two
+                return -1 if left < right else 1
+    return 0
 
 
 @njit(cache=True, nogil=True)
-def heap_push(ties: Int32, sums: Float64, paths: Int32, order: Int32, size: int, node: int) -> None:
-    place = size
+def precedes(ties: Int32, heap: Heap, one: int, two: int) -> bool:
+    """Return True if node `one` comes out before `two`: greater sum, then earlier events."""
+    if heap.sums[one] != heap.sums[two]:
+        return heap.sums[one] > heap.sums[two]
+    order = tie_order(ties, heap.paths, one, heap.paths, two)
+    return order < 0 if order != 0 else one < two
+
+
+@njit(cache=True, nogil=True)
+def heap_push(ties: Int32, heap: Heap, node: int) -> None:
+    order, place = heap.order, heap.counts[SIZE]
+    heap.counts[SIZE] += 1
     while place > 0:
         parent = (place - 1) >> 1
-        if not precedes(ties, sums, paths, node, order[parent]):
+        if not precedes(ties, heap, node, order[parent]):
             break
         order[place] = order[parent]
         place = parent
@@ -48,15 +72,16 @@ def heap_push(ties: Int32, sums: Float64, paths: Int32, order: Int32, size: int,
 
 
 @njit(cache=True, nogil=True)
-def heap_pop(ties: Int32, sums: Float64, paths: Int32, order: Int32, size: int) -> int:
-    """Removes and returns the first of `size` nodes."""
-    top, moved, place = order[0], order[size - 1], 0
-    size -= 1
+def heap_pop(ties: Int32, heap: Heap) -> int:
+    """Remove and return the first node."""
+    order, size = heap.order, heap.counts[SIZE] - 1
+    heap.counts[SIZE] = size
+    top, moved, place = order[0], order[size], 0
     while 2 * place + 1 < size:
         child = 2 * place + 1
-        if child + 1 < size and precedes(ties, sums, paths, order[child + 1], order[child]):
+        if child + 1 < size and precedes(ties, heap, order[child + 1], order[child]):
             child += 1
-        if not precedes(ties, sums, paths, order[child], moved):
+        if not precedes(ties, heap, order[child], moved):
             break
         order[place] = order[child]
         place = child
@@ -66,12 +91,12 @@ def heap_pop(ties: Int32, sums: Float64, paths: Int32, order: Int32, size: int) 
 
 @njit(cache=True, nogil=True)
 def in_order(ties: Int32, paths: Int32, sums: Float64) -> tuple[Int32, Float64]:
-    """Paths [m, L] and their sums, best first: those of sets whose sums round are read in nearly this order."""
-    order, size = np.empty(sums.size, np.int32), sums.size
-    for node in range(size):
-        heap_push(ties, sums, paths, order, node, node)
+    """Sort paths [m, L] and their sums, best first: sets whose sums round are read in nearly this order."""
+    heap = heap_of(paths, sums)
+    for node in range(sums.size):
+        heap_push(ties, heap, node)
     sorted_paths, sorted_sums = np.empty_like(paths), np.empty_like(sums)
-    for place in range(size):
-        node = heap_pop(ties, sums, paths, order, size - place)
+    for place in range(sums.size):
+        node = heap_pop(ties, heap)
         sorted_paths[place], sorted_sums[place] = paths[node], sums[node]
     return sorted_paths, sorted_sums

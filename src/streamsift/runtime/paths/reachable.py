@@ -1,7 +1,7 @@
-"""The candidates of a sequence and its windows in, those that can be part of a match out.
+"""Drop the candidates of a sequence that can be part of no match: a semi-join reduction by windows.
 
-Where a class is rare, most candidates of the others have none of it in their windows: to leave them out costs one look
-at each, to carry them through a graph many.
+Where a class is rare, most candidates of the others have none of it in their windows: to drop them costs one look at
+each, to carry them through a graph many.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 
 @njit(cache=True, nogil=True)
 def windows_of_places(low: Int32, high: Int32, places: int) -> tuple[Int32, Int32]:
-    """For each place the first window that ends behind it, and the last that begins at it or before; -1: none does."""
+    """Return for each place the first window that ends behind it, and the last that begins at it or before, or -1."""
     first, last = np.empty(places, np.int32), np.empty(places, np.int32)
     window = 0
     for place in range(places):
@@ -31,7 +31,7 @@ def windows_of_places(low: Int32, high: Int32, places: int) -> tuple[Int32, Int3
 
 @njit(cache=True, nogil=True)
 def in_reach(offsets: Int64, place: Int32, rank: Int32, low: Int32, high: Int32) -> Bool:
-    """Which of the entries [n] have, in a window [low, high) with them, entries of all steps on the way there and on.
+    """Return which entries [n] have, in a window [low, high) with them, entries of all steps on the way there and on.
 
     Windows have ascending bounds. Of the ways that lead to an entry the one that begins last decides, together with the
     first window that the entry is in; of those that lead on the one that ends first, and the last window. Both may hold
@@ -72,5 +72,5 @@ def in_reach(offsets: Int64, place: Int32, rank: Int32, low: Int32, high: Int32)
 
 
 def offsets_of(offsets: Int64, kept: Bool) -> Int64:
-    """Where the groups of each step begin among the entries that are kept."""
+    """Return where the groups of each step begin among the entries that are kept."""
     return np.append(0, np.cumsum(kept))[offsets]

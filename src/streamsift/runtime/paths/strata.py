@@ -1,8 +1,9 @@
-"""A sequence with a linear score and its events in, the stratified graph of all its windows out."""
+"""Build the stratified graph of all windows of a sequence with a linear score, and the roots to search it from."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import Enum
 
 import numpy as np
 from numba import njit
@@ -17,18 +18,24 @@ from streamsift.runtime.events.ties import tie_levels
 from streamsift.runtime.events.update_ticks import UpdateTicks
 from streamsift.runtime.expressions.codes import codes, group_codes
 from streamsift.runtime.expressions.evaluate import evaluate
-from streamsift.runtime.paths.graph import Graph, build_graph, cut_windows
+from streamsift.runtime.paths.enumerate import Roots
+from streamsift.runtime.paths.graph import PAIR_FIELDS, Graph, Windows, build_graph, cut_windows
 from streamsift.runtime.paths.reachable import in_reach, offsets_of
-from streamsift.runtime.paths.sets import PAIR_FIELDS
 from streamsift.runtime.paths.weights import path_weights
 from streamsift.runtime.resources import FEWER_TICKS, reserve
 
 ROOT_BYTES = 100  # for each window: its bounds, its group and what the search for its best paths takes
-EMPTY, TOO_LARGE = "empty", "too large"  # no graph: a step has no event, or weights that do not add up
+
+
+class GaveUp(Enum):
+    """Why the best matches are not known: then all matches are enumerated."""
+
+    NO_SUMS = "weights do not add up"
+    TOO_MANY = "too many matches would be read"
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class WeightedEntries:
     """The candidates of all steps that have a weight, step by step, each by (group, place)."""
 
     offsets: Int64  # [steps, groups + 1]
@@ -39,55 +46,71 @@ class Entries:
 
 
 @dataclass(frozen=True, slots=True)
-class Windows:
-    """Windows [low, high) of ascending bounds with their cuts and ticks.
+class Strata:
+    """The graph of all windows, and where paths are searched for in it.
 
-    Without ticks there is a window for each first event, whose group and entry are given; or one for all, and groups.
+    With ticks, `tick` is that of each window. Without, there is a window for each first event, whose group and entry
+    are given; or one for all, and groups.
     """
 
-    low: Int32
-    cut: Int32
-    high: Int32
+    graph: Graph
+    windows: Windows
     tick: Int64
     group: Int32
     first: Int32  # the entry that paths begin with, -1 for any
+    error: float  # by which sums may differ from scores, in units
+    unit: float  # of weights
+    bounds_only: bool  # True if the best sum of a root may be no match's
+
+    @property
+    def has_groups(self) -> bool:
+        return bool(self.graph.offsets.shape[1] > 2)
 
 
 @dataclass(frozen=True, slots=True)
-class Strata:
-    """The graph of all windows, and where paths are looked for in it."""
+class Buckets:
+    """Roots, bucket by bucket: where each bucket starts [buckets + 1], and its tick."""
 
-    graph: Graph
-    entries: Entries
-    windows: Windows
-    pairs: Int64  # as those of Roots
-    codes: Int64
-    bounds_only: bool  # whether the best sum of a root may be no match's
+    roots: Roots
+    starts: Int64
+    tick: Int64
+
+    def at(self, which: Int64) -> Buckets:
+        sizes = np.diff(self.starts)[which]
+        starts = np.append(0, np.cumsum(sizes))
+        roots = np.repeat(self.starts[which] - starts[:-1], sizes) + np.arange(starts[-1])
+        return Buckets(self.roots.at(roots), starts, self.tick[which])
 
 
-def strata(plan: PathPlan, events: Events, ticks: UpdateTicks | None, starts: Bool | None = None) -> Strata | str:
-    """The graph of a plan; EMPTY or TOO_LARGE where there is none. `starts` [places]: where matches may start."""
+def strata(
+    plan: PathPlan, events: Events, ticks: UpdateTicks | None, starts: Bool | None = None
+) -> Strata | GaveUp | None:
+    """Build the graph of a plan; None if it has no path. `starts` [places]: where matches may start."""
     entries = _entries(plan, events)
     if not np.isfinite(entries.error) or not np.isfinite(entries.weight).all():
-        return TOO_LARGE
+        return GaveUp.NO_SUMS
     if (entries.offsets[:, 0] == entries.offsets[:, -1]).any():
-        return EMPTY
-    low, high, tick, group, first = _windows(events, ticks, entries, starts)
-    entries, has_changed = _in_reach(entries, events, low, high)
-    if not entries.place.size:
-        return EMPTY
-    if has_changed:
-        low, high, tick, group, first = _windows(events, ticks, entries, starts)
-    cut, front, back = cut_windows(low, high, events.rank.size)
+        return None
+    bounds = _windows(events, ticks, entries, starts)
+    kept = in_reach(entries.offsets, entries.place, events.rank[entries.place], *bounds[:2])
+    if not kept.any():
+        return None
+    if not kept.all():
+        offsets = offsets_of(entries.offsets, kept)
+        entries = replace(entries, offsets=offsets, place=entries.place[kept], weight=entries.weight[kept])
+        bounds = _windows(events, ticks, entries, starts)
+    low, high, tick, group, first = bounds
+    windows, front, back = cut_windows(low, high, events.rank.size)
     places = entries.place
     rank, ties = events.rank[places], _ties(events, entries)
     graph = build_graph(entries.offsets, places, rank, ties, entries.weight, front[places], back[places])
     pairs, coded = _coded(plan, events, entries)
-    windows = Windows(low, cut, high, tick, group, first)
-    return Strata(graph, entries, windows, pairs, coded, bool(pairs.size) or _cut_in_ties(cut, events))
+    bounds_only = bool(pairs.size) or _cut_in_ties(windows.cut, events)
+    graph = graph._replace(pairs=pairs, codes=coded)
+    return Strata(graph, windows, tick, group, first, entries.error, entries.unit, bounds_only)
 
 
-def _entries(plan: PathPlan, events: Events) -> Entries:
+def _entries(plan: PathPlan, events: Events) -> WeightedEntries:
     places = candidates(plan.alternative, events)
     weights = path_weights(plan.score, plan.alternative, events, places)
     keep = [~np.isnan(weight) for weight in weights.steps]
@@ -105,20 +128,17 @@ def _entries(plan: PathPlan, events: Events) -> Entries:
         base += order.size
     weight = [part[kept][order] for part, kept, order in zip(weights.steps, keep, ordered, strict=True)]
     place = [part[order] for part, order in zip(places, ordered, strict=True)]
-    return Entries(np.stack(offsets), np.concatenate(place), np.concatenate(weight), weights.error, weights.unit)
+    return WeightedEntries(
+        offsets=np.stack(offsets),
+        place=np.concatenate(place),
+        weight=np.concatenate(weight),
+        error=weights.error,
+        unit=weights.unit,
+    )
 
 
-def _in_reach(entries: Entries, events: Events, low: Int32, high: Int32) -> tuple[Entries, bool]:
-    """The entries that can be part of a match, and whether others were left out."""
-    kept = in_reach(entries.offsets, entries.place, events.rank[entries.place], low, high)
-    if kept.all():
-        return entries, False
-    offsets = offsets_of(entries.offsets, kept)
-    return replace(entries, offsets=offsets, place=entries.place[kept], weight=entries.weight[kept]), True
-
-
-def _ties(events: Events, entries: Entries) -> Int32:
-    """What orders paths of equal sums, [levels, n]: places alone where no two events of a step have the same time."""
+def _ties(events: Events, entries: WeightedEntries) -> Int32:
+    """Return what orders equal sums, [levels, n]: places alone where no two events of a step have the same time."""
     levels = tie_levels(events)
     if len(levels) > 1:
         times = [np.sort(levels[0][entries.place[begin:end]]) for begin, end in entries.offsets[:, [0, -1]]]
@@ -127,8 +147,8 @@ def _ties(events: Events, entries: Entries) -> Int32:
     return entries.place[np.newaxis]
 
 
-def _coded(plan: PathPlan, events: Events, entries: Entries) -> tuple[Int64, Int64]:
-    """The comparisons that no key stands for: their rows of Roots.pairs, and the codes of both sides."""
+def _coded(plan: PathPlan, events: Events, entries: WeightedEntries) -> tuple[Int64, Int64]:
+    """Return the comparisons that no key stands for as Graph.pairs, and the codes of both sides."""
     pairs = np.zeros((len(plan.compared), PAIR_FIELDS), np.int64)
     coded = np.full((2 * len(plan.compared), entries.place.size), UNKNOWN, np.int64)
     for number, (this, pair) in enumerate(plan.compared):
@@ -138,17 +158,15 @@ def _coded(plan: PathPlan, events: Events, entries: Entries) -> tuple[Int64, Int
             evaluate(side, step_rows(plan.alternative, events, events.rows_at(entries.place[where])))
             for side, where in zip((pair.earlier_side, pair.this_side), ranges, strict=True)
         ]
-        for row, (where, values) in enumerate(
-            zip(ranges, codes(sides, ordered=pair.op not in ("=", "!=")), strict=True)
-        ):
-            coded[2 * number + row, where] = values
+        both = codes(sides, ordered=pair.op not in ("=", "!="))
+        coded[2 * number, ranges[0]], coded[2 * number + 1, ranges[1]] = both
     return pairs, coded
 
 
 def _windows(
-    events: Events, ticks: UpdateTicks | None, entries: Entries, starts: Bool | None
+    events: Events, ticks: UpdateTicks | None, entries: WeightedEntries, starts: Bool | None
 ) -> tuple[Int32, Int32, Int64, Int32, Int32]:
-    """The fields of Windows, without cuts."""
+    """Return (low, high, tick, group, first) as Strata has them."""
     steps, count, nothing = entries.offsets.shape[0], events.rank.size, np.empty(0, np.int32)
     first, last = entries.offsets[0, 0], entries.offsets[0, -1]
     if ticks is not None:
@@ -170,7 +188,7 @@ def _windows(
 
 
 def tick_roots(offsets: Int64, place: Int32, first: Int64, last: Int64) -> tuple[Int32, Int64]:
-    """Each group with each tick whose window holds an entry of it: (groups, ticks), without repetition."""
+    """Return each group with each tick whose window holds an entry of it: (groups, ticks), without repetition."""
     count = list_roots(offsets, place, first, last, np.empty(0, np.int32), np.empty(0, np.int64))
     reserve(count * ROOT_BYTES, "the windows of all ticks of UPDATE", FEWER_TICKS)
     groups, ticks = np.empty(count, np.int32), np.empty(count, np.int64)
@@ -196,7 +214,7 @@ def list_roots(offsets: Int64, place: Int32, first: Int64, last: Int64, groups: 
 
 
 def ticks_with_events(ticks: UpdateTicks) -> Int64:
-    """The ticks whose window holds any event."""
+    """Return the ticks whose window holds any event."""
     everywhere = np.arange(ticks.first.size, dtype=np.int32)
     return tick_roots(np.array([0, everywhere.size], np.int64), everywhere, ticks.first, ticks.last)[1]
 
@@ -204,3 +222,29 @@ def ticks_with_events(ticks: UpdateTicks) -> Int64:
 def _cut_in_ties(cut: Int32, events: Events) -> bool:
     inner = cut[(cut > 0) & (cut < events.rank.size)]
     return bool((events.rank[inner] == events.rank[inner - 1]).any())
+
+
+def tick_buckets(found: Strata, ticks: UpdateTicks, group_by: Int32) -> Buckets:
+    """Return a bucket for each window, or each GROUP BY value in it, with the groups that may have a match there."""
+    graph, tick = found.graph, found.tick
+    group, owner = np.zeros(tick.size, np.int32), np.zeros(tick.size, np.int32)
+    if found.has_groups:
+        group, tick = tick_roots(graph.offsets[0], graph.place, ticks.first, ticks.last)
+        owner = group_by[graph.place[graph.offsets[0, group]]] if group_by.size else np.zeros_like(group)
+        order = np.lexsort([tick, owner])
+        group, tick, owner = group[order], tick[order], owner[order]
+    roots = _roots(found, group, np.searchsorted(found.tick, tick), np.full(tick.size, -1, np.int32))
+    starts = np.flatnonzero((np.diff(tick, prepend=tick[:1] - 1) != 0) | (np.diff(owner, prepend=-1) != 0))
+    return Buckets(roots, np.append(starts, tick.size), tick[starts])
+
+
+def one_bucket(found: Strata) -> Buckets:
+    """Return all roots of a graph without ticks."""
+    count = found.group.size
+    window = np.arange(count) if found.windows.low.size == count else np.zeros(count, np.int64)
+    return Buckets(_roots(found, found.group, window, found.first), np.array([0, count]), np.zeros(1, np.int64))
+
+
+def _roots(found: Strata, group: Int32, window: Int64, first: Int32) -> Roots:
+    low, cut, high = (bound[window] for bound in found.windows)
+    return Roots(group, low, cut, high, first, since=np.full(group.size, -1, np.int32))

@@ -1,54 +1,70 @@
-"""Windows over the strata of a sequence in, the k best paths of each out: the algorithms of the CPR thesis.
+"""Find the k best paths of each window by the algorithms of the CPR thesis.
 
 SSP, NSSP, k-SSP and k-DSSP of "CPR: Complex Pattern Ranking for Evaluating Top-k Pattern Queries over Event Streams",
-sections 3.2 and 3.4, with greatest sums in place of least weights. The engine ranks by `path_queue`, which keeps what
+sections 3.2 and 3.4, with greatest sums in place of least weights. The engine ranks by `enumerate`, which keeps what
 these work out again for every path; they can be asked for, and are what it is measured against. With `plain` so is
 Yen's algorithm on the same graph, which knows nothing of strata.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32, Int64
 
+TAKEN, SPREAD, WAITING, COUNTS = range(4)  # of Deviations.counts
+
+
+class Deviations(NamedTuple):
+    """The best paths of one graph so far, and those that deviate from them and wait to be the next best (NSSP)."""
+
+    bounds: Int64  # [L, 2] the entries of each step in the window
+    rank: Int32
+    weight: Float64
+    banned: Bool  # [n] room to mark entries in
+    plain: bool
+    paths: Int32  # [limit + 1, L]
+    waiting: Int32  # [room, L]
+    sums: Float64  # [room] of those that wait
+    counts: Int64  # [COUNTS] paths taken, paths whose deviations were searched for, paths that wait
+
 
 @njit(cache=True, nogil=True)
-def shortest(
-    bounds: Int64, rank: Int32, weight: Float64, banned: Bool, step: int, source: int, plain: bool, path: Int32
-) -> float:
-    """SSP: the best way on from entry `source` of step - 1 (-1: from the start) through the steps from `step` on.
+def shortest(graph: Deviations, step: int, source: int, path: Int32) -> float:
+    """SSP: find the best way on from entry `source` of step - 1 (-1: from the start) through the steps from `step` on.
 
-    bounds [L, 2] are the entries of each step in the window. Fills path[step:] and returns the sum, -inf for none.
+    Fill path[step:] and return the sum, -inf for none.
     """
+    bounds, rank, weight, plain = graph.bounds, graph.rank, graph.weight, graph.plain
     steps = bounds.shape[0]
     least, most = bounds[:, 0].min(), bounds[:, 1].max()
     best = np.full(most - least, -np.inf)  # minWeight of the thesis: up to this entry of its step
     pointer = np.full(most - least, -1, np.int64)  # vPtr: the entry it is of
     before = np.full(most - least, -1, np.int64)  # where hPtr and its vPtr lead
     for level in range(step, steps):
-        reach = (
-            bounds[level - 1, 0] - 1 if level > step else 0
-        )  # hPtr: the last entry of the step before that is earlier
+        # hPtr: the last entry of the step before that is earlier
+        reach = bounds[level - 1, 0] - 1 if level > step else 0
         for entry in range(bounds[level, 0], bounds[level, 1]):
-            own, own_before = -np.inf, -1
+            total, total_before = -np.inf, -1
             if level == step:
-                if not banned[entry] and (source < 0 or rank[entry] > rank[source]):
-                    own = weight[entry]
+                if not graph.banned[entry] and (source < 0 or rank[entry] > rank[source]):
+                    total = weight[entry]
             elif plain:
                 for other in range(bounds[level - 1, 0], bounds[level - 1, 1]):
-                    if rank[other] < rank[entry] and best[other - least] + weight[entry] > own:
-                        own, own_before = best[other - least] + weight[entry], other
+                    if rank[other] < rank[entry] and best[other - least] + weight[entry] > total:
+                        total, total_before = best[other - least] + weight[entry], other
             else:
                 while reach + 1 < bounds[level - 1, 1] and rank[reach + 1] < rank[entry]:
                     reach += 1
                 if reach >= bounds[level - 1, 0] and best[reach - least] > -np.inf:
-                    own_before = pointer[reach - least]
-                    own = weight[entry] + best[reach - least]
-            before[entry - least] = own_before
-            if plain or entry == bounds[level, 0] or own >= best[entry - 1 - least]:
-                best[entry - least], pointer[entry - least] = own, entry
+                    total_before = pointer[reach - least]
+                    total = weight[entry] + best[reach - least]
+            before[entry - least] = total_before
+            if plain or entry == bounds[level, 0] or total >= best[entry - 1 - least]:
+                best[entry - least], pointer[entry - least] = total, entry
             else:
                 best[entry - least], pointer[entry - least] = best[entry - 1 - least], pointer[entry - 1 - least]
     first, last = bounds[steps - 1, 0], bounds[steps - 1, 1] - 1
@@ -59,85 +75,51 @@ def shortest(
         for entry in range(first, last):
             if best[entry - least] > best[end - least]:
                 end = entry
-    total = best[end - least]
-    if total == -np.inf:
-        return total
-    entry = pointer[end - least]
-    for level in range(steps - 1, step - 1, -1):
-        path[level] = entry
-        entry = before[entry - least]
-    return total
+    if best[end - least] > -np.inf:
+        entry = pointer[end - least]
+        for level in range(steps - 1, step - 1, -1):
+            path[level] = entry
+            entry = before[entry - least]
+    return best[end - least]
 
 
 @njit(cache=True, nogil=True)
-def deviations(
-    bounds: Int64,
-    rank: Int32,
-    weight: Float64,
-    banned: Bool,
-    found: Int32,
-    count: int,
-    last: int,
-    plain: bool,
-    waiting: Int32,
-    sums: Float64,
-    size: int,
-) -> int:
+def deviate(graph: Deviations, last: int) -> None:
     """One round of NSSP: the best path that leaves path `last` at each of its steps joins the waiting ones."""
-    steps = bounds.shape[0]
+    steps, paths, waiting = graph.bounds.shape[0], graph.paths, graph.waiting
     path = np.empty(steps, np.int32)
     for step in range(steps):
-        for other in range(count):
-            shares = True
-            for level in range(step):
-                shares = shares and found[other, level] == found[last, level]
-            if shares:
-                banned[found[other, step]] = True
-        total = 0.0
-        for level in range(step):
-            path[level] = found[last, level]
-            total += weight[path[level]]
-        more = shortest(bounds, rank, weight, banned, step, path[step - 1] if step else -1, plain, path)
-        for other in range(count):
-            banned[found[other, step]] = False
-        if more == -np.inf:
-            continue
-        known = False
+        for other in range(graph.counts[TAKEN]):
+            shared = 0
+            while shared < step and paths[other, shared] == paths[last, shared]:
+                shared += 1
+            if shared == step:
+                graph.banned[paths[other, step]] = True
+        path[:step] = paths[last, :step]
+        total = path_total(graph.weight, path[:step])
+        total += shortest(graph, step, path[step - 1] if step else -1, path)
+        for other in range(graph.counts[TAKEN]):
+            graph.banned[paths[other, step]] = False
+        size = graph.counts[WAITING]
+        is_new = total > -np.inf and size < graph.sums.size
         for other in range(size):
-            known = known or (waiting[other] == path).all()
-        if not known and size < sums.size:
-            waiting[size], sums[size] = path, total + more
-            size += 1
-    return size
+            is_new = is_new and not (waiting[other] == path).all()
+        if is_new:
+            waiting[size], graph.sums[size] = path, total
+            graph.counts[WAITING] += 1
 
 
 @njit(cache=True, nogil=True)
-def next_shortest(
-    bounds: Int64,
-    rank: Int32,
-    weight: Float64,
-    banned: Bool,
-    found: Int32,
-    count: int,
-    fresh: int,
-    plain: bool,
-    waiting: Int32,
-    sums: Float64,
-    size: int,
-) -> tuple[int, int]:
-    """NSSP: the next best path after found[:count]; (its place among the waiting ones or -1, how many wait).
-
-    Deviations of found[fresh:count] have not been looked for yet.
-    """
-    if count == 0 and size == 0:
-        total = shortest(bounds, rank, weight, banned, 0, -1, plain, waiting[0])
-        if total == -np.inf:
-            return -1, 0
-        sums[0] = total
-        return 0, 1
-    for last in range(fresh, count):
-        size = deviations(bounds, rank, weight, banned, found, count, last, plain, waiting, sums, size)
-    return (int(np.argmax(sums[:size])), size) if size else (-1, 0)
+def next_shortest(graph: Deviations) -> int:
+    """NSSP: return the number of the next best path among the waiting ones, or -1."""
+    counts = graph.counts
+    if counts[TAKEN] == 0 and counts[WAITING] == 0:
+        graph.sums[0] = shortest(graph, 0, -1, graph.waiting[0])
+        counts[WAITING] = 1 if graph.sums[0] > -np.inf else 0
+    for last in range(counts[SPREAD], counts[TAKEN]):
+        deviate(graph, last)
+    counts[SPREAD] = counts[TAKEN]
+    return int(np.argmax(graph.sums[: counts[WAITING]])) if counts[WAITING] else -1
 
 
 @njit(cache=True, nogil=True)
@@ -146,6 +128,22 @@ def path_total(weight: Float64, path: Int32) -> float:
     for step in range(path.size):
         total += weight[path[step]]
     return total
+
+
+@njit(cache=True, nogil=True)
+def new_deviations(rank: Int32, weight: Float64, steps: int, limit: int, plain: bool) -> Deviations:
+    room = 2 * steps * (limit + 1) + limit
+    return Deviations(
+        bounds=np.empty((steps, 2), np.int64),
+        rank=rank,
+        weight=weight,
+        banned=np.zeros(weight.size, np.bool_),
+        plain=plain,
+        paths=np.empty((limit + 1, steps), np.int32),
+        waiting=np.empty((room, steps), np.int32),
+        sums=np.empty(room),
+        counts=np.zeros(COUNTS, np.int64),
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -160,23 +158,20 @@ def k_best_by_window(
     dynamic: bool,
     plain: bool,
 ) -> tuple[Float64, Int32]:
-    """The sums [windows, limit] of the best paths of each window, -inf where there are fewer, and the paths.
+    """Return the sums [windows, limit] of the best paths of each window, -inf where there are fewer, and the paths.
 
     The entries of step i are offsets[i, 0]:offsets[i, 1], by place; paths are [windows, limit, L] entries.
 
     k-SSP starts every window anew. k-DSSP (`dynamic`) keeps the paths that stay inside, and looks for those that end
-    with a new event apart. With `plain` they are Yen's algorithm and D-Yen.
+    with a new event apart. With `plain` they are Yen's algorithm and D-Yen. The parameters are the published problem's.
     One function, as a call retains and releases every array that it takes.
     """
     steps, windows = offsets.shape[0], low.size
     result, paths = np.full((windows, limit), -np.inf), np.full((windows, limit, steps), -1, np.int32)
-    banned = np.zeros(place.size, np.bool_)
-    kept, kept_count = np.empty((limit, steps), np.int32), 0
-    capacity = 2 * steps * (limit + 1) + limit
-    found = np.empty((2, limit + 1, steps), np.int32)
-    waiting, sums = np.empty((2, capacity, steps), np.int32), np.empty((2, capacity))
-    bounds = np.empty((2, steps, 2), np.int64)
-    new_from = 0
+    # Staying: events that were there before. Fresh: paths whose last event is new.
+    staying = new_deviations(rank, weight, steps, limit, plain)
+    fresh = new_deviations(rank, weight, steps, limit, plain)
+    graphs, taken, new_from = (staying, fresh), 0, 0
     for window in range(windows):
         for step in range(steps):
             first = offsets[step, 0]
@@ -184,56 +179,43 @@ def k_best_by_window(
             start = first + np.searchsorted(part, low[window])
             stop = first + np.searchsorted(part, high[window])
             middle = first + np.searchsorted(part, max(low[window], new_from)) if dynamic else start
-            # Graph 0: events that were there before. Graph 1: paths whose last event is new.
-            bounds[0, step, 0], bounds[0, step, 1] = start, middle
-            bounds[1, step, 0], bounds[1, step, 1] = middle if step == steps - 1 else start, stop
-        staying = 0
-        for number in range(kept_count):
-            if place[kept[number, 0]] >= low[window]:
-                found[0, staying] = kept[number]
-                staying += 1
-        counts, sizes, fresh, handed = np.array([staying, 0]), np.zeros(2, np.int64), np.zeros(2, np.int64), 0
+            staying.bounds[step, 0], staying.bounds[step, 1] = start, middle
+            fresh.bounds[step, 0], fresh.bounds[step, 1] = middle if step == steps - 1 else start, stop
+        staying.counts[:] = 0
+        fresh.counts[:] = 0
+        for number in range(taken):
+            if place[paths[window - 1, number, 0]] >= low[window]:
+                staying.paths[staying.counts[TAKEN]] = paths[window - 1, number]
+                staying.counts[TAKEN] += 1
+        kept, handed, taken = staying.counts[TAKEN], 0, 0
         heads, totals = np.full(2, -1, np.int64), np.full(2, -np.inf)
-        taken = 0
         while taken < limit:
-            for graph in range(0 if dynamic else 1, 2):
-                if totals[graph] > -np.inf:
+            for which in range(0 if dynamic else 1, 2):
+                if totals[which] > -np.inf:
                     continue
-                if graph == 0 and handed < staying:
-                    totals[0] = path_total(weight, found[0, handed])
+                if which == 0 and handed < kept:
+                    totals[0] = path_total(weight, staying.paths[handed])
                     continue
-                heads[graph], sizes[graph] = next_shortest(
-                    bounds[graph],
-                    rank,
-                    weight,
-                    banned,
-                    found[graph],
-                    counts[graph],
-                    fresh[graph],
-                    plain,
-                    waiting[graph],
-                    sums[graph],
-                    sizes[graph],
-                )
-                fresh[graph] = counts[graph]
-                totals[graph] = sums[graph, heads[graph]] if heads[graph] >= 0 else -np.inf
-            graph = 1 if totals[1] >= totals[0] else 0
-            if totals[graph] == -np.inf:
+                heads[which] = next_shortest(graphs[which])
+                totals[which] = graphs[which].sums[heads[which]] if heads[which] >= 0 else -np.inf
+            which = 1 if totals[1] >= totals[0] else 0
+            graph, counts = graphs[which], graphs[which].counts
+            if totals[which] == -np.inf:
                 break
-            result[window, taken] = totals[graph]
-            if graph == 0 and handed < staying:
-                kept[taken] = found[0, handed]
+            result[window, taken] = totals[which]
+            if which == 0 and handed < kept:
+                paths[window, taken] = staying.paths[handed]
                 handed += 1
             else:
-                head = heads[graph]
-                kept[taken] = waiting[graph, head]
-                if counts[graph] < limit:
-                    found[graph, counts[graph]] = waiting[graph, head]
-                    counts[graph] += 1
-                sizes[graph] -= 1
-                waiting[graph, head], sums[graph, head] = waiting[graph, sizes[graph]], sums[graph, sizes[graph]]
-            paths[window, taken] = kept[taken]
-            totals[graph] = -np.inf
+                head = heads[which]
+                paths[window, taken] = graph.waiting[head]
+                if counts[TAKEN] < limit:
+                    graph.paths[counts[TAKEN]] = graph.waiting[head]
+                    counts[TAKEN] += 1
+                counts[WAITING] -= 1
+                last = counts[WAITING]
+                graph.waiting[head], graph.sums[head] = graph.waiting[last], graph.sums[last]
+            totals[which] = -np.inf
             taken += 1
-        kept_count, new_from = taken, high[window]
+        new_from = high[window]
     return result, paths

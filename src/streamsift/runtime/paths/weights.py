@@ -1,4 +1,4 @@
-"""A linear score and each step's candidates in, their vertex weights out, and how far sums of them can be off.
+"""Weigh each step's candidates by a linear score, and bound how far sums of the weights can be off.
 
 Contract: a path's sum of weights ranks it as its score does, up to `error`: with an error of 0 equal sums are equal
 scores and greater sums greater scores, exactly ("Preference Function and Vertex Weights" in the CPR thesis, with
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from streamsift.logical.durations import units_per_second
 from streamsift.physical.plan import Alternative, LinearScore, Term
-from streamsift.runtime.arrays.dtypes import Float64, Int32
+from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
 from streamsift.runtime.events.candidates import step_rows
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.expressions.columns import integers, nulls
@@ -53,14 +53,14 @@ def path_weights(score: LinearScore, plan: Alternative, events: Events, places: 
         if exact is not None
         else [_value(t, a, _moment(arrays)) for t, a in zip(score.terms, arrays, strict=True)]
     )
-    found = [np.zeros(part.size) for part in places]
+    weights = [np.zeros(part.size) for part in places]
     with np.errstate(invalid="ignore", over="ignore"):
         for term, value in zip(score.terms, values, strict=True):
-            found[step_of[term.column.variable]] += value
+            weights[step_of[term.column.variable]] += value
     if exact is not None:
-        return Weights(tuple(found), 0.0, exact[1])
+        return Weights(tuple(weights), 0.0, exact[1])
     largest = sum((_largest(value) for value in values), abs(float(score.constant)))
-    return Weights(tuple(found), ROUNDING * (score.operations + 2 * len(places) + 8) * largest)
+    return Weights(tuple(weights), ROUNDING * (score.operations + 2 * len(places) + 8) * largest)
 
 
 def _largest(values: Float64) -> float:
@@ -69,7 +69,7 @@ def _largest(values: Float64) -> float:
 
 
 def _exact(score: LinearScore, arrays: Sequence[pa.Array]) -> tuple[list[Float64], float] | None:
-    """The terms as whole numbers of one quantum, and that, if their sums are exact and tell all scores apart."""
+    """Return the terms as whole numbers of one quantum, and that, if their sums are exact and tell all scores apart."""
     quanta = [quantum for array in arrays if (quantum := _quantum(array.type)) is not None]
     if len(quanta) < len(arrays) or any(term.coefficient.denominator > 1 for term in score.terms):
         return None
@@ -93,7 +93,7 @@ def _is_instant(kind: pa.DataType) -> bool:
 
 
 def _quantum(kind: pa.DataType) -> Fraction | None:
-    """What every value of the type is a whole number of."""
+    """Return what every value of the type is a whole number of."""
     if pa.types.is_floating(kind):
         return Fraction(1, int(BINARY_PLACES))
     if pa.types.is_integer(kind):
@@ -106,7 +106,7 @@ def _quantum(kind: pa.DataType) -> Fraction | None:
 
 
 def _whole(array: pa.Array, moment: int) -> Float64 | None:
-    """The values in units of their type's quantum; NaN where null; None if they are no whole numbers, or too large."""
+    """Return the values in units of their quantum; NaN where null; None if they are no whole numbers, or too large."""
     if pa.types.is_floating(array.type):
         values = np.array(pc.fill_null(array, np.nan), np.float64) * BINARY_PLACES
         known = values[~np.isnan(values)]
@@ -114,23 +114,30 @@ def _whole(array: pa.Array, moment: int) -> Float64 | None:
     units = integers(array)
     if units is None or not units.size:
         return None if units is None else np.empty(0)
-    base = 0
-    if _is_instant(array.type):
-        quantum = _quantum(array.type)
-        assert quantum is not None
-        base = int(moment / quantum)
+    base = _base(array.type, moment)
     low, high = int(units.min()) - base, int(units.max()) - base
     if max(abs(low), abs(high)) >= EXACT:
         return None
-    values = (units - base).astype(np.float64)
-    missing = nulls(array)
+    return _with_nulls(array, units - base)
+
+
+def _base(kind: pa.DataType, moment: int) -> int:
+    """Return the moment in units of a type of instants; 0 for other types."""
+    quantum = _quantum(kind)
+    assert quantum is not None
+    return int(moment / quantum) if _is_instant(kind) else 0
+
+
+def _with_nulls(array: pa.Array, units: Int64) -> Float64:
+    """Return integers as doubles, NaN where the array is null."""
+    values, missing = units.astype(np.float64), nulls(array)
     if missing is not None:
         values[missing] = np.nan
     return values
 
 
 def _value(term: Term, array: pa.Array, moment: int) -> Float64:
-    """coefficient * column in doubles; NaN where null. Instants count from one moment: it cancels out."""
+    """Return coefficient * column in doubles; NaN where null. Instants count from one moment: it cancels out."""
     if pa.types.is_null(array.type):
         return np.full(len(array), np.nan)
     if is_integer(array) or is_decimal(array) or pa.types.is_floating(array.type):
@@ -139,17 +146,13 @@ def _value(term: Term, array: pa.Array, moment: int) -> Float64:
         units, quantum = integers(array), _quantum(array.type)
         assert units is not None
         assert quantum is not None
-        base = int(moment / quantum) if _is_instant(array.type) else 0
-        values = (units - base).astype(np.float64) * float(quantum)
-        missing = nulls(array)
-        if missing is not None:
-            values[missing] = np.nan
+        values = _with_nulls(array, units - _base(array.type, moment)) * float(quantum)
     with np.errstate(invalid="ignore", over="ignore"):
         return values * float(term.coefficient)
 
 
 def _moment(arrays: Sequence[pa.Array]) -> int:
-    """A midnight (in seconds) near all instants: distances from it are smaller than times since the epoch."""
+    """Return a midnight (in seconds) near all instants: distances from it are smaller than times since the epoch."""
     for array in arrays:
         known = array.drop_null() if _is_instant(array.type) else array[:0]
         if len(known):

@@ -1,4 +1,4 @@
-"""A ranking plan and events in, what each schedule of its merges reads out, for people."""
+"""Report what each schedule of a ranking plan's merges reads."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from dataclasses import replace
 from streamsift.physical.plan import MergePlan, RankPlan
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.update_ticks import ticks_of
-from streamsift.runtime.rank.merge import SCHEDULES, RankMerge
+from streamsift.runtime.paths import GaveUp
+from streamsift.runtime.rank.merge import RankMerge
+from streamsift.runtime.rank.merge_schedules import SCHEDULES
 
 
 def merge_accesses(plan: RankPlan, events: Events) -> Iterator[str]:
-    """The accesses of all windows together, by each schedule, whether or not the run merges."""
+    """Yield the accesses of all windows together, by each schedule, whether or not the run merges."""
     assert plan.query.ranking is not None
     ticks = ticks_of(plan.query, events) if plan.query.update else None
     for number, branch in enumerate(plan.branches, start=1):
@@ -21,7 +23,7 @@ def merge_accesses(plan: RankPlan, events: Events) -> Iterator[str]:
         which = f"alternative {number}, " if len(plan.branches) > 1 else ""
         for schedule in SCHEDULES:
             merge = RankMerge(replace(branch, schedule=schedule), events, ticks, plan.query.ranking.limit)
-            if merge.best() is None:
+            if isinstance(merge.best(), GaveUp):
                 yield f"{which}merge by {schedule.value}: given up, too many matches of a part would be read"
                 continue
             read = merge.accesses

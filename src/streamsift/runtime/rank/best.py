@@ -1,4 +1,4 @@
-"""Scored matches in any order in, the k best of each bucket out; a bucket is a group at a tick.
+"""Keep the k best scored matches of each bucket, in whatever order they come.
 
 Contract: the k best by score, then by the events' times variable by variable, then by `order`, then by input order
 (tests/runtime/rank/test_best.py). Memory is a few times k per bucket and one chunk, whatever the number of matches.
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
+from streamsift.runtime.rank.buckets import not_below_kth, ranks
 from streamsift.runtime.resources import reserve
 
 KEPT_BYTES = 100  # for each match, beside its places: what sorting takes
@@ -20,7 +21,10 @@ PENDING = 1 << 17  # matches that may wait for the next sorting, at least
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Matches [m] with their scores; places [variables, m] of their events, -1 where there is none."""
+    """Matches [m] with their scores; places [variables, m] of their events, -1 where there is none.
+
+    Kleene matches instead have their chunk for an alternative, and for places [1, m] their number in it.
+    """
 
     bucket: Int64
     score: Float64
@@ -40,12 +44,6 @@ def joined(parts: Sequence[Scored]) -> Scored:
         np.concatenate([part.places for part in parts], axis=1),
         np.concatenate([part.alternative for part in parts]),
     )
-
-
-def in_order(matches: Scored, levels: Sequence[Int32]) -> Int64:
-    """The order of the matches: by bucket, best first."""
-    keys = [level[row] for level in levels for row in matches.places]
-    return np.lexsort([*reversed(keys), -matches.score, matches.bucket])
 
 
 @dataclass(slots=True)
@@ -69,7 +67,7 @@ class Best:
             self.settle()
 
     def _may_count(self, matches: Scored) -> np.ndarray:
-        """Not below the worst of the k that its bucket has already."""
+        """Return which matches are not below the worst of the k that their bucket has already."""
         if self.kept is None:
             return np.ones(matches.score.size, np.bool_)
         place = np.searchsorted(self.kept.bucket, matches.bucket, side="right") - 1
@@ -78,21 +76,14 @@ class Best:
         return ~is_full | (matches.score >= self.kept.score[np.maximum(place, 0)])
 
     def settle(self) -> Scored | None:
-        """The k best of each bucket, by bucket, best first; None if there is no match at all."""
+        """Return the k best of each bucket, by bucket, best first; None if there is no match at all."""
         if self.pending:
             matches = joined(self.pending if self.kept is None else [self.kept, *self.pending])
             reserve(KEPT_BYTES * matches.score.size + 4 * matches.places.nbytes, "the best of each group and tick")
             self.pending, self.waiting = [], 0
             # By score alone first: ties are settled only among those that may stay.
-            order = np.lexsort([-matches.score, matches.bucket])
-            bucket, score = matches.bucket[order], matches.score[order]
-            start = np.searchsorted(bucket, bucket, side="left")
-            last = start + (self.limit - 1)
-            worst = np.where(
-                last < np.searchsorted(bucket, bucket, side="right"), score[np.minimum(last, score.size - 1)], -np.inf
-            )
-            matches = matches.at(order[score >= worst])
-            matches = matches.at(in_order(matches, self.levels))
-            rank = np.arange(matches.bucket.size) - np.searchsorted(matches.bucket, matches.bucket, side="left")
-            self.kept = matches.at(rank < self.limit)
+            matches = matches.at(not_below_kth(matches.bucket, matches.score, self.limit))
+            keys = [level[row] for level in self.levels for row in matches.places]
+            matches = matches.at(np.lexsort([*reversed(keys), -matches.score, matches.bucket]))
+            self.kept = matches.at(ranks(matches.bucket) <= self.limit)
         return self.kept

@@ -1,4 +1,4 @@
-"""A pattern with a monotone score and its events in; each variable's candidates out, best first, of any window.
+"""Read each variable's candidates of a monotone score best first, of any window.
 
 A candidate's bound is the best score that a match with it could have: its own part beside the best part of every other
 variable. The order of a queue is that of the whole stream, found once: by the candidates' own part if there is one
@@ -37,13 +37,13 @@ class Queue:
     is_flat: bool  # all bounds are equal: no candidate is the best
 
     def read(self, low: int, high: int, worst: float, most: int) -> Int32:
-        """The best at the places [low, high) that may be in a match with this score, and so many of them at most."""
+        """Return the best at the places [low, high) that may be in a match with this score, so many of them at most."""
         floor = int(np.searchsorted(self.limits, worst))
         first, last = np.searchsorted(self.places, [low, high])
         return self.places[greatest(self.tree, first, last, floor, most)]
 
 
-class Queues:
+class JoinQueues:
     """Those of a plan over the events of a whole stream."""
 
     def __init__(self, plan: JoinPlan, events: Events) -> None:
@@ -96,18 +96,18 @@ class Queues:
         return found
 
     def has_some(self, step: int, low: int, high: int, worst: float = -np.inf) -> bool:
-        """Whether a candidate of this step at the places [low, high) may be in a match with this score."""
+        """Return True if a candidate of this step at the places [low, high) may be in a match with this score."""
         return self.queues[step].read(low, high, worst, 1).size > 0
 
     def is_below(self, step: int, place: int, tops: Int32, worst: float) -> bool:
-        """Whether neither this candidate nor any that is after it in its queue may be in a match with this score."""
+        """Return True if neither this candidate nor any after it in its queue may be in a match with this score."""
         if not self.has_some(step, place, place + 1, worst):
             return True
         # What is after it may have a higher bound in the window, if there are several objectives.
         return self.is_one and bool(self.bounds(step, np.array([place], np.int32), tops)[0] < worst)
 
     def tops(self, lows: Sequence[int], high: int) -> Int32:
-        """For each objective and step [objectives, steps] the place of the best part from the step's low on.
+        """Return for each objective and step [objectives, steps] the place of the best part from the step's low on.
 
         Each step has a candidate there.
         """
@@ -120,7 +120,7 @@ class Queues:
         return found
 
     def bounds(self, step: int, places: Int32, tops: Int32) -> Float64:
-        """For each of these candidates a bound on the scores of its matches, given the best of the others."""
+        """Return for each of these candidates a bound on the scores of its matches, given the best of the others."""
         by_objective = []
         for written, knows_all, best in zip(self.ranking.objectives, self.knows_all, tops, strict=True):
             if not knows_all:  # a null part may be better than all others
@@ -132,7 +132,7 @@ class Queues:
         return _raised(self.ranking, by_objective)
 
     def _corner_scores(self, objective: BoundObjective, corner: Int32) -> Float64:
-        """The scores [m] of what need be no matches [steps, m]; inf where there is none."""
+        """Return the scores [m] of what need be no matches [steps, m]; inf where there is none."""
         seen = match_columns(self.plan.alternative, self.events, corner)
         try:
             bound = objective_score(objective, evaluate(objective.expression, seen))

@@ -1,158 +1,215 @@
-"""The parts of a pattern in, the queues that `merge_search` reads out: filled on demand, window after window."""
+"""Fill the queues that a merge reads: on demand, window after window.
+
+When the window moves, the matches that were joined stay joined (`MergeMemory`).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from streamsift.physical.plan import MergePlan
-from streamsift.runtime.arrays.dtypes import Float64, Int32
+from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32, Int64
+from streamsift.runtime.arrays.growing import grown, longer, wider
 from streamsift.runtime.arrays.row_set import are_known
-from streamsift.runtime.rank.merge_bounds import Queues, Rules
-from streamsift.runtime.rank.merge_kernel import Found, add_match, link
-from streamsift.runtime.rank.merge_parts import Part
+from streamsift.runtime.paths import GaveUp
+from streamsift.runtime.rank.merge_components import RankedComponent
 
 FIRST_LOAD = 16
-NO_MATCHES = 256  # room for them, at first
+FIRST_ROOM = 256  # matches
+
+
+class MergeQueues(NamedTuple):
+    """The paths of m components of a pattern in one window, n of each at most, best first.
+
+    Paths with the same key may fit together, others do not. `following` links those of a queue with the same key, in
+    order: with lookups all that are loaded and not read yet, else those that were read. It does so twice: row 1 is of
+    those that are not known.
+    """
+
+    score: Float64  # [m, n]
+    rows: Int32  # [m, n, steps] the places of the events, -1 for the steps of other components
+    key: Int32  # [m, n]
+    known: Bool  # [m, n] True if it was read in the window before: known paths were joined with each other there
+    following: Int32  # [m, n, 2] -1 for none
+    head: Int32  # [m, 2, keys] the first path with the key, -1 for none
+    tail: Int32  # [m, 2, keys]
+    fetched: Int32  # [m, keys] the last path with the key that was looked up, -1 for none
+    loaded: Int64  # [m] how many are there
+    read: Int64  # [m] how many were taken by sorted access
+    fetches: Int64  # [m] how many by random access
+    complete: Bool  # [m] True if there are no others
+
+
+class MergeMatches(NamedTuple):
+    """Matches so far, and the greatest of their scores."""
+
+    rows: Int32  # [matches, steps]
+    score: Float64  # [matches]
+    best: Float64  # [kept] descending
+    counts: Int64  # [2] how many matches, how many of `best`
+
+
+def new_queues(components: int, room: int, steps: int, keys: int) -> MergeQueues:
+    return MergeQueues(
+        score=np.empty((components, room)),
+        rows=np.empty((components, room, steps), np.int32),
+        key=np.empty((components, room), np.int32),
+        known=np.zeros((components, room), np.bool_),
+        following=np.empty((components, room, 2), np.int32),
+        head=np.full((components, 2, keys), -1, np.int32),
+        tail=np.full((components, 2, keys), -1, np.int32),
+        fetched=np.full((components, keys), -1, np.int32),
+        loaded=np.zeros(components, np.int64),
+        read=np.zeros(components, np.int64),
+        fetches=np.zeros(components, np.int64),
+        complete=np.zeros(components, np.bool_),
+    )
+
+
+def new_matches(steps: int, kept: int) -> MergeMatches:
+    return MergeMatches(
+        np.empty((FIRST_ROOM, steps), np.int32), np.empty(FIRST_ROOM), np.empty(kept), np.zeros(2, np.int64)
+    )
+
+
+@njit(cache=True, nogil=True)
+def is_exhausted(queues: MergeQueues, queue: int) -> bool:
+    return bool(queues.complete[queue] and queues.read[queue] == queues.loaded[queue])
+
+
+@njit(cache=True, nogil=True)
+def link(queues: MergeQueues, queue: int, begin: int, end: int) -> None:
+    """Add paths [begin, end) to those of their queue with the same key."""
+    for path in range(begin, end):
+        key = queues.key[queue, path]
+        for row in range(1 if queues.known[queue, path] else 2):
+            last = queues.tail[queue, row, key]
+            queues.following[queue, path, row] = -1
+            if queues.head[queue, row, key] < 0:
+                queues.head[queue, row, key] = path
+            if last >= 0:
+                queues.following[queue, last, row] = path
+            queues.tail[queue, row, key] = path
+
+
+@njit(cache=True, nogil=True)
+def add_match(matches: MergeMatches, row: Int32, score: float) -> MergeMatches:
+    """Keep a match, and its score among the best."""
+    count, place = matches.counts[0], matches.counts[1]
+    if count == matches.score.size:
+        matches = MergeMatches(grown(matches.rows), longer(matches.score), matches.best, matches.counts)
+    matches.rows[count] = row
+    matches.score[count] = score
+    matches.counts[0] += 1
+    best = matches.best
+    if place < best.size:
+        matches.counts[1] += 1
+    elif score > best[place - 1]:
+        place -= 1
+    else:
+        return matches
+    while place > 0 and best[place - 1] < score:
+        best[place] = best[place - 1]
+        place -= 1
+    best[place] = score
+    return matches
+
+
+@njit(cache=True, nogil=True)
+def add_inside(matches: MergeMatches, rows: Int32, score: Float64, low: int) -> MergeMatches:
+    """Add the matches whose events all lie at `low` or behind it."""
+    for match in range(score.size):
+        if rows[match].min() >= low:
+            matches = add_match(matches, rows[match], score[match])
+    return matches
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
-    """What is kept of a window: the paths read of each part [n, steps], and all matches of them above `floor`."""
+class MergeMemory:
+    """What is kept of a window: the paths read of each component [n, steps], and their matches above a threshold."""
 
     paths: list[Int32]
     rows: Int32
     score: Float64
-    floor: float
+    threshold: float
 
     @staticmethod
-    def nothing(parts: int, steps: int) -> Memory:
+    def nothing(components: int, steps: int) -> MergeMemory:
         none = np.empty((0, steps), np.int32)
-        return Memory([none] * parts, none, np.empty(0), -np.inf)
-
-
-@njit(cache=True, nogil=True)
-def with_matches(found: Found, rows: Int32, score: Float64, low: int) -> Found:
-    """Adds the matches whose events all lie at `low` or behind it."""
-    for number in range(score.size):
-        if rows[number].min() >= low:
-            found = add_match(found, rows[number], score[number])
-    return found
-
-
-@njit(cache=True, nogil=True)
-def link_from(queues: Queues, part: int, begin: int) -> None:
-    for path in range(begin, queues.loaded[part]):
-        link(queues, part, path)
+        return MergeMemory([none] * components, none, np.empty(0), -np.inf)
 
 
 class WindowQueues:
     """The queues of one window at a time."""
 
-    def __init__(self, plan: MergePlan, parts: list[Part], key_of: list[Int32], keys: int, *, looks_up: bool) -> None:
-        self.plan, self.parts, self.key_of, self.looks_up = plan, parts, key_of, looks_up
+    def __init__(self, plan: MergePlan, components: list[RankedComponent], key_of: list[Int32], keys: int) -> None:
+        self.plan, self.components, self.key_of = plan, components, key_of
         self.known: list[Int32] = []
-        count, steps = len(parts), len(plan.alternative.steps)
-        self.arrays = Queues(
-            np.empty((count, FIRST_LOAD)),
-            np.empty((count, FIRST_LOAD, steps), np.int32),
-            np.empty((count, FIRST_LOAD), np.int32),
-            np.zeros((count, FIRST_LOAD), np.bool_),
-            np.empty((count, 2, FIRST_LOAD), np.int32),
-            np.full((count, 2, keys), -1, np.int32),
-            np.full((count, 2, keys), -1, np.int32),
-            np.full((count, keys), -1, np.int32),
-            np.zeros(count, np.int64),
-            np.zeros(count, np.int64),
-            np.zeros(count, np.int64),
-            np.zeros(count, np.bool_),
-        )
+        self.arrays = new_queues(len(components), FIRST_LOAD, len(plan.alternative.steps), keys)
 
-    def open(self, tick: int, memory: Memory, low: int, rules: Rules) -> Found:
-        """Begins a window; with lookups all matches of the parts are loaded when they are first asked for."""
+    def open(self, tick: int, memory: MergeMemory, low: int, kept: int) -> MergeMatches:
+        """Begin a window; with lookups all matches of the components are loaded when they are first asked for."""
         arrays = self.arrays
-        for number in range(len(self.parts)):
-            used = arrays.key[number, : arrays.loaded[number]]
-            arrays.head[number][:, used] = -1
-            arrays.tail[number][:, used] = -1
-            arrays.fetched[number, used] = -1
-        if self.looks_up:  # lookups that found nothing leave a mark too
+        for queue in range(len(self.components)):
+            used = arrays.key[queue, : arrays.loaded[queue]]
+            arrays.head[queue][:, used] = -1
+            arrays.tail[queue][:, used] = -1
+            arrays.fetched[queue, used] = -1
+        if self.plan.looks_up:  # lookups that found nothing leave a mark too
             arrays.fetched[:] = -1
         for counts in (arrays.loaded, arrays.read, arrays.fetches, arrays.complete):
             counts[:] = 0
         self.known = memory.paths
-        for part in self.parts:
-            part.open(tick)
-        steps = arrays.rows.shape[2]
-        found = Found(
-            np.empty((NO_MATCHES, steps), np.int32), np.empty(NO_MATCHES), np.empty(rules.kept), np.zeros(2, np.int64)
-        )
-        return with_matches(found, memory.rows, memory.score, low)
+        for component in self.components:
+            component.open(tick)
+        return add_inside(new_matches(arrays.rows.shape[2], kept), memory.rows, memory.score, low)
 
-    def load(self, number: int) -> bool:
-        """More matches of a part, as many as there are; False if that is too much to ask."""
-        while self._load_some(number):
-            if not self.looks_up or self.arrays.complete[number]:
-                return True
-        return False
+    def load(self, queue: int) -> GaveUp | None:
+        """Load more matches of a component, with lookups as many as there are."""
+        while True:
+            gave_up = self._load_some(queue)
+            if gave_up or not self.plan.looks_up or self.arrays.complete[queue]:
+                return gave_up
 
-    def _load_some(self, number: int) -> bool:
-        component, begin = self.plan.components[number], int(self.arrays.loaded[number])
-        more = self.parts[number].load(max(FIRST_LOAD, begin))
-        if more is None:
-            return False
+    def _load_some(self, queue: int) -> GaveUp | None:
+        component, begin = self.plan.components[queue], int(self.arrays.loaded[queue])
+        more = self.components[queue].load(max(FIRST_LOAD, begin))
+        if isinstance(more, GaveUp):
+            return more
         end = begin + more.score.size
-        self._make_room(end)
+        while self.arrays.score.shape[1] < end:
+            growing = ("score", "rows", "key", "known", "following")
+            self.arrays = self.arrays._replace(**{name: wider(getattr(self.arrays, name)) for name in growing})
         arrays = self.arrays
         rows = np.full((more.score.size, arrays.rows.shape[2]), -1, np.int32)
         rows[:, list(component.steps)] = more.places
-        arrays.rows[number, begin:end] = rows
-        arrays.score[number, begin:end] = more.score * component.scale
-        arrays.known[number, begin:end] = are_known(rows, self.known[number])
-        step = self.plan.key[number][0] if self.plan.key else component.steps[0]
-        arrays.key[number, begin:end] = self.key_of[number][rows[:, step]]
-        arrays.loaded[number], arrays.complete[number] = end, more.complete
-        if self.looks_up:
-            link_from(arrays, number, begin)
-        return True
+        arrays.rows[queue, begin:end] = rows
+        arrays.score[queue, begin:end] = more.score * component.scale
+        arrays.known[queue, begin:end] = are_known(rows, self.known[queue])
+        step = self.plan.key[queue][0] if self.plan.key else component.steps[0]
+        arrays.key[queue, begin:end] = self.key_of[queue][rows[:, step]]
+        arrays.loaded[queue], arrays.complete[queue] = end, more.complete
+        if self.plan.looks_up:
+            link(arrays, queue, begin, end)
+        return None
 
-    def _make_room(self, count: int) -> None:
-        room = self.arrays.score.shape[1]
-        if count <= room:
-            return
-        while room < count:
-            room *= 2
-
-        def longer(array: np.ndarray) -> np.ndarray:
-            larger = np.empty((array.shape[0], room, *array.shape[2:]), array.dtype)
-            larger[:, : array.shape[1]] = array
-            return larger
-
-        queues = self.arrays
-        links = np.moveaxis(longer(np.moveaxis(queues.following, 2, 1)), 1, 2)
-        self.arrays = queues._replace(
-            score=longer(queues.score),
-            rows=longer(queues.rows),
-            key=longer(queues.key),
-            known=longer(queues.known),
-            following=np.ascontiguousarray(links),
-        )
-
-    def memory(self, found: Found, floor: float) -> Memory:
-        """What the next window may use of this one.
+    def memory(self, matches: MergeMatches, threshold: float) -> MergeMemory:
+        """Return what the next window may use of this one.
 
         A match of the window before whose paths were not all read again would be joined twice, should they be read in
         the next window: it is not kept.
         """
-        arrays, count = self.arrays, found.counts[0]
-        keep = found.score[:count] >= floor
-        rows, score = found.rows[:count][keep], found.score[:count][keep]
-        paths = [arrays.rows[number, : arrays.read[number]].copy() for number in range(len(self.parts))]
+        arrays, count = self.arrays, matches.counts[0]
+        keep = matches.score[:count] >= threshold
+        rows, score = matches.rows[:count][keep], matches.score[:count][keep]
+        paths = [arrays.rows[queue, : arrays.read[queue]].copy() for queue in range(len(self.components))]
         were_read = np.ones(score.size, np.bool_)
         for component, read in zip(self.plan.components, paths, strict=True):
-            own = np.full(rows.shape, -1, np.int32)
-            own[:, list(component.steps)] = rows[:, list(component.steps)]
-            were_read &= are_known(own, read)
-        return Memory(paths, rows[were_read], score[were_read], floor)
+            part = np.full(rows.shape, -1, np.int32)
+            part[:, list(component.steps)] = rows[:, list(component.steps)]
+            were_read &= are_known(part, read)
+        return MergeMemory(paths, rows[were_read], score[were_read], threshold)

@@ -1,9 +1,14 @@
-"""Queues that were read to some place in, the queue to read next out: round robin, gradient, statistics, WABS.
+"""Choose the queue that a merge reads next, and bound what was not read.
 
-The schedules of the CPR thesis, section 3.3. Waste-avoiding boundary selection (WABS) asks how a bound that was
-passed could have been reached at the least cost, knowing what was read since, and reads on in those proportions. The
-thesis asks so between two results, of the boundary of the last but one. Here it is asked as reading goes on, of the
-bound that was passed with about half of what was read: no result need be found before reading is steered.
+The thresholds and schedules of the CPR thesis, section 3.3. With lookups (TA) every match of a path that was read is
+known, so a new one has paths below the last read in all queues. Without (NRA) its other paths may be the best of their
+queues.
+
+The schedules are round robin, gradient, statistics and waste-avoiding boundary selection (WABS). WABS asks how a bound
+that was passed could have been reached at the least cost, knowing what was read since, and reads on in those
+proportions. The thesis asks so between two results, of the boundary of the last but one. Here it is asked as reading
+goes on, of the bound that was passed with about half of what was read: no result need be found before reading is
+steered.
 """
 
 from __future__ import annotations
@@ -13,16 +18,35 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.arrays.dtypes import Float64, Int64
-from streamsift.runtime.rank.merge_bounds import Queues, Rules, bound_at, is_exhausted, merged, score_at
+from streamsift.physical.plan import Schedule
+from streamsift.runtime.arrays.dtypes import Bool, Float64, Int64
+from streamsift.runtime.rank.merge_queues import MergeQueues, is_exhausted
 
+SCHEDULES = (Schedule.ROUND_ROBIN, Schedule.GRADIENT, Schedule.STATISTICS, Schedule.WABS)  # as kernels number them
 ROUND_ROBIN, GRADIENT, STATISTICS, WABS = range(4)
 LOOK_BACK = 8  # paths over which a gradient is taken
 SAMPLE = 64  # paths that are read before statistics are taken anew
 FIRST_REVISION, GROWTH = 8, 1.25  # WABS looks at its boundary again when so much more was read
-MOST_BOUNDARIES = 64  # that WABS compares at a time
+MAX_BOUNDARIES = 64  # that WABS compares at a time
 LAST, REVISED, CHOSEN, MEMORY = range(4)  # of Steering.memory
 PASSED = 3  # revisions: together they are about half of what was read
+
+
+class MergeRules(NamedTuple):
+    """How paths make a match and its score: sums of components, each sum in a group of MIN or MAX, the least of all."""
+
+    sum_of: Int64  # [m] the sum that a component's score goes into
+    constant: Float64  # [sums]
+    group_of: Int64  # [sums]
+    takes_most: Bool  # [groups] MAX, not MIN
+    pairs: Int64  # [pairs, 3] what must hold between the events of two steps: (one, two, operator)
+    codes: Int64  # [2 * pairs, places] the two sides, by place
+    costs: Float64  # [m] of reading one path, beside looking its partners up
+    limit: int  # matches that are asked for
+    kept: int  # matches below the best that are kept for the next window, at least the limit
+    slack: float  # scores that differ by less may be in another order
+    looks_up: bool  # TA, not NRA
+    schedule: int
 
 
 class Steering(NamedTuple):
@@ -34,79 +58,130 @@ class Steering(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def new_steering(parts: int) -> Steering:
-    return Steering(np.full(MEMORY, -1, np.int64), np.zeros(parts), np.full(PASSED, np.inf))
+def new_steering(components: int) -> Steering:
+    return Steering(np.full(MEMORY, -1, np.int64), np.zeros(components), np.full(PASSED, np.inf))
+
+
+# --- bounds
 
 
 @njit(cache=True, nogil=True)
-def next_in_turn(queues: Queues, last: int) -> int:
-    """The next queue after `last` that has paths left."""
-    parts = queues.read.size
-    for turn in range(1, parts + 1):
-        part = (last + turn) % parts
-        if not is_exhausted(queues, part):
-            return part
+def merged(rules: MergeRules, value: Float64) -> float:
+    """Return the score of components with these scores [m]."""
+    least = np.inf
+    for group in range(rules.takes_most.size):
+        score = -np.inf if rules.takes_most[group] else np.inf
+        for which in range(rules.constant.size):
+            if rules.group_of[which] != group:
+                continue
+            total = rules.constant[which]
+            for queue in range(value.size):
+                if rules.sum_of[queue] == which:
+                    total += value[queue]
+            score = max(score, total) if rules.takes_most[group] else min(score, total)
+        least = min(least, score)
+    return least
+
+
+@njit(cache=True, nogil=True)
+def score_at(queues: MergeQueues, queue: int, read: int) -> float:
+    """Return the score of the last of `read` paths; of the first if none was read."""
+    return float(queues.score[queue, max(read - 1, 0)])
+
+
+@njit(cache=True, nogil=True)
+def bound_at(queues: MergeQueues, rules: MergeRules, read: Int64, value: Float64) -> float:
+    """Return the best score of a match that reading so far [m] does not find; value [m] is room to work in."""
+    components = read.size
+    if rules.looks_up:
+        for queue in range(components):
+            if queues.complete[queue] and read[queue] == queues.loaded[queue]:
+                return -np.inf
+            value[queue] = score_at(queues, queue, read[queue])
+        return merged(rules, value)
+    best = -np.inf
+    for queue in range(components):
+        value[queue] = queues.score[queue, 0]
+    for queue in range(components):
+        if not (queues.complete[queue] and read[queue] == queues.loaded[queue]):
+            value[queue] = score_at(queues, queue, read[queue])
+            best = max(best, merged(rules, value))
+            value[queue] = queues.score[queue, 0]
+    return best
+
+
+# --- schedules
+
+
+@njit(cache=True, nogil=True)
+def next_in_turn(queues: MergeQueues, last: int) -> int:
+    """Return the next queue after `last` that has paths left."""
+    components = queues.read.size
+    for turn in range(1, components + 1):
+        queue = (last + turn) % components
+        if not is_exhausted(queues, queue):
+            return queue
     return -1
 
 
 @njit(cache=True, nogil=True)
-def steepest(queues: Queues, last: int) -> int:
-    """The queue whose scores fell most over the last paths."""
-    best, found = -np.inf, -1
-    for part in range(queues.read.size):
-        if is_exhausted(queues, part):
+def steepest(queues: MergeQueues, last: int) -> int:
+    """Return the queue whose scores fell most over the last paths."""
+    best, steep = -np.inf, -1
+    for queue in range(queues.read.size):
+        if is_exhausted(queues, queue):
             continue
-        read = queues.read[part]
+        read = queues.read[queue]
         if read <= LOOK_BACK:
             return next_in_turn(queues, last)
-        fall = score_at(queues, part, read - LOOK_BACK) - score_at(queues, part, read)
+        fall = score_at(queues, queue, read - LOOK_BACK) - score_at(queues, queue, read)
         if fall > best:
-            best, found = fall, part
-    return found
+            best, steep = fall, queue
+    return steep
 
 
 @njit(cache=True, nogil=True)
-def by_statistics(queues: Queues, rules: Rules, value: Float64) -> int:
-    """The queue that, as its scores fell so far, lowers the bound most for its cost by the next sample."""
-    parts = queues.read.size
+def by_statistics(queues: MergeQueues, rules: MergeRules, value: Float64) -> int:
+    """Return the queue that, as its scores fell so far, lowers the bound most for its cost by the next sample."""
+    components = queues.read.size
     here = bound_at(queues, rules, queues.read, value)
-    best, found, farthest, least = 0.0, -1, -1, np.inf
-    for part in range(parts):
-        if is_exhausted(queues, part):
+    best, chosen, farthest, least = 0.0, -1, -1, np.inf
+    for queue in range(components):
+        if is_exhausted(queues, queue):
             continue
-        read = max(queues.read[part], 1)
-        slope = (queues.score[part, 0] - score_at(queues, part, read)) / read
-        kept = queues.score[part, read - 1]
-        queues.score[part, read - 1] = kept - slope * SAMPLE
-        gain = (here - bound_at(queues, rules, queues.read, value)) / rules.costs[part]
-        queues.score[part, read - 1] = kept
+        read = max(queues.read[queue], 1)
+        slope = (queues.score[queue, 0] - score_at(queues, queue, read)) / read
+        kept = queues.score[queue, read - 1]
+        queues.score[queue, read - 1] = kept - slope * SAMPLE
+        gain = (here - bound_at(queues, rules, queues.read, value)) / rules.costs[queue]
+        queues.score[queue, read - 1] = kept
         if gain > best:
-            best, found = gain, part
-        if read * rules.costs[part] < least:  # no queue lowers it alone
-            least, farthest = read * rules.costs[part], part
-    return found if found >= 0 else farthest
+            best, chosen = gain, queue
+        if read * rules.costs[queue] < least:  # no queue lowers it alone
+            least, farthest = read * rules.costs[queue], queue
+    return chosen if chosen >= 0 else farthest
 
 
 @njit(cache=True, nogil=True)
-def depth_for(queues: Queues, rules: Rules, part: int, read: Int64, target: float, value: Float64) -> int:
-    """How far one queue had to be read for the bound to be `target`, if the others were read so far.
+def depth_for(queues: MergeQueues, rules: MergeRules, queue: int, read: Int64, target: float, value: Float64) -> int:
+    """Return how far one queue had to be read for the bound to be `target`, if the others were read so far.
 
     Without lookups the bound of one queue does not depend on how far the others are read. One more than was read if
     that is not enough.
     """
-    low, high = 0, queues.read[part] + 1
+    low, high = 0, queues.read[queue] + 1
     if not rules.looks_up:
         for other in range(read.size):
             value[other] = queues.score[other, 0]
     while low < high:
         middle = (low + high) >> 1
-        read[part] = middle
+        read[queue] = middle
         if rules.looks_up:
             bound = bound_at(queues, rules, read, value)
         else:
-            value[part] = score_at(queues, part, middle)
+            value[queue] = score_at(queues, queue, middle)
             bound = merged(rules, value)
-        if middle <= queues.read[part] and bound > target:
+        if middle <= queues.read[queue] and bound > target:
             low = middle + 1
         else:
             high = middle
@@ -114,52 +189,52 @@ def depth_for(queues: Queues, rules: Rules, part: int, read: Int64, target: floa
 
 
 @njit(cache=True, nogil=True)
-def cheapest_boundary(queues: Queues, rules: Rules, target: float, value: Float64, ratio: Float64) -> None:
-    """Fills ratio [m] with how far each queue had to be read for the bound to be `target`, at the least cost.
+def cheapest_boundary(queues: MergeQueues, rules: MergeRules, target: float, value: Float64, ratio: Float64) -> None:
+    """Fill ratio [m] with how far each queue had to be read for the bound to be `target`, at the least cost.
 
     Without lookups each queue has its own answer. With them a few depths of all queues but the last are tried, and
     what they ask of the last.
     """
-    parts, read = queues.read.size, queues.read.copy()
+    components, read = queues.read.size, queues.read.copy()
     if not rules.looks_up:
-        for part in range(parts):
-            ratio[part] = depth_for(queues, rules, part, read, target, value)
+        for queue in range(components):
+            ratio[queue] = depth_for(queues, rules, queue, read, target, value)
         return
-    last, least = parts - 1, np.inf
-    each = max(2, int(MOST_BOUNDARIES ** (1 / (parts - 1))))
-    for number in range(each ** (parts - 1)):
-        rest, cost = number, 0.0
-        for part in range(last):
+    last, least = components - 1, np.inf
+    each = max(2, int(MAX_BOUNDARIES ** (1 / (components - 1))))
+    for combination in range(each ** (components - 1)):
+        rest, cost = combination, 0.0
+        for queue in range(last):
             # Denser near the top, where scores fall fast.
             share = (rest % each) / (each - 1)
-            read[part] = int(queues.read[part] * share * share)
+            read[queue] = int(queues.read[queue] * share * share)
             rest //= each
-            cost += read[part] * rules.costs[part]
+            cost += read[queue] * rules.costs[queue]
         if cost >= least:
             continue
         depth = depth_for(queues, rules, last, read, target, value)
         cost += depth * rules.costs[last]
         if depth <= queues.read[last] and cost < least:
             least, read[last] = cost, depth
-            for part in range(parts):
-                ratio[part] = read[part]
+            for queue in range(components):
+                ratio[queue] = read[queue]
 
 
 @njit(cache=True, nogil=True)
-def holds_bound(queues: Queues, rules: Rules, part: int, bound: float, value: Float64) -> bool:
-    """Whether the bound can fall only if this queue is read, or would fall if it were."""
+def holds_bound(queues: MergeQueues, rules: MergeRules, queue: int, bound: float, value: Float64) -> bool:
+    """Return True if the bound can fall only if this queue is read, or would fall if it were."""
     for other in range(value.size):
         value[other] = score_at(queues, other, queues.read[other]) if rules.looks_up else queues.score[other, 0]
     if rules.looks_up:
-        value[part] = -np.inf
+        value[queue] = -np.inf
         return merged(rules, value) < bound
-    value[part] = score_at(queues, part, queues.read[part])
+    value[queue] = score_at(queues, queue, queues.read[queue])
     return merged(rules, value) >= bound
 
 
 @njit(cache=True, nogil=True)
-def in_proportion(queues: Queues, rules: Rules, steering: Steering, bound: float, value: Float64) -> int:
-    """WABS: of the queues that hold the bound up, the one that is least far on its way to the cheapest boundary."""
+def in_proportion(queues: MergeQueues, rules: MergeRules, steering: Steering, bound: float, value: Float64) -> int:
+    """WABS: of the queues that hold the bound up, return the one least far on its way to the cheapest boundary."""
     memory, ratio, passed = steering.memory, steering.ratio, steering.passed
     total = queues.read.sum()
     if total < FIRST_REVISION * queues.read.size:
@@ -170,19 +245,19 @@ def in_proportion(queues: Queues, rules: Rules, steering: Steering, bound: float
         passed[:-1] = passed[1:]
         passed[passed.size - 1] = bound
         cheapest_boundary(queues, rules, max(target, bound), value, ratio)
-    found, least = -1, np.inf
-    for part in range(ratio.size):
-        if is_exhausted(queues, part) or not holds_bound(queues, rules, part, bound, value):
+    chosen, least = -1, np.inf
+    for queue in range(ratio.size):
+        if is_exhausted(queues, queue) or not holds_bound(queues, rules, queue, bound, value):
             continue
-        way = queues.read[part] / max(ratio[part], 1e-9)
+        way = queues.read[queue] / max(ratio[queue], 1e-9)
         if way < least:
-            least, found = way, part
-    return found if found >= 0 else next_in_turn(queues, memory[LAST])
+            least, chosen = way, queue
+    return chosen if chosen >= 0 else next_in_turn(queues, memory[LAST])
 
 
 @njit(cache=True, nogil=True)
-def next_queue(queues: Queues, rules: Rules, steering: Steering, bound: float, value: Float64) -> int:
-    """The queue to read, given the bound on what is not read; one has paths left."""
+def next_queue(queues: MergeQueues, rules: MergeRules, steering: Steering, bound: float, value: Float64) -> int:
+    """Return the queue to read, given the bound on what is not read; one has paths left."""
     memory, total = steering.memory, queues.read.sum()
     if rules.schedule == WABS:
         return in_proportion(queues, rules, steering, bound, value)
