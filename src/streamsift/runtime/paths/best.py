@@ -2,7 +2,8 @@
 
 Contract: all of the k best of every group and tick are among them, and few others; it gives up if that would take
 reading too many paths (the comparisons hold too rarely, or too many different scores are too close together). Checked
-by tests/generated/test_generated_ranking.py against the oracle and by tests/runtime/paths/test_path_ranking.py against all matches.
+by tests/generated/test_generated_ranking.py against the oracle and by tests/runtime/paths/test_path_ranking.py
+against all matches.
 """
 
 from __future__ import annotations

@@ -68,12 +68,12 @@ class Windows(NamedTuple):
 @njit(cache=True, nogil=True)
 def build_tree(chains: Chains, row: int) -> None:
     """Leaf n + e of a row is entry e, every inner node the better of its two."""
-    n, order_row = chains.sum.shape[1], min(row, chains.order.shape[0] - 1)
+    sums, orders, tree = chains.sum, chains.order, chains.tree[row]
+    n, order_row = sums.shape[1], min(row, orders.shape[0] - 1)
     for entry in range(n):
-        chains.tree[row, n + entry] = entry if chains.sum[row, entry] > -np.inf else -1
+        tree[n + entry] = entry if sums[row, entry] > -np.inf else -1
     for node in range(n - 1, 0, -1):
-        left, right = chains.tree[row, 2 * node], chains.tree[row, 2 * node + 1]
-        chains.tree[row, node] = better_of(chains.sum, chains.order, row, order_row, left, right)
+        tree[node] = better_of(sums, orders, row, order_row, tree[2 * node], tree[2 * node + 1])
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -93,7 +93,7 @@ def best_in(chains: Chains, row: int, start: int, stop: int) -> int:
     return best
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def better_of(sums: Float64, orders: Int32, row: int, order_row: int, one: int, two: int) -> int:
     """Return the entry with the greater sum, then with the earlier chain, by the given rows; -1 is no entry."""
     if one < 0 or two < 0:
@@ -172,13 +172,20 @@ def fill_chains(graph: Graph, block: Int32, is_front: bool, end: int, chains: Ch
 
     In front chains are summed up backwards in time, in back forwards: `way` turns the comparisons round.
     """
-    offsets, rank, ties, groups = graph.offsets, graph.rank, graph.ties, graph.offsets.shape[1] - 1
-    sums, follow, way = chains.sum, chains.follow[end], -1 if is_front else 1
-    sums[end] = -np.inf
+    offsets, rank, ties, weight, groups = (
+        graph.offsets,
+        graph.rank,
+        graph.ties,
+        graph.weight,
+        graph.offsets.shape[1] - 1,
+    )
+    sums, follow, groups = chains.sum[end : end + 1], chains.follow[end], offsets.shape[1] - 1
+    way = -1 if is_front else 1
+    sums[:] = -np.inf
     follow[:] = -1
     for entry in range(offsets[end, 0], offsets[end, groups]):
         if block[entry] >= 0:
-            sums[end, entry] = graph.weight[entry]
+            sums[0, entry] = weight[entry]
     # In front, single events distinguish chains that begin with them.
     in_order = is_front and ties.shape[0] == 1
     orders, level = ties if in_order else ties.copy(), ties.shape[0] - 1
@@ -191,14 +198,15 @@ def fill_chains(graph: Graph, block: Int32, is_front: bool, end: int, chains: Ch
             best, best_block = -1, -2
             for number in range(count):
                 entry = first + way * number
-                while near != near_end and way * (rank[entry] - rank[near]) > 0:
+                bound = way * rank[entry]
+                while near != near_end and way * rank[near] < bound:
                     if block[near] != best_block:
                         best, best_block = -1, block[near]
-                    if sums[end, near] > -np.inf:
-                        best = better_of(sums, orders, end, level, best, near)
+                    if sums[0, near] > -np.inf:
+                        best = better_of(sums, orders, 0, level, best, near)
                     near += way
                 if best >= 0 and best_block == block[entry]:
-                    sums[end, entry] = graph.weight[entry] + sums[end, best]
+                    sums[0, entry] = weight[entry] + sums[0, best]
                     follow[entry] = best
         if not in_order:
             order_chains(ties, follow, offsets[step, 0], offsets[step, groups], is_front, orders)

@@ -50,21 +50,21 @@ def tie_order(ties: Int32, paths: Int32, one: int, others: Int32, two: int) -> i
 
 
 @njit(cache=True, nogil=True)
-def precedes(ties: Int32, heap: Heap, one: int, two: int) -> bool:
+def precedes(ties: Int32, sums: Float64, paths: Int32, one: int, two: int) -> bool:
     """Return True if node `one` comes out before `two`: greater sum, then earlier events."""
-    if heap.sums[one] != heap.sums[two]:
-        return heap.sums[one] > heap.sums[two]
-    order = tie_order(ties, heap.paths, one, heap.paths, two)
+    if sums[one] != sums[two]:
+        return sums[one] > sums[two]
+    order = tie_order(ties, paths, one, paths, two)
     return order < 0 if order != 0 else one < two
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def heap_push(ties: Int32, heap: Heap, node: int) -> None:
     order, place = heap.order, heap.counts[SIZE]
     heap.counts[SIZE] += 1
     while place > 0:
         parent = (place - 1) >> 1
-        if not precedes(ties, heap, node, order[parent]):
+        if not precedes(ties, heap.sums, heap.paths, node, order[parent]):
             break
         order[place] = order[parent]
         place = parent
@@ -74,14 +74,14 @@ def heap_push(ties: Int32, heap: Heap, node: int) -> None:
 @njit(cache=True, nogil=True)
 def heap_pop(ties: Int32, heap: Heap) -> int:
     """Remove and return the first node."""
-    order, size = heap.order, heap.counts[SIZE] - 1
+    sums, paths, order, size = heap.sums, heap.paths, heap.order, heap.counts[SIZE] - 1
     heap.counts[SIZE] = size
     top, moved, place = order[0], order[size], 0
     while 2 * place + 1 < size:
         child = 2 * place + 1
-        if child + 1 < size and precedes(ties, heap, order[child + 1], order[child]):
+        if child + 1 < size and precedes(ties, sums, paths, order[child + 1], order[child]):
             child += 1
-        if not precedes(ties, heap, order[child], moved):
+        if not precedes(ties, sums, paths, order[child], moved):
             break
         order[place] = order[child]
         place = child

@@ -33,12 +33,13 @@ class Deviations(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def shortest(graph: Deviations, step: int, source: int, path: Int32) -> float:
+def shortest(
+    bounds: Int64, rank: Int32, weight: Float64, banned: Bool, plain: bool, step: int, source: int, path: Int32
+) -> float:
     """SSP: find the best way on from entry `source` of step - 1 (-1: from the start) through the steps from `step` on.
 
     Fill path[step:] and return the sum, -inf for none.
     """
-    bounds, rank, weight, plain = graph.bounds, graph.rank, graph.weight, graph.plain
     steps = bounds.shape[0]
     least, most = bounds[:, 0].min(), bounds[:, 1].max()
     best = np.full(most - least, -np.inf)  # minWeight of the thesis: up to this entry of its step
@@ -50,7 +51,7 @@ def shortest(graph: Deviations, step: int, source: int, path: Int32) -> float:
         for entry in range(bounds[level, 0], bounds[level, 1]):
             total, total_before = -np.inf, -1
             if level == step:
-                if not graph.banned[entry] and (source < 0 or rank[entry] > rank[source]):
+                if not banned[entry] and (source < 0 or rank[entry] > rank[source]):
                     total = weight[entry]
             elif plain:
                 for other in range(bounds[level - 1, 0], bounds[level - 1, 1]):
@@ -86,20 +87,24 @@ def shortest(graph: Deviations, step: int, source: int, path: Int32) -> float:
 @njit(cache=True, nogil=True)
 def deviate(graph: Deviations, last: int) -> None:
     """One round of NSSP: the best path that leaves path `last` at each of its steps joins the waiting ones."""
-    steps, paths, waiting = graph.bounds.shape[0], graph.paths, graph.waiting
+    steps, paths, banned, weight = graph.bounds.shape[0], graph.paths, graph.banned, graph.weight
+    waiting, taken = graph.waiting, graph.counts[TAKEN]
     path = np.empty(steps, np.int32)
     for step in range(steps):
-        for other in range(graph.counts[TAKEN]):
+        for other in range(taken):
             shared = 0
             while shared < step and paths[other, shared] == paths[last, shared]:
                 shared += 1
             if shared == step:
-                graph.banned[paths[other, step]] = True
-        path[:step] = paths[last, :step]
-        total = path_total(graph.weight, path[:step])
-        total += shortest(graph, step, path[step - 1] if step else -1, path)
-        for other in range(graph.counts[TAKEN]):
-            graph.banned[paths[other, step]] = False
+                banned[paths[other, step]] = True
+        total = 0.0
+        for level in range(step):
+            path[level] = paths[last, level]
+            total += weight[path[level]]
+        source = path[step - 1] if step else -1
+        total += shortest(graph.bounds, graph.rank, weight, banned, graph.plain, step, source, path)
+        for other in range(taken):
+            banned[paths[other, step]] = False
         size = graph.counts[WAITING]
         is_new = total > -np.inf and size < graph.sums.size
         for other in range(size):
@@ -110,16 +115,34 @@ def deviate(graph: Deviations, last: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def next_shortest(graph: Deviations) -> int:
-    """NSSP: return the number of the next best path among the waiting ones, or -1."""
+def next_shortest(graph: Deviations) -> tuple[int, float]:
+    """NSSP: return the number of the next best path among the waiting ones and its sum; -inf if there is none."""
     counts = graph.counts
     if counts[TAKEN] == 0 and counts[WAITING] == 0:
-        graph.sums[0] = shortest(graph, 0, -1, graph.waiting[0])
+        graph.sums[0] = shortest(
+            graph.bounds, graph.rank, graph.weight, graph.banned, graph.plain, 0, -1, graph.waiting[0]
+        )
         counts[WAITING] = 1 if graph.sums[0] > -np.inf else 0
     for last in range(counts[SPREAD], counts[TAKEN]):
         deviate(graph, last)
     counts[SPREAD] = counts[TAKEN]
-    return int(np.argmax(graph.sums[: counts[WAITING]])) if counts[WAITING] else -1
+    if counts[WAITING] == 0:
+        return -1, -np.inf
+    head = int(np.argmax(graph.sums[: counts[WAITING]]))
+    return head, graph.sums[head]
+
+
+@njit(cache=True, nogil=True)
+def take(graph: Deviations, head: int, path: Int32) -> None:
+    """Move a waiting path to the best ones, while there is room, and fill `path` with it."""
+    counts, waiting = graph.counts, graph.waiting
+    path[:] = waiting[head]
+    if counts[TAKEN] < graph.paths.shape[0] - 1:
+        graph.paths[counts[TAKEN]] = path
+        counts[TAKEN] += 1
+    counts[WAITING] -= 1
+    last = counts[WAITING]
+    waiting[head], graph.sums[head] = waiting[last], graph.sums[last]
 
 
 @njit(cache=True, nogil=True)
@@ -171,7 +194,7 @@ def k_best_by_window(
     # Staying: events that were there before. Fresh: paths whose last event is new.
     staying = new_deviations(rank, weight, steps, limit, plain)
     fresh = new_deviations(rank, weight, steps, limit, plain)
-    graphs, taken, new_from = (staying, fresh), 0, 0
+    taken, new_from = 0, 0
     for window in range(windows):
         for step in range(steps):
             first = offsets[step, 0]
@@ -188,34 +211,28 @@ def k_best_by_window(
                 staying.paths[staying.counts[TAKEN]] = paths[window - 1, number]
                 staying.counts[TAKEN] += 1
         kept, handed, taken = staying.counts[TAKEN], 0, 0
-        heads, totals = np.full(2, -1, np.int64), np.full(2, -np.inf)
+        old_head, old_total, new_head, new_total = -1, -np.inf, -1, -np.inf
         while taken < limit:
-            for which in range(0 if dynamic else 1, 2):
-                if totals[which] > -np.inf:
-                    continue
-                if which == 0 and handed < kept:
-                    totals[0] = path_total(weight, staying.paths[handed])
-                    continue
-                heads[which] = next_shortest(graphs[which])
-                totals[which] = graphs[which].sums[heads[which]] if heads[which] >= 0 else -np.inf
-            which = 1 if totals[1] >= totals[0] else 0
-            graph, counts = graphs[which], graphs[which].counts
-            if totals[which] == -np.inf:
+            if dynamic and old_total == -np.inf:
+                if handed < kept:
+                    old_total = path_total(weight, staying.paths[handed])
+                else:
+                    old_head, old_total = next_shortest(staying)
+            if new_total == -np.inf:
+                new_head, new_total = next_shortest(fresh)
+            result[window, taken] = max(old_total, new_total)
+            if result[window, taken] == -np.inf:
                 break
-            result[window, taken] = totals[which]
-            if which == 0 and handed < kept:
-                paths[window, taken] = staying.paths[handed]
-                handed += 1
+            if new_total >= old_total:
+                take(fresh, new_head, paths[window, taken])
+                new_total = -np.inf
             else:
-                head = heads[which]
-                paths[window, taken] = graph.waiting[head]
-                if counts[TAKEN] < limit:
-                    graph.paths[counts[TAKEN]] = graph.waiting[head]
-                    counts[TAKEN] += 1
-                counts[WAITING] -= 1
-                last = counts[WAITING]
-                graph.waiting[head], graph.sums[head] = graph.waiting[last], graph.sums[last]
-            totals[which] = -np.inf
+                if handed < kept:
+                    paths[window, taken] = staying.paths[handed]
+                    handed += 1
+                else:
+                    take(staying, old_head, paths[window, taken])
+                old_total = -np.inf
             taken += 1
         new_from = high[window]
     return result, paths

@@ -20,7 +20,7 @@ from streamsift.runtime.events.update_ticks import each_tick
 from streamsift.runtime.matches import GroupMatches, GroupValues, match_schema, objective_values, result_batches, scores
 from streamsift.runtime.rank.best import Scored, joined
 from streamsift.runtime.rank.buckets import RankRun, not_below_kth, ranks
-from streamsift.runtime.rank.output import cast_to, leading_columns, rank_schema, tie_columns, tie_names
+from streamsift.runtime.rank.output import ColumnsOf, rank_batches, tie_columns
 from streamsift.runtime.resources import FEWER_TIES, found_matches, reserve
 
 PENDING = 1 << 16  # scored matches that may wait until those that cannot be among the best are dropped
@@ -80,8 +80,11 @@ def rank_groups(run: RankRun, *, ties: bool) -> Iterator[pa.RecordBatch]:
         for matches in group_matches(alternative, run.events, run.plan.detection.choices):
             _add(run, best, number, matches)
     kept = best.settle()
-    if kept is not None and kept.score.size:
-        yield _ranked(run, best.chunks, kept, ties=ties)
+    if kept is not None:
+        keys: list[np.ndarray] = [*reversed(_tie_keys(run, best.chunks, kept)), -kept.score, kept.bucket]
+        kept = kept.at(np.lexsort(keys))
+        kept = kept.at(ranks(kept.bucket) <= run.ranking.limit)
+        yield from rank_batches(run, kept, _columns_of_groups(run, best.chunks), ties=ties)
 
 
 def _values(run: RankRun, alternative: Alternative, matches: GroupMatches) -> GroupValues:
@@ -113,41 +116,18 @@ def _add(run: RankRun, best: GroupBest, number: int, matches: GroupMatches) -> N
 # --- output
 
 
-def _ranked(run: RankRun, chunks: Sequence[tuple[int, GroupMatches]], best: Scored, *, ties: bool) -> pa.RecordBatch:
-    keys: list[np.ndarray] = [*reversed(_tie_keys(run, chunks, best)), -best.score, best.bucket]
-    best = best.at(np.lexsort(keys))
-    best = best.at(ranks(best.bucket) <= run.ranking.limit)
-    order = run.output_order(best.bucket)
-    rank, best = ranks(best.bucket)[order], best.at(order)
-    parts, numbers = [], []
-    for number, (alternative, matches) in enumerate(chunks):
-        here = np.flatnonzero(best.alternative == number)
-        if here.size:
-            numbers.append(here)
-            parts.append(_part(run, run.plan.alternatives[alternative], matches.only(best.places[0, here]), ties=ties))
-    back = pa.array(np.argsort(np.concatenate(numbers), kind="stable"))
-    table = pa.concat_tables(parts).take(back)
-    leading = leading_columns(run, best.bucket, rank, best.score, np.asarray(table.column("$first"), np.int32))
-    schema = rank_schema(run.plan.query)
-    columns = [*leading, *(column.combine_chunks() for column in table.drop_columns(["$first"]).columns)]
-    known = [cast_to(array, one.type) for array, one in zip(columns, schema, strict=False)]
-    names = [*schema.names, *(tie_names(run.plan.query) if ties else [])]
-    return pa.RecordBatch.from_arrays([*known, *columns[len(known) :]], names=names)
+def _columns_of_groups(run: RankRun, chunks: Sequence[tuple[int, GroupMatches]]) -> ColumnsOf:
+    """Return the columns of matches of a chunk, given as their numbers [1, m] in it."""
 
+    def columns(chunk: int, numbers: Int32, ties: bool) -> list[pa.Array]:
+        alternative, matches = run.plan.alternatives[chunks[chunk][0]], chunks[chunk][1].only(numbers[0])
+        values = _values(run, alternative, matches)
+        batches = result_batches(alternative, match_schema(run.plan.query), run.events, matches)
+        arrays = [*objective_values(run.ranking, values.rows()), *pa.Table.from_batches(batches).columns]
+        rows = pa.array(run.events.rows_at(matches.events()[0]))
+        return [*arrays, *(_tie_columns(run, values) if ties else []), rows]
 
-def _part(run: RankRun, alternative: Alternative, matches: GroupMatches, *, ties: bool) -> pa.Table:
-    """Return objectives, the match and what ties are broken by, and the row of one event, for matches of a chunk."""
-    query = run.plan.query
-    fields, values = list(rank_schema(query)), _values(run, alternative, matches)
-    batches = result_batches(alternative, match_schema(query), run.events, matches)
-    written = pa.Table.from_batches(batches)
-    arrays = [*objective_values(run.ranking, values.rows()), *(c.combine_chunks() for c in written.columns)]
-    arrays = [cast_to(array, one.type) for array, one in zip(arrays, fields[-len(arrays) :], strict=True)]
-    if ties:
-        arrays += _tie_columns(run, values)
-    rows = pa.array(run.events.rows_at(matches.events()[0]))
-    # By number: objectives and columns of the match may share names.
-    return pa.Table.from_arrays([*arrays, rows], [*map(str, range(len(arrays))), "$first"])
+    return columns
 
 
 def _tie_columns(run: RankRun, values: GroupValues) -> list[pa.Array]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
+from itertools import zip_longest
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +28,9 @@ from streamsift.runtime.rank.best import Scored
 from streamsift.runtime.rank.buckets import RankRun, ranks
 
 ROWS = 1 << 16  # of a batch
+# Objectives and columns of matches of a source (their alternative, or chunk), given as their places; with ties, what
+# these are broken by; at last the table row of any event of each.
+ColumnsOf = Callable[[int, Int32, bool], list[pa.Array]]
 
 
 def rank_schema(query: BoundQuery) -> pa.Schema:
@@ -43,31 +47,37 @@ def rank_schema(query: BoundQuery) -> pa.Schema:
     return pa.schema([*fields, *match_schema(query)])
 
 
-def rank_batches(run: RankRun, best: Scored, *, ties: bool) -> Iterator[pa.RecordBatch]:
+def rank_batches(run: RankRun, best: Scored, columns_of: ColumnsOf, *, ties: bool) -> Iterator[pa.RecordBatch]:
     """Yield the matches (by bucket, best first) as result rows, in order of their ticks.
 
     With `ties`, beside them what ties are broken by: other tasks may have matches of the same bucket.
     """
-    query, schema, rank = run.plan.query, rank_schema(run.plan.query), ranks(best.bucket)
-    order = run.output_order(best.bucket)
+    query, rank, order = run.plan.query, ranks(best.bucket), run.output_order(best.bucket)
+    schema = rank_schema(query)
+    kinds = [field.type for field in list(schema)[-len(run.ranking.objectives) - len(match_schema(query)) :]]
     for begin in range(0, order.size, ROWS):
         which = order[begin : begin + ROWS]
         matches = best.at(which)
-        first = matches.places[(matches.places >= 0).argmax(axis=0), np.arange(which.size)]
-        columns = leading_columns(run, matches.bucket, rank[which], matches.score, run.events.rows_at(first))
-        columns = [cast_to(array, schema.field(number).type) for number, array in enumerate(columns)]
-        columns += _match_columns(run, matches, list(schema)[len(columns) :])
-        batch = pa.RecordBatch.from_arrays(columns, schema=schema)
-        if ties:
-            for column in tie_columns(query):
-                for places in matches.places:
-                    rows = pa.array(run.events.rows_at(np.maximum(places, 0)), mask=places < 0)
-                    columns.append(run.events.columns.whole(column).take(rows))
-            batch = pa.RecordBatch.from_arrays(columns, names=[*schema.names, *tie_names(query)])
-        yield batch
+        parts, numbers = [], []
+        for source in np.unique(matches.alternative):
+            here = np.flatnonzero(matches.alternative == source)
+            arrays = columns_of(int(source), matches.places[:, here], ties)
+            numbers.append(here)
+            parts.append([cast_to(array, kind) for array, kind in zip_longest(arrays, kinds)])
+        columns = parts[0]
+        if len(parts) > 1:
+            back = pa.array(np.argsort(np.concatenate(numbers), kind="stable"))
+            columns = [pa.concat_arrays(column).take(back) for column in zip(*parts, strict=True)]
+        *columns, rows = columns
+        leading = _leading_columns(run, matches.bucket, rank[which], matches.score, np.asarray(rows))
+        leading = [cast_to(array, schema.field(number).type) for number, array in enumerate(leading)]
+        fields = [
+            pa.field(name, array.type) for name, array in zip(tie_names(query), columns[len(kinds) :], strict=False)
+        ]
+        yield pa.RecordBatch.from_arrays([*leading, *columns], schema=pa.schema([*schema, *fields]))
 
 
-def leading_columns(run: RankRun, bucket: Int64, rank: Int64, score: Float64, rows: Int32) -> list[pa.Array]:
+def _leading_columns(run: RankRun, bucket: Int64, rank: Int64, score: Float64, rows: Int32) -> list[pa.Array]:
     """Return window_end, the group, rank and score; `rows` are those of any event of each match."""
     query, events = run.plan.query, run.events
     ends = [tick_values(query, events, run.ticks, run.tick_of(bucket))] if run.ticks else []
@@ -75,24 +85,25 @@ def leading_columns(run: RankRun, bucket: Int64, rank: Int64, score: Float64, ro
     return [*ends, *groups, pa.array(rank, pa.int64()), pa.array(score)]
 
 
-def _match_columns(run: RankRun, best: Scored, fields: Sequence[pa.Field]) -> list[pa.Array]:
-    """Return objectives and match columns: alternative by alternative, then put back in order."""
-    parts, order = [], []
-    for number in np.unique(best.alternative):
-        alternative = run.plan.alternatives[number]
-        which = np.flatnonzero(best.alternative == number)
-        order.append(which)
-        places = best.places[variable_rows(alternative)][:, which]
-        values = objective_values(run.ranking, match_columns(alternative, run.events, places))
+def columns_of_matches(run: RankRun) -> ColumnsOf:
+    """Return the columns of matches of single events, given as places [variables, m]."""
+
+    def columns(number: int, places: Int32, ties: bool) -> list[pa.Array]:
+        alternative, events = run.plan.alternatives[number], run.events
+        bound_places = places[variable_rows(alternative)]
+        arrays = objective_values(run.ranking, match_columns(alternative, events, bound_places))
         schema, computed = match_schema(run.plan.query), known_columns(alternative)
-        found = GroupMatches.of_places(places)
-        matches = pa.Table.from_batches(result_batches(alternative, schema, run.events, found, computed))
-        columns = [*values, *(column.combine_chunks() for column in matches.columns)]
-        parts.append([cast_to(c, f.type) for c, f in zip(columns, fields, strict=True)])
-    if len(parts) == 1:
-        return parts[0]
-    back = pa.array(np.argsort(np.concatenate(order), kind="stable"))
-    return [pa.concat_arrays(list(column)).take(back) for column in zip(*parts, strict=True)]
+        found = GroupMatches.of_places(bound_places)
+        matches = pa.Table.from_batches(result_batches(alternative, schema, events, found, computed))
+        arrays = [*arrays, *matches.columns]
+        for column in tie_columns(run.plan.query) if ties else []:
+            for row in places:
+                bound = pa.array(events.rows_at(np.maximum(row, 0)), mask=row < 0)
+                arrays.append(events.columns.whole(column).take(bound))
+        first = places[(places >= 0).argmax(axis=0), np.arange(places.shape[1])]
+        return [*arrays, pa.array(events.rows_at(first))]
+
+    return columns
 
 
 def tie_columns(query: BoundQuery) -> list[str]:
@@ -114,7 +125,8 @@ def variable_rows(alternative: Alternative) -> list[int]:
     return [positive.index(step.variable) for step in alternative.steps]
 
 
-def cast_to(array: pa.Array, kind: pa.DataType) -> pa.Array:
+def cast_to(array: pa.Array, kind: pa.DataType | None) -> pa.Array:
+    """Return one chunk of a type, or of the array's own."""
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
-    return array if array.type == kind else array.cast(kind)
+    return array if kind is None or array.type == kind else array.cast(kind)

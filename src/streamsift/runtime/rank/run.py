@@ -25,7 +25,7 @@ from streamsift.runtime.rank.buckets import RankRun
 from streamsift.runtime.rank.groups import rank_groups
 from streamsift.runtime.rank.join import RankJoin
 from streamsift.runtime.rank.merge import RankMerge
-from streamsift.runtime.rank.output import rank_batches, variable_rows
+from streamsift.runtime.rank.output import columns_of_matches, rank_batches, variable_rows
 from streamsift.runtime.resources import found_matches
 
 JOINED_MATCHES = 1 << 14  # that are scored at a time: every call has its price
@@ -54,7 +54,7 @@ def rank(
             best.add(matches)
     kept = best.settle()
     if kept is not None:
-        yield from rank_batches(run, kept, ties=ties)
+        yield from rank_batches(run, kept, columns_of_matches(run), ties=ties)
 
 
 def _candidates(run: RankRun, number: int) -> Iterator[Scored]:
