@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -106,8 +106,8 @@ class Problem(NamedTuple):
         )
 
     def columns(self, which: Int64) -> Problem:
-        tables: list[Any] = [np.take(table, which, axis=-1) for table in self[1:-2]]
-        return Problem(self.places, *tables, self.rules, self.clock)
+        by_column = ("start", "stop", "origins", "closed", "some", "first", "last")
+        return self._replace(**{name: np.take(getattr(self, name), which, axis=-1) for name in by_column})
 
     def by_origin(self) -> Problem:
         """Return the same columns, those of a match beside each other."""
