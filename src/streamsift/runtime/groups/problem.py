@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -107,7 +107,8 @@ class Problem(NamedTuple):
 
     def columns(self, which: Int64) -> Problem:
         by_column = ("start", "stop", "origins", "closed", "some", "first", "last")
-        return self._replace(**{name: np.take(getattr(self, name), which, axis=-1) for name in by_column})
+        tables: dict[str, Any] = {name: np.take(getattr(self, name), which, axis=-1) for name in by_column}
+        return self._replace(**tables)
 
     def by_origin(self) -> Problem:
         """Return the same columns, those of a match beside each other."""
