@@ -70,8 +70,7 @@ def element_assignments(problem: Problem, begin_at: int, enough: int, most_bytes
     """Return the next match, a table of assignments and the places that these are ranges of.
 
     Depth first over the elements: each goes to a group, or to nobody if it may be in the way of others. Begins and ends
-    as `range_assignments` does.
-    One function, as a call retains and releases every array that it takes.
+    as `range_assignments` does. One function, as its table and its places grow while it searches.
     """
     orders, count, matches = problem.start.shape
     earliest, latest = np.full(count, -1, np.int32), np.full(count, -1, np.int32)

@@ -106,7 +106,8 @@ class Problem(NamedTuple):
         )
 
     def columns(self, which: Int64) -> Problem:
-        tables: dict[str, Any] = {name: np.take(getattr(self, name), which, axis=-1) for name in self._fields[1:-2]}
+        by_column = ("start", "stop", "origins", "closed", "some", "first", "last")
+        tables: dict[str, Any] = {name: np.take(getattr(self, name), which, axis=-1) for name in by_column}
         return self._replace(**tables)
 
     def by_origin(self) -> Problem:
