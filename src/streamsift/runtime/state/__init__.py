@@ -1,4 +1,10 @@
-"""TODO"""
+"""Hold events and numbers by key between micro-batches, and convert them to bytes and back.
+
+- `event_store`: the events that later results may read, in order, and as chunks to be written
+- `key_index`: the rows of the store that share a key with given rows
+- `keyed_vectors`: vectors of numbers by key
+- `format`: the bytes of a state, its header and its chunks
+"""
 
 from streamsift.runtime.state.event_store import HOLDS_EVENTS, EventStore
 from streamsift.runtime.state.format import Changes, chunk_bytes, head_bytes, read_chunk, read_head
