@@ -21,10 +21,10 @@ DETECT for everything else. Streams use `IncrementalTotals` for PREFIX and for T
 
 from streamsift.runtime.count.by_key import LARGEST_COUNT, count_layout
 from streamsift.runtime.count.extremes import NotIncremental
-from streamsift.runtime.count.groups import AggregateInput, KeyTotals, Timeline, groups_of
+from streamsift.runtime.count.groups import AggregateInput, Timeline, groups_of
 from streamsift.runtime.count.incremental import IncrementalTotals
 from streamsift.runtime.count.measures import Decoder, Totals, measures_of
-from streamsift.runtime.count.operations import NO_SEAL, Operations, Part, arrange
+from streamsift.runtime.count.operations import Operations, SymbolEvents, arrange
 from streamsift.runtime.count.output import aggregate_schema, result_batch, result_rows
-from streamsift.runtime.count.prefix_tree import loads_of, tree_of
+from streamsift.runtime.count.prefix_tree import tree_of
 from streamsift.runtime.count.run import aggregate, relevant_places

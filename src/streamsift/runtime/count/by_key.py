@@ -19,9 +19,9 @@ from streamsift.runtime.count import count_kernels, measure_kernels
 from streamsift.runtime.count.count_kernels import Counts, largest_in_window
 from streamsift.runtime.count.groups import AggregateInput, KeyTotals
 from streamsift.runtime.count.measure_kernels import Log, MeasureRecords, Stacks, Visits, no_numbers
-from streamsift.runtime.count.measures import Totals
+from streamsift.runtime.count.measures import Measures, Totals
 from streamsift.runtime.count.operations import Layout, Operations, keys_of_places, lay_out
-from streamsift.runtime.count.prefix_tree import Blocks, Loads, PrefixTree, blocks_of, loads_of, totals_of
+from streamsift.runtime.count.prefix_tree import PrefixColumns, columns_of, loads_of, totals_of
 from streamsift.runtime.events.stamps import NEVER
 
 LARGEST_COUNT = 2.0**62
@@ -31,8 +31,10 @@ SAMPLED = 10_000  # operations from which the starts in a window are estimated
 def count_branch(branch: Branch, given: AggregateInput, with_leaving: bool = False) -> KeyTotals:
     """Return the totals of a branch; `with_leaving`: also where they fall because a start leaves the window."""
     layout = lay_out(branch, given, keys_of_places(branch, given))
-    loads = loads_of(given.measures, [step.variable for step in branch.alternative.steps])
-    found = count_layout(layout, branch.strategy, loads, may_mark=branch.may_mark, with_leaving=with_leaving)
+    variables = [step.variable for step in branch.alternative.steps]
+    found = count_layout(
+        layout, branch.strategy, given.measures, variables, may_mark=branch.may_mark, with_leaving=with_leaving
+    )
     assert found is not None
     return found[layout.tree.levels]
 
@@ -40,7 +42,8 @@ def count_branch(branch: Branch, given: AggregateInput, with_leaving: bool = Fal
 def count_layout(
     layout: Layout,
     strategy: Strategy,
-    loads: Loads,
+    measures: Measures,
+    variables: Sequence[int],
     needed: Sequence[set[int]] | None = None,
     *,
     may_mark: bool = False,
@@ -49,27 +52,27 @@ def count_layout(
 ) -> dict[int, KeyTotals] | None:
     """Return the totals of every prefix at which a query ends; None if they take more than `max_numbers` in memory.
 
-    `needed` as in `blocks_of`; `may_mark`: start event marking may take the place of the strategy.
+    `variables` are those of the prefixes from number 1 on; `needed` as in `columns_of`. `may_mark`: start event marking
+    may take the place of the strategy.
     """
     tree, operations = layout.tree, layout.operations
-    room = _room(tree, operations, with_leaving)
-    is_count_alone = not loads.least_levels.size and loads.real_levels.size == 1
+    room, is_count_alone = _room(layout, with_leaving), measures.is_count_alone
+    has_window = strategy is not Strategy.PREFIX
     bound, starts = 0.0, 0
-    if not (is_count_alone and math.isinf(max_numbers) and _is_small(layout)):
+    if (has_window and max_numbers < math.inf) or (not _is_small(layout) if is_count_alone else has_window):
         bound, starts = largest_in_window(tree, operations)
-    starts = int(starts) if strategy is not Strategy.PREFIX else 0
+    starts = int(starts) if has_window else 0
     if is_count_alone and bound < LARGEST_COUNT:
         if starts * tree.parent.size > max_numbers:
             return None
         if may_mark and _prefers_marking(layout):
             strategy = Strategy.SEM
         return _counted(layout, strategy, with_leaving, room)
-    blocks = blocks_of(tree, loads, needed)
-    columns = [block.first for block in (blocks.integers, blocks.reals, blocks.least)]
-    written = int(room[-1]) * sum(int(np.diff(first).max()) for first in columns)
-    if starts * sum(int(first[-1]) for first in columns) + written > max_numbers:
+    columns = columns_of(tree, loads_of(measures, variables), needed)
+    written = int(room[-1]) * int(np.diff(columns.first).max(axis=1).sum())
+    if starts * int(columns.first[:, -1].sum()) + written > max_numbers:
         return None
-    return _accumulated(layout, strategy, blocks, with_leaving, room, starts)
+    return _accumulated(layout, strategy, columns, with_leaving, room, starts)
 
 
 def _is_small(layout: Layout) -> bool:
@@ -84,11 +87,11 @@ def _prefers_marking(layout: Layout) -> bool:
     return marking_ns < TWO_STACK_NS_PER_LEVEL * layout.tree.levels
 
 
-def _room(tree: PrefixTree, operations: Operations, with_leaving: bool) -> Int64:
+def _room(layout: Layout, with_leaving: bool) -> Int64:
     """Return where the records of each prefix begin [nodes + 1]: one for each event that may end a match, and for each
     start that leaves."""
-    adds = np.bincount(operations.symbol, minlength=operations.first_node.size - 1)
-    adds = np.repeat(adds, np.diff(operations.first_node))
+    tree, operations = layout.tree, layout.operations
+    adds = np.repeat(layout.sizes, np.diff(operations.first_node))
     most = np.zeros(tree.parent.size, np.int64)
     is_adding = operations.nodes > 0
     np.add.at(most, operations.nodes[is_adding], adds[is_adding])
@@ -117,41 +120,41 @@ def _counted(layout: Layout, strategy: Strategy, with_leaving: bool, room: Int64
 
 
 def _accumulated(
-    layout: Layout, strategy: Strategy, blocks: Blocks, with_leaving: bool, room: Int64, starts: int
+    layout: Layout, strategy: Strategy, columns: PrefixColumns, with_leaving: bool, room: Int64, starts: int
 ) -> dict[int, KeyTotals]:
     tree, operations = layout.tree, layout.operations
-    out, filled = MeasureRecords.room(int(room[-1]), blocks), room[:-1].copy()
+    out, filled = MeasureRecords.room(int(room[-1]), columns), room[:-1].copy()
     if strategy is Strategy.SEM:
-        measure_kernels.mark_starts(tree, blocks, operations, with_leaving, out, filled)
+        measure_kernels.mark_starts(tree, columns, operations, with_leaving, out, filled)
     else:
         begin, end = operations.offsets[:-1], operations.offsets[1:]
         keys = np.arange(begin.size)
         visits = Visits(keys, np.zeros_like(keys), begin, end, begin - 1, True, 0, NEVER - 1)
         rows = 1 if strategy is Strategy.PREFIX else tree.levels + 1
-        stacks = stacks_of(1, rows, starts, blocks)
+        stacks = stacks_of(1, rows, starts, columns)
         measure_kernels.multiply_windows(
-            tree, blocks, Log.of(operations), stacks, visits, _NO_TIMES, with_leaving, out, filled
+            tree, columns, Log.of(operations), stacks, visits, _NO_TIMES, with_leaving, out, filled
         )
     return {
-        node: key_totals(out, slice(room[node], filled[node]), node, blocks, layout.group)
+        node: key_totals(out, slice(room[node], filled[node]), node, columns, layout.group)
         for node in np.flatnonzero(tree.ends).tolist()
     }
 
 
-def key_totals(out: MeasureRecords, written: slice, node: int, blocks: Blocks, group: np.ndarray) -> KeyTotals:
+def key_totals(out: MeasureRecords, written: slice, node: int, columns: PrefixColumns, group: np.ndarray) -> KeyTotals:
     """Return the records of a prefix; `group` [keys]."""
     key = out.key[written]
-    totals = totals_of(blocks, node, out.integers[written], out.reals[written], out.least[written])
+    totals = totals_of(columns, node, out.integers[written], out.reals[written], out.least[written])
     return KeyTotals(key, group[key], out.stamp[written], out.ends[written], totals)
 
 
 _NO_TIMES: Int64 = np.zeros(0, np.int64)
 
 
-def stacks_of(slots: int, rows: int, starts: int, blocks: Blocks) -> Stacks:
+def stacks_of(slots: int, rows: int, starts: int, columns: PrefixColumns) -> Stacks:
     """Return room for so many slots, rows of a back, and starts in a front."""
     none, entries = np.full(slots, -1, np.int64), 1 << max(starts - 1, 0).bit_length()
-    back, front = no_numbers(slots * rows, blocks), no_numbers(entries, blocks)
+    back, front = no_numbers(slots * rows, columns), no_numbers(entries, columns)
     return Stacks(none, none.copy(), none.copy(), back, rows, np.full(entries, -1, np.int64), front)
 
 

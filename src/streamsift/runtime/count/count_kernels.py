@@ -45,8 +45,9 @@ class Counts(NamedTuple):
 def largest_in_window(tree: PrefixTree, operations: Operations) -> tuple[float, int]:
     """Return a bound for every count: the product, along a path, of the most events of each step that are in the window
     together; and the most starts in one window."""
-    symbols = operations.first_node.size - 1
-    held, most = np.zeros(symbols, np.int64), np.zeros(symbols, np.int64)
+    level, symbol, stamp, until = operations.level, operations.symbol, operations.stamp, operations.until
+    first_node, nodes = operations.first_node, operations.nodes
+    held, most = np.zeros(first_node.size - 1, np.int64), np.zeros(first_node.size - 1, np.int64)
     product = np.ones(tree.parent.size, np.float64)
     bound, most_starts = 0.0, 0
     for key in range(operations.offsets.size - 1):
@@ -55,24 +56,23 @@ def largest_in_window(tree: PrefixTree, operations: Operations) -> tuple[float, 
         held[:] = 0
         most[:] = 0
         for i in range(operations.offsets[key], operations.offsets[key + 1]):
-            while first < after and operations.until[first] < operations.stamp[i]:
+            while first < after and until[first] < stamp[i]:
                 first += 1
                 # Operations before the first start in the window are in no match of it.
-                while tail < i and operations.level[tail] != 1:
-                    held[operations.symbol[tail]] -= 1
+                while tail < i and level[tail] != 1:
+                    held[symbol[tail]] -= 1
                     tail += 1
                 if tail < i:
-                    held[operations.symbol[tail]] -= 1
+                    held[symbol[tail]] -= 1
                     tail += 1
-            symbol = operations.symbol[i]
-            held[symbol] += 1
-            most[symbol] = max(most[symbol], held[symbol])
-            after += operations.level[i] == 1
+            held[symbol[i]] += 1
+            most[symbol[i]] = max(most[symbol[i]], held[symbol[i]])
+            after += level[i] == 1
             most_starts = max(most_starts, after - first)
-        for symbol in range(symbols):
-            for k in range(operations.first_node[symbol], operations.first_node[symbol + 1]):
-                if operations.nodes[k] > 0:
-                    product[operations.nodes[k]] = most[symbol]
+        for s in range(most.size):
+            for k in range(first_node[s], first_node[s + 1]):
+                if nodes[k] > 0:
+                    product[nodes[k]] = most[s]
         for node in range(1, product.size):
             product[node] *= product[tree.parent[node]]
             bound = max(bound, product[node])
@@ -92,42 +92,36 @@ def record(out: Counts, filled: Int64, node: int, key: int, stamp: int, ends: bo
 @njit(cache=True, nogil=True)
 def count_prefixes(tree: PrefixTree, operations: Operations, out: Counts, filled: Int64) -> None:
     """Dynamic prefix counting: count[prefix] += count[parent]. Nothing leaves."""
-    count = np.zeros(tree.parent.size, np.int64)
-    ended, is_noted, pending = np.zeros(tree.parent.size, np.int64), np.zeros(tree.parent.size, np.bool_), 0
-    for key in range(operations.offsets.size - 1):
+    parent, ends, offsets, seal = tree.parent, tree.ends, operations.offsets, operations.seal
+    symbol, first_node, nodes = operations.symbol, operations.first_node, operations.nodes
+    count = np.zeros(parent.size, np.int64)
+    ended, is_noted, pending = np.zeros(parent.size, np.int64), np.zeros(parent.size, np.bool_), 0
+    for key in range(offsets.size - 1):
         count[1:] = 0
         count[0] = 1
-        for i in range(operations.offsets[key], operations.offsets[key + 1]):
-            symbol = operations.symbol[i]
-            for k in range(operations.first_node[symbol], operations.first_node[symbol + 1]):
-                node = operations.nodes[k]
+        for i in range(offsets[key], offsets[key + 1]):
+            for k in range(first_node[symbol[i]], first_node[symbol[i] + 1]):
+                node = nodes[k]
                 if node < 0:
                     count[-node] = 0
                     continue
-                more = count[tree.parent[node]]
+                more = count[parent[node]]
                 count[node] += more
-                if more > 0 and tree.ends[node]:
-                    pending = note(ended, is_noted, pending, node)
-            if operations.seal[i] != NO_SEAL:
+                if ends[node] and more > 0 and not is_noted[node]:
+                    is_noted[node] = True
+                    ended[pending] = node
+                    pending += 1
+            if seal[i] != NO_SEAL:
                 for n in range(pending):
-                    record(out, filled, ended[n], key, operations.seal[i], True, count[ended[n]])
+                    record(out, filled, ended[n], key, seal[i], True, count[ended[n]])
                     is_noted[ended[n]] = False
                 pending = 0
-
-
-@njit(cache=True, nogil=True, inline="always")
-def note(ended: Int64, is_noted: Bool, pending: int, node: int) -> int:
-    """Note that a match ends at a prefix, once for each time; return how many prefixes are noted."""
-    if is_noted[node]:
-        return pending
-    is_noted[node] = True
-    ended[pending] = node
-    return pending + 1
 
 
 @njit(cache=True, nogil=True)
 def mark_starts(operations: Operations, levels: int, with_leaving: bool, out: Counts, filled: Int64) -> None:
     """Start event marking: counts [levels, starts] of the prefixes that begin with each start in the window."""
+    level, place, stamps, seal = operations.level, operations.place, operations.stamp, operations.seal
     most = 0
     for key in range(operations.offsets.size - 1):
         most = max(most, operations.first_start[key + 1] - operations.first_start[key])
@@ -144,44 +138,43 @@ def mark_starts(operations: Operations, levels: int, with_leaving: bool, out: Co
                 if i == end:
                     stamp = NEVER - 1
                 elif sealing == 0:
-                    stamp = operations.stamp[i]
+                    stamp = stamps[i]
                 else:
-                    stamp = operations.seal[i]
+                    stamp = seal[i]
                 while first < after and until[first] < stamp:
                     total -= counts[levels, first]
                     first += 1
                     if with_leaving and (first == after or until[first] != until[first - 1]):
                         record(out, filled, levels, key, until[first - 1] + 1, False, total)
                 if sealing == 0 and i < end:
-                    level = operations.level[i]
-                    if level < 0:
+                    p = level[i]
+                    if p < 0:
                         for start in range(first, after):
-                            counts[-level, start] = 0
-                    elif level == 1:
-                        for p in range(1, levels + 1):
-                            counts[p, after] = 0
+                            counts[-p, start] = 0
+                    elif p == 1:
+                        counts[:, after] = 0
                         counts[1, after] = 1
                         if levels == 1:
-                            if since[after] <= operations.place[i]:
+                            if since[after] <= place[i]:
                                 ended = True
                                 total += 1
                             else:
                                 counts[1, after] = 0
                         after += 1
-                    elif level < levels:
+                    elif p < levels:
                         for start in range(first, after):
-                            counts[level, start] += counts[level - 1, start]
+                            counts[p, start] += counts[p - 1, start]
                     else:
                         added = 0
                         for start in range(first, after):
-                            if since[start] > operations.place[i]:
+                            if since[start] > place[i]:
                                 break
-                            counts[level, start] += counts[level - 1, start]
-                            added += counts[level - 1, start]
+                            counts[p, start] += counts[p - 1, start]
+                            added += counts[p - 1, start]
                         total += added
                         ended |= added > 0
-            if i < end and operations.seal[i] != NO_SEAL and ended:
-                record(out, filled, levels, key, operations.seal[i], True, total)
+            if i < end and seal[i] != NO_SEAL and ended:
+                record(out, filled, levels, key, seal[i], True, total)
                 ended = False
 
 
@@ -189,20 +182,20 @@ def mark_starts(operations: Operations, levels: int, with_leaving: bool, out: Co
 
 
 @njit(cache=True, nogil=True, inline="always")
-def stand_still(tree: PrefixTree, back: Int64) -> None:
+def stand_still(depth: Int64, back: Int64) -> None:
     """From each prefix only the empty path, to itself."""
     for node in range(back.shape[0]):
-        for depth in range(back.shape[1]):
-            back[node, depth] = depth == tree.depth[node]
+        for d in range(back.shape[1]):
+            back[node, d] = d == depth[node]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def through(tree: PrefixTree, front: Int64, row: int, back: Int64, node: int) -> int:
+def through(depth: Int64, path: Int64, front: Int64, row: int, back: Int64, node: int) -> int:
     """Return the paths to a prefix: those that the front's row brought to each of its own prefixes and the back led on.
     Those that the back began are at the empty prefix."""
     total = 0
-    for depth in range(tree.depth[node] + 1):
-        total += front[row, tree.path[node, depth]] * back[node, depth]
+    for d in range(depth[node] + 1):
+        total += front[row, path[node, d]] * back[node, d]
     return total
 
 
@@ -217,24 +210,25 @@ def turn(
     and the front's next row is written at every operation: branches on random levels would cost more.
     """
     depths, nodes = suffix.shape
+    level, symbol, size = operations.level, operations.symbol, tree.size
+    first_node, symbol_nodes = operations.first_node, operations.nodes
     is_one_pattern = depths == nodes
     for node in range(nodes):
         for depth in range(depths):
             suffix[depth, node] = depth == tree.depth[node]
     for i in range(end - 1, begin - 1, -1):
-        level, symbol = operations.level[i], operations.symbol[i]
-        for k in range(operations.first_node[symbol], operations.first_node[symbol + 1]):
-            node = abs(operations.nodes[k])
-            low, high = (0, nodes) if is_one_pattern else (node, node + tree.size[node])
-            if level < 0:
-                suffix[-level, low:high] = 0
+        for k in range(first_node[symbol[i]], first_node[symbol[i] + 1]):
+            node = abs(symbol_nodes[k])
+            low, high = (0, nodes) if is_one_pattern else (node, node + size[node])
+            if level[i] < 0:
+                suffix[-level[i], low:high] = 0
             else:
                 for other in range(low, high):
-                    suffix[level - 1, other] += suffix[level, other]
-        if is_one_pattern or level == 1:
+                    suffix[level[i] - 1, other] += suffix[level[i], other]
+        if is_one_pattern or level[i] == 1:
             for node in range(nodes):
                 front[starts, node] = suffix[0, node]
-            starts -= level == 1
+            starts -= level[i] == 1
     front[0, 1:] = 0
     front[0, 0] = 1
 
@@ -248,9 +242,12 @@ def multiply_windows(tree: PrefixTree, operations: Operations, with_leaving: boo
     One function, as a call retains and releases every array that it takes.
     """
     nodes, depths = tree.path.shape
+    parent, depth, path, ends = tree.parent, tree.depth, tree.path, tree.ends
+    level, symbol, stamps, seal = operations.level, operations.symbol, operations.stamp, operations.seal
+    first_node, symbol_nodes, until = operations.first_node, operations.nodes, operations.until
     back, suffix = np.zeros((nodes, depths), np.int64), np.zeros((depths, nodes), np.int64)
     front = np.zeros((256, nodes), np.int64)
-    terminals: Int64 = np.flatnonzero(tree.ends)
+    terminals: Int64 = np.flatnonzero(ends)
     ended, is_noted, pending = np.zeros(nodes, np.int64), np.zeros(nodes, np.bool_), 0
     positive = np.zeros(nodes, np.bool_)
     for key in range(operations.offsets.size - 1):
@@ -261,50 +258,51 @@ def multiply_windows(tree: PrefixTree, operations: Operations, with_leaving: boo
         turned, end = operations.offsets[key], operations.offsets[key + 1]
         front[0, 1:] = 0
         front[0, 0] = 1
-        stand_still(tree, back)
+        stand_still(depth, back)
         positive[:] = False
         # Before an operation, then before its seal, and once more at the end: what leaves by then.
         for i in range(turned, end + with_leaving):
-            stamp = operations.stamp[i] if i < end else NEVER - 1
+            stamp = stamps[i] if i < end else NEVER - 1
             for sealing in range(2):
-                while first < after and operations.until[first] < stamp:
+                while first < after and until[first] < stamp:
                     if first == middle:
                         if after - first >= front.shape[0]:
                             front = np.zeros((2 * (after - first), nodes), np.int64)
                         done = min(i + sealing, end)
                         turn(tree, operations, turned, done, after - first, suffix, front)
                         origin, middle, turned = first, after, done
-                        stand_still(tree, back)
+                        stand_still(depth, back)
                     first += 1
                     here = first - origin + 1 if first < middle else 0
-                    if with_leaving and (first == after or operations.until[first] != operations.until[first - 1]):
+                    if with_leaving and (first == after or until[first] != until[first - 1]):
                         for node in terminals:
                             if positive[node]:
-                                total = through(tree, front, here, back, node)
-                                record(out, filled, node, key, operations.until[first - 1] + 1, False, total)
+                                total = through(depth, path, front, here, back, node)
+                                record(out, filled, node, key, until[first - 1] + 1, False, total)
                                 positive[node] = total > 0
                 if sealing == 1 or i == end:
                     break
-                level, symbol = operations.level[i], operations.symbol[i]
-                for k in range(operations.first_node[symbol], operations.first_node[symbol + 1]):
-                    node = operations.nodes[k]
+                for k in range(first_node[symbol[i]], first_node[symbol[i] + 1]):
+                    node = symbol_nodes[k]
                     if node < 0:
                         back[-node, :] = 0
                         continue
-                    parent = tree.parent[node]
-                    if tree.ends[node] and not is_noted[node] and through(tree, front, here, back, parent) > 0:
-                        pending = note(ended, is_noted, pending, node)
+                    above = parent[node]
+                    if ends[node] and not is_noted[node] and through(depth, path, front, here, back, above) > 0:
+                        is_noted[node] = True
+                        ended[pending] = node
+                        pending += 1
                     # Whole rows: a run of vector additions.
-                    for depth in range(depths):
-                        back[node, depth] += back[parent, depth]
-                after += level == 1
-                stamp = operations.seal[i]
+                    for d in range(depths):
+                        back[node, d] += back[above, d]
+                after += level[i] == 1
+                stamp = seal[i]
                 if stamp == NO_SEAL:
                     break
-            if i < end and operations.seal[i] != NO_SEAL:
+            if i < end and seal[i] != NO_SEAL:
                 for n in range(pending):
-                    total = through(tree, front, here, back, ended[n])
-                    record(out, filled, ended[n], key, operations.seal[i], True, total)
+                    total = through(depth, path, front, here, back, ended[n])
+                    record(out, filled, ended[n], key, seal[i], True, total)
                     positive[ended[n]] = True
                     is_noted[ended[n]] = False
                 pending = 0

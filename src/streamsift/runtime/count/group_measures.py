@@ -1,4 +1,4 @@
-"""Matches with groups in, their measures out: a single event counts once, a group with each of its elements."""
+"""Measure matches with Kleene groups: a single event counts once, a group with each of its elements."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from streamsift.runtime.matches import GroupValues
 
 
 def totals_of_groups(measures: Measures, values: GroupValues) -> Totals:
-    """Each match as a set of one."""
+    """Return the totals of each match as a set of one."""
     count = len(values.found)
 
     def bound(variable: int) -> tuple[Int32, Int64]:
-        """The places that a variable binds, match after match, and how many each match has."""
+        """Return the places that a variable binds, match after match, and how many each match has."""
         if variable in values.singles:
             return values.found.singles[values.singles[variable]], np.ones(count, np.int64)
         if not values.is_group(variable):
@@ -41,7 +41,7 @@ def totals_of_groups(measures: Measures, values: GroupValues) -> Totals:
 
 
 def _integer_sums(values: Int64, many: Int64) -> Int64:
-    """Differences of running sums: exact, as they wrap alike."""
+    """Return differences of running sums: exact, as they wrap alike."""
     running = np.concatenate([[0], np.cumsum(values)])
     ends = np.cumsum(many)
     return running[ends] - running[ends - many]

@@ -37,7 +37,7 @@ from streamsift.runtime.count.measure_kernels import (
 )
 from streamsift.runtime.count.measures import Measures
 from streamsift.runtime.count.operations import NO_SEAL, Operations, keys_of_places, lay_out
-from streamsift.runtime.count.prefix_tree import Blocks, PrefixColumns, blocks_of, loads_of, tree_of_steps
+from streamsift.runtime.count.prefix_tree import INTEGERS, LEAST, REALS, columns_of, loads_of, tree_of_steps
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.state import KeyedVectors, the_only_key
@@ -51,7 +51,7 @@ class BranchKeys:
         self.branch = branch
         self._variables = [step.variable for step in branch.alternative.steps]
         self._tree = tree_of_steps(len(self._variables))
-        self._blocks = blocks_of(self._tree, loads_of(measures, self._variables))
+        self._columns = columns_of(self._tree, loads_of(measures, self._variables))
         schema = branch.alternative.query.schema
         self._fields = pa.schema([schema.field(name) for name in branch.keys])
 
@@ -91,22 +91,23 @@ class PrefixKeys(BranchKeys):
         first = operations.place[operations.offsets[:-1]]
         keyed = np.flatnonzero(keys[first] >= 0)  # a single event may be a match without a key
         numbers = self._numbers(self.vectors, given.events, first[keyed])
-        blocks = with_loads(self._blocks, given.measures, self._variables)
-        stacks = stacks_of(first.size, 1, 0, blocks)
+        columns = self._columns.with_loads(loads_of(given.measures, self._variables))
+        stacks = stacks_of(first.size, 1, 0, columns)
         self._resume(stacks.back, keyed, numbers)
         slots, begin = np.arange(first.size), operations.offsets[:-1]
         visits = Visits(slots, slots, begin, operations.offsets[1:], begin - 1, False, 0, 0)
-        out, filled = MeasureRecords.room(int((operations.seal != NO_SEAL).sum()), blocks), np.zeros(levels + 1, int)
+        out, filled = MeasureRecords.room(int((operations.seal != NO_SEAL).sum()), columns), np.zeros(levels + 1, int)
         log = Log.of(operations)
-        multiply_windows(self._tree, blocks, log, stacks, visits, np.zeros(0, np.int64), False, out, filled)
+        multiply_windows(self._tree, columns, log, stacks, visits, np.zeros(0, np.int64), False, out, filled)
         self._suspend(stacks.back, keyed, numbers)
         self._close(given.events, keys)
-        return key_totals(out, slice(0, filled[levels]), levels, blocks, layout.group)
+        return key_totals(out, slice(0, filled[levels]), levels, columns, layout.group)
 
-    def _inner(self, columns: PrefixColumns) -> tuple[Int64, Int64]:
+    def _inner(self, block: int) -> tuple[Int64, Int64]:
         """Return the columns of prefixes that are kept, and where each lies among the numbers of its block."""
-        kept = np.flatnonzero((columns.node > 0) & (columns.node < self._tree.levels))
-        return kept, columns.measure[kept] * (self._tree.levels - 1) + columns.node[kept] - 1
+        columns, levels = self._columns, self._tree.levels
+        kept = np.arange(columns.first[block, 1], columns.first[block, levels])
+        return kept, columns.measure[block, kept] * (levels - 1) + columns.node[block, kept] - 1
 
     def _resume(self, back: Numbers, keyed: Int64, numbers: Int64) -> None:
         """Set the paths of each key: the empty one, unless the key is closed, and those to the prefixes."""
@@ -115,25 +116,25 @@ class PrefixKeys(BranchKeys):
         is_open = whole[:, 0] == 0
         back.integers[keyed, 0], back.reals[keyed, 0] = is_open, is_open
         rows = keyed[:, None]
-        columns, at = self._inner(self._blocks.integers)
+        columns, at = self._inner(INTEGERS)
         back.integers[rows, columns] = whole[:, 1 + at]
-        columns, at = self._inner(self._blocks.reals)
+        columns, at = self._inner(REALS)
         back.reals[rows, columns] = real[:, at]
-        columns, at = self._inner(self._blocks.least)
+        columns, at = self._inner(LEAST)
         back.least[rows, columns] = whole[:, self._least_from + at] ^ NOTHING
 
     def _suspend(self, back: Numbers, keyed: Int64, numbers: Int64) -> None:
         whole, real = self.vectors.whole[numbers], self.vectors.real[numbers]
-        columns, at = self._inner(self._blocks.integers)
+        columns, at = self._inner(INTEGERS)
         whole[:, 1 + at] = back.integers[keyed][:, columns]
-        columns, at = self._inner(self._blocks.reals)
+        columns, at = self._inner(REALS)
         real[:, at] = back.reals[keyed][:, columns]
         # Format 1 has a number for every extreme at every prefix: before its event, -1 if there is any path.
         inner = slice(1, self._tree.levels)
-        any_path = back.reals[keyed][:, self._blocks.reals.first[:-1][inner]] > 0
-        extremes = len(self._blocks.least_loads)
+        any_path = back.reals[keyed][:, self._columns.first[REALS, inner]] > 0
+        extremes = len(self._columns.least_loads)
         whole[:, self._least_from :] = np.tile(np.where(any_path, -1, 0), (1, extremes))
-        columns, at = self._inner(self._blocks.least)
+        columns, at = self._inner(LEAST)
         whole[:, self._least_from + at] = back.least[keyed][:, columns] ^ NOTHING
         self.vectors.set(numbers, whole, real)
 
@@ -150,12 +151,6 @@ class PrefixKeys(BranchKeys):
         whole = self.vectors.whole[numbers]
         whole[:, 0] = 1
         self.vectors.set(numbers, whole, self.vectors.real[numbers])
-
-
-def with_loads(blocks: Blocks, measures: Measures, variables: list[int]) -> Blocks:
-    """Return the same columns, with what these events add."""
-    loads = loads_of(measures, variables)
-    return blocks._replace(integer_loads=loads.integers, real_loads=loads.reals, least_loads=loads.least)
 
 
 # --- in a window -----------------------------------------------------------------------------------------------------
@@ -179,9 +174,9 @@ class WindowKeys(BranchKeys):
         self.keys = KeyedVectors(self._fields, 0, 0)
         self._group, self._last, self._owner = np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(1, np.int64)
         self._rows, self._slots = self._tree.levels + 1, 0
-        self._new_back = no_numbers(self._rows, self._blocks)
-        stand_still(self._tree, self._blocks, self._new_back, 0, self._rows)
-        self._stacks: Stacks = stacks_of(0, self._rows, 1, self._blocks)
+        self._new_back = no_numbers(self._rows, self._columns)
+        stand_still(self._tree, self._columns, self._new_back, 0, self._rows)
+        self._stacks: Stacks = stacks_of(0, self._rows, 1, self._columns)
         self._log, self._next_operation, self._next_start = empty_log(), 0, 0
         self._batches: deque[tuple[int, int, int]] = deque()  # the operation and start after it, its last `until`
 
@@ -197,11 +192,11 @@ class WindowKeys(BranchKeys):
         room = int((operations.seal != NO_SEAL).sum()) + visits.key.size
         if requested.with_leaving:
             room += self._next_start - self._log.first_start
-        out, filled = MeasureRecords.room(room, self._blocks), np.zeros(self._rows, np.int64)
+        out, filled = MeasureRecords.room(room, self._columns), np.zeros(self._rows, np.int64)
         times, with_leaving = requested.times, requested.with_leaving
-        multiply_windows(self._tree, self._blocks, self._log, self._stacks, visits, times, with_leaving, out, filled)
+        multiply_windows(self._tree, self._columns, self._log, self._stacks, visits, times, with_leaving, out, filled)
         self._evict(int(times[requested.last]) if times.size else requested.last)
-        found = key_totals(out, slice(0, filled[levels]), levels, self._blocks, self._group)
+        found = key_totals(out, slice(0, filled[levels]), levels, self._columns, self._group)
         if times.size:
             # Where totals fall, a record has a time.
             return replace(found, stamp=np.where(found.ends, found.stamp, np.searchsorted(times, found.stamp)))
@@ -214,7 +209,7 @@ class WindowKeys(BranchKeys):
 
     @property
     def nbytes(self) -> int:
-        parts: list[Any] = [*self._stacks, *self._stacks.back, *self._stacks.front, *self._log, *self._blocks[3:]]
+        parts: list[Any] = [*self._stacks, *self._stacks.back, *self._stacks.front, *self._log, *self._columns[-3:]]
         return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
 
     def _add_keys(self) -> None:
@@ -254,8 +249,9 @@ class WindowKeys(BranchKeys):
         starts = np.arange(self._next_start, self._next_start + operations.until.size) & log.start_mask
         log.until[starts] = operations.until
         self._owner[starts] = np.repeat(numbers, np.diff(offsets))[is_start]
-        loads = with_loads(self._blocks, given.measures, self._variables)
-        for held, new in zip(self._blocks[3:], loads[3:], strict=True):
+        loads = loads_of(given.measures, self._variables)
+        columns, added = self._columns, (loads.integers, loads.reals, loads.least)
+        for held, new in zip((columns.integer_loads, columns.real_loads, columns.least_loads), added, strict=True):
             held[:, at] = new[:, operations.place]
         self._next_operation += count
         self._next_start += operations.until.size
@@ -270,8 +266,11 @@ class WindowKeys(BranchKeys):
             name: ring_with_room(getattr(log, name), *held, needed - held[0])
             for name in ("level", "symbol", "stamp", "seal", "before", "start")
         }
-        loads = [ring_with_room(block, *held, needed - held[0], axis=1) for block in self._blocks[3:]]
-        self._blocks = Blocks(*self._blocks[:3], *loads)
+        loads = {
+            name: ring_with_room(getattr(self._columns, name), *held, needed - held[0], axis=1)
+            for name in ("integer_loads", "real_loads", "least_loads")
+        }
+        self._columns = self._columns._replace(**loads)
         size = rings["level"].size
         place = log.place if log.place.size == size else np.arange(size, dtype=np.int32)
         held, needed = (log.first_start, self._next_start), self._next_start + starts - log.first_start

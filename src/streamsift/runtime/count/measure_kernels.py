@@ -9,6 +9,9 @@ there is any path at all.
 
 The two stacks of each key are state: a run resumes where the one before it stopped, and one over all events is a run
 that starts empty. Without a window nothing leaves, and the back has only the paths from the beginning.
+
+Hot functions take arrays one by one, and kernels read them from their tuples before the loop: Numba counts a reference
+at each access to an array in a tuple, which here costs several times what the additions do.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from numba import njit
 from streamsift.runtime.arrays.dtypes import Bool, Float64, Int8, Int32, Int64
 from streamsift.runtime.count.extremes import NOTHING
 from streamsift.runtime.count.operations import NO_SEAL, Operations
-from streamsift.runtime.count.prefix_tree import Blocks, PrefixColumns, PrefixTree
+from streamsift.runtime.count.prefix_tree import INTEGERS, LEAST, REALS, PrefixColumns, PrefixTree
 from streamsift.runtime.events.stamps import NEVER
 
 BEFORE = np.iinfo(np.int64).min  # the code of a path that has not reached the event whose code counts
@@ -47,10 +50,8 @@ class MeasureRecords(NamedTuple):
     least: Int64
 
     @staticmethod
-    def room(records: int, blocks: Blocks) -> MeasureRecords:
-        integers, reals, least = (
-            int(np.diff(block.first).max()) for block in (blocks.integers, blocks.reals, blocks.least)
-        )
+    def room(records: int, columns: PrefixColumns) -> MeasureRecords:
+        integers, reals, least = np.diff(columns.first).max(axis=1).tolist()
         return MeasureRecords(
             np.empty(records, np.int32),
             np.empty(records, np.int64),
@@ -65,89 +66,79 @@ class MeasureRecords(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def no_numbers(rows: int, blocks: Blocks) -> Numbers:
+def no_numbers(rows: int, columns: PrefixColumns) -> Numbers:
     return Numbers(
-        np.zeros((rows, blocks.integers.node.size), np.int64),
-        np.zeros((rows, blocks.reals.node.size), np.float64),
-        np.full((rows, blocks.least.node.size), NOTHING, np.int64),
+        np.zeros((rows, columns.first[INTEGERS, -1]), np.int64),
+        np.zeros((rows, columns.first[REALS, -1]), np.float64),
+        np.full((rows, columns.first[LEAST, -1]), NOTHING, np.int64),
     )
 
 
 @njit(cache=True, nogil=True)
-def stand_still(tree: PrefixTree, blocks: Blocks, numbers: Numbers, base: int, rows: int) -> None:
+def stand_still(tree: PrefixTree, columns: PrefixColumns, numbers: Numbers, base: int, rows: int) -> None:
     """From each prefix only the empty path. Row base + d has the paths from the prefixes of length d < `rows`."""
     numbers.integers[base : base + rows] = 0
     numbers.reals[base : base + rows] = 0.0
     numbers.least[base : base + rows] = NOTHING
     for node in range(tree.parent.size):
-        depth = tree.depth[node]
-        if depth < rows:
-            numbers.integers[base + depth, blocks.integers.first[node]] = 1
-            numbers.reals[base + depth, blocks.reals.first[node]] = 1.0
-            for column in range(blocks.least.first[node], blocks.least.first[node + 1]):
-                numbers.least[base + depth, column] = BEFORE
-
-
-@njit(cache=True, nogil=True, inline="always")
-def clear(blocks: Blocks, numbers: Numbers, row: int, node: int, after: int) -> None:
-    """Drop all paths of a row to the prefixes [node, after)."""
-    numbers.integers[row, blocks.integers.first[node] : blocks.integers.first[after]] = 0
-    numbers.reals[row, blocks.reals.first[node] : blocks.reals.first[after]] = 0.0
-    numbers.least[row, blocks.least.first[node] : blocks.least.first[after]] = NOTHING
-
-
-@njit(cache=True, nogil=True, inline="always")
-def extend_sums(columns: PrefixColumns, loads: Sums, back: Sums, row: int, node: int, parent: int, place: int) -> None:
-    many = back[row, columns.first[parent]]
-    for column in range(columns.first[node], columns.first[node + 1]):
-        before = columns.before[column]
-        if before >= 0:
-            back[row, column] += back[row, before]
-        else:
-            back[row, column] += loads[columns.measure[column], place] * many
+        row = base + tree.depth[node]
+        if tree.depth[node] < rows:
+            numbers.integers[row, columns.first[INTEGERS, node]] = 1
+            numbers.reals[row, columns.first[REALS, node]] = 1.0
+            numbers.least[row, columns.first[LEAST, node] : columns.first[LEAST, node + 1]] = BEFORE
 
 
 @njit(cache=True, nogil=True)
-def extend(tree: PrefixTree, blocks: Blocks, back: Numbers, base: int, rows: int, node: int, place: int) -> None:
-    """Extend every path to the node's parent, in the rows from `base` on, to the node by the event at `place`."""
-    parent = tree.parent[node]
-    for row in range(base, base + min(tree.depth[node], rows)):
-        extend_sums(blocks.integers, blocks.integer_loads, back.integers, row, node, parent, place)
-        any_path = back.reals[row, blocks.reals.first[parent]] > 0
-        extend_sums(blocks.reals, blocks.real_loads, back.reals, row, node, parent, place)
-        for column in range(blocks.least.first[node], blocks.least.first[node + 1]):
-            before = blocks.least.before[column]
-            code = NOTHING
-            if before >= 0:
-                code = back.least[row, before]
-            elif any_path:
-                code = blocks.least_loads[blocks.least.measure[column], place]
-            back.least[row, column] = min(back.least[row, column], code)
+def clear(columns: PrefixColumns, numbers: Numbers, begin: int, end: int, node: int, after: int) -> None:
+    """Drop all paths of the rows [begin, end) to the prefixes [node, after)."""
+    first = columns.first
+    numbers.integers[begin:end, first[INTEGERS, node] : first[INTEGERS, after]] = 0
+    numbers.reals[begin:end, first[REALS, node] : first[REALS, after]] = 0.0
+    numbers.least[begin:end, first[LEAST, node] : first[LEAST, after]] = NOTHING
 
 
 @njit(cache=True, nogil=True, inline="always")
-def precede_sums(
-    columns: PrefixColumns, loads: Sums, suffix: Sums, depth: int, node: int, after: int, place: int
+def extend_sums(
+    block: int,
+    first: Int64,
+    before: Int64,
+    measure: Int64,
+    loads: Sums,
+    paths: Sums,
+    row: int,
+    parent: int,
+    node: int,
+    place: int,
 ) -> None:
-    for column in range(columns.first[node], columns.first[after]):
-        suffix[depth - 1, column] += suffix[depth, column]
-    for k in range(columns.first_load[node], columns.first_load[node + 1]):
-        column = columns.loads[k]
-        many = suffix[depth, columns.first[columns.node[column]]]
-        suffix[depth - 1, column] += loads[columns.measure[column], place] * many
+    """Extend every path of a row to the node's parent to the node by the event at `place`."""
+    many = paths[row, first[block, parent]]
+    for column in range(first[block, node], first[block, node + 1]):
+        if before[block, column] >= 0:
+            paths[row, column] += paths[row, before[block, column]]
+        else:
+            paths[row, column] += loads[measure[block, column], place] * many
 
 
-@njit(cache=True, nogil=True)
-def precede(tree: PrefixTree, blocks: Blocks, suffix: Numbers, node: int, place: int) -> None:
-    """Row d being the paths from prefixes of length d: those from the parent may first take the event at `place`."""
-    depth, after = tree.depth[node], node + tree.size[node]
-    precede_sums(blocks.integers, blocks.integer_loads, suffix.integers, depth, node, after, place)
-    precede_sums(blocks.reals, blocks.real_loads, suffix.reals, depth, node, after, place)
-    for column in range(blocks.least.first[node], blocks.least.first[after]):
-        code = suffix.least[depth, column]
-        if blocks.least.loaded_at[column] == node:
-            code = max(code, blocks.least_loads[blocks.least.measure[column], place])
-        suffix.least[depth - 1, column] = min(suffix.least[depth - 1, column], code)
+@njit(cache=True, nogil=True, inline="always")
+def extend_least(
+    first: Int64,
+    before: Int64,
+    measure: Int64,
+    loads: Int64,
+    paths: Int64,
+    row: int,
+    any_path: bool,
+    node: int,
+    place: int,
+) -> None:
+    """The same for extremes; `any_path` leads to the node's parent."""
+    for column in range(first[LEAST, node], first[LEAST, node + 1]):
+        code = NOTHING
+        if before[LEAST, column] >= 0:
+            code = paths[row, before[LEAST, column]]
+        elif any_path:
+            code = loads[measure[LEAST, column], place]
+        paths[row, column] = min(paths[row, column], code)
 
 
 # --- start event marking ---------------------------------------------------------------------------------------------
@@ -155,33 +146,45 @@ def precede(tree: PrefixTree, blocks: Blocks, suffix: Numbers, node: int, place:
 
 @njit(cache=True, nogil=True)
 def record_starts(
-    blocks: Blocks, paths: Numbers, begin: int, end: int, node: int, out: MeasureRecords, filled: Int64
+    columns: PrefixColumns, paths: Numbers, begin: int, end: int, node: int, out: MeasureRecords, filled: Int64
 ) -> int:
     """Open a record with the sum over the rows [begin, end); return its number."""
     at = filled[node]
     filled[node] = at + 1
-    out.integers[at] = 0
-    out.reals[at] = 0.0
-    out.least[at] = NOTHING
+    first, after = columns.first[:, node], columns.first[:, node + 1]
+    integers, reals, least = out.integers[at], out.reals[at], out.least[at]
+    integers[:] = 0
+    reals[:] = 0.0
+    least[:] = NOTHING
+    of_integers, of_reals, of_least = paths.integers, paths.reals, paths.least
     for row in range(begin, end):
-        for c in range(blocks.integers.first[node + 1] - blocks.integers.first[node]):
-            out.integers[at, c] += paths.integers[row, blocks.integers.first[node] + c]
-        for c in range(blocks.reals.first[node + 1] - blocks.reals.first[node]):
-            out.reals[at, c] += paths.reals[row, blocks.reals.first[node] + c]
-        for c in range(blocks.least.first[node + 1] - blocks.least.first[node]):
-            out.least[at, c] = min(out.least[at, c], paths.least[row, blocks.least.first[node] + c])
+        for c in range(after[INTEGERS] - first[INTEGERS]):
+            integers[c] += of_integers[row, first[INTEGERS] + c]
+        for c in range(after[REALS] - first[REALS]):
+            reals[c] += of_reals[row, first[REALS] + c]
+        for c in range(after[LEAST] - first[LEAST]):
+            least[c] = min(least[c], of_least[row, first[LEAST] + c])
     return at
 
 
 @njit(cache=True, nogil=True)
 def mark_starts(
-    tree: PrefixTree, blocks: Blocks, operations: Operations, with_leaving: bool, out: MeasureRecords, filled: Int64
+    tree: PrefixTree,
+    columns: PrefixColumns,
+    operations: Operations,
+    with_leaving: bool,
+    out: MeasureRecords,
+    filled: Int64,
 ) -> None:
     """Start event marking of all measures of one pattern: a row of paths for each start in the window."""
     levels, most = tree.parent.size - 1, 0
     for key in range(operations.offsets.size - 1):
         most = max(most, operations.first_start[key + 1] - operations.first_start[key])
-    paths = no_numbers(most, blocks)
+    paths = no_numbers(most, columns)
+    integers, reals, least = paths.integers, paths.reals, paths.least
+    first_of, before, measure = columns.first, columns.before, columns.measure
+    integer_loads, real_loads, least_loads = columns.integer_loads, columns.real_loads, columns.least_loads
+    since, until = operations.since, operations.until
     for key in range(operations.offsets.size - 1):
         base = operations.first_start[key]
         first, after, ended = base, base, False
@@ -191,30 +194,38 @@ def mark_starts(
                 stamp = NEVER - 1
                 if i < end:
                     stamp = operations.stamp[i] if sealing == 0 else operations.seal[i]
-                while first < after and operations.until[first] < stamp:
+                while first < after and until[first] < stamp:
                     first += 1
-                    gone = operations.until[first - 1]
-                    if with_leaving and (first == after or operations.until[first] != gone):
-                        at = record_starts(blocks, paths, first - base, after - base, levels, out, filled)
+                    gone = until[first - 1]
+                    if with_leaving and (first == after or until[first] != gone):
+                        at = record_starts(columns, paths, first - base, after - base, levels, out, filled)
                         out.key[at], out.stamp[at], out.ends[at] = key, gone + 1, False
                 if sealing == 1 or i == end:
                     break
                 level, place = operations.level[i], operations.place[i]
-                if level == 1:
-                    stand_still(tree, blocks, paths, after - base, 1)
+                begin = first
+                if level < 0:
+                    clear(columns, paths, first - base, after - base, -level, -level + 1)
+                    begin = after
+                elif level == 1:
+                    stand_still(tree, columns, paths, after - base, 1)
+                    begin = after
                     after += 1
-                for start in range(first if level != 1 else after - 1, after):
+                parent = level - 1
+                for start in range(begin, after):
+                    if level == levels and since[start] > place:
+                        continue
                     row = start - base
-                    if level < 0:
-                        clear(blocks, paths, row, -level, -level + 1)
-                    elif level < levels or operations.since[start] <= place:
-                        ended |= level == levels and paths.reals[row, blocks.reals.first[level - 1]] > 0
-                        extend(tree, blocks, paths, row, 1, level, place)
+                    any_path = reals[row, first_of[REALS, parent]] > 0
+                    ended |= level == levels and any_path
+                    extend_sums(INTEGERS, first_of, before, measure, integer_loads, integers, row, parent, level, place)
+                    extend_sums(REALS, first_of, before, measure, real_loads, reals, row, parent, level, place)
+                    extend_least(first_of, before, measure, least_loads, least, row, any_path, level, place)
                 if level == 1:
                     # A row has one start.
-                    clear(blocks, paths, after - 1 - base, 0, 1)
+                    clear(columns, paths, after - 1 - base, after - base, 0, 1)
             if i < end and ended and operations.seal[i] != NO_SEAL:
-                at = record_starts(blocks, paths, first - base, after - base, levels, out, filled)
+                at = record_starts(columns, paths, first - base, after - base, levels, out, filled)
                 out.key[at], out.stamp[at], out.ends[at] = key, operations.seal[i], True
                 ended = False
 
@@ -287,124 +298,225 @@ class Visits(NamedTuple):
     last_stamp: int
 
 
+@njit(cache=True, nogil=True, inline="always")
+def precede_sums(
+    block: int,
+    first: Int64,
+    first_load: Int64,
+    loading: Int64,
+    measure: Int64,
+    of_node: Int64,
+    loads: Sums,
+    suffix: Sums,
+    depth: int,
+    node: int,
+    after: int,
+    place: int,
+) -> None:
+    """Row d being the paths from prefixes of length d: those from the parent may first take the event at `place`."""
+    for column in range(first[block, node], first[block, after]):
+        suffix[depth - 1, column] += suffix[depth, column]
+    for k in range(first_load[block, node], first_load[block, node + 1]):
+        column = loading[block, k]
+        many = suffix[depth, first[block, of_node[block, column]]]
+        suffix[depth - 1, column] += loads[measure[block, column], place] * many
+
+
 @njit(cache=True, nogil=True)
-def turn(tree: PrefixTree, blocks: Blocks, log: Log, stacks: Stacks, slot: int, last: int, suffix: Numbers) -> None:
+def turn(
+    tree: PrefixTree, columns: PrefixColumns, log: Log, stacks: Stacks, slot: int, last: int, suffix: Numbers
+) -> None:
     """Make the operations of the back, of which `last` is the last, the front; no front was left."""
-    stand_still(tree, blocks, suffix, 0, suffix.integers.shape[0])
+    stand_still(tree, columns, suffix, 0, suffix.integers.shape[0])
+    size, first, measure, of_node = tree.size, columns.first, columns.measure, columns.node
+    first_load, loading, loaded_at = columns.first_load, columns.loads, columns.loaded_at
+    integer_loads, real_loads, least_loads = columns.integer_loads, columns.real_loads, columns.least_loads
+    integers, reals, least = suffix.integers, suffix.reals, suffix.least
+    front, rows = stacks.front, stacks.following
+    front_integers, front_reals, front_least = front.integers, front.reals, front.least
     following, operation = -1, last
-    front, mask = stacks.front, stacks.following.size - 1
-    first = max(stacks.turned[slot], log.first_operation)
-    while operation >= first:
+    oldest = max(stacks.turned[slot], log.first_operation)
+    levels, symbols, places, before, starts = log.level, log.symbol, log.place, log.before, log.start
+    first_node, nodes = log.first_node, log.nodes
+    while operation >= oldest:
         at = operation & log.mask
-        level, symbol = log.level[at], log.symbol[at]
-        for k in range(log.first_node[symbol], log.first_node[symbol + 1]):
-            node = log.nodes[k]
+        level, place = levels[at], places[at]
+        for k in range(first_node[symbols[at]], first_node[symbols[at] + 1]):
+            node = nodes[k]
             if node < 0:
-                clear(blocks, suffix, -level, -node, -node + tree.size[-node])
-            else:
-                precede(tree, blocks, suffix, node, log.place[at])
+                clear(columns, suffix, -level, -level + 1, -node, -node + size[-node])
+                continue
+            end = node + size[node]
+            precede_sums(
+                INTEGERS, first, first_load, loading, measure, of_node, integer_loads, integers, level, node, end, place
+            )
+            precede_sums(
+                REALS, first, first_load, loading, measure, of_node, real_loads, reals, level, node, end, place
+            )
+            for column in range(first[LEAST, node], first[LEAST, end]):
+                code = least[level, column]
+                if loaded_at[LEAST, column] == node:
+                    code = max(code, least_loads[measure[LEAST, column], place])
+                least[level - 1, column] = min(least[level - 1, column], code)
         if level == 1:
-            row = log.start[at] & mask
-            front.integers[row] = suffix.integers[0]
-            front.reals[row] = suffix.reals[0]
-            front.least[row] = suffix.least[0]
-            stacks.following[row] = following
-            following = log.start[at]
-        operation = log.before[at]
+            row = starts[at] & (rows.size - 1)
+            for column in range(integers.shape[1]):
+                front_integers[row, column] = integers[0, column]
+            for column in range(reals.shape[1]):
+                front_reals[row, column] = reals[0, column]
+            for column in range(least.shape[1]):
+                front_least[row, column] = least[0, column]
+            rows[row] = following
+            following = starts[at]
+        operation = before[at]
     stacks.head[slot] = following
     stacks.oldest[slot] = -1
     stacks.turned[slot] = last + 1
-    stand_still(tree, blocks, stacks.back, slot * stacks.rows, stacks.rows)
+    stand_still(tree, columns, stacks.back, slot * stacks.rows, stacks.rows)
 
 
 @njit(cache=True, nogil=True, inline="always")
-def is_gone(log: Log, start: int, now: int) -> bool:
-    return start < log.first_start or log.until[start & log.start_mask] < now
+def is_gone(first_start: int, start_mask: int, until: Int64, start: int, now: int) -> bool:
+    return start < first_start or until[start & start_mask] < now
 
 
 @njit(cache=True, nogil=True)
-def drop_gone(log: Log, stacks: Stacks, slot: int, now: int) -> None:
-    """Take the starts that are gone off the front."""
-    while stacks.head[slot] >= 0 and is_gone(log, stacks.head[slot], now):
-        stacks.head[slot] = stacks.following[stacks.head[slot] & (stacks.following.size - 1)]
+def leave(
+    tree: PrefixTree,
+    columns: PrefixColumns,
+    log: Log,
+    stacks: Stacks,
+    slot: int,
+    last: int,
+    now: int,
+    suffix: Numbers,
+) -> None:
+    """Take out the starts that are gone now, and turn the stacks if the front runs out."""
+    first, mask, until, following = log.first_start, log.start_mask, log.until, stacks.following
+    for _ in range(2):
+        head = stacks.head[slot]
+        while head >= 0 and is_gone(first, mask, until, head, now):
+            head = following[head & (following.size - 1)]
+        stacks.head[slot] = head
+        if head >= 0 or stacks.oldest[slot] < 0 or not is_gone(first, mask, until, stacks.oldest[slot], now):
+            return
+        turn(tree, columns, log, stacks, slot, last, suffix)
 
 
-@njit(cache=True, nogil=True)
-def reaches(tree: PrefixTree, columns: PrefixColumns, stacks: Stacks, slot: int, node: int) -> bool:
-    """Return True if any path in the window leads to the prefix."""
-    front, back, base, head = stacks.front.reals, stacks.back.reals, slot * stacks.rows, stacks.head[slot]
-    column = columns.first[node]
-    if back[base, column] > 0:
-        return True
-    if head >= 0:
-        row = head & (stacks.following.size - 1)
-        for depth in range(1, tree.depth[node] + 1):
-            if front[row, columns.chain[column, depth]] > 0 and back[base + depth, column] > 0:
-                return True
-    return False
+@njit(cache=True, nogil=True, inline="always")
+def reaches(
+    depth: Int64, first: Int64, chain: Int64, front: Float64, row: int, back: Float64, base: int, node: int
+) -> bool:
+    """Return True if any path in the window leads to the prefix; `row` of the front is below zero if there is none."""
+    column = first[REALS, node]
+    found = back[base, column] > 0
+    if row >= 0 and not found:
+        for d in range(1, depth[node] + 1):
+            found |= front[row, chain[REALS, column, d]] > 0 and back[base + d, column] > 0
+    return found
 
 
 @njit(cache=True, nogil=True, inline="always")
 def sums_through(
-    columns: PrefixColumns, front: Sums, row: int, depths: int, back: Sums, base: int, node: int, out: Sums, at: int
+    block: int,
+    first: Int64,
+    chain: Int64,
+    front: Sums,
+    row: int,
+    depths: int,
+    back: Sums,
+    base: int,
+    node: int,
+    out: Sums,
+    at: int,
 ) -> None:
     """Add up the paths that the back began, and those that the front's row brought to a prefix of less than `depths`
-    steps; the row is below zero if there is none."""
-    first = columns.first[node]
-    for column in range(first, columns.first[node + 1]):
+    steps."""
+    paths = first[block, node]
+    for column in range(paths, first[block, node + 1]):
         total = back[base, column]
         if row >= 0:
             for depth in range(1, depths):
-                earlier = columns.chain[column, depth]
+                earlier = chain[block, column, depth]
                 if earlier >= 0:
-                    total += front[row, earlier] * back[base + depth, first]
-                if column > first:
-                    total += front[row, columns.chain[first, depth]] * back[base + depth, column]
-        out[at, column - first] = total
+                    total += front[row, earlier] * back[base + depth, paths]
+                if column > paths:
+                    total += front[row, chain[block, paths, depth]] * back[base + depth, column]
+        out[at, column - paths] = total
+
+
+@njit(cache=True, nogil=True, inline="always")
+def least_through(
+    first: Int64,
+    chain: Int64,
+    front: Int64,
+    front_reals: Float64,
+    row: int,
+    depths: int,
+    back: Int64,
+    base: int,
+    node: int,
+    out: Int64,
+    at: int,
+) -> None:
+    """The same for extremes."""
+    for column in range(first[LEAST, node], first[LEAST, node + 1]):
+        least = back[base, column]
+        if row >= 0:
+            for depth in range(1, depths):
+                earlier = chain[LEAST, column, depth]
+                code = NOTHING
+                if earlier >= 0:
+                    code = front[row, earlier]
+                elif front_reals[row, chain[REALS, first[REALS, node], depth]] > 0:
+                    code = BEFORE
+                least = min(least, max(code, back[base + depth, column]))
+        out[at, column - first[LEAST, node]] = least
 
 
 @njit(cache=True, nogil=True)
-def record(
+def record_all(
     tree: PrefixTree,
-    blocks: Blocks,
+    columns: PrefixColumns,
     stacks: Stacks,
     slot: int,
-    node: int,
     key: int,
     stamp: int,
-    ends: bool,
     out: MeasureRecords,
     filled: Int64,
 ) -> None:
-    """Write the totals of a prefix."""
-    at, base, depths = filled[node], slot * stacks.rows, tree.depth[node] + 1
-    front, back = stacks.front, stacks.back
-    row = stacks.head[slot] & (stacks.following.size - 1) if stacks.head[slot] >= 0 else -1
-    out.key[at] = key
-    out.stamp[at] = stamp
-    out.ends[at] = ends
-    sums_through(blocks.integers, front.integers, row, depths, back.integers, base, node, out.integers, at)
-    sums_through(blocks.reals, front.reals, row, depths, back.reals, base, node, out.reals, at)
-    first, paths = blocks.least.first[node], blocks.reals.first[node]
-    for column in range(first, blocks.least.first[node + 1]):
-        least = back.least[base, column]
-        if row >= 0:
-            for depth in range(1, depths):
-                earlier = blocks.least.chain[column, depth]
-                code = NOTHING
-                if earlier >= 0:
-                    code = front.least[row, earlier]
-                elif front.reals[row, blocks.reals.chain[paths, depth]] > 0:
-                    code = BEFORE
-                least = min(least, max(code, back.least[base + depth, column]))
-        out.least[at, column - first] = least
-    filled[node] = at + 1
+    """Write the totals of every prefix at which a query ends; no match ends now."""
+    base, head = slot * stacks.rows, stacks.head[slot]
+    row = head & (stacks.following.size - 1) if head >= 0 else -1
+    first, chain, front, back = columns.first, columns.chain, stacks.front, stacks.back
+    for node in range(tree.parent.size):
+        if tree.ends[node]:
+            at, depths = filled[node], tree.depth[node] + 1
+            filled[node] = at + 1
+            out.key[at], out.stamp[at], out.ends[at] = key, stamp, False
+            sums_through(
+                INTEGERS, first, chain, front.integers, row, depths, back.integers, base, node, out.integers, at
+            )
+            sums_through(REALS, first, chain, front.reals, row, depths, back.reals, base, node, out.reals, at)
+            least_through(first, chain, front.least, front.reals, row, depths, back.least, base, node, out.least, at)
+
+
+@njit(cache=True, nogil=True)
+def any_match(tree: PrefixTree, columns: PrefixColumns, stacks: Stacks, slot: int) -> bool:
+    """Return True if there is a match in the window."""
+    head, found = stacks.head[slot], False
+    row = head & (stacks.following.size - 1) if head >= 0 else -1
+    first, chain, front, back = columns.first, columns.chain, stacks.front.reals, stacks.back.reals
+    for node in range(tree.parent.size):
+        if tree.ends[node] and not found:
+            found = reaches(tree.depth, first, chain, front, row, back, slot * stacks.rows, node)
+    return found
 
 
 @njit(cache=True, nogil=True)
 def multiply_windows(
     tree: PrefixTree,
-    blocks: Blocks,
+    columns: PrefixColumns,
     log: Log,
     stacks: Stacks,
     visits: Visits,
@@ -416,83 +528,91 @@ def multiply_windows(
     """Resume the two-stack product of each visited key; see `count_kernels.multiply_windows`.
 
     `times` [stamps]: what `until` is compared with; empty: the stamps themselves. `with_leaving`: also write what there
-    was at the first stamp, and where totals fall up to the last. One function, as a call retains and releases every
-    array that it takes.
+    was at the first stamp, and where totals fall up to the last. One function, for its arrays (see above).
     """
-    suffix = no_numbers(stacks.rows, blocks)
-    terminals: Int64 = np.flatnonzero(tree.ends)
-    ended, is_noted, pending = np.zeros(tree.parent.size, np.int64), np.zeros(tree.parent.size, np.bool_), 0
+    rows, ring = stacks.rows, stacks.following.size - 1
+    parent, depth, ends = tree.parent, tree.depth, tree.ends
+    first, before, measure, chain = columns.first, columns.before, columns.measure, columns.chain
+    integer_loads, real_loads, least_loads = columns.integer_loads, columns.real_loads, columns.least_loads
+    head, oldest, until = stacks.head, stacks.oldest, log.until
+    integers, reals, least = stacks.back.integers, stacks.back.reals, stacks.back.least
+    front_integers, front_reals, front_least = stacks.front.integers, stacks.front.reals, stacks.front.least
+    levels, symbols, places, stamps, seals, starts = log.level, log.symbol, log.place, log.stamp, log.seal, log.start
+    out_key, out_stamp, out_ends, out_integers = out.key, out.stamp, out.ends, out.integers
+    out_reals, out_least, first_node, nodes = out.reals, out.least, log.first_node, log.nodes
+    suffix = no_numbers(rows, columns)
+    ended, is_noted, pending = np.zeros(parent.size, np.int64), np.zeros(parent.size, np.bool_), 0
     for visit in range(visits.key.size):
         key, slot, last = visits.key[visit], visits.slot[visit], visits.last[visit]
-        begin, end, base = visits.begin[visit], visits.end[visit], slot * stacks.rows
+        begin, end, base = visits.begin[visit], visits.end[visit], slot * rows
         if visits.is_fresh:
-            stacks.head[slot], stacks.oldest[slot], stacks.turned[slot] = -1, -1, begin
-            stand_still(tree, blocks, stacks.back, base, stacks.rows)
-        elif begin == end:
-            any_match = False
-            for node in terminals:
-                any_match |= reaches(tree, blocks.reals, stacks, slot, node)
-            if not any_match:
-                continue  # no match before, none now
+            head[slot], oldest[slot], stacks.turned[slot] = -1, -1, begin
+            stand_still(tree, columns, stacks.back, base, rows)
+        elif begin == end and not any_match(tree, columns, stacks, slot):
+            continue  # no match before, none now
         # Before an operation, then before its seal, and once more at the end: what leaves by then.
         for i in range(begin - (not visits.is_fresh), end + with_leaving):
-            is_operation = begin <= i < end
-            at = i & log.mask
-            if is_operation:
-                stamp = log.stamp[at]
-            else:
-                stamp = visits.first_stamp if i < begin else visits.last_stamp
+            is_operation, at = begin <= i < end, i & log.mask
+            stamp = stamps[at] if is_operation else (visits.first_stamp if i < begin else visits.last_stamp)
             now = stamp
             for sealing in range(2):
                 now = times[stamp] if times.size else stamp
                 while True:
-                    start = stacks.head[slot] if stacks.head[slot] >= 0 else stacks.oldest[slot]
-                    if start < 0 or not is_gone(log, start, now):
+                    start = head[slot] if head[slot] >= 0 else oldest[slot]
+                    if start < 0 or not is_gone(log.first_start, log.start_mask, until, start, now):
                         break
-                    # Starts that go together are taken out together.
-                    gone, writes = now, with_leaving and i >= begin
-                    if writes:
-                        gone = log.until[start & log.start_mask] + 1
-                    drop_gone(log, stacks, slot, gone)
-                    if stacks.head[slot] < 0 and stacks.oldest[slot] >= 0 and is_gone(log, stacks.oldest[slot], gone):
-                        turn(tree, blocks, log, stacks, slot, last, suffix)
-                        drop_gone(log, stacks, slot, gone)
-                    if writes:
-                        for node in terminals:
-                            record(tree, blocks, stacks, slot, node, key, gone, False, out, filled)
+                    if with_leaving and i >= begin:
+                        # Starts that go together are taken out together.
+                        gone = until[start & log.start_mask] + 1
+                        leave(tree, columns, log, stacks, slot, last, gone, suffix)
+                        record_all(tree, columns, stacks, slot, key, gone, out, filled)
+                    else:
+                        leave(tree, columns, log, stacks, slot, last, now, suffix)
                 if sealing == 1 or not is_operation:
                     break
-                level, symbol = log.level[at], log.symbol[at]
-                for k in range(log.first_node[symbol], log.first_node[symbol + 1]):
-                    node = log.nodes[k]
+                row = head[slot] & ring if head[slot] >= 0 else -1
+                level, place = levels[at], places[at]
+                for k in range(first_node[symbols[at]], first_node[symbols[at] + 1]):
+                    node = nodes[k]
                     if node < 0:
-                        for row in range(base, base + stacks.rows):
-                            clear(blocks, stacks.back, row, -node, -node + 1)
+                        clear(columns, stacks.back, base, base + rows, -node, -node + 1)
                         continue
+                    above = parent[node]
                     if (
-                        tree.ends[node]
+                        ends[node]
                         and not is_noted[node]
-                        and reaches(tree, blocks.reals, stacks, slot, tree.parent[node])
+                        and reaches(depth, first, chain, front_reals, row, reals, base, above)
                     ):
                         is_noted[node] = True
                         ended[pending] = node
                         pending += 1
-                    extend(tree, blocks, stacks.back, base, stacks.rows, node, log.place[at])
-                if level == 1 and stacks.oldest[slot] < 0:
-                    stacks.oldest[slot] = log.start[at]
+                    for r in range(base, base + min(depth[node], rows)):
+                        any_path = reals[r, first[REALS, above]] > 0
+                        extend_sums(INTEGERS, first, before, measure, integer_loads, integers, r, above, node, place)
+                        extend_sums(REALS, first, before, measure, real_loads, reals, r, above, node, place)
+                        extend_least(first, before, measure, least_loads, least, r, any_path, node, place)
+                if level == 1 and oldest[slot] < 0:
+                    oldest[slot] = starts[at]
                 last = i
-                stamp = log.seal[at]
+                stamp = seals[at]
                 if stamp == NO_SEAL:
                     break
-            if is_operation and log.seal[at] != NO_SEAL:
+            if is_operation and seals[at] != NO_SEAL:
+                row = head[slot] & ring if head[slot] >= 0 else -1
                 for n in range(pending):
-                    record(tree, blocks, stacks, slot, ended[n], key, log.seal[at], True, out, filled)
-                    is_noted[ended[n]] = False
+                    node = ended[n]
+                    to, depths = filled[node], depth[node] + 1
+                    filled[node] = to + 1
+                    is_noted[node] = False
+                    out_key[to], out_stamp[to], out_ends[to] = key, seals[at], True
+                    sums_through(
+                        INTEGERS, first, chain, front_integers, row, depths, integers, base, node, out_integers, to
+                    )
+                    sums_through(REALS, first, chain, front_reals, row, depths, reals, base, node, out_reals, to)
+                    least_through(first, chain, front_least, front_reals, row, depths, least, base, node, out_least, to)
                 pending = 0
-            elif i < begin and with_leaving:
-                for node in terminals:
-                    if reaches(tree, blocks.reals, stacks, slot, node):
-                        record(tree, blocks, stacks, slot, node, key, now, False, out, filled)
+            elif i < begin and with_leaving and any_match(tree, columns, stacks, slot):
+                record_all(tree, columns, stacks, slot, key, now, out, filled)
 
 
 @njit(cache=True, nogil=True)

@@ -51,9 +51,10 @@ class Layout:
     operations: Operations
     tree: PrefixTree
     group: Int32  # [keys]
+    sizes: Int64  # [symbols] the most operations of each
 
 
-class Part(NamedTuple):
+class SymbolEvents(NamedTuple):
     """The places of the events that one symbol stands for."""
 
     places: Int32
@@ -61,8 +62,8 @@ class Part(NamedTuple):
     nodes: Sequence[int]
 
 
-def lay_out(branch: Branch, given: AggregateInput, keys: Int32, is_closed: Bool | None = None) -> Layout:
-    """Return the operations of one pattern. `is_closed` [places]: no match may begin there."""
+def lay_out(branch: Branch, given: AggregateInput, keys: Int32) -> Layout:
+    """Return the operations of one pattern."""
     alternative, events = branch.alternative, given.events
     levels, negations = len(alternative.steps), alternative.negations
     steps = (*alternative.steps, *(n.steps[0] for n in negations))
@@ -70,20 +71,19 @@ def lay_out(branch: Branch, given: AggregateInput, keys: Int32, is_closed: Bool 
     starts, negated = found[0], found[levels:]
     at_edge = [(n.lower.edge, places) for n, places in zip(negations, negated, strict=True) if is_at_edge(n)]
     since = _since(alternative, events, keys, starts, at_edge)
-    if events.window is None:
+    if events.window is None and at_edge:
         # Without a window a negated event before a start never leaves.
-        may_begin = since[starts] != NEVER
-        found[0] = starts[may_begin if is_closed is None else may_begin & ~is_closed[starts]]
-    parts = [Part(places, level, [level]) for level, places in enumerate(found[:levels], start=1)]
+        found[0] = starts[since[starts] != NEVER]
+    parts = [SymbolEvents(places, level, [level]) for level, places in enumerate(found[:levels], start=1)]
     for negation, places in zip(negations, negated, strict=True):
         if not is_at_edge(negation):
             level = -(negation.lower.steps[0] + 1)
-            parts.append(Part(places, level, [level]))
+            parts.append(SymbolEvents(places, level, [level]))
     return arrange(parts, tree_of_steps(levels), given, keys, since)
 
 
 def arrange(
-    parts: list[Part], tree: PrefixTree, given: AggregateInput, keys: Int32, since: Int64 | None = None
+    parts: list[SymbolEvents], tree: PrefixTree, given: AggregateInput, keys: Int32, since: Int64 | None = None
 ) -> Layout:
     """Return the operations of the parts in order. `keys` [places]: -1 for none; `since` [places] as in Operations."""
     events, clock, groups = given.events, given.clock, given.groups
@@ -91,17 +91,20 @@ def arrange(
     parts = sorted(parts, key=lambda part: (-abs(part.level), part.level > 0))
     sizes = [part.places.size for part in parts]
     places = np.concatenate([part.places for part in parts])
-    level = np.repeat(np.array([part.level for part in parts], np.int8), sizes)
-    symbol = np.repeat(np.arange(len(parts), dtype=np.int32), sizes)
+    symbol, level_of = (
+        np.repeat(np.arange(len(parts), dtype=np.int32), sizes),
+        np.array([p.level for p in parts], np.int8),
+    )
     key = keys[places]
     if tree.levels == 1:
         # A single event without a key is a match, if it has a group; no negated event equals it.
-        unequalled = (key < 0) & (level > 0) & (groups.of_place[places] >= 0)
+        unequalled = (key < 0) & (level_of[symbol] > 0) & (groups.of_place[places] >= 0)
         key = np.where(unequalled, _beyond(keys) + np.arange(key.size), key).astype(np.int32)
     order = _order(events.rank[places], key)
-    places, level, symbol, key = places[order], level[order], symbol[order], key[order]
-    is_start = level == 1
-    starts = places[is_start]
+    places, symbol, key = places[order], symbol[order], key[order]
+    level = level_of[symbol]
+    at_starts = np.flatnonzero(level == 1)
+    starts = places[at_starts]
     until = np.full(events.rank.size, NEVER - 1)
     for part in parts:
         if part.level == 1:
@@ -116,13 +119,13 @@ def arrange(
         place=places,
         stamp=stamp,
         seal=seal,
-        first_start=np.append(0, np.cumsum(is_start))[offsets],
+        first_start=np.searchsorted(at_starts, offsets),
         until=until[starts],
         since=np.zeros(starts.size, np.int64) if since is None else since[starts],
         first_node=np.cumsum([0, *(len(part.nodes) for part in parts)]),
         nodes=np.array([node for part in parts for node in part.nodes]),
     )
-    return Layout(operations, tree, groups.of_place[places[offsets[:-1]]])
+    return Layout(operations, tree, groups.of_place[places[offsets[:-1]]], np.array(sizes))
 
 
 def keys_of_places(branch: Branch, given: AggregateInput) -> Int32:
@@ -158,13 +161,14 @@ def stamps_and_seals(
     following = rank[places[0]] if places.size else 0
     for i in range(places.size):
         place, now = places[i], following
-        ends = may_end[symbol[i]] or (ends and not is_first)
+        ends_here = may_end[symbol[i]]
+        ends = ends_here | (ends & (not is_first))
         is_first = i + 1 == places.size
         if not is_first:
             following = rank[places[i + 1]]
             is_first = following != now or key[i + 1] != key[i]
         last_shown = shown[place]
-        stamp[i] = own[place] if may_end[symbol[i]] else last_shown
+        stamp[i] = own[place] if ends_here else last_shown
         seal[i] = last_shown if ends and is_first else NO_SEAL
     return stamp, seal
 

@@ -87,69 +87,82 @@ def loads_of(measures: Measures, variables: Sequence[int]) -> Loads:
     )
 
 
+INTEGERS, REALS, LEAST = 0, 1, 2  # the blocks of measures
+
+
 class PrefixColumns(NamedTuple):
-    """The columns of one block of measures. A block of sums begins each prefix's columns with the number of paths."""
+    """The columns of the three blocks [blocks, ..], and what each event adds to each measure [measures, places].
 
-    first: Int64  # [nodes + 1] the columns of each prefix
-    measure: Int64  # [columns]
-    node: Int64  # [columns]
-    loaded_at: Int64  # [columns] the prefix whose event adds to it; -1 for the number of paths
-    first_load: Int64  # [nodes + 1] where `loads` of each prefix begin
-    loads: Int64  # the columns to which the last event of each prefix adds
-    chain: Int64  # [columns, depths] the column of the same measure in the prefix of each length; -1 for none
-    before: Int64  # [columns] the one in the prefix without its last step
+    The blocks of sums begin each prefix's columns with the number of paths.
+    """
 
-
-class Blocks(NamedTuple):
-    """The columns of the three blocks, and what each event adds to each measure [measures, places]."""
-
-    integers: PrefixColumns
-    reals: PrefixColumns
-    least: PrefixColumns
+    first: Int64  # [.., nodes + 1] the columns of each prefix
+    measure: Int64  # [.., columns]
+    node: Int64  # [.., columns]
+    loaded_at: Int64  # [.., columns] the prefix whose event adds to it; -1 for the number of paths
+    before: Int64  # [.., columns] the column of the same measure in the prefix without its last step; -1 for none
+    chain: Int64  # [.., columns, depths] that in the prefix of each length
+    first_load: Int64  # [.., nodes + 1] where `loads` of each prefix begin
+    loads: Int64  # [.., columns] the columns to which the last event of each prefix adds
     integer_loads: Int64
     real_loads: Float64
     least_loads: Int64
 
+    def widths(self) -> tuple[int, int, int]:
+        """Return how many columns each block has."""
+        integers, reals, least = self.first[:, -1].tolist()
+        return integers, reals, least
 
-def blocks_of(tree: PrefixTree, loads: Loads, needed: Sequence[set[int]] | None = None) -> Blocks:
+    def with_loads(self, loads: Loads) -> PrefixColumns:
+        """Return the same columns, with what other events add."""
+        return self._replace(integer_loads=loads.integers, real_loads=loads.reals, least_loads=loads.least)
+
+
+def columns_of(tree: PrefixTree, loads: Loads, needed: Sequence[set[int]] | None = None) -> PrefixColumns:
     """`needed`: for each prefix the prefixes whose measures some query that goes through it needs; None: all."""
-    counted = np.array([-1])
-    return Blocks(
-        _columns(tree, np.append(counted, loads.integer_levels[1:]), needed),
-        _columns(tree, np.append(counted, loads.real_levels[1:]), needed),
-        _columns(tree, loads.least_levels, needed),
-        loads.integers,
-        loads.reals,
-        loads.least,
+    nodes, depths = tree.path.shape
+    levels = [loads.integer_levels, loads.real_levels, loads.least_levels]
+    room = nodes * max(part.size for part in levels)
+    first, first_load = np.zeros((3, nodes + 1), np.int64), np.zeros((3, nodes + 1), np.int64)
+    measure, of_node, loaded_at, before, at_load = (np.zeros((3, room), np.int64) for _ in range(5))
+    chain = np.full((3, room, depths), -1, np.int64)
+    for block, loading in enumerate(levels):
+        column_of: dict[tuple[int, int], int] = {}
+        for node in range(nodes):
+            for number, at in enumerate(loading.tolist()):
+                counts_paths = number == 0 and block != LEAST
+                if counts_paths or (at > 0 and at in tree.path[node] and (needed is None or at in needed[node])):
+                    column = column_of[node, number] = len(column_of)
+                    measure[block, column], of_node[block, column] = number, node
+                    loaded_at[block, column] = -1 if counts_paths else at
+            first[block, node + 1] = len(column_of)
+        for (node, number), column in column_of.items():
+            for depth in range(int(tree.depth[node]) + 1):
+                chain[block, column, depth] = column_of.get((int(tree.path[node, depth]), number), -1)
+            before[block, column] = chain[block, column, tree.depth[node] - 1] if node else -1
+        loads_of_block = loaded_at[block, : len(column_of)]
+        at_load[block, : len(column_of)] = np.argsort(loads_of_block, kind="stable")
+        first_load[block] = np.searchsorted(np.sort(loads_of_block), np.arange(nodes + 1))
+    return PrefixColumns(
+        first=first,
+        measure=measure,
+        node=of_node,
+        loaded_at=loaded_at,
+        before=before,
+        chain=chain,
+        first_load=first_load,
+        loads=at_load,
+        integer_loads=loads.integers,
+        real_loads=loads.reals,
+        least_loads=loads.least,
     )
 
 
-def _columns(tree: PrefixTree, loaded_at: Int64, needed: Sequence[set[int]] | None) -> PrefixColumns:
-    path, number = tree.path, dict[tuple[int, int], int]()
-    first = [0]
-    for node in range(path.shape[0]):
-        for measure, at in enumerate(loaded_at.tolist()):
-            if at < 0 or (at > 0 and at in path[node] and (needed is None or at in needed[node])):
-                number[node, measure] = len(number)
-        first.append(len(number))
-    chain = np.full((len(number), path.shape[1]), -1, np.int64)
-    before = np.full(len(number), -1, np.int64)
-    for (node, measure), column in number.items():
-        for depth in range(int(tree.depth[node]) + 1):
-            chain[column, depth] = number.get((int(path[node, depth]), measure), -1)
-        before[column] = chain[column, tree.depth[node] - 1] if node else -1
-    nodes, measures = (np.array([pair[part] for pair in number], np.int64) for part in (0, 1))
-    loading = loaded_at[measures]
-    loads = np.argsort(loading, kind="stable")
-    first_load = np.searchsorted(loading[loads], np.arange(path.shape[0] + 1))
-    return PrefixColumns(np.array(first), measures, nodes, loading, first_load, loads, chain, before)
-
-
-def totals_of(blocks: Blocks, node: int, integers: Int64, reals: Float64, least: Int64) -> Totals:
+def totals_of(columns: PrefixColumns, node: int, integers: Int64, reals: Float64, least: Int64) -> Totals:
     """Return the records of a prefix as totals with a column for every measure: those that it lacks are empty."""
 
-    def spread(columns: PrefixColumns, values: np.ndarray, measures: int, empty: int) -> np.ndarray:
-        present = columns.measure[columns.first[node] : columns.first[node + 1]]
+    def spread(block: int, values: np.ndarray, measures: int, empty: int) -> np.ndarray:
+        present = columns.measure[block, columns.first[block, node] : columns.first[block, node + 1]]
         if present.size == measures:
             return values[:, :measures]
         # By columns, and zeros: those without a measure take no memory until they are touched.
@@ -160,7 +173,7 @@ def totals_of(blocks: Blocks, node: int, integers: Int64, reals: Float64, least:
         return found
 
     return Totals(
-        spread(blocks.integers, integers, len(blocks.integer_loads), 0),
-        spread(blocks.reals, reals, len(blocks.real_loads), 0),
-        spread(blocks.least, least, len(blocks.least_loads), NOTHING),
+        spread(INTEGERS, integers, len(columns.integer_loads), 0),
+        spread(REALS, reals, len(columns.real_loads), 0),
+        spread(LEAST, least, len(columns.least_loads), NOTHING),
     )

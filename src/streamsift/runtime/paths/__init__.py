@@ -22,14 +22,3 @@ from streamsift.runtime.paths.best import SLACK, TickMatches, path_candidates
 from streamsift.runtime.paths.sorted_access import Loaded, path_component
 from streamsift.runtime.paths.strata import GaveUp, ticks_with_events
 from streamsift.runtime.paths.top_k_buffer import Reserve
-
-__all__ = [
-    "SLACK",
-    "GaveUp",
-    "Loaded",
-    "Reserve",
-    "TickMatches",
-    "path_candidates",
-    "path_component",
-    "ticks_with_events",
-]

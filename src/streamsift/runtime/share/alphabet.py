@@ -12,12 +12,12 @@ from streamsift.logical.bound import BoundQuery
 from streamsift.logical.expressions import anonymous
 from streamsift.physical.plan import Alternative, Step
 from streamsift.physical.share import TreeNode
-from streamsift.runtime.count import Part
+from streamsift.runtime.count import SymbolEvents
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
 
 
-def parts_of(query: BoundQuery, nodes: Sequence[TreeNode], events: Events) -> list[Part]:
+def parts_of(query: BoundQuery, nodes: Sequence[TreeNode], events: Events) -> list[SymbolEvents]:
     """Return the events of each symbol, and the prefixes, numbered from 1 on, that it adds to or (negative) empties."""
     steps: dict[object, Step] = {}
     lists: dict[tuple[object, int], list[int]] = {}
@@ -29,4 +29,4 @@ def parts_of(query: BoundQuery, nodes: Sequence[TreeNode], events: Events) -> li
             lists.setdefault((key, sign * node.depth), []).append(sign * number)
     found = candidates(Alternative(query, tuple(steps.values()), ()), events)
     places = dict(zip(steps, found, strict=True))
-    return [Part(places[key], level, entries) for (key, level), entries in lists.items()]
+    return [SymbolEvents(places[key], level, entries) for (key, level), entries in lists.items()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamsift.physical.plan import Strategy
 from streamsift.physical.share import SharedTree
-from streamsift.runtime.count import AggregateInput, Timeline, arrange, count_layout, loads_of, tree_of
+from streamsift.runtime.count import AggregateInput, Timeline, arrange, count_layout, tree_of
 from streamsift.runtime.share.alphabet import parts_of
 
 MAX_NUMBERS = 1 << 26  # in front, 512 MB
@@ -20,7 +20,6 @@ def count_tree(shared: SharedTree, given: AggregateInput) -> dict[int, Timeline]
         variables = {shared.query.aggregates[number].variable for number in shared.aggregates[name]}
         for node in tree.path[terminal]:
             needed[node] |= {node_of[variable] for variable in variables if variable is not None}
-    loads = loads_of(given.measures, list(node_of))
     strategy = shared.strategy if shared.strategy is Strategy.PREFIX else Strategy.TWO_STACK
-    found = count_layout(layout, strategy, loads, needed, max_numbers=MAX_NUMBERS)
+    found = count_layout(layout, strategy, given.measures, list(node_of), needed, max_numbers=MAX_NUMBERS)
     return None if found is None else {node: totals.by_group() for node, totals in found.items()}

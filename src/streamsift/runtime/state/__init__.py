@@ -1,9 +1,9 @@
-"""Hold the events and totals of a stream, and write them as bytes.
+"""Hold events and numbers by key between micro-batches, and convert them to bytes and back.
 
-- `event_store`: the events that are retained, in order of time; evicts from the front
-- `key_index`: finds the retained events of a key by hash chains
-- `keyed_vectors`: numbers for each key, written as a log of changes
-- `format`: a header and immutable chunks as bytes, with the version of their format
+- `event_store`: the events that later results may read, in order, and as chunks to be written
+- `key_index`: the rows of the store that share a key with given rows
+- `keyed_vectors`: vectors of numbers by key
+- `format`: the bytes of a state, its header and its chunks
 """
 
 from streamsift.runtime.state.event_store import HOLDS_EVENTS, EventStore

@@ -50,7 +50,7 @@ class EventStore:
 
     # --- in ---
     def push(self, events: pa.Table, passed: int | float | None) -> int:
-        """Takes events in; returns how many came too late and are left out."""
+        """Add events; return how many came too late and are dropped."""
         if not events.schema.equals(self.schema):
             events = events.select(self.schema.names).cast(self.schema)
         if self.binding.order is not None and (missing := events.column(self.binding.order).null_count):
@@ -78,7 +78,7 @@ class EventStore:
         return ticks_of(contiguous(events.column(self.binding.time)), self.binding)
 
     def arrive(self, now: int | float | None) -> int:
-        """Puts the events that time has passed in order, after those before; returns the number of the first."""
+        """Put the events that time has passed in order, after those before; return the number of the first."""
         begin = self.first + self.rows
         if not self._waiting:
             return begin
@@ -113,7 +113,7 @@ class EventStore:
 
     @property
     def ticks(self) -> Times:
-        """Of the rows that are held, ascending."""
+        """Return the times of the rows that are held, ascending."""
         return self._ticks.values
 
     @property
@@ -130,7 +130,7 @@ class EventStore:
 
     # --- dropping ---
     def drop_before(self, row: int) -> None:
-        """Drops the rows before this one."""
+        """Evict the rows before this one."""
         count = min(row - self.first, self.rows)
         if count > 0:
             self._release(self._chunks.values[:count])
@@ -142,7 +142,7 @@ class EventStore:
             self.first += count
 
     def keep(self, needed: Bool) -> None:
-        """Drops the rows that are not needed, wherever they are; the others are numbered anew."""
+        """Evict the rows that are not needed, wherever they are; renumber the others."""
         if needed.all():
             return
         events, ticks, chunks = self.events.take(np.flatnonzero(needed)), self.ticks, self._chunks.values
@@ -168,7 +168,7 @@ class EventStore:
 
     # --- writing and reading ---
     def changes(self) -> tuple[dict[int, bytes], tuple[int, ...]]:
-        """The chunk of the events since the last call, and the chunks that are needed no more."""
+        """Return the chunk of the events since the last call, and the chunks that are no longer needed."""
         added, dropped = {}, tuple(self._dropped)
         if self._next_chunk in self._held:
             added[self._next_chunk] = chunk_bytes(HOLDS_EVENTS, pa.concat_tables(self._unsaved))
@@ -179,12 +179,12 @@ class EventStore:
         return added, dropped
 
     def discard_changes(self) -> None:
-        """After reading a state that has them all."""
+        """Discard changes, after reading a state that has them all."""
         assert not self._unsaved
         self._dropped = []
 
     def reserve(self) -> int:
-        """A number for a chunk of something else."""
+        """Return a number for a chunk of something else."""
         assert not self._unsaved
         self._next_chunk += 1
         return self._next_chunk - 1

@@ -1,6 +1,6 @@
-"""What an engine holds in, bytes out, and back: a head that stays small, and chunks that never change.
+"""Convert the state of an engine to bytes and back: a header that stays small, and chunks that never change.
 
-Format 1. The head is one JSON object. A chunk is an Arrow IPC stream; the metadata of its schema has the format and
+Format 1. The header is one JSON object. A chunk is an Arrow IPC stream; the metadata of its schema has the format and
 what it holds. Nothing is ever pickled.
 """
 
@@ -37,11 +37,11 @@ def head_bytes(**values: Any) -> bytes:
 
 def read_head(head: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(head)
+        values = json.loads(head)
     except ValueError:
         raise BadInputError("a saved state whose head is no JSON: it was not written by streamsift") from None
-    _check(found.get("format") if isinstance(found, dict) else None)
-    return dict(found)
+    _check(values.get("format") if isinstance(values, dict) else None)
+    return dict(values)
 
 
 def chunk_bytes(holds: str, table: pa.Table) -> bytes:
@@ -53,7 +53,7 @@ def chunk_bytes(holds: str, table: pa.Table) -> bytes:
 
 
 def read_chunk(chunk: bytes) -> tuple[str, pa.Table]:
-    """What the chunk holds, and the table."""
+    """Return what the chunk holds, and the table."""
     try:
         table = pa.ipc.open_stream(chunk).read_all()
     except pa.ArrowInvalid:

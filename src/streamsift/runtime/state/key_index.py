@@ -1,6 +1,6 @@
-"""Rows as they come and the columns of their key in, the rows that share a key with some out, without a pass over all.
+"""Find the rows that share a key with given rows, without a pass over all: chains by hash.
 
-A row knows the one before it with the same hash. Keys are told apart by their hashes alone: rows of another key that
+A row knows the one before it with the same hash. Keys are distinguished by their hashes alone: rows of another key that
 has the same one are found too, which costs time and changes no result, as matches never mix keys.
 """
 
@@ -18,7 +18,7 @@ from streamsift.runtime.expressions.codes import codes
 from streamsift.runtime.expressions.columns import contiguous, fixed_width, integers, nulls, plain
 
 UInt64 = np.ndarray
-LEAST_SLOTS = 1 << 12
+MIN_SLOTS = 1 << 12
 SAMPLE = 1 << 10  # rows that tell which share of all has some keys
 
 
@@ -29,7 +29,7 @@ class KeyIndex:
         self.columns = columns
         self._hashes, self._before = Tail(np.uint64), Tail(np.int64)
         self._first = 0  # the number of the first row since the beginning
-        self._last = np.full(LEAST_SLOTS, -1, np.int64)  # by hash: the last row, counted since the beginning
+        self._last = np.full(MIN_SLOTS, -1, np.int64)  # by hash: the last row, counted since the beginning
 
     @property
     def rows(self) -> int:
@@ -55,7 +55,7 @@ class KeyIndex:
         return self._hashes.values[rows]
 
     def share_with(self, hashes: UInt64) -> float:
-        """About which share of the rows has one of these hashes, which ascend."""
+        """Return about which share of the rows has one of these hashes, which ascend."""
         rows = self._hashes.values[:: max(1, self.rows // SAMPLE)]
         if not hashes.size or not rows.size:
             return 0.0
@@ -63,7 +63,7 @@ class KeyIndex:
         return float((hashes[at] == rows).mean())
 
     def rows_with(self, hashes: UInt64, most: int) -> Int64 | None:
-        """The rows that have one of these (distinct) hashes, ascending; None if they are more than `most`."""
+        """Return the rows that have one of these (distinct) hashes, ascending; None if they are more than `most`."""
         found = np.empty(most, np.int64)
         count = follow(self._last, self._before.values, self._hashes.values, self._first, hashes, found)
         return None if count < 0 else np.sort(found[:count])
@@ -71,7 +71,7 @@ class KeyIndex:
 
 @njit(cache=True, nogil=True)
 def chain(last: Int64, hashes: UInt64, next_row: int, before: Int64) -> None:
-    """For each new row the one before it in its slot."""
+    """Write for each new row the one before it in its slot."""
     mask = np.uint64(last.size - 1)
     for i in range(hashes.size):
         slot = hashes[i] & mask
@@ -81,7 +81,7 @@ def chain(last: Int64, hashes: UInt64, next_row: int, before: Int64) -> None:
 
 @njit(cache=True, nogil=True)
 def follow(last: Int64, before: Int64, hashes: UInt64, first: int, wanted: UInt64, found: Int64) -> int:
-    """Writes the rows with the wanted hashes, counted from `first`; returns how many, -1 if there is no room."""
+    """Write the rows with the wanted hashes, counted from `first`; returns how many, -1 if there is no room."""
     mask, count = np.uint64(last.size - 1), 0
     for i in range(wanted.size):
         row = last[wanted[i] & mask]
@@ -99,7 +99,7 @@ def follow(last: Int64, before: Int64, hashes: UInt64, first: int, wanted: UInt6
 
 
 def key_hashes(events: pa.Table, columns: Sequence[str]) -> UInt64:
-    """A hash of each row's key; equal keys have equal hashes, in this table and in any other."""
+    """Return a hash of each row's key; equal keys have equal hashes, in this table and in any other."""
     found = np.zeros(events.num_rows, np.uint64)
     with np.errstate(over="ignore"):  # hashes wrap; Numba does not mind, plain Python warns
         for name in columns:
@@ -108,7 +108,7 @@ def key_hashes(events: pa.Table, columns: Sequence[str]) -> UInt64:
 
 
 def _values(array: pa.Array) -> UInt64:
-    """Numbers that are equal where values are; other types have one number for all."""
+    """Return numbers that are equal where values are; other types have one number for all."""
     kind = array.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         array = array.cast(pa.large_string())
@@ -147,7 +147,7 @@ def hash_texts(starts: Int64, texts: np.ndarray) -> UInt64:
 
 @njit(cache=True, nogil=True)
 def mix(found: UInt64, values: UInt64) -> None:
-    """Adds a column to the hashes so far: the finaliser of SplitMix64, so that neighbours go far apart."""
+    """Add a column to the hashes so far: the finaliser of SplitMix64, so that neighbours go far apart."""
     for i in range(found.size):
         value = found[i] * np.uint64(0x9E3779B97F4A7C15) + values[i] + np.uint64(0x9E3779B97F4A7C15)
         value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -1,4 +1,4 @@
-"""Keys and their numbers in, the same keys and numbers out whenever they are asked for: state that outlives its events.
+"""Keep vectors of numbers by key: state that outlives its events.
 
 Contract: `changes` gives what was set since the last call, or everything where that keeps what is written in proportion
 to what was set; taken in that order by `load`, it makes the same state again
@@ -15,8 +15,9 @@ from numba import njit
 from streamsift.errors import StreamsiftError
 from streamsift.runtime.arrays.append_buffer import TableTail
 from streamsift.runtime.arrays.dtypes import Bool, Float64, Int64
+from streamsift.runtime.arrays.growing import with_room
 from streamsift.runtime.expressions.columns import contiguous, fixed_width, gatherable
-from streamsift.runtime.state.key_index import LEAST_SLOTS, UInt64, key_hashes
+from streamsift.runtime.state.key_index import MIN_SLOTS, UInt64, key_hashes
 
 WHOLE, REAL = "$whole", "$real"  # columns of a written state: the numbers of each key
 SPARE_ROWS = 4096  # written beyond twice the keys before everything is written again
@@ -31,13 +32,13 @@ class KeyedVectors:
         self.whole: Int64 = np.zeros((64, whole), np.int64)
         self.real: Float64 = np.zeros((64, real), np.float64)
         self._hashes: UInt64 = np.zeros(64, np.uint64)
-        self._slots: Int64 = np.full(LEAST_SLOTS, -1, np.int64)
+        self._slots: Int64 = np.full(MIN_SLOTS, -1, np.int64)
         self._changed: Bool = np.zeros(64, np.bool_)
         self._written_rows = 0
         self.count = 0
 
     def numbers(self, keys: pa.Table) -> Int64:
-        """The number of each of the (distinct) keys; new ones are added."""
+        """Return the number of each of the (distinct) keys; add new ones."""
         keys = keys.cast(self.fields)
         hashes = key_hashes(keys, self.fields.names)
         self._make_room(keys.num_rows)
@@ -49,12 +50,12 @@ class KeyedVectors:
         return found
 
     def at(self, numbers: Int64) -> pa.Table:
-        """The keys that have these numbers."""
+        """Return the keys that have these numbers."""
         distinct, which = np.unique(numbers, return_inverse=True)
         return self._keys.take(distinct).take(pa.array(which))
 
     def _check(self, keys: pa.Table, found: Int64, known: Int64) -> None:
-        """Hashes are not the keys: where two share one, there is no answer, rather than a wrong one."""
+        """Compare the keys, not only their hashes: if two share one, there is no answer, rather than a wrong one."""
         known = known[np.argsort(found[known], kind="stable")]
         held, asked = self._keys.take(found[known]), keys.take(pa.array(known))
         for name in self.fields.names:
@@ -64,12 +65,8 @@ class KeyedVectors:
     def _make_room(self, more: int) -> None:
         needed = self.count + more
         if needed > self._hashes.size:
-            room = 2 * needed
-            for name in ("whole", "real", "_hashes", "_changed"):
-                old = getattr(self, name)
-                grown = np.zeros((room, *old.shape[1:]), old.dtype)
-                grown[: self.count] = old[: self.count]
-                setattr(self, name, grown)
+            self.whole, self.real = with_room(self.whole, needed), with_room(self.real, needed)
+            self._hashes, self._changed = with_room(self._hashes, needed), with_room(self._changed, needed)
         if 2 * needed > self._slots.size:
             self._slots = np.full(1 << int(4 * needed).bit_length(), -1, np.int64)
             find_or_add(self._slots, self._hashes, 0, self._hashes[: self.count].copy())
@@ -85,7 +82,7 @@ class KeyedVectors:
 
     # --- writing and reading ---
     def changes(self) -> tuple[pa.Table | None, bool]:
-        """The keys that were set since the last call, None if none was; and whether that is all of the state."""
+        """Return the keys that were set since the last call, None if none was; and whether that is all of the state."""
         changed = np.flatnonzero(self._changed[: self.count])
         if not changed.size:
             return None, False
@@ -106,7 +103,7 @@ class KeyedVectors:
 
 
 def the_only_key(rows: int) -> pa.Table:
-    """The key of rows where no column tells them apart."""
+    """Return the key of rows that no column distinguishes."""
     return pa.table({"$all": np.zeros(rows, np.bool_)})
 
 
@@ -125,7 +122,7 @@ def _unpacked(column: pa.ChunkedArray, like: np.ndarray) -> np.ndarray:
 
 @njit(cache=True, nogil=True)
 def find_or_add(slots: Int64, hashes: UInt64, count: int, wanted: UInt64) -> tuple[Int64, int]:
-    """The number of each wanted hash, by open addressing; new ones are numbered on from `count`."""
+    """Return the number of each wanted hash, by open addressing; new ones are numbered on from `count`."""
     found = np.empty(wanted.size, np.int64)
     mask = np.uint64(slots.size - 1)
     for i in range(wanted.size):
