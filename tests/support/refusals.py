@@ -90,7 +90,7 @@ whose time zone has a name that only Java knows, are refused in the same way.
 
 def page() -> str:
     """`docs/refusals.md`: made of the messages themselves."""
-    parts = ["# What is refused\n", OPENING]
+    parts = ["# Unsupported queries\n", OPENING]
     for refusal in REFUSALS:
         parts += [f"## {refusal.title}\n", "```text", _short(str(refusal.raised())), "```\n"]
     parts += ["## Columns and time zones\n", CLOSING]
