@@ -178,7 +178,7 @@ def test_data_to_play_with(capsys: Capture) -> None:
 
 def test_benchmarks_are_found_in_the_source_tree_or_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     root, words = bench_command(["nested"])
-    assert (root / "benchmarks" / "nested.py").is_file()
+    assert (root / "benchmarks" / "negation" / "nested.py").is_file()
     assert words[1:] == ["-m", "benchmarks", "run", "nested"]
     monkeypatch.setattr("streamsift.command.bench_command.__file__", str(Path.cwd() / "benches.py"))
     with pytest.raises(SetupError, match="in a clone of the project"):
