@@ -47,7 +47,7 @@ class InOrderOfTime(LoadScopeScheduling):
     """Hands out tests one by one, but the Spark tests of a file, and the cases of a file, together."""
 
     def _split_scope(self, nodeid: str) -> str:
-        if nodeid.startswith("tests/test_cases.py::test_case["):
+        if nodeid.startswith("tests/test_cases.py::test_answered_case["):
             return nodeid.partition(":")[0] + nodeid.partition("[")[2].partition(":")[0]
         return nodeid.partition("::")[0] if nodeid.startswith("tests/spark/") else nodeid
 

@@ -22,10 +22,9 @@ from benchmarks.report.measurement import Measurement
 from streamsift.api import ShareName
 from streamsift.physical.plan.plan import AggregatePlan
 from streamsift.physical.share.plan import share as plan_sharing
-from streamsift.runtime.count import count_kernels
-from streamsift.runtime.count.count_kernels import Counts
-from streamsift.runtime.count.operations import NO_SEAL, Layout, lay_out
-from streamsift.runtime.count.output import groups_of
+from streamsift.runtime.count import AggregateInput, groups_of, measures_of
+from streamsift.runtime.count.count_kernels import Counts, mark_starts, multiply_windows
+from streamsift.runtime.count.operations import Layout, keys_of_places, lay_out
 from streamsift.runtime.events.prepare import prepare
 from streamsift.runtime.events.stamps import clock_of
 
@@ -201,18 +200,27 @@ def layout_of(table: pa.Table, text: str) -> Layout:
     assert isinstance(plan, AggregatePlan)
     events = prepare(plan.query, table)
     clock = clock_of(plan.query, events)
-    return lay_out(plan.branches[0], events, clock, groups_of(plan.query, events, clock))
+    measures, _ = measures_of(plan.query, plan.alternatives, events)
+    given = AggregateInput(events, clock, groups_of(plan.query, events, clock), measures)
+    return lay_out(plan.branches[0], given, keys_of_places(plan.branches[0], given))
 
 
-def kernel(layout: Layout, name: str) -> tuple[Callable[[], int], np.ndarray]:
+def kernel(layout: Layout, name: str) -> tuple[Callable[[], None], np.ndarray]:
     """A run of a kernel, and its counts."""
-    room = int((layout.operations.seal != NO_SEAL).sum())
-    out = Counts.room(room)
-    way = count_kernels.multiply_windows if name == "two-stack" else count_kernels.mark_starts
-    run = partial(way, layout.operations, layout.levels, False, out)
-    written = run()
-    assert out.size[:written].max() < 2.0**63, "a count passes 64 bits"
-    return run, out.total[:written].copy()
+    tree, operations = layout.tree, layout.operations
+    out, filled = Counts.room(int(layout.sizes.max())), np.zeros(tree.levels + 1, np.int64)
+
+    def run() -> None:
+        filled[:] = 0
+        if name == "two-stack":
+            multiply_windows(tree, operations, False, out, filled)
+        else:
+            mark_starts(operations, tree.levels, False, out, filled)
+
+    run()
+    counts = out.total[: filled[tree.levels]].copy()
+    assert counts.min() > 0, "a count passes 64 bits"
+    return run, counts
 
 
 # The shares of the classes. In five steps of equal shares a window of 100,000 events has more matches than 64 bits

@@ -124,7 +124,7 @@ def experiments(trades: pa.Table, settings: Settings) -> Iterator[Measurement]:
 
 def outer_first(trades: pa.Table, window_ms: int, tree: Tree) -> Callable[[], np.ndarray]:
     """q10 as the paper evaluates it: the outer events first, then the inner sub-query in the interval between them."""
-    plan = ss.query(query_text("q10", window_ms))._plan(trades.schema, "ts", "symbol", None, {}).plan
+    plan = ss.query(query_text("q10", window_ms)).plan(trades.schema, "ts", "symbol", None)
     events = prepare(plan.query, trades)
     (alternative,) = plan.alternatives
     places = candidates(alternative, events)

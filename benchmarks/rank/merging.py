@@ -28,7 +28,7 @@ from streamsift.physical.plan.plan import MergePlan, RankPlan
 from streamsift.runtime import prepare
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.update_ticks import UpdateTicks, ticks_of
-from streamsift.runtime.matches.scores import match_columns, objective_values, scores
+from streamsift.runtime.matches import match_columns, objective_values, scores
 from streamsift.runtime.paths import GaveUp, TickMatches
 from streamsift.runtime.rank.merge import RankMerge
 
@@ -80,7 +80,7 @@ class Run:
     """A cell on a table: its plan, events and windows."""
 
     def __init__(self, cell: Cell, table: pa.Table) -> None:
-        plan = ss.query(cell.query())._plan(table.schema, "t", "kind", None, {"rank": "nra"}).plan
+        plan = ss.query(cell.query()).plan(table.schema, "t", "kind", None, {"rank": "nra"})
         assert isinstance(plan, RankPlan)
         assert isinstance(plan.branches[0], MergePlan), plan.reasons
         self.cell, self.branch = cell, plan.branches[0]

@@ -103,9 +103,20 @@ def descendants(process: int) -> Iterator[tuple[int, str]]:
             yield int(pid), " ".join(arguments)
 
 
+def workers_below(process: int) -> list[int]:
+    """The Python workers below this process. Spark has a daemon for each environment, and workers below each daemon."""
+    daemons = [pid for pid, command in descendants(process) if "pyspark.daemon" in command]
+    return [pid for pid in daemons if any(other in daemons for other in parents(pid))]
+
+
+def parents(process: int) -> list[int]:
+    listed = subprocess.run(["ps", "-o", "ppid=", "-p", str(process)], capture_output=True, text=True, check=False)
+    return [int(pid) for pid in listed.stdout.split()]
+
+
 def kill_something(process: int, chance: random.Random) -> str:
     """SIGKILL for a Python worker, or for the driver with its JVM: only processes that this one has started."""
-    workers = [pid for pid, command in descendants(process) if "pyspark.daemon" in command][1:]
+    workers = workers_below(process)
     if workers and chance.random() < 0.5:
         os.kill(chance.choice(workers), signal.SIGKILL)
         return "a Python worker"

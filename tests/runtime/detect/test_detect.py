@@ -154,7 +154,7 @@ def test_chunks_are_resumed_anywhere() -> None:
     table = table_of(events)
     for where in ("WHERE [k]", "WHERE a.n < b.n", "WHERE a.n + b.n < c.n", "WHERE [k] AND a.n + b.n > 7 AND b.n < c.n"):
         query = ss.query(f"SEQ(A a, B b, C c) {where} WITHIN 9")
-        plan = query._plan(table.schema, "t", "kind", None, {}).plan.alternatives[0]
+        plan = query.plan(table.schema, "t", "kind", None).alternatives[0]
         prepared = prepare(plan.query, table)
         whole = [tuple(column) for chunk in match_places(plan, prepared) for column in chunk.T.tolist()]
         for size in (1, 2, 7):

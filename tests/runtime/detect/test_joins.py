@@ -141,7 +141,7 @@ def test_a_block_is_sifted_once_for_each_first_event(short_slices: None, where: 
 @pytest.mark.parametrize("cut", [500, 100, 7])
 def test_outer_events_first_and_then_the_cached_inner_ones(where: str, cut: int) -> None:
     table = stream("ABCDE", 4, 500)
-    plan = ss.query(LONG.format(where))._plan(table.schema, "t", "kind", None, {}).plan
+    plan = ss.query(LONG.format(where)).plan(table.schema, "t", "kind", None)
     assert isinstance(plan, DetectPlan)
     (alternative,) = plan.alternatives
     events = prepare(plan.query, table)
@@ -201,7 +201,7 @@ def test_the_tree_follows_the_selectivities(monkeypatch: pytest.MonkeyPatch) -> 
 def test_following_the_selectivities_builds_fewer_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adaptive, "SLICE_PLACES", 2_000)
     table = drifting()
-    plan = ss.query(DRIFTING)._plan(table.schema, "t", "kind", None, {}).plan
+    plan = ss.query(DRIFTING).plan(table.schema, "t", "kind", None)
     assert isinstance(plan, DetectPlan)
     (alternative,) = plan.alternatives
     events = prepare(plan.query, table)

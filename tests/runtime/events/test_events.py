@@ -80,7 +80,7 @@ def test_bad_rows_are_dropped_and_reported() -> None:
     seen: list[BadRows] = []
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        plan = query._plan(bad_table().schema, "t", None, None, {}).plan
+        plan = query.plan(bad_table().schema, "t", None, None)
         list(execute(plan, bad_table(), bad_rows="drop", report=seen.append))
     assert [(bad.count, len(bad.examples)) for bad in seen] == [(6, 5)]
 

@@ -25,7 +25,7 @@ TABLE = pa.table(
 
 
 def plan_of(text: str, table: pa.Table) -> object:
-    return ss.query(text)._plan(table.schema, "ts", None, None, {}).plan
+    return ss.query(text).plan(table.schema, "ts", None, None)
 
 
 def test_whole_events_keep_their_types_and_values() -> None:
@@ -60,7 +60,7 @@ def test_whole_events_keep_their_types_and_values() -> None:
 def test_the_schema_is_the_same_with_and_without_rows(item: str, kind: pa.DataType) -> None:
     query = ss.query(f"x; y RETURN {item} AS item")
     for table in (TABLE, TABLE.slice(0, 0)):
-        plan = query._plan(table.schema, "ts", None, None, {}).plan
+        plan = query.plan(table.schema, "ts", None, None)
         assert output_schema(plan.query) == pa.schema({"item": kind})
         result = query.run_local(table, time="ts")
         assert result.schema == pa.schema({"item": kind})

@@ -45,7 +45,7 @@ def events(rows: int) -> pa.Table:
 
 
 def searched(query: str, table: pa.Table, cache: Cache, chunk: int = 1 << 12) -> tuple[Int32, NestedSearch]:
-    plan: Any = ss.query(query)._plan(table.schema, "t", "kind", None, {}).plan
+    plan: Any = ss.query(query).plan(table.schema, "t", "kind", None)
     search = NestedSearch(plan.alternatives[0], prepare(plan.query, table), chunk, cache)
     found = [places.copy() for places in search.matches()]
     return np.concatenate([np.empty((len(plan.alternatives[0].steps), 0), np.int32), *found], axis=1), search

@@ -20,7 +20,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 import streamsift as ss
-from kill_rounds import descendants
+from kill_rounds import workers_below
 from strategies import any_queries, on_a_stream, sparse_streams
 from streamed import counted
 from streamsift.language import Script, print_script
@@ -120,8 +120,7 @@ class Sink:
 
 def kill_workers() -> None:
     """Kill the Python workers that Spark keeps for its tasks: below its daemon, which starts new ones."""
-    workers = [pid for pid, command in descendants(os.getpid()) if "pyspark.daemon" in command][1:]
-    for pid in workers:
+    for pid in workers_below(os.getpid()):
         with suppress(ProcessLookupError):  # it has ended meanwhile
             os.kill(pid, signal.SIGKILL)
 
