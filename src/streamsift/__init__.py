@@ -27,6 +27,7 @@ from streamsift.errors import (
     StreamsiftWarning,
     UnsupportedQuery,
 )
+from streamsift.view.notebook import load_ipython_extension, unload_ipython_extension
 
 # By the book for a library: silent unless the application gives this logger, or its parents, a handler.
 logging.getLogger("streamsift").addHandler(logging.NullHandler())
@@ -55,17 +56,3 @@ __all__ = [
     "seq",
     "show",
 ]
-
-
-def load_ipython_extension(ipython: object) -> None:
-    """`%load_ext streamsift`: notebooks show Arrow tables, the results of `run_local`, as HTML."""
-    from streamsift.view import notebook
-
-    notebook.load(ipython)
-
-
-def unload_ipython_extension(ipython: object) -> None:
-    """`%unload_ext streamsift`."""
-    from streamsift.view import notebook
-
-    notebook.unload(ipython)

@@ -1,4 +1,4 @@
-"""Every error a user can meet, each with what went wrong, where (line and caret) and what to do."""
+"""Define every error that users can meet: what went wrong, where (line and caret) and what to do."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOWHERE = Span(0, 0)
 
 
 class StreamsiftError(Exception):
-    """The base of everything Streamsift raises on purpose."""
+    """The base of everything that Streamsift raises on purpose."""
 
 
 class LocatedError(StreamsiftError):
@@ -57,7 +57,7 @@ class BadInputError(StreamsiftError, ValueError):
 
 
 class PlanTooLargeError(StreamsiftError, MemoryError):
-    """A plan that the caller asked for needs more memory than a task can have."""
+    """A requested plan needs more memory than a task can have."""
 
 
 class MemoryLimitExceeded(StreamsiftError, MemoryError):
@@ -73,7 +73,7 @@ class StreamsiftWarning(UserWarning):
 
 
 class BadRowsWarning(StreamsiftWarning):
-    """Rows were dropped because `bad_rows="drop"` was asked for."""
+    """Rows were dropped because of `bad_rows="drop"`."""
 
 
 def warn(message: str, category: type[StreamsiftWarning]) -> None:
@@ -85,31 +85,29 @@ def warn(message: str, category: type[StreamsiftWarning]) -> None:
 
 
 def render(message: str, text: str, span: Span, hint: str) -> str:
-    """The message, the line of `text` that holds `span` with carets under it, and the hint."""
+    """Return the message, the line of `text` that holds `span` with carets under it, and the hint."""
     parts = [message]
     if text:
         start = min(max(span.start, 0), len(text))
         line_start = text.rfind("\n", 0, start) + 1
-        line_end = text.find("\n", start)
-        line_end = len(text) if line_end < 0 else line_end
-        number = text.count("\n", 0, start) + 1
-        gutter = f"{number:>4} | "
-        width = max(1, min(span.end, line_end) - start)
+        line = text[line_start:].partition("\n")[0]
+        gutter = f"{text.count(chr(10), 0, start) + 1:>4} | "
+        width = max(1, min(span.end, line_start + len(line)) - start)
         pad, carets = _blank(text[line_start:start]), "^" * max(1, len(_blank(text[start : start + width])))
-        parts[0] += f" (line {number}, column {start - line_start + 1})"
-        parts += [gutter + text[line_start:line_end].rstrip("\r"), " " * (len(gutter) - 2) + "| " + pad + carets]
+        parts[0] += f" ({place(text, Span(start, start))})"
+        parts += [gutter + line.rstrip("\r"), " " * (len(gutter) - 2) + "| " + pad + carets]
     if hint:
         parts.append(f"Hint: {hint}")
     return "\n".join(parts)
 
 
 def _blank(text: str) -> str:
-    """White space as wide as the text on a terminal: tabs stay tabs, wide characters take two cells, accents none."""
+    """Return blanks as wide as the text on a terminal: tabs stay tabs, wide characters take two cells, accents none."""
     return "".join("\t" if c == "\t" else " " * (2 if east_asian_width(c) in "WF" else not combining(c)) for c in text)
 
 
 def place(text: str, span: Span) -> str:
-    """`line 2, column 5`, for a message that names a second place."""
+    """Return `line 2, column 5`."""
     line_start = text.rfind("\n", 0, span.start) + 1
     return f"line {text.count(chr(10), 0, span.start) + 1}, column {span.start - line_start + 1}"
 
@@ -118,15 +116,15 @@ def with_article(noun: str) -> str:
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A 'did you mean' sentence for the closest known name, or the known names if there are few, or nothing.
+def nearest(name: str, candidates: Iterable[str]) -> str:
+    """Return a 'did you mean' sentence for the closest candidate, or all candidates if there are few, or nothing.
 
     >>> nearest("prise", ["price", "volume"])
     'did you mean `price`?'
     >>> nearest("x", ["price", "volume"])
     'known here: `price`, `volume`.'
     """
-    names = sorted(set(known))
+    names = sorted(set(candidates))
     folded = {n.lower(): n for n in names}
     close = get_close_matches(name.lower(), folded, n=1, cutoff=0.7)
     if close:

@@ -3,8 +3,7 @@
 - `query`: a query that is run, explained or checked; the functions that make one; what belongs to a Spark session.
 - `building`: the methods that add a clause, or combine patterns.
 - `many`: run or explain many queries at once.
-- `arguments`: check what callers hand over.
-- `results`: sign the schema of a result with its query, for `show`.
+- `arguments`: check the arguments of callers.
 - `show`: draw results.
 
 `Query.run` takes a Spark DataFrame, batch or streaming; `run_local` and `batches` take Arrow and pandas tables. pyspark

@@ -1,21 +1,26 @@
-"""Check what callers hand over and convert it to Arrow tables and schemas, or raise what is wanted instead."""
+"""Check the arguments of callers, and convert data to Arrow tables and schemas."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
 from streamsift.errors import QueryError
 
-if TYPE_CHECKING:
-    from pyspark.sql import Observation
-
 BadRowsPolicy = Literal["fail", "drop"]
 _SIZE = re.compile(r"\s*(?P<number>\d+(\.\d+)?)\s*((?P<unit>[KMGT]?)(?P<binary>i?)B)?\s*", re.IGNORECASE)
+
+
+class Roles(NamedTuple):
+    """The columns that are the time, the class name and the order among equal times."""
+
+    time: str
+    type: str | None
+    order: str | None
 
 
 def is_spark(data: Any) -> bool:
@@ -24,11 +29,6 @@ def is_spark(data: Any) -> bool:
 
 def type_name(data: Any) -> str:
     return f"{type(data).__module__}.{type(data).__qualname__}"
-
-
-def check_streaming(observation: Observation | None) -> None:
-    if observation is not None:
-        raise QueryError("observation= on a stream", hint="a stream's counts are in its progress: see ss.metrics().")
 
 
 def check_batch(lateness: str | float | None) -> None:
@@ -57,22 +57,20 @@ def check_no_limits(limit: int | None, memory_limit: int | str | None) -> None:
 
 
 def memory_bytes(memory_limit: int | str | None) -> int:
-    """Return the memory that a query may hold, in bytes; half of what the process may still take if not given.
+    """Return the memory that a query may hold, in bytes; half of the memory left to the process if not given.
 
     >>> memory_bytes("1.5 GB"), memory_bytes("512 MiB"), memory_bytes(10_000)
     (1500000000, 536870912, 10000)
     """
-    size = None
     if memory_limit is None:
         from streamsift.runtime import default_limit
 
         return default_limit()
-    if isinstance(memory_limit, str) and (found := _SIZE.fullmatch(memory_limit)):
-        base = 1024 if found["binary"] else 1000
-        size = int(Decimal(found["number"]) * base ** (" KMGT".index((found["unit"] or " ").upper())))
-    elif _is_integer(memory_limit):
-        size = int(memory_limit)
-    if size is None or size < 1:
+    size = int(memory_limit) if _is_integer(memory_limit) else 0
+    if isinstance(memory_limit, str) and (parts := _SIZE.fullmatch(memory_limit)):
+        base = 1024 if parts["binary"] else 1000
+        size = int(Decimal(parts["number"]) * base ** (" KMGT".index((parts["unit"] or " ").upper())))
+    if size < 1:
         raise QueryError(f"memory_limit={memory_limit!r}", hint='it is a number of bytes, or a text such as "2 GB".')
     return size
 
@@ -88,7 +86,7 @@ def check_names(**names: Any) -> None:
 
 
 def check_columns(names: list[str]) -> None:
-    """Raise if two columns differ by case alone: Spark cannot read them, unless it minds case."""
+    """Raise if two columns differ by case alone: Spark cannot read them unless it is case-sensitive."""
     counts = Counter(name.lower() for name in names)
     twice = ", ".join(f"`{name}`" for name in names if counts[name.lower()] > 1)
     if twice:
@@ -109,9 +107,8 @@ def as_table(data: Any) -> pa.Table:
         return table_of_frame(data)
     if hasattr(data, "__arrow_c_stream__") and not is_spark(data):
         return pa.table(data)
-    raise TypeError(
-        f"run_local() takes a pyarrow or pandas table, not {type_name(data)}; run() takes a Spark DataFrame"
-    )
+    other = type_name(data)
+    raise TypeError(f"run_local() takes a pyarrow or pandas table, not {other}; run() takes a Spark DataFrame")
 
 
 def schema_of(data: Any) -> tuple[pa.Schema, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Run, explain and check a query, which is a text or built by Python calls, on Spark or on Arrow tables."""
+"""Run, explain and check a query, from text or built by Python calls, on Spark or on Arrow tables."""
 
 from __future__ import annotations
 
@@ -11,26 +11,14 @@ from typing import TYPE_CHECKING, Any, Unpack
 import pyarrow as pa
 
 from streamsift import logical, optimizer, physical
-from streamsift.api.arguments import (
-    BadRowsPolicy,
-    as_table,
-    check_batch,
-    check_columns,
-    check_limit,
-    check_names,
-    check_policy,
-    check_streaming,
-    is_spark,
-    memory_bytes,
-    schema_of,
-    type_name,
-)
+from streamsift.api import arguments
+from streamsift.api.arguments import BadRowsPolicy, Roles, as_table, is_spark, memory_bytes, schema_of
 from streamsift.api.building import Buildable
-from streamsift.api.results import signed
 from streamsift.errors import QueryError
 from streamsift.language import Script, parse, print_script, syntax
-from streamsift.logical import builder
+from streamsift.physical import PlannerKeywords
 from streamsift.view.notebook import Explanation, query_html, sections
+from streamsift.view.pictures import signed
 from streamsift.view.plan_tree import plan_svg
 
 if TYPE_CHECKING:
@@ -45,17 +33,17 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """What a query became at each stage, from text to plan."""
+    """The stages of a query, from text to plan."""
 
     text: str
     bound: logical.BoundQuery
-    optimised: logical.BoundQuery
+    optimized: logical.BoundQuery
     rules: tuple[str, ...]
     plan: physical.Plan
 
-    def explain(self, where: Sequence[str] = (), analysed: Sequence[str] = ()) -> Explanation:
-        text = physical.explain(self.text, self.bound, self.optimised, self.rules, self.plan, where, analysed)
-        return Explanation(text, plan_svg(self.optimised, sections(text)["Physical"][0]))
+    def explain(self, where: Sequence[str] = (), analyzed: Sequence[str] = ()) -> Explanation:
+        text = physical.explain(self.text, self.bound, self.optimized, self.rules, self.plan, where, analyzed)
+        return Explanation(text, plan_svg(self.optimized, sections(text)["Physical"][0]))
 
 
 @dataclass(frozen=True)
@@ -78,7 +66,7 @@ class Query(Buildable):
 
     @property
     def sketch(self) -> logical.BoundQuery | None:
-        """Return what is known without data, for charts; None while a query that is being built makes no sense yet."""
+        """Return the query bound to no data, for charts; None while a query that is being built makes no sense yet."""
         try:
             return logical.sketch(self._located)
         except QueryError:
@@ -95,37 +83,38 @@ class Query(Buildable):
         bad_rows: BadRowsPolicy = "fail",
         lateness: str | float | None = None,
         observation: Observation | None = None,
-        **choices: Unpack[physical.PlannerKeywords],
+        **choices: Unpack[PlannerKeywords],
     ) -> DataFrame:
         """Return the result on a Spark DataFrame, as a lazy Spark DataFrame; on a streaming one as a streaming one.
 
-        `time`, `type` and `order` name the columns that play these parts. Rows without a usable time (or order) make
-        the job fail, or are left out with `bad_rows="drop"`; a pyspark `Observation` then tells how many
+        `time`, `type` and `order` name the columns of these roles. Rows without a usable time (or order) make the job
+        fail, or are dropped with `bad_rows="drop"`; a pyspark `Observation` then counts them
         (`observation.get["bad_rows"]`, after an action).
 
-        On a stream rows are appended when the watermark has passed what decides them. It is the caller's
-        (`withWatermark` on the time column), or the greatest time seen in earlier micro-batches less `lateness`
-        ("10 s", or a number in the time column's own units; nothing if not given). Events before it are late: they are
+        On a stream a row is appended when the watermark passes the time that makes it final. The watermark is the
+        caller's (`withWatermark` on the time column), or the greatest time in earlier micro-batches less `lateness`
+        ("10 s", or a number in the units of the time column; 0 if not given). Events before it are late: they are
         dropped and counted, see `metrics`.
 
-        The other choices are left to cost models unless given; none of them changes the rows. `plan` is the tree of
-        joins ("left", "right", "bushy", "inner"), `condense` ("on", "off") whether events with equal values are
-        compared once, `cache` ("on", "off") whether answers of inner sub-patterns are kept for later partial matches,
-        `strategy` ("prefix", "sem", "two-stack", "pairs", "detect") how an aggregation counts.
+        Cost models make the other choices unless given; none of them changes the rows. `plan` is the join tree
+        ("left", "right", "bushy", "inner"). `condense` ("on", "off"): compare events with equal values once. `cache`
+        ("on", "off"): keep results of inner sub-patterns for later partial matches. `strategy` ("prefix", "sem",
+        "two-stack", "pairs", "detect") is the way to count an aggregation.
         """
         if not is_spark(df):
-            raise TypeError(
-                f"run() takes a Spark DataFrame, not {type_name(df)}; run_local() takes Arrow and pandas tables"
-            )
+            other = arguments.type_name(df)
+            raise TypeError(f"run() takes a Spark DataFrame, not {other}; run_local() takes Arrow and pandas tables")
         from streamsift import spark
 
-        check_policy(bad_rows)
+        arguments.check_policy(bad_rows)
         schema, settings = schema_of(df)
         plan = self.plan(schema, time, type, order, choices, **settings)
         if df.isStreaming:
-            check_streaming(observation)
+            if observation is not None:
+                hint = "a stream's counts are in its progress: see ss.metrics()."
+                raise QueryError("observation= on a stream", hint=hint)
             return spark.run_stream(df, plan, lateness=lateness, bad_rows=bad_rows)
-        check_batch(lateness)
+        arguments.check_batch(lateness)
         return spark.run_batch(df, plan, bad_rows=bad_rows, observation=observation)
 
     def run_local(
@@ -138,20 +127,19 @@ class Query(Buildable):
         bad_rows: BadRowsPolicy = "fail",
         limit: int | None = None,
         memory_limit: int | str | None = None,
-        **choices: Unpack[physical.PlannerKeywords],
+        **choices: Unpack[PlannerKeywords],
     ) -> pa.Table:
-        """Return the result on a pyarrow or pandas table (or what exports Arrow) as a pyarrow Table, without Spark.
+        """Return the result on a pyarrow or pandas table (or one that exports Arrow) as a pyarrow Table, without Spark.
 
-        The order of the matches depends on the plan: sort them where it matters. The search stops when it has `limit`
-        matches, whichever they are; the rows of `AGG` and `PREF` are cut off last. A result that would hold more than
-        `memory_limit` (bytes, or "2 GB"; half of what the process may take if not given) raises `MemoryLimitExceeded`;
-        `batches` holds one part of it at a time.
+        The order of the matches depends on the plan: sort them if order matters. The search stops after any `limit`
+        matches; the rows of `AGG` and `PREF` are computed in full, then cut off. A result that would need more than
+        `memory_limit` (bytes, or "2 GB"; by default half of what the process may take) raises `MemoryLimitExceeded`;
+        `batches` needs memory for one part of the result at a time.
         """
         from streamsift import runtime
 
-        budget = runtime.Budget(memory_bytes(memory_limit))
-        found = self._found(data, time, type, order, bad_rows, limit, budget, choices)
-        return pa.Table.from_batches(runtime.held(found, budget), found.schema)
+        rows, budget = self._rows(data, Roles(time, type, order), bad_rows, limit, memory_limit, choices)
+        return pa.Table.from_batches(runtime.count_results(rows, budget), rows.schema)
 
     def batches(
         self,
@@ -163,45 +151,41 @@ class Query(Buildable):
         bad_rows: BadRowsPolicy = "fail",
         limit: int | None = None,
         memory_limit: int | str | None = None,
-        **choices: Unpack[physical.PlannerKeywords],
+        **choices: Unpack[PlannerKeywords],
     ) -> pa.RecordBatchReader:
-        """Return the rows of `run_local`, as record batches that are made when they are asked for.
+        """Return the rows of `run_local` as record batches, each made when it is read.
 
-        Memory is that of the events and of one batch, however many matches there are. What cannot be found in
-        `memory_limit` raises `MemoryLimitExceeded`. The reader has the result's `schema`, and goes to whatever takes a
-        stream of Arrow batches.
+        Memory is that of the events and of one batch, however many matches there are. A search that needs more than
+        `memory_limit` raises `MemoryLimitExceeded`. The reader has the result's `schema`; pass it to any function that
+        takes a stream of Arrow batches.
 
         >>> events = pa.table({"t": [1, 2, 5], "kind": ["A", "B", "B"]})
-        >>> found = query("PATTERN SEQ(A a, B b) RETURN b.t AS at").batches(events, time="t", type="kind")
-        >>> [batch.to_pylist() for batch in found]
+        >>> reader = query("PATTERN SEQ(A a, B b) RETURN b.t AS at").batches(events, time="t", type="kind")
+        >>> [batch.to_pylist() for batch in reader]
         [[{'at': 2}, {'at': 5}]]
         """
+        return self._rows(data, Roles(time, type, order), bad_rows, limit, memory_limit, choices)[0]
+
+    def _rows(
+        self,
+        data: Any,
+        roles: Roles,
+        bad_rows: str,
+        limit: int | None,
+        memory_limit: int | str | None,
+        choices: PlannerKeywords,
+    ) -> tuple[pa.RecordBatchReader, Budget]:
         from streamsift import runtime
 
         budget = runtime.Budget(memory_bytes(memory_limit))
-        return self._found(data, time, type, order, bad_rows, limit, budget, choices)
-
-    def _found(
-        self,
-        data: Any,
-        time: str,
-        type: str | None,
-        order: str | None,
-        bad_rows: str,
-        limit: int | None,
-        budget: Budget,
-        choices: physical.PlannerKeywords,
-    ) -> pa.RecordBatchReader:
-        from streamsift import runtime
-
-        check_policy(bad_rows)
-        limit = check_limit(limit)
+        arguments.check_policy(bad_rows)
+        limit = arguments.check_limit(limit)
         table = as_table(data)
-        plan = self.plan(table.schema, time, type, order, choices)
-        schema = signed(runtime.output_schema(plan.query), self.text, time)
+        plan = self._stages(table.schema, roles, choices).plan
+        schema = signed(runtime.output_schema(plan.query), self.text, roles.time)
         with runtime.limited(budget):
             batches = runtime.execute(plan, table, bad_rows=bad_rows, limit=limit)
-        return pa.RecordBatchReader.from_batches(schema, runtime.limited_batches(batches, budget))
+        return pa.RecordBatchReader.from_batches(schema, runtime.limited_batches(batches, budget)), budget
 
     def explain(
         self,
@@ -211,17 +195,23 @@ class Query(Buildable):
         type: str | None = None,
         order: str | None = None,
         analyze: bool = False,
-        **choices: Unpack[physical.PlannerKeywords],
+        **choices: Unpack[PlannerKeywords],
     ) -> Explanation:
         """Say what will run on this data (a DataFrame, a table or an Arrow schema) and why; notebooks show the tree.
 
-        Reads no rows, unless `analyze` is asked for: then the query is run on the table, and rates, selectivities and
-        time are told, and the trees of joins are drawn with the rows that were expected and built.
+        It reads no rows unless `analyze` is set: then it runs the query on the table and reports rates, selectivities
+        and time, and draws the join trees with the rows that were expected and built.
         """
-        if analyze:
-            return self._analyzed(data, time, type, order, choices)
+        if analyze and (is_spark(data) or isinstance(data, pa.Schema)):
+            raise TypeError("explain(analyze=True) runs in this process: it takes an Arrow or pandas table")
+        data = as_table(data) if analyze else data
         schema, settings = schema_of(data)
-        stages = self._stages(schema, time, type, order, choices, **settings)
+        stages = self._stages(schema, Roles(time, type, order), choices, **settings)
+        if analyze:
+            from streamsift import runtime
+
+            with runtime.limited(runtime.Budget(memory_bytes(None))):
+                return stages.explain(analyzed=list(runtime.analyze_run(stages.plan, data)))
         if not is_spark(data):
             return stages.explain()
         from streamsift import spark
@@ -229,24 +219,12 @@ class Query(Buildable):
         placement = spark.stream_placement if data.isStreaming else spark.placement
         return stages.explain(placement(data, stages.plan))
 
-    def _analyzed(
-        self, data: Any, time: str, type: str | None, order: str | None, choices: physical.PlannerKeywords
-    ) -> Explanation:
-        if is_spark(data) or isinstance(data, pa.Schema):
-            raise TypeError("explain(analyze=True) runs in this process: it takes an Arrow or pandas table")
-        from streamsift import runtime
-
-        table = as_table(data)
-        stages = self._stages(table.schema, time, type, order, choices)
-        with runtime.limited(runtime.Budget(memory_bytes(None))):
-            return stages.explain(analysed=list(runtime.analyze_run(stages.plan, table)))
-
     def check(
         self, data: Any = None, *, time: str | None = None, type: str | None = None, order: str | None = None
     ) -> None:
-        """Raise what is wrong with the query, alone or (given data or a schema, and `time`) against its columns."""
+        """Raise if the query is wrong, alone or (given data or a schema, and `time`) against its columns."""
         if data is None:
-            logical.check(self._located)
+            logical.sketch(self._located)
         elif time is None:
             raise TypeError("check() against data needs `time`, the name of the time column")
         else:
@@ -263,30 +241,22 @@ class Query(Buildable):
         time: str,
         type: str | None,
         order: str | None,
-        choices: physical.PlannerKeywords | None = None,
+        choices: PlannerKeywords | None = None,
         **settings: Any,
     ) -> physical.Plan:
         """Return the physical plan on events of a schema: what `run_many` shares."""
-        return self._stages(schema, time, type, order, choices or {}, **settings).plan
+        return self._stages(schema, Roles(time, type, order), choices or {}, **settings).plan
 
-    def _stages(
-        self,
-        schema: pa.Schema,
-        time: str,
-        type: str | None,
-        order: str | None,
-        choices: physical.PlannerKeywords,
-        **settings: Any,
-    ) -> Stages:
-        check_names(time=time, type=type, order=order)
-        chosen = physical.planner_options(**choices)
-        bound = logical.bind(self._located, schema, time=time, type=type, order=order, **settings)
-        optimised, rules = optimizer.optimize(bound)
+    def _stages(self, schema: pa.Schema, roles: Roles, choices: PlannerKeywords, **settings: Any) -> Stages:
+        arguments.check_names(**roles._asdict())
+        options = physical.planner_options(**choices)
+        bound = logical.bind(self._located, schema, **roles._asdict(), **settings)
+        optimized, rules = optimizer.optimize(bound)
         if settings.get("case_sensitive") is False:  # a setting of Spark sessions only
-            check_columns(optimised.schema.names)
-        plan = physical.plan(optimised, chosen)
+            arguments.check_columns(optimized.schema.names)
+        plan = physical.plan(optimized, options)
         LOG.debug("planned %r: %s", self._located.text, "; ".join(plan.reasons))
-        return Stages(self._located.text, bound, optimised, rules, plan)
+        return Stages(self._located.text, bound, optimized, rules, plan)
 
 
 def query(text: str) -> Query:
@@ -306,12 +276,12 @@ def query(text: str) -> Query:
     Hint: an event is `class variable`; the next one follows a comma or `;`.
     """
     script = parse(text)
-    logical.check(script)
+    logical.sketch(script)
     return Query(script)
 
 
 def register(session: SparkSession, name: str = "streamsift") -> None:
-    """Make the table function `streamsift` known to a session's SQL.
+    """Register the table function `streamsift` in a Spark session.
 
     `SELECT * FROM streamsift(TABLE(trades) PARTITION BY (symbol), 'PATTERN SEQ(A a, B b) WITHIN 5 s', 'ts', 'kind')`:
     the arguments after the table are query, time, type, order and bad_rows, by place or by name (`time => 'ts'`).
@@ -340,7 +310,8 @@ def event(class_name: str, variable: str | None = None) -> Query:
     >>> print(event("A", "a").one_or_more())
     PATTERN A+ a
     """
-    return Query._of(builder.event_pattern(class_name, variable))
+    any_row = class_name.upper() == "ANY"
+    return Query._of(syntax.Event("ANY" if any_row else class_name, variable, any_row=any_row))
 
 
 def seq(*operands: Query | str) -> Query:
@@ -349,7 +320,7 @@ def seq(*operands: Query | str) -> Query:
     >>> print(seq(event("A", "a"), ~event("N", "n"), event("B", "b"), "a.x < b.x").within("10 s"))
     PATTERN SEQ(A a, !N n, B b, a.x < b.x) WITHIN 10 s
     """
-    return Query._of(builder.operator_pattern(syntax.Seq, _patterns(operands)))
+    return Query._combined(syntax.Seq, *operands)
 
 
 def all_of(*operands: Query | str) -> Query:
@@ -358,7 +329,7 @@ def all_of(*operands: Query | str) -> Query:
     >>> print(all_of(event("A", "a"), event("B", "b")))
     PATTERN AND(A a, B b)
     """
-    return Query._of(builder.operator_pattern(syntax.And, _patterns(operands)))
+    return Query._combined(syntax.And, *operands)
 
 
 def any_of(*operands: Query | str) -> Query:
@@ -367,8 +338,4 @@ def any_of(*operands: Query | str) -> Query:
     >>> print(event("A", "a") | event("B", "b"))
     PATTERN OR(A a, B b)
     """
-    return Query._of(builder.operator_pattern(syntax.Or, _patterns(operands)))
-
-
-def _patterns(operands: tuple[Query | str, ...]) -> tuple[syntax.Pattern | str, ...]:
-    return tuple(o if isinstance(o, str) else builder.only_pattern(o.script) for o in operands)
+    return Query._combined(syntax.Or, *operands)

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from streamsift.api.arguments import as_table, is_spark
-from streamsift.api.query import Query, query
-from streamsift.api.results import origin
-from streamsift.view.pictures import MAX_ROWS, picture
+from streamsift.api.query import Query
+from streamsift.api.query import query as parsed
+from streamsift.view.pictures import MAX_MATCHES, MAX_ROWS, check_altair, origin, picture
+from streamsift.view.timeline import timeline
 
 if TYPE_CHECKING:
     import altair as alt
+
+    from streamsift.logical import BoundQuery
 
 
 def show(
@@ -23,13 +26,10 @@ def show(
     `of` is the query, `time` the events' time column and `key` the one that makes the lanes. A table from `run_local`
     knows them; of a Spark DataFrame, give the query.
     """
-    from streamsift.view.pictures import MAX_MATCHES, check_altair
-    from streamsift.view.timeline import timeline
-
     check_altair()
     table = _table(matches)
-    asked, known_time = _asked(table, of)
-    return timeline(table.slice(0, MAX_MATCHES), asked, time or known_time, key, table.num_rows)
+    query, query_time = _source(table, of)
+    return timeline(table.slice(0, MAX_MATCHES), query, time or query_time, key, table.num_rows)
 
 
 def plot(result: Any, of: Query | str | None = None) -> alt.TopLevelMixin:
@@ -38,17 +38,16 @@ def plot(result: Any, of: Query | str | None = None) -> alt.TopLevelMixin:
     Matches are drawn as `show` draws them.
     """
     table = _table(result)
-    asked, time = _asked(table, of)
-    return picture(table, asked, time=time)
+    query, time = _source(table, of)
+    return picture(table, query, time=time)
 
 
 def _table(result: Any) -> pa.Table:
     return result.limit(MAX_ROWS).toArrow() if is_spark(result) else as_table(result)
 
 
-def _asked(table: pa.Table, of: Query | str | None) -> tuple[Any, str | None]:
-    known = origin(table.schema)
-    if of is None:
-        return (None, None) if known is None else (query(known.query).sketch, known.time)
-    asked = query(of) if isinstance(of, str) else of
-    return asked.sketch, known.time if known else None
+def _source(table: pa.Table, of: Query | str | None) -> tuple[BoundQuery | None, str | None]:
+    """Return the query of a result and its time column, as given or as the result is signed."""
+    text, time = origin(table.schema)
+    of = text if of is None else of
+    return (parsed(of) if isinstance(of, str) else of).sketch if of else None, time

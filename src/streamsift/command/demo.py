@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DemoQuery:
-    """What is looked for, in which data, and the columns to show of a match."""
+    """A query, the data that it runs on, and what it demonstrates."""
 
     title: str
     data: str
@@ -43,11 +42,7 @@ class DemoQuery:
 WARM_ROWS = 10_000
 SAMPLE_ROWS = 2_000
 
-DATA: dict[str, Callable[[int, int], pa.Table]] = {
-    "hospital": demo_data.hospital,
-    "purchases": demo_data.purchases,
-    "ticks": demo_data.ticks,
-}
+DATA = {generate.__name__: generate for generate in (demo_data.hospital, demo_data.purchases, demo_data.ticks)}
 
 DEMO_QUERIES = (
     DemoQuery(
@@ -136,8 +131,7 @@ def run_demo(console: Console, rows: int, seed: int, master: str | None = None) 
     try:
         with tempfile.TemporaryDirectory(prefix="streamsift-demo-") as folder:
             frames = {name: _generate(console, spark, Path(folder), name, rows, seed) for name in DATA}
-            speeds = [_run_query(console, spark, frames[demo.data], demo, rows) for demo in DEMO_QUERIES]
-            _summary(console, speeds)
+            _summary(console, rows, [_run_query(console, spark, frames[demo.data], demo) for demo in DEMO_QUERIES])
     finally:
         spark.stop()
 
@@ -157,30 +151,24 @@ def _generate(console: Console, spark: SparkSession, folder: Path, name: str, ro
         table = DATA[name](rows, seed)
         path = folder / f"{name}.parquet"
         pa.parquet.write_table(table, path)
-    console.print(
-        f"[bold]{name}[/]: {table.num_rows:,} events, columns {', '.join(table.column_names)}", highlight=False
-    )
+    columns = ", ".join(table.column_names)
+    console.print(f"[bold]{name}[/]: {table.num_rows:,} events, columns {columns}", highlight=False)
     return spark.read.parquet(str(path))
 
 
-def _run_query(
-    console: Console, spark: SparkSession, events: DataFrame, demo: DemoQuery, rows: int
-) -> tuple[str, int, int, float]:
+def _run_query(console: Console, spark: SparkSession, events: DataFrame, demo: DemoQuery) -> tuple[str, int, float]:
+    """Show a query, its plan and its first rows; return its title, how many rows it has, and its seconds."""
     from streamsift.spark.files import task_counter
 
     parsed = query(demo.text)
     binding: dict[str, Any] = {"time": "ts", "type": demo.type}
     console.rule(f"[bold]{demo.title}[/]", align="left")
-    console.print(
-        Panel(
-            Syntax(demo.text, "sql", background_color="default", word_wrap=True),
-            title=demo.data,
-            title_align="left",
-            subtitle=escape(demo.why),
-            subtitle_align="left",
-        )
-    )
-    console.print(_plan_part(parsed.explain(events, **binding)), highlight=False, markup=False, style="dim")
+    text = Syntax(demo.text, "sql", background_color="default", word_wrap=True)
+    why = escape(demo.why)
+    console.print(Panel(text, title=demo.data, title_align="left", subtitle=why, subtitle_align="left"))
+    plan = parsed.explain(events, **binding)
+    physical = plan[plan.index("Physical") :]  # without the parts that repeat the query
+    console.print(physical, highlight=False, markup=False, style="dim")
     result = parsed.run(events, **binding).persist()  # counted, then shown: found once
     with progress(console, "compiling the plan on a sample", task_counter(spark)):
         parsed.run(events.limit(SAMPLE_ROWS), **binding).count()
@@ -191,15 +179,10 @@ def _run_query(
         head = best_first(parsed, result).limit(5).toArrow()
     result.unpersist()
     console.print(result_table(head, caption=how_many(head.num_rows, total, *nouns(parsed))))
-    return demo.title, rows, total, seconds
+    return demo.title, total, seconds
 
 
-def _plan_part(explained: str) -> str:
-    """Return an explanation without the parts that repeat the query."""
-    return explained[explained.index("Physical") :]
-
-
-def _summary(console: Console, speeds: list[tuple[str, int, int, float]]) -> None:
+def _summary(console: Console, events: int, speeds: list[tuple[str, int, float]]) -> None:
     table = Table(
         title="Read from Parquet, filter, shuffle, find and count rows, on Spark",
         title_justify="left",
@@ -208,6 +191,6 @@ def _summary(console: Console, speeds: list[tuple[str, int, int, float]]) -> Non
     )
     for heading in ("query", "events", "rows", "seconds", "events/s"):
         table.add_column(heading, justify="left" if heading == "query" else "right")
-    for title, events, rows, seconds in speeds:
+    for title, rows, seconds in speeds:
         table.add_row(title, f"{events:,}", f"{rows:,}", f"{seconds:.2f}", f"{events / seconds:,.0f}")
     console.print(table)

@@ -95,19 +95,19 @@ def purchases(rows: int, seed: int) -> pa.Table:
     cards = max(8, rows // PURCHASES_PER_CARD)
     bursts = rows // ROWS_PER_BURST
     plain = rows - bursts * BURST_SIZE
-    home = rng.integers(0, len(CITIES), cards)
+    home_city = rng.integers(0, len(CITIES), cards)
 
     card = rng.integers(0, cards, plain)
     time_us = _time_of_purchase(rng, plain)
     cents = np.clip(rng.lognormal(np.log(2500.0), 0.9, plain), 50, 500_000).astype(np.int64)
-    city = np.where(rng.random(plain) < HOME_SHARE, home[card], rng.integers(0, len(CITIES), plain))
+    city = np.where(rng.random(plain) < HOME_SHARE, home_city[card], rng.integers(0, len(CITIES), plain))
     channel = rng.choice(len(CHANNELS), plain, p=CHANNEL_SHARE)
 
     burst_card = rng.integers(0, cards, (bursts, 1)) + np.zeros(BURST_SIZE, dtype=np.int64)
     burst_gap_us = rng.integers(MINUTE_US, 7 * MINUTE_US, (bursts, BURST_SIZE))
     burst_time_us = _time_of_purchase(rng, bursts)[:, None] + np.cumsum(burst_gap_us, axis=1)
     burst_cents = rng.integers([100, 100, 80_000], [500, 500, 300_000], (bursts, BURST_SIZE))
-    burst_city = (home[burst_card] + np.array([0, 2, 5])) % len(CITIES)
+    burst_city = (home_city[burst_card] + np.array([0, 2, 5])) % len(CITIES)
     burst_channel = rng.integers(0, 2, (bursts, BURST_SIZE))
 
     time_us = _whole_milliseconds(np.concatenate([time_us, burst_time_us.ravel()]))

@@ -31,19 +31,19 @@ class ExitCode(IntEnum):
     """What a command returns to the shell. The numbers are an interface."""
 
     NO_MATCH = 1  # with --fail-on-empty
-    BROKEN_PIPE = 1  # whoever reads the output has gone, as `head` does: no news
+    BROKEN_PIPE = 1  # the reader of the output has gone, as `head` does: nothing is reported
     BAD_QUERY = 2  # or bad options, a missing file, a missing package: what the caller wrote has to change
     BAD_DATA = 3  # the data cannot be read, or not as bound
-    TOO_LARGE = 4  # the query would hold more memory than it may
+    TOO_LARGE = 4  # the query needs more memory than its limit
     BUG = 70  # ours: EX_SOFTWARE of sysexits.h
     INTERRUPTED = 130  # by Ctrl-C: 128 + SIGINT
 
 
 def run_command(command: Callable[[], Any], stderr: Console) -> int:
-    """Return the exit code of a command; whatever it raises is reported on stderr."""
+    """Run a command, report its exception on stderr and return the exit code."""
     try:
         code = command()
-        sys.stdout.flush()  # what cannot be written is to be told here, not when Python ends
+        sys.stdout.flush()  # a failure to write is reported here, not when Python ends
         if code == ExitCode.INTERRUPTED:  # typer turns a KeyboardInterrupt into this code
             stderr.print("stopped")
         return code or 0
@@ -57,11 +57,9 @@ def run_command(command: Callable[[], Any], stderr: Console) -> int:
         return _report(stderr, "SetupError", error)  # no space on the device, no permission
     except Exception as error:
         # Click's usage errors and errors from Spark workers are for the user too; anything else is a bug: show it all.
-        usage = getattr(error, "format_message", None)
-        if usage is not None:
+        if (usage := getattr(error, "format_message", None)) is not None:
             return _report_usage(stderr, usage(), getattr(error, "ctx", None))
-        inner = _worker_error(str(error))
-        if inner is not None:
+        if (inner := _worker_error(str(error))) is not None:
             return _report(stderr, *inner)
         traceback.print_exc()
         stderr.print("This is a bug in Streamsift, not in your query. Please report it with the lines above.")
@@ -69,7 +67,7 @@ def run_command(command: Callable[[], Any], stderr: Console) -> int:
 
 
 def _discard_output() -> None:
-    """Discard what is left of the output if it cannot be written: Python would try once more at its end."""
+    """Discard the rest of the output if it cannot be written: Python would try once more at its end."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -112,6 +110,6 @@ def _parts(error: Exception | str, message: str) -> dict[str, Any]:
 
 
 def _worker_error(text: str) -> tuple[str, str] | None:
-    """Return the error that our own code raised inside a Spark worker, out of Spark's report of it."""
-    found = re.search(r"streamsift\.errors\.(\w+): (.*?)(?:\n\n|\n SQLSTATE|\nJVM stacktrace|\Z)", text, re.DOTALL)
-    return (found[1], found[2].strip()) if found else None
+    """Return the error that Streamsift raised inside a Spark worker, out of Spark's report of it."""
+    report = re.search(r"streamsift\.errors\.(\w+): (.*?)(?:\n\n|\n SQLSTATE|\nJVM stacktrace|\Z)", text, re.DOTALL)
+    return (report[1], report[2].strip()) if report else None

@@ -19,7 +19,7 @@ OTHERWISE = "or run it without Spark: --engine local."
 
 
 def start_spark(console: Console, master: str | None, name: str = "streamsift") -> SparkSession:
-    """Start a session. What is missing is reported before Spark takes its seconds to fail in its own words."""
+    """Start a session. Raise SetupError at once if Java or pyspark is missing."""
     check_java()
     try:
         from streamsift.spark.files import local_session
@@ -35,13 +35,13 @@ def start_spark(console: Console, master: str | None, name: str = "streamsift") 
 
 def check_java() -> None:
     """Raise if there is no Java where Spark looks for it. Its version is left to Spark."""
-    home = os.environ.get("JAVA_HOME")
-    if home and not (Path(home) / "bin" / "java").exists():
+    directory = os.environ.get("JAVA_HOME")
+    if directory and not (Path(directory) / "bin" / "java").exists():
         raise SetupError(
-            f"there is no Java at JAVA_HOME={home}\n"
+            f"there is no Java at JAVA_HOME={directory}\n"
             f"Hint: set JAVA_HOME to the directory of a Java 17 or newer, unset it to use the one on PATH, {OTHERWISE}"
         )
-    if not home and shutil.which("java") is None:
+    if not directory and shutil.which("java") is None:
         raise SetupError(
             "Spark needs Java 17 or newer, and there is no `java` on PATH\n"
             f"Hint: install one (Debian: apt-get install openjdk-17-jre-headless), {OTHERWISE}"

@@ -1,32 +1,21 @@
-"""Turn Lark's complaint into a QuerySyntaxError that helps: what is wrong, where, and a hint."""
+"""Turn Lark's error into a QuerySyntaxError that says what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from difflib import get_close_matches
 
 from lark import Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from streamsift.errors import QuerySyntaxError, Span, place
-from streamsift.language.tokens import CLAUSE_WORDS, RESERVED_WORDS
+from streamsift.language.tokens import CLAUSE_WORDS, CLOSE, RESERVED_WORDS
 
-_SPELLING = {
+_SIGNS = zip("EQ BAR AMPERSAND SEMICOLON COMMA DOT LPAR RPAR LSQB RSQB RBRACE".split(), "=|&;,.()[]}", strict=True)
+_SPELLING = {name: f"`{sign}`" for name, sign in _SIGNS} | {
     "NAME": "a name",
     "NUMBER": "a number",
     "STRING": "a string in quotes",
-    "EQ": "`=`",
-    "BAR": "`|`",
-    "AMPERSAND": "`&`",
-    "SEMICOLON": "`;`",
-    "COMMA": "`,`",
-    "DOT": "`.`",
-    "LPAR": "`(`",
-    "RPAR": "`)`",
-    "LSQB": "`[`",
-    "RSQB": "`]`",
-    "RBRACE": "`}`",
     "OBJECTIVE": "MIN[…] or MAX[…]",
     "FUNCTION": "a function",
     "UNIT": "a unit",
@@ -119,7 +108,7 @@ def _early_end(text: str, expected: frozenset[str]) -> QuerySyntaxError:
     if not text.strip():
         return QuerySyntaxError("the query is empty", hint="write a pattern, such as PATTERN SEQ(A a, B b) WITHIN 10.")
     end = len(text.rstrip())
-    hint = _after_keyword(text) or _unclosed(text, end) or _expected(expected)
+    hint = _after_keyword(text) or _unclosed(text[:end]) or _expected(expected)
     if text[:end].endswith(";"):
         hint = "`;` stands between two events; at the end leave it out."
     if "SEQ_DEFINITION" in expected and text.split(maxsplit=1)[0].upper() == "SEQ":
@@ -129,16 +118,16 @@ def _early_end(text: str, expected: frozenset[str]) -> QuerySyntaxError:
 
 def _wrong(token: Token, text: str, expected: frozenset[str]) -> QuerySyntaxError:
     start = token.start_pos or 0
-    span = Span(start, max(token.end_pos or 0, start + 1))
-    if (misspelt := _misspelt_clause(token, text, span, expected)) is not None:
+    span, before = Span(start, max(token.end_pos or 0, start + 1)), text[:start]
+    if not _open_bracket(before) and (misspelt := _misspelt_clause(text, span, expected)) is not None:
         return misspelt
     hints = (
         _spelt_otherwise(text, span),
-        _closes_nothing(token, text, start),
+        _closes_nothing(token, before),
         _clause_in_bracket(text, span),
         _keyword_as_name(token, expected),
-        _by_token(token, text, span, expected),
-        _after_keyword(text[:start]),
+        _by_token(token, before, expected),
+        _after_keyword(before),
         _expected(expected),
     )
     hint = next((h for h in hints if h), "")
@@ -150,10 +139,8 @@ def _spelt_otherwise(text: str, span: Span) -> str:
     return next((hint for spelling, hint in _SPELT_OTHERWISE.items() if spelling in around), "")
 
 
-def _misspelt_clause(token: Token, text: str, span: Span, expected: frozenset[str]) -> QuerySyntaxError | None:
-    """`A; B WHEER …`: the word was taken for B's variable, and the trouble shows at the word after."""
-    if any(_open_brackets(text[: span.start])):
-        return None
+def _misspelt_clause(text: str, span: Span, expected: frozenset[str]) -> QuerySyntaxError | None:
+    """Return an error for `A; B WHEER …`: the word was taken for B's variable, and the next word fails to parse."""
     first = _WORD.search(text)
     if first and first.group().upper() == "SELECT":
         return QuerySyntaxError("this looks like SQL", text, Span(*first.span()), _OTHER_LANGUAGES["SELECT"])
@@ -171,8 +158,8 @@ def _misspelt_clause(token: Token, text: str, span: Span, expected: frozenset[st
     return None
 
 
-def _open_brackets(text: str) -> Iterator[tuple[str, int]]:
-    """The brackets that the text leaves open, outermost first."""
+def _open_bracket(text: str) -> tuple[str, str] | None:
+    """Return the innermost bracket that the text leaves open: the one that would close it, and where it is."""
     opened: list[tuple[str, int]] = []
     for match in _LOOSE_BRACKET.finditer(text):
         bracket = match.group(1)
@@ -180,34 +167,32 @@ def _open_brackets(text: str) -> Iterator[tuple[str, int]]:
             opened.append((bracket, match.start(1)))
         elif bracket and opened:
             opened.pop()
-    return iter(opened)
+    if not opened:
+        return None
+    bracket, start = opened[-1]
+    return _BRACKETS[bracket], f"the `{bracket}` at {place(text, Span(start, start))}"
 
 
-def _unclosed(text: str, end: int) -> str:
-    *_, innermost = [None, *_open_brackets(text[:end])]
-    if innermost is None:
+def _unclosed(text: str) -> str:
+    innermost = _open_bracket(text)
+    return f"{innermost[1]} is not closed." if innermost else ""
+
+
+def _closes_nothing(token: Token, before: str) -> str:
+    if token.type not in CLOSE:
         return ""
-    bracket, start = innermost
-    return f"the `{bracket}` at {place(text, Span(start, start))} is not closed."
-
-
-def _closes_nothing(token: Token, text: str, start: int) -> str:
-    if token.type not in ("RPAR", "RSQB", "RBRACE"):
-        return ""
-    *_, innermost = [None, *_open_brackets(text[:start])]
+    innermost = _open_bracket(before)
     if innermost is None:
         return "this bracket closes nothing."
-    bracket, opened_at = innermost
-    if _BRACKETS[bracket] == str(token):
-        return ""
-    return f"the `{bracket}` at {place(text, Span(opened_at, opened_at))} needs a `{_BRACKETS[bracket]}`."
+    closing, opened = innermost
+    return "" if closing == token else f"{opened} needs a `{closing}`."
 
 
 def _clause_in_bracket(text: str, span: Span) -> str:
-    """Inside brackets clause keywords are names: one next to the error means that a bracket was forgotten."""
+    """Return a hint if a clause keyword, which inside brackets is a name, is next to the error."""
     before = _LAST_WORD.search(text, 0, span.start)
     words = {text[span.start : span.end].upper(), before.group(1).upper() if before else ""}
-    return _unclosed(text, span.start) if words & CLAUSE_WORDS else ""
+    return _unclosed(text[: span.start]) if words & CLAUSE_WORDS else ""
 
 
 def _keyword_as_name(token: Token, expected: frozenset[str]) -> str:
@@ -220,14 +205,11 @@ def _keyword_as_name(token: Token, expected: frozenset[str]) -> str:
 
 def _after_keyword(before: str) -> str:
     match = _LAST_WORD.search(before)
-    preceded_by = before[match.start(1) - 1] if match and match.start(1) > 0 else " "
-    if match is None or preceded_by in ".`" or match.group(1).upper() not in _AFTER:
-        return ""
-    return f"{match.group(1).upper()} is followed by {_AFTER[match.group(1).upper()]}."
+    word = match.group(1).upper() if match and before[: match.start(1)][-1:] not in (".", "`") else ""
+    return f"{word} is followed by {_AFTER[word]}." if word in _AFTER else ""
 
 
-def _by_token(token: Token, text: str, span: Span, expected: frozenset[str]) -> str:
-    written = text[span.start : span.end]
+def _by_token(token: Token, before: str, expected: frozenset[str]) -> str:
     match token.type:
         case "BANG" if "NOT" in expected:
             return "in a predicate, negation is written NOT."
@@ -240,8 +222,8 @@ def _by_token(token: Token, text: str, span: Span, expected: frozenset[str]) -> 
         case "NUMBER" if "BANG" in expected:
             return "a class name that starts with a digit goes in backticks."
         case "STRING" if "BANG" in expected:
-            return f"a class name goes in backticks: `{written[1:-1]}`."
-        case _ if expected == {"LPAR"} and text[: span.start].rstrip().endswith("="):
+            return f"a class name goes in backticks: `{token[1:-1]}`."
+        case _ if expected == {"LPAR"} and before.rstrip().endswith("="):
             return "the predicate of a class goes in parentheses: WITH A = (x > 3)."
         case "LBRACE":
             return "exactly n events are `A[n]`."
@@ -252,7 +234,7 @@ def _by_token(token: Token, text: str, span: Span, expected: frozenset[str]) -> 
 
 
 def _expected(expected: frozenset[str]) -> str:
-    """What could stand here, in a user's words: groups of tokens first, then at most six single ones."""
+    """List the tokens expected here: at most six single tokens, then groups of tokens."""
     rest, phrases = set(expected) - _NEVER_LISTED, []
     if "FALSE" in rest:
         phrases.append("a predicate" if "NOT" in rest else "a value")

@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
 from lark import Lark
 from lark.exceptions import UnexpectedInput, VisitError
 
-from streamsift.errors import QuerySyntaxError, Span, StreamsiftError
+from streamsift.errors import QuerySyntaxError, Span
 from streamsift.language import syntax
 from streamsift.language.mistakes import syntax_error
-from streamsift.language.tokens import Contextualiser
-from streamsift.language.tree import TreeBuilder
+from streamsift.language.tokens import Contextualizer
+from streamsift.language.tree import TreeBuilder, written_clauses
 
 
 def parse(text: str) -> syntax.Script:
-    """The syntax tree of a whole script: definitions, then one statement."""
+    """Return the syntax tree of a whole script: definitions, then one statement."""
     return _parse(text, "script")  # type: ignore[no-any-return]
 
 
-def parse_pattern(text: str) -> syntax.Pattern:
-    """The syntax tree of a pattern alone, as the Python builder takes it."""
-    return _parse(text, "pattern")  # type: ignore[no-any-return]
-
-
 def parse_expression(text: str) -> syntax.Expression:
-    """The syntax tree of an expression or predicate alone."""
+    """Return the syntax tree of an expression or predicate alone."""
     return _parse(text, "predicate")  # type: ignore[no-any-return]
 
 
 def parse_clauses(text: str) -> dict[str, Any]:
-    """The fields of a Statement that one or more clauses set, by field name."""
+    """Return the fields of a Statement that one or more clauses set, by field name."""
     pattern = "ANY "  # one must stand before clauses
     try:
-        return TreeBuilder.clause_fields(_parse(pattern + text, "script").statement)
+        return written_clauses(_parse(pattern + text, "script").statement)
     except QuerySyntaxError as error:
         span = Span(error.span.start - len(pattern), error.span.end - len(pattern))
         raise QuerySyntaxError(error.message, text, span, error.hint) from None
@@ -49,31 +44,27 @@ def _lark() -> Lark:
         grammar,
         parser="lalr",
         lexer="basic",
-        postlex=Contextualiser(),
+        postlex=Contextualizer(),
         propagate_positions=True,
         maybe_placeholders=True,
-        start=["script", "pattern", "predicate"],
+        start=["script", "predicate"],
     )
+
+
+@lru_cache(maxsize=256)  # of trees that nobody can change; programs ask for the same few queries again
+def _tree(text: str, start: str) -> Any:
+    return TreeBuilder(text).transform(_lark().parse(text, start=start))
 
 
 def _parse(text: str, start: str) -> Any:
     if not isinstance(text, str):
         raise TypeError(f"a query is text, not {text!r}")
     try:
-        tree = _lark().parse(text, start=start)
+        return _tree(text, start)
     except UnexpectedInput as error:
         raise syntax_error(error, text) from None
-    try:
-        return TreeBuilder(text).transform(tree)
-    except VisitError as error:
-        if isinstance(error.orig_exc, StreamsiftError):
-            raise error.orig_exc from None
-        if isinstance(error.orig_exc, RecursionError):
-            raise _too_deep() from None
-        raise
-    except RecursionError:
-        raise _too_deep() from None
-
-
-def _too_deep() -> QuerySyntaxError:
-    return QuerySyntaxError("the query is nested too deeply", hint="split it, or drop brackets.")
+    except (VisitError, RecursionError) as error:
+        cause = error.orig_exc if isinstance(error, VisitError) else error
+        if isinstance(cause, RecursionError):
+            cause = QuerySyntaxError("the query is nested too deeply", hint="split it, or drop brackets.")
+        raise cause from None

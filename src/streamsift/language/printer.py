@@ -24,7 +24,7 @@ def print_pattern(pattern: s.Pattern) -> str:
         case s.Event():
             name = "ANY" if pattern.any_row else _name(pattern.class_name)
             variable = f" {_name(pattern.variable)}" if pattern.variable else ""
-            return name + (print_quantifier(pattern.quantifier) if pattern.quantifier else "") + variable
+            return name + print_quantifier(pattern.quantifier) + variable
         case s.Not():
             return "!" + print_pattern(pattern.operand)
         case s.Seq() | s.And() | s.Or():
@@ -33,7 +33,9 @@ def print_pattern(pattern: s.Pattern) -> str:
             return f"{type(pattern).__name__.upper()}({', '.join([*operands, *predicates])})"
 
 
-def print_quantifier(quantifier: s.Quantifier) -> str:
+def print_quantifier(quantifier: s.Quantifier | None) -> str:
+    if quantifier is None:
+        return ""
     return f"[{quantifier.count}]" if quantifier.repeat is s.Repeat.EXACTLY else quantifier.repeat.value
 
 
@@ -46,36 +48,26 @@ def print_duration(duration: s.Duration) -> str:
 
 
 def print_name(parts: tuple[str, ...]) -> str:
-    """A dotted name, quoted where it must be; after a dot only names that are no words must."""
+    """Print a dotted name, quoted where it must be; after a dot only names that are not words must."""
     return ".".join([_name(parts[0]), *(p if _WORD.match(p) else _quoted(p) for p in parts[1:])])
 
 
 def _statement(statement: s.Statement) -> str:
-    parts = [print_pattern(statement.pattern)]
-    if statement.classes:
-        parts.append(
-            "WITH " + ", ".join(f"{_name(c.name)} = ({print_expression(c.predicate)})" for c in statement.classes)
-        )
-    if statement.where is not None:
-        parts.append(f"WHERE {print_expression(statement.where)}")
-    for keyword, names in (("PARTITION", statement.partition_by), ("GROUP", statement.group_by)):
-        if names:
-            parts.append(f"{keyword} BY {', '.join(print_name(n.parts) for n in names)}")
-    if statement.aggregates:
-        parts.append("AGG " + ", ".join(_aggregate(a) for a in statement.aggregates))
-    if statement.preference:
-        parts.append("PREF " + " AND ".join(_objective(o) for o in statement.preference.objectives))
-        if statement.preference.merge:
-            parts.append(f"MERGE {statement.preference.merge}")
-    if statement.window:
-        parts.append(f"WITHIN {print_duration(statement.window.length)}" + " EXCLUSIVE" * statement.window.exclusive)
-    if statement.update:
-        parts.append(f"UPDATE {print_duration(statement.update)}")
-    if statement.emit:
-        parts.append(f"EMIT {statement.emit.mode.value}")
-    if statement.returns:
-        parts.append(_return(statement.returns))
-    return " ".join(parts)
+    preference, window, returns = statement.preference, statement.window, statement.returns
+    clauses = {
+        "WITH": ", ".join(f"{_name(c.name)} = ({print_expression(c.predicate)})" for c in statement.classes),
+        "WHERE": print_expression(statement.where) if statement.where else "",
+        "PARTITION BY": ", ".join(print_name(name.parts) for name in statement.partition_by),
+        "GROUP BY": ", ".join(print_name(name.parts) for name in statement.group_by),
+        "AGG": ", ".join(map(_aggregate, statement.aggregates)),
+        "PREF": " AND ".join(map(_objective, preference.objectives)) if preference else "",
+        "MERGE": preference.merge if preference else "",
+        "WITHIN": print_duration(window.length) + " EXCLUSIVE" * window.exclusive if window else "",
+        "UPDATE": print_duration(statement.update) if statement.update else "",
+        "EMIT": statement.emit.mode.value if statement.emit else "",
+        "RETURN": _return(returns) if returns else "",
+    }
+    return " ".join([print_pattern(statement.pattern), *(f"{key} {text}" for key, text in clauses.items() if text)])
 
 
 def _aggregate(aggregate: s.Aggregate) -> str:
@@ -91,8 +83,8 @@ def _objective(objective: s.Objective) -> str:
 def _return(returns: s.Return) -> str:
     items = ", ".join(print_expression(i.expression) + _alias(i.alias) for i in returns.items)
     if returns.limit is None:
-        return f"RETURN {items}"
-    return f"RETURN TOP {returns.limit} {items}" if items else f"RETURN {returns.limit}"
+        return items
+    return f"TOP {returns.limit} {items}" if items else str(returns.limit)
 
 
 def _alias(alias: str | None) -> str:
@@ -128,7 +120,11 @@ def _with_binding(expression: s.Expression) -> tuple[str, int]:
             operand = _expression(expression.operand, _SIGNED)
             return ("- " if operand.startswith("-") else "-") + operand, _SIGNED  # `--` would begin a comment
         case s.Arithmetic():
-            return _arithmetic(expression)
+            binds = _ARITHMETIC[expression.op]
+            # `^` groups to the right and takes a signed exponent; the others group to the left.
+            left, right = (_ATOM, _SIGNED) if expression.op == "^" else (binds, binds + 1)
+            text = f"{_expression(expression.left, left)} {expression.op} {_expression(expression.right, right)}"
+            return text, binds
         case s.NotExpression():
             return f"NOT {_expression(expression.operand, _NOT)}", _NOT
         case s.AllOf():
@@ -139,19 +135,10 @@ def _with_binding(expression: s.Expression) -> tuple[str, int]:
             return _comparison(expression), _COMPARISON
 
 
-def _arithmetic(expression: s.Arithmetic) -> tuple[str, int]:
-    binds = _ARITHMETIC[expression.op]
-    # `^` groups to the right and takes a signed exponent; the others group to the left.
-    left, right = (_ATOM, _SIGNED) if expression.op == "^" else (binds, binds + 1)
-    text = f"{_expression(expression.left, left)} {expression.op} {_expression(expression.right, right)}"
-    return text, binds
-
-
 def _comparison(expression: s.Comparison | s.InList | s.Between | s.IsNull | s.Like) -> str:
-    match expression:
-        case s.Comparison():
-            first, *rest = (_expression(o, _SUM) for o in expression.operands)
-            return first + "".join(f" {op} {operand}" for op, operand in zip(expression.ops, rest, strict=True))
+    if isinstance(expression, s.Comparison):
+        first, *rest = (_expression(o, _SUM) for o in expression.operands)
+        return first + "".join(f" {op} {operand}" for op, operand in zip(expression.ops, rest, strict=True))
     operand, negated = _expression(expression.operand, _SUM), "NOT " * expression.negated
     match expression:
         case s.InList():

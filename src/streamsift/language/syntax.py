@@ -1,69 +1,67 @@
-"""Define the syntax tree: what a query's text says, before any schema gives it meaning.
-
-Nodes are frozen and compare by content only: `span` says where in the text a node stands and takes no part in equality.
-"""
+"""Define the syntax tree: what a query's text says, before any schema gives it meaning."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from enum import Enum
-from typing import cast
+from typing import dataclass_transform
 
 from streamsift.errors import NOWHERE, Span
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """What stands somewhere in the text."""
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+@dataclass(frozen=True)
+class Written:
+    """A node of a tree. Every subclass is a frozen dataclass, and nodes compare by content only.
+
+    `span` is the node's place in the query's text and takes no part in equality.
+    """
 
     span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
 
 
 # --- expressions (values and predicates share one family, as in SQL) -------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Name(_Written):
+class Name(Written):
     """A dotted name: `a.x` is ("a", "x"), `S1.A.x` ("S1", "A", "x"), a bare `x` or a variable `a` ("x",)."""
 
     parts: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Number(_Written):
+class Number(Written):
     """A number as written: `3` is an int, `3.50` and `1e3` a Decimal."""
 
     value: int | Decimal
 
 
-@dataclass(frozen=True, slots=True)
-class String(_Written):
+class String(Written):
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class Boolean(_Written):
+class Boolean(Written):
     value: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Null(_Written):
+class Null(Written):
     """NULL."""
 
 
-@dataclass(frozen=True, slots=True)
-class Timestamp(_Written):
+class Timestamp(Written):
     """`TIMESTAMP '2024-05-01 12:00:00'`, the text as written."""
 
     text: str
 
 
 class Unit(Enum):
-    """What a duration's number counts. The value is the spelling that the printer uses."""
+    """The unit of a duration. The value is the spelling that the printer uses."""
 
-    NONE = ""  # the time column's own units; seconds on a timestamp or date
+    NONE = ""  # the units of the time column; seconds on a timestamp or date
     MILLISECOND = "ms"
     SECOND = "s"
     MINUTE = "min"
@@ -72,23 +70,20 @@ class Unit(Enum):
     EVENT = "events"  # EVENT(S) and UNIT(S): a count of rows
 
 
-@dataclass(frozen=True, slots=True)
-class Duration(_Written):
+class Duration(Written):
     """`5 min`, `10 events`, or in WITHIN and UPDATE a bare number. In an expression the unit is never NONE."""
 
     value: int | Decimal
     unit: Unit
 
 
-@dataclass(frozen=True, slots=True)
-class Negative(_Written):
+class Negative(Written):
     """Unary minus."""
 
     operand: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Arithmetic(_Written):
+class Arithmetic(Written):
     """`left op right` with op one of + - * / % ^."""
 
     op: str
@@ -96,52 +91,45 @@ class Arithmetic(_Written):
     right: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Call(_Written):
+class Call(Written):
     """A function by its upper-case name: ABS … UPPER, and COUNT SUM AVG MIN MAX FIRST LAST over a Kleene variable."""
 
     function: str
     arguments: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison(_Written):
+class Comparison(Written):
     """A chain `e0 op0 e1 op1 e2 …`: every adjacent pair. ops are = != < <= > >= (`<>` is read as `!=`)."""
 
     operands: tuple[Expression, ...]
     ops: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SameAttribute(_Written):
+class SameAttribute(Written):
     """`[attr]`: all variables of the operator it stands in (in WHERE: of the whole pattern) have equal `attr`."""
 
     attribute: str
 
 
-@dataclass(frozen=True, slots=True)
-class InList(_Written):
+class InList(Written):
     operand: Expression
     items: tuple[Expression, ...]
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Between(_Written):
+class Between(Written):
     operand: Expression
     low: Expression
     high: Expression
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class IsNull(_Written):
+class IsNull(Written):
     operand: Expression
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Like(_Written):
+class Like(Written):
     """SQL LIKE: `%` any characters, `_` one, backslash takes the next literally."""
 
     operand: Expression
@@ -149,20 +137,17 @@ class Like(_Written):
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class NotExpression(_Written):
+class NotExpression(Written):
     operand: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class AllOf(_Written):
+class AllOf(Written):
     """A predicate's AND: two or more operands, none itself an AllOf unless it was put in parentheses."""
 
     operands: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AnyOf(_Written):
+class AnyOf(Written):
     """A predicate's OR."""
 
     operands: tuple[Expression, ...]
@@ -182,36 +167,25 @@ class Repeat(Enum):
     EXACTLY = "[n]"
 
 
-@dataclass(frozen=True, slots=True)
-class Quantifier(_Written):
+class Quantifier(Written):
     repeat: Repeat
     count: int | None = None  # set for EXACTLY alone
 
 
-class _WrittenPattern:
-    """The walk of a pattern as written: definitions are not entered."""
-
-    __slots__ = ()
-
-    def walk(self) -> Iterator[Pattern]:
-        """Yield the pattern and all inside it, an operator before its operands."""
-        match cast("Pattern", self):
-            case Event() as event:
-                yield event
-            case Not() as negation:
-                yield negation
-                yield from negation.operand.walk()
-            case operator:
-                yield operator
-                for operand in operator.operands:
-                    yield from operand.walk()
+class _WrittenPattern(Written):
+    def walk(self) -> Iterator[Written]:
+        """Yield the pattern and all inside it, an operator before its operands; definitions are not entered."""
+        yield self
+        for value in (getattr(self, each.name) for each in fields(self)):
+            for inner in value if isinstance(value, tuple) else (value,):
+                if isinstance(inner, _WrittenPattern):
+                    yield from inner.walk()
 
     def events(self) -> list[Event]:
         return [node for node in self.walk() if isinstance(node, Event)]
 
 
-@dataclass(frozen=True, slots=True)
-class Event(_Written, _WrittenPattern):
+class Event(_WrittenPattern):
     """`class [quantifier] [var]`. A class name that a definition of the script bears stands for that definition."""
 
     class_name: str
@@ -221,29 +195,24 @@ class Event(_Written, _WrittenPattern):
     variable_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _WrittenOperator(_Written, _WrittenPattern):
+class _WrittenOperator(_WrittenPattern):
     operands: tuple[Pattern, ...]
     predicates: tuple[Expression, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Seq(_WrittenOperator):
     """`SEQ(x1, …, xn, predicates)` or `x1; …; xn`."""
 
 
-@dataclass(frozen=True, slots=True)
 class And(_WrittenOperator):
     """`AND(x1, …, xn, predicates)` or `x1 & … & xn`."""
 
 
-@dataclass(frozen=True, slots=True)
 class Or(_WrittenOperator):
     """`OR(x1, …, xn, predicates)` or `x1 | … | xn`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Not(_Written, _WrittenPattern):
+class Not(_WrittenPattern):
     operand: Pattern
 
 
@@ -253,24 +222,21 @@ Pattern = Event | Seq | And | Or | Not
 # --- clauses -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ClassDefinition(_Written):
+class ClassDefinition(Written):
     """`WITH name = (predicate)`."""
 
     name: str
     predicate: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Window(_Written):
+class Window(Written):
     """`WITHIN length [EXCLUSIVE]`."""
 
     length: Duration
     exclusive: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Aggregate(_Written):
+class Aggregate(Written):
     """`COUNT` (argument None), or SUM AVG MIN MAX of `var.attr`."""
 
     function: str
@@ -278,8 +244,7 @@ class Aggregate(_Written):
     alias: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Objective(_Written):
+class Objective(Written):
     """`MAX[name = expression]`; maximise False for MIN."""
 
     maximise: bool
@@ -287,8 +252,7 @@ class Objective(_Written):
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Preference(_Written):
+class Preference(Written):
     objectives: tuple[Objective, ...]
     merge: str | None = None  # SUM AVG MIN MAX PRODUCT, or None where not written
 
@@ -299,29 +263,25 @@ class Emit(Enum):
     CHANGES = "CHANGES"  # aggregates also where they change without a match ending
 
 
-@dataclass(frozen=True, slots=True)
-class EmitMode(_Written):
+class EmitMode(Written):
     mode: Emit
 
 
-@dataclass(frozen=True, slots=True)
-class ReturnItem(_Written):
+class ReturnItem(Written):
     """A variable (a one-part Name) or an expression, with its AS name."""
 
     expression: Expression
     alias: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Return(_Written):
+class Return(Written):
     """`RETURN k`, `RETURN items` or `RETURN TOP k items`."""
 
     limit: int | None = None
     items: tuple[ReturnItem, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Statement(_Written):
+class Statement(Written):
     """A pattern with its clauses, whatever order they were written in. Clauses not written are empty or None."""
 
     pattern: Pattern
@@ -337,8 +297,7 @@ class Statement(_Written):
     returns: Return | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Definition(_Written):
+class Definition(Written):
     """`SEQ name = pattern clauses`; the statement holds WITH, WITHIN, WHERE, PREF and PARTITION BY only."""
 
     name: str
@@ -352,6 +311,6 @@ class Script:
     text: str = field(default="", compare=False, repr=False)  # the source that the spans point into
 
     @property
-    def statements(self) -> tuple[Statement, ...]:
-        """Those of the definitions, then its own."""
-        return (*(definition.statement for definition in self.definitions), self.statement)
+    def statements(self) -> tuple[tuple[str | None, Statement], ...]:
+        """Return the statements of the definitions with their names, then the script's, which has none."""
+        return (*((definition.name, definition.statement) for definition in self.definitions), (None, self.statement))

@@ -1,7 +1,7 @@
 """Settle the meaning of words and brackets: which word is a keyword, which bracket opens what.
 
-The language reads naturally because a word means what its place says. This pass looks at a few neighbouring tokens and
-at the brackets around, which an LALR(1) parser cannot, and hands the parser tokens that leave no choice:
+The meaning of a word depends on its place. This pass reads a few neighboring tokens and the brackets around a word,
+which an LALR(1) parser cannot, and hands the parser unambiguous tokens:
 
 - clause keywords count outside brackets only, so that `SEQ(Return r, Update u)` needs no quotes;
 - after a dot every word is a column name;
@@ -34,7 +34,7 @@ class _Bracket:
     is_predicate: bool = False
 
 
-class Contextualiser:
+class Contextualizer:
     """Lark's post-lexer hook."""
 
     always_accept = ("WORD", "QUOTED")
@@ -47,10 +47,7 @@ def _resolve_words(tokens: list[Token]) -> list[Token]:
     resolved: list[Token] = []
     depth, clause = 0, ""
     for index, token in enumerate(tokens):
-        if token.type in OPEN:
-            depth += 1
-        elif token.type in CLOSE:
-            depth -= 1
+        depth += (token.type in OPEN) - (token.type in CLOSE)
         if token.type == "QUOTED":
             resolved.append(Token.new_borrow_pos("NAME", token.value[1:-1].replace("``", "`"), token))
         elif token.type == "WORD":
@@ -75,7 +72,13 @@ def _word_type(word: str, before: list[str], after: list[str], depth: int, claus
         if following == "LPAR":
             return "SEQ_CALL"
         return "SEQ_DEFINITION" if after[1] == "EQ" else "SEQ_STATEMENT"
-    if depth == 0 and _is_clause_word(word, previous, following, clause):
+    of_clauses = {
+        "BY": previous in ("PARTITION", "GROUP"),
+        "EXCLUSIVE": clause == "WITHIN",
+        "MERGE": clause == "PREF",
+        "TOP": previous == "RETURN" and following == "NUMBER",
+    }
+    if depth == 0 and of_clauses.get(word, word in CLAUSE_WORDS):
         return word
     if clause == "PREF" and word in ("MIN", "MAX") and following == "LSQB" and previous in ("PREF", "AND"):
         return "OBJECTIVE"
@@ -86,46 +89,23 @@ def _word_type(word: str, before: list[str], after: list[str], depth: int, claus
     return "FUNCTION" if following == "LPAR" else "NAME"
 
 
-def _is_clause_word(word: str, previous: str, following: str, clause: str) -> bool:
-    match word:
-        case "BY":
-            return previous in ("PARTITION", "GROUP")
-        case "EXCLUSIVE":
-            return clause == "WITHIN"
-        case "MERGE":
-            return clause == "PREF"
-        case "TOP":
-            return previous == "RETURN" and following == "NUMBER"
-        case _:
-            return word in CLAUSE_WORDS
-
-
 def _mark_predicates(tokens: list[Token]) -> list[Token]:
     marked: list[Token] = []
     brackets: list[_Bracket] = []
-
-    def end_argument() -> None:
-        bracket = brackets[-1]
-        argument = marked[bracket.argument_start :]
-        lone_attribute = [t.type for t in argument] == ["LSQB", "NAME", "RSQB"]
-        if bracket.is_call and (bracket.is_predicate or lone_attribute):
-            mark = Token.new_borrow_pos("PREDICATE_MARK", "", argument[0])
-            marked.insert(bracket.argument_start, mark)
-
     for token in tokens:
         if token.type in MAKES_PREDICATE:
-            enclosing = next((b for b in reversed(brackets) if b.is_call), None)
-            if enclosing is not None:
-                enclosing.is_predicate = True
-        if brackets and (token.type in CLOSE or (token.type == "COMMA" and brackets[-1].is_call)):
-            end_argument()
+            for call in [bracket for bracket in brackets if bracket.is_call][-1:]:
+                call.is_predicate = True
+        is_comma = token.type == "COMMA" and bool(brackets) and brackets[-1].is_call
+        if is_comma or (brackets and token.type in CLOSE):
+            bracket = brackets.pop()
+            argument = marked[bracket.argument_start :]
+            is_lone_attribute = [t.type for t in argument] == ["LSQB", "NAME", "RSQB"]
+            if bracket.is_call and (bracket.is_predicate or is_lone_attribute):
+                marked.insert(bracket.argument_start, Token.new_borrow_pos("PREDICATE_MARK", "", argument[0]))
         before = marked[-1].type if marked else ""
         opens_call = token.type == "LPAR" and before in ("SEQ_CALL", "AND_CALL", "OR_CALL")
         marked.append(token)
-        if token.type in OPEN:
-            brackets.append(_Bracket(opens_call, len(marked)))
-        elif token.type in CLOSE and brackets:
-            brackets.pop()
-        elif token.type == "COMMA" and brackets and brackets[-1].is_call:
-            brackets[-1] = _Bracket(True, len(marked))
+        if is_comma or token.type in OPEN:
+            brackets.append(_Bracket(is_comma or opens_call, len(marked)))
     return marked

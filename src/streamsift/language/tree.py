@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 from lark import Token, Transformer, v_args
 from lark.tree import Meta
 
-from streamsift.errors import QuerySyntaxError, Span, nearest
+from streamsift.errors import NOWHERE, QuerySyntaxError, Span, nearest
 from streamsift.language import syntax as s
 
 FUNCTIONS = {  # name: (fewest, most) arguments
@@ -44,48 +44,37 @@ UNITS = {
     s.Unit.EVENT: ("event", "events", "unit", "units"),
 }
 _UNIT_OF = {spelling: unit for unit, spellings in UNITS.items() for spelling in spellings}
-_CALLS: dict[str, type[s.Seq] | type[s.And] | type[s.Or]] = {"SEQ_CALL": s.Seq, "AND_CALL": s.And, "OR_CALL": s.Or}
+_CALLS: dict[str, type[s.Seq | s.And | s.Or]] = {"SEQ_CALL": s.Seq, "AND_CALL": s.And, "OR_CALL": s.Or}
 _DEFINITION_CLAUSES = ("classes", "where", "partition_by", "preference", "window")
-_INSTEAD_OF_A_SECOND = {
-    "where": "join the predicates with AND.",
-    "preference": "join the objectives with AND.",
-    "window": "leave one of them out.",
-    "update": "leave one of them out.",
-    "emit": "leave one of them out.",
-}
-_CLAUSE_NAMES = {
-    "classes": "WITH",
-    "where": "WHERE",
-    "partition_by": "PARTITION BY",
-    "group_by": "GROUP BY",
-    "aggregates": "AGG",
-    "preference": "PREF",
-    "window": "WITHIN",
-    "update": "UPDATE",
-    "emit": "EMIT",
-    "returns": "RETURN",
+_JOINED, _LEFT_OUT = "put all of it into one, separated by commas.", "leave one of them out."
+_CLAUSES = {  # field of a statement: the keyword, and what to do instead of writing the clause twice
+    "classes": ("WITH", _JOINED),
+    "where": ("WHERE", "join the predicates with AND."),
+    "partition_by": ("PARTITION BY", _JOINED),
+    "group_by": ("GROUP BY", _JOINED),
+    "aggregates": ("AGG", _JOINED),
+    "preference": ("PREF", "join the objectives with AND."),
+    "window": ("WITHIN", _LEFT_OUT),
+    "update": ("UPDATE", _LEFT_OUT),
+    "emit": ("EMIT", _LEFT_OUT),
+    "returns": ("RETURN", _JOINED),
 }
 
 
-class _Predicate:
-    """An argument of SEQ, AND or OR that is a predicate."""
-
-    def __init__(self, expression: s.Expression) -> None:
-        self.expression = expression
+class _Clause(s.Written):
+    field: str
+    value: Any
 
 
-class _Clause:
-    def __init__(self, field: str, value: Any, span: Span) -> None:
-        self.field, self.value, self.span = field, value, span
-
-
-def _of_token(token: Token) -> Span:
-    return Span(token.start_pos or 0, token.end_pos or 0)
+def written_clauses(statement: s.Statement) -> dict[str, Any]:
+    """Return the clauses of a statement that were written, by field name."""
+    values = {name: getattr(statement, name) for name in _CLAUSES}
+    return {name: value for name, value in values.items() if value not in (None, ())}
 
 
 def _nodes(children: list[Any]) -> list[Any]:
-    """The children that are not punctuation or keywords."""
-    return [child for child in children if not isinstance(child, Token)]
+    """Return the children that are not punctuation, keywords or missing."""
+    return [child for child in children if not isinstance(child, Token | None)]
 
 
 def _alias(children: list[Any]) -> str | None:
@@ -101,121 +90,124 @@ def _unquote(token: Token) -> str:
     return str(token[1:-1]).replace(quote * 2, quote)
 
 
-def _span(meta: Meta) -> Span:
-    return Span(meta.start_pos, meta.end_pos) if not meta.empty else Span(0, 0)
+def _of_nodes(kind: Callable[..., Any]) -> Any:
+    return staticmethod(lambda children: kind(tuple(_nodes(children))))
 
 
-def _rule(make: Callable[[list[Any], Span], Any]) -> Callable[..., Any]:
-    """Return the method of a rule that makes something of its children and the place of the whole."""
-
-    def method(self: TreeBuilder, meta: Meta, children: list[Any]) -> Any:
-        return make(children, _span(meta))
-
-    return method
+def _clause(field: str, value: Callable[[list[Any]], Any]) -> Any:
+    return staticmethod(lambda children: _Clause(field, value(children)))
 
 
-def _rule_of_nodes(kind: Callable[..., Any]) -> Callable[..., Any]:
-    return _rule(lambda children, span: kind(tuple(_nodes(children)), span=span))
+def _clause_of_nodes(field: str) -> Any:
+    return _clause(field, lambda children: tuple(_nodes(children)))
 
 
-def _clause_of_nodes(field: str) -> Callable[..., Any]:
-    return _rule(lambda children, span: _Clause(field, tuple(_nodes(children)), span))
+def _placed(rule: Callable[[list[Any]], Any], _: str, children: list[Any], meta: Meta) -> Any:
+    """Call a rule. The node that it makes, or the error that it raises, gets the rule's span unless it has one."""
+    span = NOWHERE if meta.empty else Span(meta.start_pos, meta.end_pos)
+    try:
+        return _at(span, rule(children))
+    except QuerySyntaxError as error:
+        if error.span != NOWHERE:
+            raise
+        raise QuerySyntaxError(error.message, error.text, span, error.hint) from None
 
 
-@v_args(meta=True)
+def _at(span: Span, node: Any) -> Any:
+    if isinstance(node, _Clause):
+        node = replace(node, value=_at(span, node.value))
+    return replace(node, span=span) if isinstance(node, s.Written) and node.span == NOWHERE else node
+
+
+@v_args(wrapper=_placed)
 class TreeBuilder(Transformer[Token, Any]):
     def __init__(self, text: str) -> None:
         super().__init__(visit_tokens=False)
         self.text = text
 
-    def _fail(self, message: str, span: Span, hint: str = "") -> QuerySyntaxError:
+    def _fail(self, message: str, hint: str = "", at: Token | s.Written | None = None) -> QuerySyntaxError:
+        """Return an error at a token or node; by default at the whole of the rule that raises it."""
+        span = at.span if isinstance(at, s.Written) else Span(at.start_pos or 0, at.end_pos or 0) if at else NOWHERE
         return QuerySyntaxError(message, self.text, span, hint)
-
-    @staticmethod
-    def clause_fields(statement: s.Statement) -> dict[str, Any]:
-        """The clauses of a statement that were written, by field name."""
-        values = {f.name: getattr(statement, f.name) for f in fields(statement) if f.name in _CLAUSE_NAMES}
-        return {name: value for name, value in values.items() if value not in (None, ())}
 
     def _number(self, token: Token) -> int | Decimal:
         if len(token) > 400:
-            raise self._fail(f"a number of {len(token)} digits", _of_token(token), "the longest decimals have 38.")
+            raise self._fail(f"a number of {len(token)} digits", "the longest decimals have 38.", token)
         return int(token) if token.isdigit() else Decimal(token)
 
     # --- rules that make a node of their children, as they are ---
-    group = _rule(lambda children, span: children[1])
-    or_pattern = _rule_of_nodes(s.Or)
-    seq_pattern = _rule_of_nodes(s.Seq)
-    and_pattern = _rule_of_nodes(s.And)
-    not_pattern = _rule(lambda children, span: s.Not(children[1], span=span))
-    predicate_argument = _rule(lambda children, span: _Predicate(children[1]))
+    group = staticmethod(lambda children: children[1])
+    or_pattern = _of_nodes(s.Or)
+    seq_pattern = _of_nodes(s.Seq)
+    and_pattern = _of_nodes(s.And)
+    not_pattern = staticmethod(lambda children: s.Not(children[1]))
+    predicate_argument = staticmethod(lambda children: children[1])
     with_clause = _clause_of_nodes("classes")
-    where_clause = _rule(lambda children, span: _Clause("where", children[1], span))
+    where_clause = _clause("where", lambda children: children[1])
     partition_clause = _clause_of_nodes("partition_by")
     group_clause = _clause_of_nodes("group_by")
     agg_clause = _clause_of_nodes("aggregates")
-    update_clause = _rule(lambda children, span: _Clause("update", children[1], span))
-    item = _rule(lambda children, span: s.ReturnItem(children[0], _alias(children), span=span))
-    any_of = _rule_of_nodes(s.AnyOf)
-    all_of = _rule_of_nodes(s.AllOf)
-    not_expression = _rule(lambda children, span: s.NotExpression(children[1], span=span))
-    chain = _rule(lambda children, span: s.Comparison(tuple(children[0::2]), tuple(children[1::2]), span=span))
-    comparator = _rule(lambda children, span: "!=" if children[0] == "<>" else str(children[0]))
-    is_null = _rule(lambda children, span: s.IsNull(children[0], _is_negated(children), span=span))
-    like = _rule(lambda children, span: s.Like(children[0], _unquote(children[-1]), _is_negated(children), span=span))
-    arithmetic = _rule(lambda children, span: s.Arithmetic(str(children[1]), children[0], children[2], span=span))
-    negative = _rule(lambda children, span: s.Negative(children[1], span=span))
-    string = _rule(lambda children, span: s.String(_unquote(children[0]), span=span))
-    true = _rule(lambda children, span: s.Boolean(True, span=span))
-    false = _rule(lambda children, span: s.Boolean(False, span=span))
-    null = _rule(lambda children, span: s.Null(span=span))
-    timestamp = _rule(lambda children, span: s.Timestamp(_unquote(children[1]), span=span))
+    within_clause = _clause("window", lambda children: s.Window(children[1], children[2] is not None))
+    update_clause = _clause("update", lambda children: children[1])
+    item = staticmethod(lambda children: s.ReturnItem(children[0], _alias(children)))
+    any_of = _of_nodes(s.AnyOf)
+    all_of = _of_nodes(s.AllOf)
+    not_expression = staticmethod(lambda children: s.NotExpression(children[1]))
+    chain = staticmethod(lambda children: s.Comparison(tuple(children[0::2]), tuple(children[1::2])))
+    comparator = staticmethod(lambda children: "!=" if children[0] == "<>" else str(children[0]))
+    is_null = staticmethod(lambda children: s.IsNull(children[0], _is_negated(children)))
+    like = staticmethod(lambda children: s.Like(children[0], _unquote(children[-1]), _is_negated(children)))
+    arithmetic = staticmethod(lambda children: s.Arithmetic(str(children[1]), children[0], children[2]))
+    negative = staticmethod(lambda children: s.Negative(children[1]))
+    string = staticmethod(lambda children: s.String(_unquote(children[0])))
+    true = staticmethod(lambda children: s.Boolean(True))
+    false = staticmethod(lambda children: s.Boolean(False))
+    null = staticmethod(lambda children: s.Null())
+    timestamp = staticmethod(lambda children: s.Timestamp(_unquote(children[1])))
     # The span takes in the parentheses, so that an operator around points at all of its operand.
-    parenthesised = _rule(lambda children, span: replace(children[1], span=span))
-    same_attribute = _rule(lambda children, span: s.SameAttribute(children[1].parts[0], span=span))
-    dotted = _rule(lambda children, span: s.Name(tuple(n.parts[0] for n in _nodes(children)), span=span))
-    name = _rule(lambda children, span: s.Name((str(children[0]),), span=span))
+    parenthesised = staticmethod(lambda children: replace(children[1], span=NOWHERE))
+    same_attribute = staticmethod(lambda children: s.SameAttribute(children[1].parts[0]))
+    dotted = staticmethod(lambda children: s.Name(tuple(name.parts[0] for name in _nodes(children))))
+    name = staticmethod(lambda children: s.Name((str(children[0]),)))
 
     # --- script ---
-    def script(self, meta: Meta, children: list[Any]) -> s.Script:
+    def script(self, children: list[Any]) -> s.Script:
         *definitions, statement = children
         return s.Script(tuple(definitions), statement, self.text)
 
-    def statement(self, meta: Meta, children: list[Any]) -> s.Statement:
+    def statement(self, children: list[Any]) -> s.Statement:
         pattern, *clauses = _nodes(children)
-        found: dict[str, _Clause] = {}
+        values: dict[str, Any] = {}
         for clause in clauses:
-            if clause.field in found:
-                name = _CLAUSE_NAMES[clause.field]
-                instead = _INSTEAD_OF_A_SECOND.get(clause.field, "put all of it into one, separated by commas.")
-                raise self._fail(f"a second {name}", clause.span, instead)
-            found[clause.field] = clause
-        return s.Statement(pattern, **{name: clause.value for name, clause in found.items()}, span=_span(meta))
+            if clause.field in values:
+                keyword, instead = _CLAUSES[clause.field]
+                raise self._fail(f"a second {keyword}", instead, clause)
+            values[clause.field] = clause.value
+        return s.Statement(pattern, **values)
 
-    def definition(self, meta: Meta, children: list[Any]) -> s.Definition:
-        name, pattern, *clauses = _nodes(children)
-        for clause in clauses:
+    def definition(self, children: list[Any]) -> s.Definition:
+        name, *body = _nodes(children)
+        for clause in body[1:]:
             if clause.field not in _DEFINITION_CLAUSES:
-                message = f"{_CLAUSE_NAMES[clause.field]} in the definition of `{name.parts[0]}`"
+                message = f"{_CLAUSES[clause.field][0]} in the definition of `{name.parts[0]}`"
                 hint = "a definition has WITH, WITHIN, WHERE, PREF and PARTITION BY only; put it into the statement."
-                raise self._fail(message, clause.span, hint)
-        return s.Definition(name.parts[0], self.statement(meta, [pattern, *clauses]), span=name.span)
+                raise self._fail(message, hint, clause)
+        return s.Definition(name.parts[0], self.statement(body), span=name.span)
 
     # --- patterns ---
-    def call_pattern(self, meta: Meta, children: list[Any]) -> s.Pattern:
+    def call_pattern(self, children: list[Any]) -> s.Pattern:
         arguments = _nodes(children)
-        operands = tuple(a for a in arguments if not isinstance(a, _Predicate))
-        predicates = tuple(a.expression for a in arguments if isinstance(a, _Predicate))
+        operands = tuple(each for each in arguments if isinstance(each, s.Pattern))
         if not operands:
-            hint = "name at least one event class."
-            raise self._fail(f"{children[0].upper()} has predicates but no pattern", _span(meta), hint)
-        return _CALLS[children[0].type](operands, predicates, span=_span(meta))
+            raise self._fail(f"{children[0].upper()} has predicates but no pattern", "name at least one event class.")
+        predicates = tuple(each for each in arguments if not isinstance(each, s.Pattern))
+        return _CALLS[children[0].type](operands, predicates)
 
     def _is_any(self, name: s.Name) -> bool:
         return name.parts[0].upper() == "ANY" and self.text[name.span.start] != "`"
 
-    def event(self, meta: Meta, children: list[Any]) -> s.Event:
-        """A class, then its variable and its quantifier in either order, if it has them."""
+    def event(self, children: list[Any]) -> s.Event:
+        """Make an event of a class, then its variable and its quantifier in either order, if it has them."""
         name, *rest = children
         variable = next((child for child in rest if isinstance(child, s.Name)), None)
         quantifier = next((child for child in rest if isinstance(child, s.Quantifier)), None)
@@ -225,149 +217,121 @@ class TreeBuilder(Transformer[Token, Any]):
             variable.parts[0] if variable else None,
             quantifier,
             any_row,
-            span=_span(meta),
             variable_span=variable.span if variable else name.span,
         )
 
-    def quantifier(self, meta: Meta, children: list[Token]) -> s.Quantifier:
-        span = _span(meta)
-        if children[0].type == "PLUS":
-            return s.Quantifier(s.Repeat.ONE_OR_MORE, span=span)
-        if children[0].type == "STAR":
-            return s.Quantifier(s.Repeat.ANY_NUMBER, span=span)
-        count = self._positive_integer(children[1], "a quantifier [n]", "A[3]")
-        return s.Quantifier(s.Repeat.EXACTLY, count, span=span)
+    def quantifier(self, children: list[Token]) -> s.Quantifier:
+        if children[0].type == "LSQB":
+            count = self._positive_integer(children[1], "a quantifier [n]", "A[3]")
+            return s.Quantifier(s.Repeat.EXACTLY, count)
+        return s.Quantifier(s.Repeat(str(children[0])))
 
     def _positive_integer(self, token: Token, what: str, example: str) -> int:
         if not token.isdigit() or int(token) < 1:
-            raise self._fail(f"{what} takes a whole number of at least 1", _of_token(token), f"e.g. {example}.")
+            raise self._fail(f"{what} takes a whole number of at least 1", f"e.g. {example}.", token)
         return int(token)
 
     # --- clauses ---
-    def class_definition(self, meta: Meta, children: list[Any]) -> s.ClassDefinition:
+    def class_definition(self, children: list[Any]) -> s.ClassDefinition:
         name, predicate = _nodes(children)
-        class_name = "ANY" if self._is_any(name) else name.parts[0]
-        return s.ClassDefinition(class_name, predicate, span=name.span)
+        return s.ClassDefinition("ANY" if self._is_any(name) else name.parts[0], predicate, span=name.span)
 
-    def bare_aggregate(self, meta: Meta, children: list[Any]) -> s.Aggregate:
+    def bare_aggregate(self, children: list[Any]) -> s.Aggregate:
         name = children[0]
-        if name.parts[0].upper() != "COUNT":
-            hint = f"only COUNT stands alone; {name.parts[0].upper()} takes `(variable.attribute)`."
-            hint = hint if name.parts[0].upper() in AGGREGATES else nearest(name.parts[0], AGGREGATES) or hint
-            raise self._fail(f"`{name.parts[0]}` is not an aggregate", name.span, hint)
-        return s.Aggregate("COUNT", None, _alias(children), span=_span(meta))
-
-    def star_aggregate(self, meta: Meta, children: list[Any]) -> s.Aggregate:
-        function = self._aggregate_name(children[0])
+        function = name.parts[0].upper()
         if function != "COUNT":
-            hint = f"write {function}(variable.attribute)."
-            raise self._fail(f"{function}(*) has nothing to aggregate", _span(meta), hint)
-        return s.Aggregate("COUNT", None, _alias(children), span=_span(meta))
+            hint = f"only COUNT stands alone; {function} takes `(variable.attribute)`."
+            hint = hint if function in AGGREGATES else nearest(name.parts[0], AGGREGATES) or hint
+            raise self._fail(f"`{name.parts[0]}` is not an aggregate", hint, name)
+        return s.Aggregate("COUNT", None, _alias(children))
 
-    def attribute_aggregate(self, meta: Meta, children: list[Any]) -> s.Aggregate:
-        function, argument = self._aggregate_name(children[0]), children[2]
+    def aggregate_call(self, children: list[Any]) -> s.Aggregate:
+        name, argument, function = children[0], children[2], children[0].upper()
+        if function not in AGGREGATES:
+            raise self._fail(f"`{name}` is not an aggregate", nearest(name, AGGREGATES), name)
+        if isinstance(argument, Token):  # `*`
+            if function != "COUNT":
+                raise self._fail(f"{function}(*) has nothing to aggregate", f"write {function}(variable.attribute).")
+            return s.Aggregate("COUNT", None, _alias(children))
         if function == "COUNT":
-            raise self._fail("AGG COUNT counts matches and takes no attribute", _span(meta), "write COUNT or COUNT(*).")
+            raise self._fail("AGG COUNT counts matches and takes no attribute", "write COUNT or COUNT(*).")
         if not isinstance(argument, s.Name):
             hint = "add the value to the events as a column first."
-            raise self._fail(f"AGG {function} of an expression instead of `variable.attribute`", argument.span, hint)
-        return s.Aggregate(function, argument, _alias(children), span=_span(meta))
+            raise self._fail(f"AGG {function} of an expression instead of `variable.attribute`", hint, argument)
+        return s.Aggregate(function, argument, _alias(children))
 
-    def _aggregate_name(self, token: Token) -> str:
-        if token.upper() not in AGGREGATES:
-            raise self._fail(f"`{token}` is not an aggregate", _of_token(token), nearest(token, AGGREGATES))
-        return token.upper()
+    def pref_clause(self, children: list[Any]) -> _Clause:
+        objectives = tuple(child for child in children if isinstance(child, s.Objective))
+        name = children[-1].parts[0] if isinstance(children[-1], s.Name) else None
+        if name is not None and name.upper() not in MERGES:
+            raise self._fail(f"`{name}` is not a way to merge objectives", nearest(name, MERGES), children[-1])
+        return _Clause("preference", s.Preference(objectives, name and name.upper()))
 
-    def pref_clause(self, meta: Meta, children: list[Any]) -> _Clause:
-        objectives = tuple(c for c in children if isinstance(c, s.Objective))
-        merge = children[-1] if isinstance(children[-1], s.Name) else None
-        if merge and merge.parts[0].upper() not in MERGES:
-            message = f"`{merge.parts[0]}` is not a way to merge objectives"
-            raise self._fail(message, merge.span, nearest(merge.parts[0], MERGES))
-        preference = s.Preference(objectives, merge.parts[0].upper() if merge else None, span=_span(meta))
-        return _Clause("preference", preference, _span(meta))
-
-    def objective(self, meta: Meta, children: list[Any]) -> s.Objective:
+    def objective(self, children: list[Any]) -> s.Objective:
         *name, expression = _nodes(children)
-        return s.Objective(
-            children[0].upper() == "MAX", expression, name[0].parts[0] if name else None, span=_span(meta)
-        )
+        return s.Objective(children[0].upper() == "MAX", expression, name[0].parts[0] if name else None)
 
-    def within_clause(self, meta: Meta, children: list[Any]) -> _Clause:
-        span = _span(meta)
-        return _Clause("window", s.Window(children[1], children[2] is not None, span=span), span)
-
-    def duration(self, meta: Meta, children: list[Any]) -> s.Duration:
+    def duration(self, children: list[Any]) -> s.Duration:
         number, unit = children
-        return s.Duration(self._number(number), self._unit(unit) if unit else s.Unit.NONE, span=_span(meta))
+        return s.Duration(self._number(number), self._unit(unit) if unit else s.Unit.NONE)
 
     def _unit(self, token: Token) -> s.Unit:
         unit = _UNIT_OF.get(token.lower())
         if unit is None:
             hint = nearest(token, _UNIT_OF)
-            hint = (
-                hint
-                if hint.startswith("did you mean")
-                else "units are ms, s, min, h, d, and EVENTS for a count of rows."
-            )
-            raise self._fail(f"unknown unit `{token}`", _of_token(token), hint)
+            if not hint.startswith("did you mean"):
+                hint = "units are ms, s, min, h, d, and EVENTS for a count of rows."
+            raise self._fail(f"unknown unit `{token}`", hint, token)
         return unit
 
-    def emit_clause(self, meta: Meta, children: list[Any]) -> _Clause:
-        name = children[1]
-        try:
-            mode = s.Emit(name.parts[0].upper())
-        except ValueError:
-            hint = "EMIT takes FINAL, EACH or CHANGES."
-            raise self._fail(f"unknown EMIT mode `{name.parts[0]}`", name.span, hint) from None
-        return _Clause("emit", s.EmitMode(mode, span=_span(meta)), _span(meta))
+    def emit_clause(self, children: list[Any]) -> _Clause:
+        name = children[1].parts[0]
+        if name.upper() not in [mode.value for mode in s.Emit]:
+            raise self._fail(f"unknown EMIT mode `{name}`", "EMIT takes FINAL, EACH or CHANGES.", children[1])
+        return _Clause("emit", s.EmitMode(s.Emit(name.upper())))
 
-    def return_clause(self, meta: Meta, children: list[Any]) -> _Clause:
-        span = _span(meta)
+    def return_clause(self, children: list[Any]) -> _Clause:
         items = tuple(_nodes(children[3:]))
-        items = tuple(i for i in items if i is not None)
         limit = self._positive_integer(children[2], "RETURN TOP", "RETURN TOP 10") if children[2] is not None else None
         if limit is None and len(items) == 1 and items[0].alias is None:
             match items[0].expression:
                 case s.Number(value=int() as alone) if alone >= 1:
-                    return _Clause("returns", s.Return(alone, (), span=span), span)
+                    limit, items = alone, ()
                 case s.Number() | s.Negative(operand=s.Number()):
                     hint = "to return it as a column, give it a name with AS."
-                    raise self._fail("RETURN k takes a whole number of at least 1", items[0].span, hint)
-        return _Clause("returns", s.Return(limit, items, span=span), span)
+                    raise self._fail("RETURN k takes a whole number of at least 1", hint, items[0])
+        return _Clause("returns", s.Return(limit, items))
 
-    # --- predicates ---
     # --- expressions ---
-    def in_list(self, meta: Meta, children: list[Any]) -> s.InList:
+    def in_list(self, children: list[Any]) -> s.InList:
         operand, *items = _nodes(children)
-        return s.InList(operand, tuple(items), _is_negated(children), span=_span(meta))
+        return s.InList(operand, tuple(items), _is_negated(children))
 
-    def between(self, meta: Meta, children: list[Any]) -> s.Between:
+    def between(self, children: list[Any]) -> s.Between:
         operand, low, high = _nodes(children)
-        return s.Between(operand, low, high, _is_negated(children), span=_span(meta))
+        return s.Between(operand, low, high, _is_negated(children))
 
-    def number(self, meta: Meta, children: list[Token]) -> s.Number:
-        return s.Number(self._number(children[0]), span=_span(meta))
+    def number(self, children: list[Token]) -> s.Number:
+        return s.Number(self._number(children[0]))
 
-    def duration_literal(self, meta: Meta, children: list[Token]) -> s.Duration:
+    def duration_literal(self, children: list[Token]) -> s.Duration:
         unit = self._unit(children[1])
         if unit is s.Unit.EVENT:
-            raise self._fail("a count of events is not a value", _span(meta), "only WITHIN and UPDATE take EVENTS.")
-        return s.Duration(self._number(children[0]), unit, span=_span(meta))
+            raise self._fail("a count of events is not a value", "only WITHIN and UPDATE take EVENTS.")
+        return s.Duration(self._number(children[0]), unit)
 
-    def function_call(self, meta: Meta, children: list[Any]) -> s.Call:
-        name, arguments = children[0], tuple(c for c in _nodes(children) if c is not None)
-        function, span = name.upper(), _span(meta)
-        known = (*FUNCTIONS, *GROUP_FUNCTIONS)
-        if function not in known:
-            hint = nearest(name, known) or f"functions are {', '.join(known)}."
-            raise self._fail(f"unknown function `{name}`", _of_token(name), hint)
+    def function_call(self, children: list[Any]) -> s.Call:
+        name, arguments = children[0], tuple(_nodes(children))
+        function, functions = name.upper(), (*FUNCTIONS, *GROUP_FUNCTIONS)
+        if function not in functions:
+            hint = nearest(name, functions) or f"functions are {', '.join(functions)}."
+            raise self._fail(f"unknown function `{name}`", hint, name)
         fewest, most = FUNCTIONS.get(function, (1, 1))
         if len(arguments) < fewest or (most is not None and len(arguments) > most):
             takes = f"{fewest} argument{'s' if fewest > 1 else ''}" + ("" if most else " or more")
-            raise self._fail(f"{function} takes {takes}, not {len(arguments)}", span, _EXAMPLES.get(function, ""))
-        return s.Call(function, arguments, span=span)
+            raise self._fail(f"{function} takes {takes}, not {len(arguments)}", _EXAMPLES.get(function, ""))
+        return s.Call(function, arguments)
 
-    def star_call(self, meta: Meta, children: list[Any]) -> s.Call:
+    def star_call(self, children: list[Any]) -> s.Call:
         hint = "COUNT(b) counts the events of a Kleene variable b; AGG COUNT counts matches."
-        raise self._fail(f"{children[0]}(*) is not a value of a match", _span(meta), hint)
+        raise self._fail(f"{children[0]}(*) is not a value of a match", hint)

@@ -1,17 +1,15 @@
 """Bind a syntax tree to a schema: settle names, types, scopes and windows, and check what can be checked.
 
 - `binder`: bind a script, or check and sketch it without a schema;
-- `scopes`: number the variables, and check the structure of the pattern;
-- `clauses`: check that clauses go together;
+- `scopes`: number the variables, and check the structure of the pattern and that clauses go together;
 - `columns`: find columns and their kinds in a schema;
 - `expressions`: bind and type expressions;
 - `predicates`: split predicates into pieces, and classify them;
 - `preferences`: classify objectives as linear, monotone or other;
 - `durations`: measure windows in the units of a time column;
 - `bound`: the classes of a bound query, with the walks over its pattern and expressions;
-- `describe`: describe a bound query as text, which checkpoints store;
-- `builder`: the functions behind the fluent API, from Python calls to a syntax tree.
+- `describe`: describe a bound query as text, which checkpoints store.
 """
 
-from streamsift.logical.binder import bind, check, sketch
+from streamsift.logical.binder import bind, sketch
 from streamsift.logical.bound import BoundQuery

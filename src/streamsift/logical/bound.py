@@ -11,20 +11,16 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from typing import cast
+from typing import ClassVar, cast
 
 import pyarrow as pa
 
 from streamsift.errors import NOWHERE, Span
-from streamsift.language.syntax import Emit, Quantifier, Repeat
-
-
-def _span() -> Span:
-    return field(default=NOWHERE, compare=False, repr=False)
+from streamsift.language.syntax import Emit, Quantifier, Repeat, Written
 
 
 class Kind(Enum):
-    """What a value is, as far as operators care. The value is how error messages spell it."""
+    """The kind of a value, as far as operators care. The value is how error messages spell it."""
 
     INTEGER = "integer"
     DECIMAL = "decimal"
@@ -47,19 +43,12 @@ THIS_ROW = -1  # Column.variable inside a WITH predicate: the row that is being 
 TIME = "$time"  # Column.name for the bound time, whatever its column is called (already parsed, if it was text)
 
 
-class _Expression:
-    """The walks of an expression."""
-
-    __slots__ = ()
-
-    @property
-    def operands(self) -> tuple[Expr, ...]:
-        return ()
-
+class _Expression(Written):
     def walk(self) -> Iterator[Expr]:
         """Yield the expression and all inside it, an operation before its operands."""
-        yield cast("Expr", self)
-        for operand in self.operands:
+        expression = cast("Expr", self)
+        yield expression
+        for operand in expression.operands if isinstance(expression, Operation) else ():
             yield from operand.walk()
 
     def transform(self, change: Callable[[Expr], Expr]) -> Expr:
@@ -76,36 +65,29 @@ class _Expression:
 
     def renamed(self, names: Mapping[int, int]) -> Expr:
         """Return the expression over other variables; aggregates keep theirs."""
-
-        def change(part: Expr) -> Expr:
-            if isinstance(part, Column) and part.variable in names:
-                return replace(part, variable=names[part.variable])
-            return part
-
-        return self.transform(change)
+        return self.transform(
+            lambda part: (
+                replace(part, variable=names.get(part.variable, part.variable)) if isinstance(part, Column) else part
+            )
+        )
 
 
-@dataclass(frozen=True, slots=True)
 class Column(_Expression):
     """The attribute `name` (spelt as in the schema, or TIME) of the event that `variable` is bound to."""
 
     variable: int
     name: str
     kind: Kind
-    span: Span = _span()
 
 
 Scalar = int | float | Decimal | str | bool | datetime | date | timedelta | None
 
 
-@dataclass(frozen=True, slots=True)
 class Constant(_Expression):
     value: Scalar
     kind: Kind
-    span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
 class Operation(_Expression):
     """One operator or function over operands.
 
@@ -115,12 +97,10 @@ class Operation(_Expression):
     """
 
     op: str
-    operands: tuple[Expr, ...] = field()  # not the property of the base
-    kind: Kind = field()
-    span: Span = _span()
+    operands: tuple[Expr, ...]
+    kind: Kind
 
 
-@dataclass(frozen=True, slots=True)
 class GroupAggregate(_Expression):
     """COUNT (column None), SUM AVG MIN MAX FIRST LAST over the group of a Kleene variable."""
 
@@ -128,7 +108,6 @@ class GroupAggregate(_Expression):
     variable: int
     column: str | None
     kind: Kind
-    span: Span = _span()
 
 
 Expr = Column | Constant | Operation | GroupAggregate
@@ -136,14 +115,14 @@ Expr = Column | Constant | Operation | GroupAggregate
 
 def truth(op: str, operands: tuple[Expr, ...], span: Span = NOWHERE) -> Operation:
     """Return an operation whose value is true, false or unknown."""
-    return Operation(op, operands, Kind.BOOLEAN, span)
+    return Operation(op, operands, Kind.BOOLEAN, span=span)
 
 
 # --- classes, variables, predicates --------------------------------------------------------------------------------
 
 
 class ClassRule(Enum):
-    """Which of the four resolution rules gave a class its rows."""
+    """The rule that gives a class its rows."""
 
     WITH = "WITH"  # rows that satisfy the class's predicate
     ANY = "ANY"  # every row
@@ -162,8 +141,7 @@ class EventClass:
         return not (self.rule is other.rule is ClassRule.TYPE and self.name != other.name)
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Written):
     """A variable of the pattern; its index is its place in order of appearance, negated ones included."""
 
     index: int
@@ -171,7 +149,6 @@ class Variable:
     event_class: EventClass
     quantifier: Quantifier | None
     scope: int  # id of the innermost Negated that holds it; ROOT_SCOPE for a positive variable
-    span: Span = _span()
 
     @property
     def positive(self) -> bool:
@@ -197,16 +174,14 @@ class PredicateClass(Enum):
     CONSTANT = "constant"  # mentions no variable
 
 
-@dataclass(frozen=True, slots=True)
-class Predicate:
-    """One piece of a WHERE or of an operator's own predicates, split at top-level ANDs, chains and `[attr]`."""
+class Predicate(Written):
+    """One piece of a WHERE or of an operator's predicates, split at top-level ANDs, chains and `[attr]`."""
 
     expression: Expr
     variables: tuple[int, ...]  # ascending, without repetition
     scope: int  # the innermost Negated one of whose variables it mentions, else ROOT_SCOPE
     predicate_class: PredicateClass
     text: str
-    span: Span = _span()
 
 
 Side = tuple[int, str]  # a variable and a column of its event
@@ -224,23 +199,16 @@ def column_sides(predicate: Predicate) -> tuple[Side, Side] | None:
 # --- patterns ------------------------------------------------------------------------------------------------------
 
 
-class _Pattern:
-    """The walks of a pattern."""
-
-    __slots__ = ()
-
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return ()
-
+class _Pattern(Written):
     def walk(self, *, into_negations: bool = True) -> Iterator[Node]:
         """Yield the node and all inside it, an operator before its operands, in order of appearance.
 
         Without `into_negations`, negations are yielded, but nothing that they hold.
         """
-        yield cast("Node", self)
-        if into_negations or not isinstance(self, Negated):
-            for child in self.children:
+        node = cast("Node", self)
+        yield node
+        if into_negations or not isinstance(node, Negated):
+            for child in node.children:
                 yield from child.walk(into_negations=into_negations)
 
     def rebuilt(self, change: Callable[[Node], Node]) -> Node:
@@ -257,70 +225,68 @@ class _Pattern:
         """Return the positive variables, in order of appearance."""
         return [node.variable for node in self.walk(into_negations=False) if isinstance(node, Leaf)]
 
+    @property
+    def variables(self) -> frozenset[int]:
+        """The variables of the pattern, those of its negations at any depth too."""
+        return frozenset(node.variable for node in self.walk() if isinstance(node, Leaf))
+
     def negations(self) -> list[Negated]:
         """Return the outermost negations, in order of appearance."""
         return [node for node in self.walk(into_negations=False) if isinstance(node, Negated)]
 
-    def windowed_definitions(self, *, into_negations: bool = True) -> list[SubPattern]:
-        """Return the definitions that have a window of their own, negated ones included if `into_negations`."""
-        nodes = self.walk(into_negations=into_negations)
-        return [node for node in nodes if isinstance(node, SubPattern) and node.window is not None]
+    def windowed_definitions(self) -> list[SubPattern]:
+        """Return the definitions that have a window, negated ones included."""
+        return [node for node in self.walk() if isinstance(node, SubPattern) and node.window is not None]
 
 
-@dataclass(frozen=True, slots=True)
 class Leaf(_Pattern):
     variable: int
-    span: Span = _span()
+    children: ClassVar[tuple[Node, ...]] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class _Operator(_Pattern):
-    children: tuple[Node, ...] = field()  # not the property of the base
-    span: Span = _span()
+    children: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+class _Around(_Pattern):
+    child: Node
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.child,)
+
+
 class Sequence(_Operator):
     """Matches of all children, each strictly after the one before."""
 
 
-@dataclass(frozen=True, slots=True)
 class Conjunction(_Operator):
     """Matches of all children, in any order."""
 
 
-@dataclass(frozen=True, slots=True)
 class Disjunction(_Operator):
     """A match of one of the children."""
 
 
-@dataclass(frozen=True, slots=True)
-class Negated(_Pattern):
-    child: Node
+class OrderedConjunction(Conjunction):
+    """Two operands of AND, the first strictly before the second. Bounds of negations stay those of the AND."""
+
+    swapped: bool = False
+
+
+class Negated(_Around):
     scope: int
-    span: Span = _span()
-
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return (self.child,)
 
 
-@dataclass(frozen=True, slots=True)
-class SubPattern(_Pattern):
-    """A use of a definition: its pattern, limited by its own window when it has one.
+class SubPattern(_Around):
+    """A use of a definition: its pattern, limited by its window if it has one.
 
-    `partition_by` are the definition's own columns: a count window of its own counts the rows of one key.
+    `partition_by` are the definition's columns: its count window counts the rows of one key.
     """
 
     name: str
-    child: Node
     window: BoundWindow | None
-    span: Span = _span()
-    partition_by: tuple[str, ...] = ()
-
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return (self.child,)
+    partition_by: tuple[str, ...]
 
 
 Node = Leaf | Sequence | Conjunction | Disjunction | Negated | SubPattern
@@ -340,7 +306,7 @@ class TimeKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """Which columns are the time, the class name and the order among equal times."""
+    """The columns that are the time, the class name and the order among equal times."""
 
     time: str
     time_kind: TimeKind
@@ -353,30 +319,26 @@ class WindowKind(Enum):
     COUNT = "count"
 
 
-@dataclass(frozen=True, slots=True)
-class BoundWindow:
-    """`length` in seconds for timestamps and dates, in the column's own units for numbers, in rows for COUNT."""
+class BoundWindow(Written):
+    """`length` in seconds for timestamps and dates, in the column's units for numbers, in rows for COUNT."""
 
     kind: WindowKind
     length: Fraction
     exclusive: bool
     text: str
-    span: Span = _span()
 
 
 class PreferenceClass(Enum):
     LINEAR = "linear"  # a weighted sum of attributes
-    MONOTONE = "monotone"  # rises (or falls) with each variable's own part
+    MONOTONE = "monotone"  # rises (or falls) with each variable's part
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
-class BoundObjective:
+class BoundObjective(Written):
     name: str
     maximise: bool
     expression: Expr
     preference_class: PreferenceClass
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,38 +351,32 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Objectives in order; `merges` take them in turn, and the least of what they make is the score."""
+    """Objectives in order; `merges` combine them in turn, and the lowest result is the score."""
 
     objectives: tuple[BoundObjective, ...]
     merges: tuple[Merge, ...]
     limit: int
 
 
-@dataclass(frozen=True, slots=True)
-class AggregateOutput:
+class AggregateOutput(Written):
     function: str
     variable: int | None
     column: str | None
     name: str
-    span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
-class WholeEvent:
+class WholeEvent(Written):
     """An output column that holds the event (or the array of events) of a variable."""
 
     variable: int
     name: str
-    span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
-class Computed:
+class Computed(Written):
     """An output column that holds the value of an expression."""
 
     expression: Expr
     name: str
-    span: Span = _span()
 
 
 OutputItem = WholeEvent | Computed
@@ -428,11 +384,11 @@ OutputItem = WholeEvent | Computed
 
 @dataclass(frozen=True, slots=True)
 class BoundQuery:
-    """What a query means for one schema and binding.
+    """The meaning of a query for one schema and binding.
 
     `output` are the columns of a match; `show_bounds` adds match_start and match_end (there is no RETURN).
     `partition_by` and `group_by` are columns; the equalities they imply are already among `predicates`.
-    `group_names` are the GROUP BY columns as they are written, which is how the result calls them.
+    `group_names` are the GROUP BY columns as they are written and as the result names them.
     """
 
     pattern: Node
@@ -452,9 +408,6 @@ class BoundQuery:
     text: str = field(compare=False, repr=False)
     group_names: tuple[str, ...] = ()
 
-
-@dataclass(frozen=True, slots=True)
-class OrderedConjunction(Conjunction):
-    """Two operands of AND, the first strictly before the second. Bounds of negations stay those of the AND."""
-
-    swapped: bool = False
+    @property
+    def has_count_window(self) -> bool:
+        return self.window is not None and self.window.kind is WindowKind.COUNT

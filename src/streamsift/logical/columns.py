@@ -13,7 +13,7 @@ from streamsift.logical.bound import TIME, Binding, Kind, TimeKind
 
 
 def kind_of(data_type: pa.DataType) -> Kind:
-    """What a column's values are, as far as operators care."""
+    """Return the kind of a column's values, which decides the operators that apply."""
     if t.is_dictionary(data_type):
         return kind_of(data_type.value_type)
     checks = (
@@ -39,25 +39,24 @@ _TIME_KINDS |= {Kind.STRING: TimeKind.TEXT, Kind.NULL: TimeKind.TEXT}
 
 @dataclass(frozen=True, slots=True)
 class EventColumns:
-    """The event columns of one stream: finds them by name as Spark does."""
+    """The event columns of one stream, found by name as Spark does."""
 
     schema: pa.Schema
     binding: Binding
     case_sensitive: bool
     zone: tzinfo = UTC  # of timestamp literals that name none
-    distinct_case: bool = True  # whether output columns may differ by case only
+    distinct_case: bool = True  # True if output columns may differ by case only
 
     def has_zone(self, name: str) -> bool:
-        """Whether a column holds instants, not clock times."""
+        """Return True if a column holds instants, not clock times."""
         column = self.binding.time if name == TIME else name
         return column in self.schema.names and getattr(self.schema.field(column).type, "tz", None) is not None
 
     def find(self, name: str, text: str, span: Span) -> tuple[str, Kind]:
-        """The column that an attribute names and its kind; TIME for `time` and `t` where no column has that name."""
-        found = _matching(self.schema, name, self.case_sensitive)
-        if found:
-            column = _the_only(found, name, text, span)
-            return column, kind_of(self.schema.field(column).type)
+        """Return the column that an attribute names and its kind; TIME for `time` and `t` if no column is called so."""
+        column = _find(self.schema, name, self.case_sensitive, text, span)
+        if column is not None:
+            return column
         if name.lower() in ("time", "t"):
             return TIME, _VALUE_KIND[self.binding.time_kind]
         raise QueryError(f"unknown column `{name}`", text, span, nearest(name, self.schema.names))
@@ -65,7 +64,7 @@ class EventColumns:
 
 @dataclass(frozen=True, slots=True)
 class UnknownColumns(EventColumns):
-    """Stands in where there is no schema yet: every column is there, and could be of any kind."""
+    """Any column, of any kind: for a query without a schema."""
 
     def find(self, name: str, text: str, span: Span) -> tuple[str, Kind]:
         return name, Kind.NULL
@@ -74,52 +73,43 @@ class UnknownColumns(EventColumns):
 UNKNOWN_COLUMNS = UnknownColumns(pa.schema([]), Binding("time", TimeKind.TIMESTAMP), case_sensitive=True)
 
 
-def bind_columns(
-    schema: pa.Schema,
-    time: str,
-    type: str | None,
-    order: str | None,
-    case_sensitive: bool = False,
-    zone: tzinfo = UTC,
-    distinct_case: bool = True,
-) -> EventColumns:
-    """Checks the caller's `time`, `type` and `order` against the schema."""
+def bind_columns(schema: pa.Schema, time: str, type: str | None, order: str | None, case_sensitive: bool) -> Binding:
+    """Check the caller's `time`, `type` and `order` against the schema."""
     time_column, time_kind = _bound(schema, "time", time, case_sensitive)
-    if time_kind not in _TIME_KINDS:
-        hint = "time is a timestamp, a date or a number; a string is read as an ISO-8601 timestamp."
-        raise QueryError(f"the time column `{time_column}` is {with_article(time_kind.value)}", hint=hint)
-    type_column = order_column = None
-    if type is not None:
-        type_column, type_kind = _bound(schema, "type", type, case_sensitive)
-        if type_kind not in (Kind.STRING, Kind.NULL):
-            hint = "type is a string column with class names; classes over other columns are defined in WITH."
-            raise QueryError(f"the type column `{type_column}` is {with_article(type_kind.value)}", hint=hint)
-    if order is not None:
-        order_column, order_kind = _bound(schema, "order", order, case_sensitive)
-        if order_kind is Kind.OTHER:
-            hint = "order events by a number, a string or a time."
-            raise QueryError(f"the order column `{order_column}` is {with_article(order_kind.value)}", hint=hint)
-    binding = Binding(time_column, _TIME_KINDS[time_kind], type_column, order_column)
-    return EventColumns(schema, binding, case_sensitive, zone, distinct_case)
+    type_column, _ = _bound(schema, "type", type, case_sensitive) if type is not None else (None, None)
+    order_column, _ = _bound(schema, "order", order, case_sensitive) if order is not None else (None, None)
+    return Binding(time_column, _TIME_KINDS[time_kind], type_column, order_column)
+
+
+_ROLES = {  # the kinds that a column may have in this role, and a hint
+    "time": (
+        frozenset(_TIME_KINDS),
+        "time is a timestamp, a date or a number; a string is read as an ISO-8601 timestamp.",
+    ),
+    "type": (
+        frozenset({Kind.STRING, Kind.NULL}),
+        "type is a string column with class names; classes over other columns are defined in WITH.",
+    ),
+    "order": (frozenset(Kind) - {Kind.OTHER}, "order events by a number, a string or a time."),
+}
 
 
 def _bound(schema: pa.Schema, role: str, name: str, case_sensitive: bool) -> tuple[str, Kind]:
     if not isinstance(name, str):
         raise QueryError(f"{role}={name!r}", hint=f"`{role}` is the name of a column.")
-    found = _matching(schema, name, case_sensitive)
-    if not found:
+    column = _find(schema, name, case_sensitive, "", NOWHERE)
+    if column is None:
         raise QueryError(f"the {role} column `{name}` is not in the data", hint=nearest(name, schema.names))
-    column = _the_only(found, name, "", NOWHERE)
-    return column, kind_of(schema.field(column).type)
+    kinds, hint = _ROLES[role]
+    if column[1] not in kinds:
+        raise QueryError(f"the {role} column `{column[0]}` is {with_article(column[1].value)}", hint=hint)
+    return column
 
 
-def _matching(schema: pa.Schema, name: str, case_sensitive: bool) -> list[str]:
+def _find(schema: pa.Schema, name: str, case_sensitive: bool, text: str, span: Span) -> tuple[str, Kind] | None:
     exact = [n for n in schema.names if n == name]
-    return exact or ([] if case_sensitive else [n for n in schema.names if n.lower() == name.lower()])
-
-
-def _the_only(found: list[str], name: str, text: str, span: Span) -> str:
-    if len(found) > 1:
-        hint = "rename one of them."
-        raise QueryError(f"`{name}` could be any of the columns {', '.join(f'`{f}`' for f in found)}", text, span, hint)
-    return found[0]
+    matching = exact or [n for n in schema.names if n.lower() == name.lower() and not case_sensitive]
+    if len(matching) > 1:
+        columns = ", ".join(f"`{column}`" for column in matching)
+        raise QueryError(f"`{name}` could be any of the columns {columns}", text, span, "rename one of them.")
+    return (matching[0], kind_of(schema.field(matching[0]).type)) if matching else None

@@ -1,4 +1,4 @@
-"""Describe bound queries as text: explain and error messages use the same words."""
+"""Describe bound queries as text, for explain and error messages. Checkpoints store the output of `describe_query`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from streamsift.logical import bound as b
 
 _PRECEDENCE = {"or": 0, "and": 1, "not": 2, "+": 4, "-": 4, "*": 5, "/": 5, "%": 5, "negative": 6, "^": 7}
 _COMPARISON, _ATOM = 3, 8
+OPERATOR_NAMES: dict[type[b.Node], str] = {b.Sequence: "SEQ", b.Conjunction: "AND", b.Disjunction: "OR"}
 
 
 def describe_expression(expression: b.Expr, variables: tuple[b.Variable, ...]) -> str:
@@ -78,7 +79,7 @@ def _constant(constant: b.Constant) -> str:
 
 
 def describe_class(event_class: b.EventClass, binding: b.Binding) -> str:
-    """Which rows a class has."""
+    """Describe the rows of a class."""
     match event_class.rule:
         case b.ClassRule.WITH:
             assert event_class.predicate is not None
@@ -92,39 +93,36 @@ def describe_class(event_class: b.EventClass, binding: b.Binding) -> str:
 
 
 def describe_pattern(query: b.BoundQuery) -> Iterator[str]:
-    """The pattern as an indented tree, one node a line."""
+    """Yield the pattern as an indented tree, one node a line."""
 
-    def node(item: b.Node, indent: str) -> Iterator[str]:
-        match item:
+    def lines(node: b.Node, indent: str) -> Iterator[str]:
+        match node:
             case b.Leaf():
-                variable = query.variables[item.variable]
-                quantifier = print_quantifier(variable.quantifier) if variable.quantifier else ""
+                variable = query.variables[node.variable]
                 rows = describe_class(variable.event_class, query.binding)
-                yield f"{indent}{variable.name}: {variable.event_class.name}{quantifier}, {rows}"
+                text = f"{variable.name}: {variable.event_class.name}{print_quantifier(variable.quantifier)}, {rows}"
             case b.Negated():
-                yield f"{indent}NOT, scope {item.scope}"
-                yield from node(item.child, indent + "  ")
+                text = f"NOT, scope {node.scope}"
             case b.SubPattern():
-                window = f" within {item.window.text}" if item.window else ""
-                yield f"{indent}definition {item.name}{window}"
-                yield from node(item.child, indent + "  ")
-            case b.Sequence() | b.Conjunction() | b.Disjunction():
-                yield indent + {b.Sequence: "SEQ", b.Conjunction: "AND", b.Disjunction: "OR"}[type(item)]
-                for child in item.children:
-                    yield from node(child, indent + "  ")
+                text = f"definition {node.name}" + (f" within {node.window.text}" if node.window else "")
+            case _:
+                text = OPERATOR_NAMES[type(node)]
+        yield indent + text
+        for child in node.children:
+            yield from lines(child, indent + "  ")
 
-    yield from node(query.pattern, "")
+    yield from lines(query.pattern, "")
 
 
 def describe_merges(ranking: b.Ranking) -> str:
-    """`by SUM`, or `2 by SUM, 1 by MIN, then by MIN` for the objectives of several definitions."""
+    """Return `by SUM`, or `2 by SUM, 1 by MIN, then by MIN` for the objectives of several definitions."""
     if len(ranking.merges) == 1:
         return f"by {ranking.merges[0].function}"
     return ", ".join(f"{merge.count} by {merge.function}" for merge in ranking.merges) + ", then by MIN"
 
 
 def describe_query(query: b.BoundQuery) -> Iterator[str]:
-    """Pattern, window, predicates with owner and class, output."""
+    """Yield the lines that describe pattern, window, predicates with owner and class, and output."""
     yield from describe_pattern(query)
     yield f"within {query.window.text} ({query.window.kind.value} window)" if query.window else "no window"
     for clause, keys in (("partition by", query.partition_by), ("group by", query.group_by)):

@@ -20,7 +20,7 @@ LARGEST_DIFFERENCE = 2**64 - 1  # of two counts
 
 
 def units_per_second(kind: pa.DataType) -> int | None:
-    """How many of a type's units make a second; None for a date, whose unit is the day, and for what is no time."""
+    """Return how many of a type's units make a second; None for a date, whose unit is the day, and for other types."""
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
         return UNITS_PER_SECOND[kind.unit]
     return UNITS_PER_SECOND["ms"] if pa.types.is_date64(kind) else None
@@ -41,7 +41,7 @@ def zero_of(unit: pa.DataType) -> int:
 
 
 def in_units(length: Fraction, unit: pa.DataType) -> Fraction:
-    """Convert seconds, or a number in the column's own units, to a number of units."""
+    """Convert seconds, or a number in the column's units, to a number of units."""
     if pa.types.is_date32(unit):
         return length / 86_400
     if (per_second := units_per_second(unit)) is not None:
@@ -76,15 +76,10 @@ def limits_nothing(window: BoundWindow, unit: pa.DataType) -> bool:
     """
     if window.kind is WindowKind.COUNT:
         return False
-    return width_in_units(window, unit) >= _range(unit)
-
-
-def _range(unit: pa.DataType) -> int | float:
+    width = width_in_units(window, unit)
     if pa.types.is_floating(unit):
-        return math.inf
-    if pa.types.is_decimal(unit):
-        return min(int(2 * 10**unit.precision - 2), LARGEST_COUNT + 1)
+        return width >= math.inf
     if pa.types.is_uint64(unit):
-        return LARGEST_DIFFERENCE
-    bits = int(unit.bit_width)
-    return LARGEST_COUNT + 1 if bits == 64 else int(2**bits - 1)
+        return width >= LARGEST_DIFFERENCE
+    largest = 2 * 10**unit.precision - 2 if pa.types.is_decimal(unit) else 2**unit.bit_width - 1
+    return width >= min(int(largest), LARGEST_COUNT + 1)

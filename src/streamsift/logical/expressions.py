@@ -1,4 +1,4 @@
-"""Bind and type expressions; raise QueryError with both types where they do not fit."""
+"""Bind and type expressions; raise QueryError with both types if they do not fit."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from math import isinf
 
 import pyarrow as pa
 
 from streamsift.errors import QueryError, Span, with_article
 from streamsift.language import syntax as s
+from streamsift.language.tree import GROUP_FUNCTIONS
 from streamsift.logical.bound import NUMERIC, THIS_ROW, Column, Constant, Expr, GroupAggregate, Kind, Operation, truth
 from streamsift.logical.columns import EventColumns
 
@@ -24,26 +26,41 @@ SECONDS_PER_UNIT = {
     s.Unit.DAY: Fraction(86400),
 }
 _INSTANTS = frozenset({Kind.TIMESTAMP, Kind.DATE})
+_ADDABLE = NUMERIC | {Kind.DURATION}
+_TAKES = {  # the kinds of a function's arguments
+    "ABS": _ADDABLE,
+    **dict.fromkeys(("SQRT", "LOG", "EXP", "POW"), NUMERIC),
+    **dict.fromkeys(("LOWER", "UPPER"), frozenset({Kind.STRING})),
+}
+_TIME_ARITHMETIC = {
+    ("time", "-", "time"): Kind.DURATION,
+    ("time", "+", "duration"): Kind.TIMESTAMP,
+    ("time", "-", "duration"): Kind.TIMESTAMP,
+    ("duration", "+", "time"): Kind.TIMESTAMP,
+    ("duration", "+", "duration"): Kind.DURATION,
+    ("duration", "-", "duration"): Kind.DURATION,
+    ("duration", "/", "duration"): Kind.FLOAT,
+    ("duration", "*", "number"): Kind.DURATION,
+    ("duration", "/", "number"): Kind.DURATION,
+    ("number", "*", "duration"): Kind.DURATION,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class ExpressionBinder:
-    """Binds expressions whose names `resolve` turns into columns (or whole expressions, for objectives)."""
+    """Bind expressions whose names `resolve` turns into columns (or whole expressions, for objectives)."""
 
-    text: str
+    fail: Callable[..., QueryError]  # message, span, hint
     resolve: Callable[[s.Name], Expr]
     group: Callable[[s.Call], GroupAggregate]
     columns: EventColumns
 
-    def _fail(self, message: str, span: Span, hint: str = "") -> QueryError:
-        return QueryError(message, self.text, span, hint)
-
     def predicate(self, expression: s.Expression) -> Expr:
-        """A bound expression that is true, false or unknown."""
+        """Bind an expression that must be true, false or unknown."""
         bound = self.bind(expression)
         if bound.kind not in (Kind.BOOLEAN, Kind.NULL):
             message = f"a predicate was expected here, not {with_article(bound.kind.value)}"
-            raise self._fail(message, expression.span, "compare it with something: `= …`, `> …`, `IS NOT NULL`.")
+            raise self.fail(message, expression.span, "compare it with something: `= …`, `> …`, `IS NOT NULL`.")
         return bound
 
     def bind(self, expression: s.Expression) -> Expr:
@@ -59,64 +76,61 @@ class ExpressionBinder:
             case s.Call():
                 return self._call(expression)
             case s.Comparison():
-                pairs = tuple(
-                    self.comparison(op, left, right, expression.span)
-                    for op, left, right in zip(
-                        expression.ops, expression.operands, expression.operands[1:], strict=False
-                    )
-                )
-                return pairs[0] if len(pairs) == 1 else truth("and", pairs, expression.span)
+                pairs = zip(expression.ops, pairwise(expression.operands), strict=True)
+                tests = tuple(self.comparison(op, *pair, expression.span) for op, pair in pairs)
+                return tests[0] if len(tests) == 1 else truth("and", tests, expression.span)
             case s.SameAttribute():
-                raise self._fail(
-                    f"`[{expression.attribute}]` is not a value",
-                    expression.span,
-                    "it is a predicate over all variables of an operator: in WHERE, or an argument of SEQ, AND or OR.",
+                message = f"`[{expression.attribute}]` is not a value"
+                hint = (
+                    "it is a predicate over all variables of an operator: in WHERE, or an argument of SEQ, AND or OR."
                 )
-            case s.InList():
-                items = [self.comparison("=", expression.operand, item, item.span) for item in expression.items]
-                operand = items[0].operands[0]
-                bound: Expr = truth("in", (operand, *(i.operands[1] for i in items)), expression.span)
-                if isinstance(operand, Constant):  # it may be a decimal beside one item and a double beside another
-                    bound = truth("or", tuple(items), expression.span)
-                return self._maybe_not(bound, expression.negated)
-            case s.Between():
-                low = self.comparison(">=", expression.operand, expression.low, expression.low.span)
-                high = self.comparison("<=", expression.operand, expression.high, expression.high.span)
-                return self._maybe_not(truth("and", (low, high), expression.span), expression.negated)
-            case s.IsNull():
-                operand = self.bind(expression.operand)
-                return self._maybe_not(truth("is_null", (operand,), expression.span), expression.negated)
-            case s.Like():
-                operand = self._expect(expression.operand, "LIKE", Kind.STRING)
-                pattern = Constant(expression.pattern, Kind.STRING, expression.span)
-                return self._maybe_not(truth("like", (operand, pattern), expression.span), expression.negated)
+                raise self.fail(message, expression.span, hint)
+            case s.InList() | s.Between() | s.IsNull() | s.Like():
+                test = self._test(expression)
+                return truth("not", (test,), test.span) if expression.negated else test
             case s.NotExpression():
                 return truth("not", (self.predicate(expression.operand),), expression.span)
             case s.AllOf() | s.AnyOf():
                 op = "and" if isinstance(expression, s.AllOf) else "or"
                 return truth(op, tuple(self.predicate(o) for o in expression.operands), expression.span)
 
+    def _test(self, expression: s.InList | s.Between | s.IsNull | s.Like) -> Operation:
+        """Bind a test as if it were not negated."""
+        span = expression.span
+        match expression:
+            case s.InList():
+                items = tuple(self.comparison("=", expression.operand, item, item.span) for item in expression.items)
+                operand = items[0].operands[0]
+                if isinstance(operand, Constant):  # it may be a decimal beside one item and a double beside another
+                    return truth("or", items, span)
+                return truth("in", (operand, *(item.operands[1] for item in items)), span)
+            case s.Between():
+                low = self.comparison(">=", expression.operand, expression.low, expression.low.span)
+                high = self.comparison("<=", expression.operand, expression.high, expression.high.span)
+                return truth("and", (low, high), span)
+            case s.IsNull():
+                return truth("is_null", (self.bind(expression.operand),), span)
+            case s.Like():
+                operand = self._expect(expression.operand, "LIKE", frozenset({Kind.STRING}))
+                return truth("like", (operand, Constant(expression.pattern, Kind.STRING, span=span)), span)
+
     def comparison(self, op: str, left: s.Expression, right: s.Expression, span: Span) -> Operation:
         a, b = self._reconciled(self.bind(left), self.bind(right))
-        if not _comparable(a.kind, b.kind):
+        if Kind.OTHER in (a.kind, b.kind) or _common_kind(a.kind, b.kind) is None:
             message = f"`{op}` compares {with_article(a.kind.value)} with {with_article(b.kind.value)}"
-            raise self._fail(message, span, _comparison_hint(a, b))
+            raise self.fail(message, span, _comparison_hint({a.kind, b.kind}))
         return truth(op, (a, b), span)
 
-    @staticmethod
-    def _maybe_not(bound: Expr, negated: bool) -> Expr:
-        return truth("not", (bound,), bound.span) if negated else bound
-
-    def _expect(self, expression: s.Expression, what: str, *kinds: Kind) -> Expr:
+    def _expect(self, expression: s.Expression, what: str, kinds: frozenset[Kind]) -> Expr:
         bound = self.bind(expression)
-        if bound.kind not in (*kinds, Kind.NULL):
-            names = ["number"] * (set(kinds) >= NUMERIC) + [k.value for k in kinds if k not in NUMERIC]
-            wanted = " or ".join(with_article(name) for name in names)
-            raise self._fail(f"{what} takes {wanted}, not {with_article(bound.kind.value)}", expression.span)
+        if bound.kind not in kinds | {Kind.NULL}:
+            names = ["number"] * (kinds >= NUMERIC) + [kind.value for kind in kinds - NUMERIC]
+            wanted = " or ".join(map(with_article, names))
+            raise self.fail(f"{what} takes {wanted}, not {with_article(bound.kind.value)}", expression.span)
         return bound
 
     def _reconciled(self, left: Expr, right: Expr) -> tuple[Expr, Expr]:
-        """Literals in the light of what they stand next to.
+        """Type literals by the operand beside them.
 
         A number with a point is a decimal next to a decimal, and a double anywhere else. A timestamp without a zone is
         in the session's zone next to one that has a zone, and a plain clock time anywhere else.
@@ -128,113 +142,93 @@ class ExpressionBinder:
         return self._zoned(left, right), self._zoned(right, left)
 
     def _zoned(self, literal: Expr, beside: Expr) -> Expr:
-        if isinstance(literal, _ClockTime) and self._has_zone(beside):
+        columns = (part.name for part in beside.walk() if isinstance(part, Column))
+        if isinstance(literal, _ClockTime) and any(map(self.columns.has_zone, columns)):
             instant = self._in_utc(literal.written.replace(tzinfo=self.columns.zone), literal.span)
-            return Constant(instant, Kind.TIMESTAMP, literal.span)
+            return Constant(instant, Kind.TIMESTAMP, span=literal.span)
         return literal
-
-    def _has_zone(self, expression: Expr) -> bool:
-        return any(isinstance(part, Column) and self.columns.has_zone(part.name) for part in expression.walk())
 
     def _constant(self, literal: s.Literal) -> Constant:
         span = literal.span
         match literal:
             case s.Number(value=int() as value):
                 if -(2**63) <= value < 2**63:
-                    return Constant(value, Kind.INTEGER, span)
+                    return Constant(value, Kind.INTEGER, span=span)
                 if abs(value) < 10**38:
-                    return Constant(Decimal(value), Kind.DECIMAL, span)
-                raise self._fail("this number has more than 38 digits", span, "the longest decimals have 38.")
+                    return Constant(Decimal(value), Kind.DECIMAL, span=span)
+                raise self.fail("this number has more than 38 digits", span, "the longest decimals have 38.")
             case s.Number():
                 if isinf(float(literal.value)):
-                    raise self._fail("this number is too large for a double", span, "the largest is about 1.8e308.")
-                return _Literal(float(literal.value), Kind.FLOAT, span, written=Decimal(literal.value))
+                    raise self.fail("this number is too large for a double", span, "the largest is about 1.8e308.")
+                return _Literal(float(literal.value), Kind.FLOAT, Decimal(literal.value), span=span)
             case s.String():
-                return Constant(literal.value, Kind.STRING, span)
+                return Constant(literal.value, Kind.STRING, span=span)
             case s.Boolean():
-                return Constant(literal.value, Kind.BOOLEAN, span)
+                return Constant(literal.value, Kind.BOOLEAN, span=span)
             case s.Null():
-                return Constant(None, Kind.NULL, span)
+                return Constant(None, Kind.NULL, span=span)
             case s.Timestamp():
                 return self._instant(literal)
             case s.Duration():
-                return Constant(self._timedelta(literal), Kind.DURATION, span)
+                return Constant(self._timedelta(literal), Kind.DURATION, span=span)
 
     def _instant(self, literal: s.Timestamp) -> Constant:
         try:
             instant = datetime.fromisoformat(literal.text.strip())
         except ValueError:
             hint = "write TIMESTAMP '2024-05-01 12:30:00', with +02:00 or Z for a zone."
-            raise self._fail(f"`{literal.text}` is not a timestamp", literal.span, hint) from None
+            raise self.fail(f"`{literal.text}` is not a timestamp", literal.span, hint) from None
         if instant.tzinfo is not None:
-            return Constant(self._in_utc(instant, literal.span), Kind.TIMESTAMP, literal.span)
-        return _ClockTime(instant.replace(tzinfo=UTC), Kind.TIMESTAMP, literal.span, written=instant)
+            return Constant(self._in_utc(instant, literal.span), Kind.TIMESTAMP, span=literal.span)
+        return _ClockTime(instant.replace(tzinfo=UTC), Kind.TIMESTAMP, instant, span=literal.span)
 
     def _in_utc(self, instant: datetime, span: Span) -> datetime:
         try:
             return instant.astimezone(UTC)
         except OverflowError:
-            raise self._fail("this timestamp, in UTC, is outside the years 1 to 9999", span) from None
+            raise self.fail("this timestamp, in UTC, is outside the years 1 to 9999", span) from None
 
     def _timedelta(self, literal: s.Duration) -> timedelta:
         microseconds = Fraction(literal.value) * SECONDS_PER_UNIT[literal.unit] * 1_000_000
         if microseconds.denominator != 1 or abs(microseconds) >= 2**62:
             message = "this duration is no whole number of microseconds, or longer than 146,000 years"
-            raise self._fail(message, literal.span, "times are kept in microseconds: 0.001 ms is the shortest step.")
-        try:
-            return timedelta(microseconds=int(microseconds))
-        except OverflowError:
-            raise self._fail("this duration is too long", literal.span) from None
+            raise self.fail(message, literal.span, "times are kept in microseconds: 0.001 ms is the shortest step.")
+        return timedelta(microseconds=int(microseconds))
 
     def _negative(self, expression: s.Negative) -> Expr:
-        operand = self._expect(
-            expression.operand, "unary minus", *sorted(NUMERIC, key=lambda k: k.value), Kind.DURATION
-        )
+        operand, span = self._expect(expression.operand, "unary minus", _ADDABLE), expression.span
         match operand:
             case _Literal():
                 assert isinstance(operand.value, float)
-                return _Literal(-operand.value, Kind.FLOAT, expression.span, written=-operand.written)
+                return _Literal(-operand.value, Kind.FLOAT, -operand.written, span=span)
             case Constant(value=Decimal() as value) if value == 2**63:
-                return Constant(-(2**63), Kind.INTEGER, expression.span)
+                return Constant(-(2**63), Kind.INTEGER, span=span)
             case Constant(value=int() | Decimal() | timedelta() as value):
-                return Constant(-value, operand.kind, expression.span)
-        return Operation("negative", (operand,), operand.kind, expression.span)
+                return Constant(-value, operand.kind, span=span)
+        return Operation("negative", (operand,), operand.kind, span=span)
 
     def _arithmetic(self, expression: s.Arithmetic) -> Expr:
         left, right = self._reconciled(self.bind(expression.left), self.bind(expression.right))
         kind = _arithmetic_kind(expression.op, left.kind, right.kind)
         if kind is None:
-            # Before the columns are known, theirs is no kind to speak of.
+            # Without a schema a column has no kind to name.
             kinds = [kind for kind in (left.kind, right.kind) if kind is not Kind.NULL]
             wrong = " and ".join(with_article(kind.value) for kind in kinds)
-            raise self._fail(f"`{expression.op}` cannot take {wrong}", expression.span, _arithmetic_hint(set(kinds)))
-        return Operation(expression.op, (left, right), kind, expression.span)
+            raise self.fail(f"`{expression.op}` cannot take {wrong}", expression.span, _arithmetic_hint(set(kinds)))
+        return Operation(expression.op, (left, right), kind, span=expression.span)
 
     def _call(self, call: s.Call) -> Expr:
-        numeric = (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT)
-        match call.function:
-            case "COUNT" | "SUM" | "AVG" | "MIN" | "MAX" | "FIRST" | "LAST":
-                return self.group(call)
-            case "ABS":
-                operand = self._expect(call.arguments[0], "ABS", *numeric, Kind.DURATION)
-                return Operation("abs", (operand,), operand.kind, call.span)
-            case "SQRT" | "LOG" | "EXP" | "POW":
-                operands = tuple(self._expect(a, call.function, *numeric) for a in call.arguments)
-                return Operation(
-                    "^" if call.function == "POW" else call.function.lower(), operands, Kind.FLOAT, call.span
-                )
-            case "LOWER" | "UPPER":
-                return Operation(
-                    call.function.lower(),
-                    (self._expect(call.arguments[0], call.function, Kind.STRING),),
-                    Kind.STRING,
-                    call.span,
-                )
-            case _:
-                return self._choice(call)
+        function, name = call.function, "^" if call.function == "POW" else call.function.lower()
+        if function in GROUP_FUNCTIONS:
+            return self.group(call)
+        if function not in _TAKES:
+            return self._choice(call)
+        operands = tuple(self._expect(argument, function, _TAKES[function]) for argument in call.arguments)
+        kind = operands[0].kind if function == "ABS" else Kind.STRING if Kind.STRING in _TAKES[function] else Kind.FLOAT
+        return Operation(name, operands, kind, span=call.span)
 
     def _choice(self, call: s.Call) -> Operation:
-        """LEAST, GREATEST and COALESCE: arguments of one family, the result of their common kind."""
+        """Bind LEAST, GREATEST and COALESCE: arguments of one family, the result of their common kind."""
         operands = [self.bind(a) for a in call.arguments]
         if any(o.kind is Kind.DECIMAL for o in operands):
             operands = [_as_decimal(o) for o in operands]
@@ -242,12 +236,15 @@ class ExpressionBinder:
         for argument, operand in zip(call.arguments, operands, strict=True):
             common = _common_kind(kind, operand.kind)
             if common is None or (common is Kind.OTHER and call.function != "COALESCE"):
-                raise self._fail(_choice_message(call.function, kind, operand.kind), argument.span)
+                other = with_article(operand.kind.value)
+                is_first = operand.kind is Kind.OTHER and kind in (Kind.NULL, Kind.OTHER)
+                wrong = f"cannot order {other}" if is_first else f"mixes {with_article(kind.value)} and {other}"
+                raise self.fail(f"{call.function} {wrong}", argument.span)
             kind = common
         types = list(dict.fromkeys(str(t) for o in operands for t in self._carried_types(o)))
         if len(types) > 1:
-            raise self._fail(f"{call.function} mixes {types[0]} and {types[1]}", call.span)
-        return Operation(call.function.lower(), tuple(operands), kind, call.span)
+            raise self.fail(f"{call.function} mixes {types[0]} and {types[1]}", call.span)
+        return Operation(call.function.lower(), tuple(operands), kind, span=call.span)
 
     def _carried_types(self, expression: Expr) -> Iterator[pa.DataType]:
         """Yield the types of the nested and binary columns that an expression chooses from."""
@@ -256,54 +253,41 @@ class ExpressionBinder:
                 yield self.columns.schema.field(part.name).type
 
 
-@dataclass(frozen=True, slots=True)
 class _Literal(Constant):
     """A number with a point, still as written: it becomes a decimal next to a decimal."""
 
-    written: Decimal = Decimal(0)
+    written: Decimal
 
 
-@dataclass(frozen=True, slots=True)
 class _ClockTime(Constant):
     """A timestamp without a zone, still as written: next to one with a zone it is in the session's."""
 
-    written: datetime = datetime.min
+    written: datetime
 
 
 def settled(expression: Expr) -> Expr:
-    """Return the expression with plain constants only, as the rest of the system knows them."""
+    """Return the expression with plain constants only, as other rooms expect them."""
 
     def plain(part: Expr) -> Expr:
-        return Constant(part.value, part.kind, part.span) if isinstance(part, _Literal | _ClockTime) else part
+        return Constant(part.value, part.kind, span=part.span) if isinstance(part, _Literal | _ClockTime) else part
 
     return expression.transform(plain)
 
 
 def anonymous(expression: Expr) -> Expr:
-    """Return the expression with its variable forgotten: `a.key` and `b.key` become the same."""
+    """Return the expression without its variable: `a.key` and `b.key` become the same."""
     return expression.transform(lambda part: replace(part, variable=THIS_ROW) if isinstance(part, Column) else part)
 
 
 def _as_decimal(expression: Expr) -> Expr:
     if isinstance(expression, _Literal):
-        digits = expression.written.as_tuple()
-        if (
-            isinstance(digits.exponent, int)
-            and digits.exponent > -38
-            and len(digits.digits) + max(digits.exponent, 0) <= 38
-        ):
-            return Constant(expression.written, Kind.DECIMAL, expression.span)
+        _, digits, exponent = expression.written.as_tuple()
+        if isinstance(exponent, int) and exponent > -38 and len(digits) + max(exponent, 0) <= 38:
+            return Constant(expression.written, Kind.DECIMAL, span=expression.span)
     return expression
 
 
-def _comparable(a: Kind, b: Kind) -> bool:
-    if Kind.OTHER in (a, b):
-        return False
-    return Kind.NULL in (a, b) or a is b or {a, b} <= NUMERIC or {a, b} <= _INSTANTS
-
-
-def _comparison_hint(a: Expr, b: Expr) -> str:
-    kinds = {a.kind, b.kind}
+def _comparison_hint(kinds: set[Kind]) -> str:
     if kinds & _INSTANTS and Kind.STRING in kinds:
         return "write a time as TIMESTAMP '2024-05-01 12:30:00'."
     if Kind.DURATION in kinds and kinds & NUMERIC:
@@ -326,7 +310,7 @@ def _arithmetic_hint(kinds: set[Kind]) -> str:
 
 
 def _arithmetic_kind(op: str, a: Kind, b: Kind) -> Kind | None:
-    """The kind of `a op b`, or None where it has no meaning. `/` is real division."""
+    """Return the kind of `a op b`, or None if it has no meaning. `/` is real division."""
     if Kind.NULL in (a, b):
         # Null, whatever kind the other makes it: `NULL - time` could be a time or a duration.
         return None if {a, b} & {Kind.STRING, Kind.BOOLEAN, Kind.OTHER} else Kind.NULL
@@ -334,25 +318,8 @@ def _arithmetic_kind(op: str, a: Kind, b: Kind) -> Kind | None:
         if op in ("/", "^") or Kind.FLOAT in (a, b):
             return Kind.FLOAT
         return Kind.DECIMAL if Kind.DECIMAL in (a, b) else Kind.INTEGER
-    if a in _INSTANTS and b in _INSTANTS:
-        return Kind.DURATION if op == "-" else None
-    if a in _INSTANTS and b is Kind.DURATION:
-        return Kind.TIMESTAMP if op in "+-" else None
-    if a is Kind.DURATION and b in _INSTANTS:
-        return Kind.TIMESTAMP if op == "+" else None
-    if a is b is Kind.DURATION:
-        return {"+": Kind.DURATION, "-": Kind.DURATION, "/": Kind.FLOAT}.get(op)
-    if a is Kind.DURATION and b in NUMERIC:
-        return Kind.DURATION if op in "*/" else None
-    if a in NUMERIC and b is Kind.DURATION:
-        return Kind.DURATION if op == "*" else None
-    return None
-
-
-def _choice_message(function: str, kind: Kind, other: Kind) -> str:
-    if other is Kind.OTHER and kind in (Kind.NULL, Kind.OTHER):
-        return f"{function} cannot order {with_article(other.value)}"
-    return f"{function} mixes {with_article(kind.value)} and {with_article(other.value)}"
+    families = ["number" if kind in NUMERIC else "time" if kind in _INSTANTS else kind.value for kind in (a, b)]
+    return _TIME_ARITHMETIC.get((families[0], op, families[1]))
 
 
 def _common_kind(a: Kind, b: Kind) -> Kind | None:

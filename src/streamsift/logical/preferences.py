@@ -12,7 +12,7 @@ def preference_class(expression: Expr) -> PreferenceClass:
 
 
 def _linear(expression: Expr) -> bool:
-    """A sum of attributes with constant weights."""
+    """Return True for a sum of attributes with constant weights."""
     match expression:
         case Column():
             return expression.kind in NUMERIC or expression.kind in (Kind.TIMESTAMP, Kind.DATE, Kind.DURATION)
@@ -29,7 +29,7 @@ def _linear(expression: Expr) -> bool:
 
 
 def _monotone(expression: Expr) -> bool:
-    """Rises or falls with each variable's own part, the others held still.
+    """Return True if the value rises or falls with each variable's part while the other parts are fixed.
 
     A sub-expression over one variable is such a part, whatever it does inside.
     """
@@ -50,14 +50,8 @@ def _monotone(expression: Expr) -> bool:
 
 
 def _parts_are_apart(expression: Operation) -> bool:
-    """No variable feeds two operands: it could pull them in opposite directions."""
-    seen: set[int] = set()
-    for operand in expression.operands:
-        variables = operand.variables
-        if seen & variables:
-            return False
-        seen |= variables
-    return True
+    """Return True if no variable feeds two operands: it could pull them in opposite directions."""
+    return sum(len(operand.variables) for operand in expression.operands) == len(expression.variables)
 
 
 def not_negative(expression: Expr) -> bool:

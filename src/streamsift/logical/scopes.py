@@ -1,6 +1,7 @@
-"""Number the variables of a pattern, find their scopes, and check all that needs no schema.
+"""Number the variables of a pattern, find their scopes, and make all checks that need no schema.
 
-Everything raised here is a QueryError about the pattern's own structure: names used twice, negations without meaning.
+Everything raised here is a QueryError about the script's structure: names used twice, negations without meaning,
+clauses that do not go together.
 """
 
 from __future__ import annotations
@@ -11,15 +12,15 @@ from dataclasses import dataclass, field
 
 from streamsift.errors import QueryError, Span, place
 from streamsift.language import syntax as s
-from streamsift.language.printer import print_pattern
+from streamsift.language.parser import parse
+from streamsift.language.printer import print_pattern, print_script
 from streamsift.logical.bound import ROOT_SCOPE
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Slot:
     """A variable before its class is resolved."""
 
-    index: int
     name: str
     event: s.Event
     scope: int
@@ -31,23 +32,23 @@ class Slot:
 
     @property
     def path(self) -> tuple[str, ...]:
-        """The parts of its name, as any clause can write it."""
+        """Return the parts of the variable's name, as any clause can write it."""
         return (self.definition, self.name) if self.definition else (self.name,)
 
 
 @dataclass(slots=True)
 class Scopes:
-    """The variables of a script in order of appearance, and which negated sub-pattern holds which.
+    """The variables of a script in order of appearance, and the negated sub-patterns that contain them.
 
-    `parents[i]` is the scope around negated scope i; `operators` gives the variables under each operator node (by id),
-    definitions included; `optional` holds the variables that some match leaves unbound.
+    `parents[i]` is the scope around negated scope i; `variables` are those of each pattern and statement, by its id;
+    `optional` are the variables that some match leaves unbound.
     """
 
     script: s.Script
     slots: list[Slot] = field(default_factory=list)
     parents: dict[int, int] = field(default_factory=dict)
     negations: dict[int, s.Not] = field(default_factory=dict)
-    operators: dict[int, list[int]] = field(default_factory=dict)
+    variables: dict[int, list[int]] = field(default_factory=dict)
     optional: set[int] = field(default_factory=set)
 
     @property
@@ -60,8 +61,12 @@ class Scopes:
     def definition(self, name: str) -> s.Definition | None:
         return next((d for d in self.script.definitions if d.name == name), None)
 
+    def use(self, event: s.Event) -> s.Definition | None:
+        """Return the definition that the class of an event names, if it does."""
+        return None if event.any_row else self.definition(event.class_name)
+
     def chain(self, scope: int) -> Iterator[int]:
-        """A scope and all that enclose it, innermost first, ROOT_SCOPE last."""
+        """Yield a scope and all that enclose it, innermost first, ROOT_SCOPE last."""
         while scope != ROOT_SCOPE:
             yield scope
             scope = self.parents[scope]
@@ -71,127 +76,142 @@ class Scopes:
         return self.slots[variable].scope in self.chain(scope)
 
     def of_definition(self, name: str | None) -> dict[str, int]:
-        return {slot.name: slot.index for slot in self.slots if slot.definition == name}
+        return {slot.name: variable for variable, slot in enumerate(self.slots) if slot.definition == name}
 
     def can_be_empty(self, pattern: s.Pattern) -> bool:
-        """Whether a match of the pattern may bind no event at all."""
+        """Return True if a match of the pattern may bind no event at all."""
         match pattern:
             case s.Event():
-                definition = None if pattern.any_row else self.definition(pattern.class_name)
-                if definition is not None:
+                if (definition := self.use(pattern)) is not None:
                     return self.can_be_empty(definition.statement.pattern)
                 return pattern.quantifier is not None and pattern.quantifier.repeat is s.Repeat.ANY_NUMBER
             case s.Not():
                 return True
             case s.Or():
-                return any(self.can_be_empty(o) for o in pattern.operands)
+                return any(map(self.can_be_empty, pattern.operands))
             case _:
-                return all(self.can_be_empty(o) for o in pattern.operands)
+                return all(map(self.can_be_empty, pattern.operands))
 
 
 def resolve_scopes(script: s.Script) -> Scopes:
-    """Numbers the variables and checks all that can be checked without a schema."""
+    """Number the variables and make all checks that need no schema."""
+    if not script.text:  # built in Python: its canonical text gives errors a place to point at
+        script = parse(print_script(script))
     scopes = Scopes(script)
-    _check_definitions(script)
-    events = [event for statement in script.statements for event in statement.pattern.events()]
+    _check_definitions(scopes)
+    events = [event for _, statement in script.statements for event in statement.pattern.events()]
     uses = Counter(event.class_name for event in events if scopes.definition(event.class_name) is None)
-    for statement in script.statements:
+    for _, statement in script.statements:
         if isinstance(statement.pattern, s.Not):
             hint = "name an event that must be there: SEQ(A, !B, C)."
-            raise QueryError("a pattern that is only a negation", script.text, statement.pattern.span, hint)
+            raise scopes.fail("a pattern that is only a negation", statement.pattern.span, hint)
     walk = _Walk(scopes, uses, set())
-    walk.pattern(script.statement.pattern, ROOT_SCOPE, None, optional=False)
+    walk.statement(script.statement, ROOT_SCOPE, None, optional=False)
     for definition in script.definitions:
         if definition.name not in walk.used:
             hint = "use it in the pattern, or leave it out."
-            raise QueryError(f"the definition `{definition.name}` is never used", script.text, definition.span, hint)
+            raise scopes.fail(f"the definition `{definition.name}` is never used", definition.span, hint)
     _check_unique(scopes)
+    _check_clauses(scopes)
+    statement = script.statement
+    _check_upper_edges(scopes, statement.pattern, statement.window is not None, open_above=True, root=True)
     return scopes
 
 
-def _check_definitions(script: s.Script) -> None:
-    names: dict[str, s.Definition] = {}
-    for definition in script.definitions:
+def _check_definitions(scopes: Scopes) -> None:
+    names: set[str] = set()
+    for definition in scopes.script.definitions:
         if definition.name in names:
-            hint = "rename one of them."
-            raise QueryError(f"a second definition of `{definition.name}`", script.text, definition.span, hint)
-        names[definition.name] = definition
-    for definition in script.definitions:
-        _check_no_cycle(script, definition, names, ())
-        _check_objective_names(script, definition)
-    for statement in script.statements:
+            raise scopes.fail(f"a second definition of `{definition.name}`", definition.span, "rename one of them.")
+        names.add(definition.name)
+    for definition in scopes.script.definitions:
+        _check_no_cycle(scopes, definition, ())
+        _check_objective_names(scopes, definition)
+    for _, statement in scopes.script.statements:
         seen: set[str] = set()
-        for class_definition in statement.classes:
-            if class_definition.name in seen:
-                message = f"WITH defines `{class_definition.name}` twice"
-                raise QueryError(message, script.text, class_definition.span, "join the two predicates with AND or OR.")
-            if class_definition.name in names:
-                message = f"`{class_definition.name}` is a definition and a WITH class at once"
-                raise QueryError(message, script.text, class_definition.span, "rename one of them.")
-            seen.add(class_definition.name)
+        for each in statement.classes:
+            if each.name in seen:
+                hint = "join the two predicates with AND or OR."
+                raise scopes.fail(f"WITH defines `{each.name}` twice", each.span, hint)
+            if each.name in names:
+                message = f"`{each.name}` is a definition and a WITH class at once"
+                raise scopes.fail(message, each.span, "rename one of them.")
+            seen.add(each.name)
 
 
-def _check_no_cycle(
-    script: s.Script, definition: s.Definition, known: dict[str, s.Definition], path: tuple[str, ...]
-) -> None:
+def _check_no_cycle(scopes: Scopes, definition: s.Definition, path: tuple[str, ...]) -> None:
+    path = (*path, definition.name)
     for event in definition.statement.pattern.events():
-        used = None if event.any_row else known.get(event.class_name)
-        if used is None:
+        if (used := scopes.use(event)) is None:
             continue
-        if used.name in (*path, definition.name):
-            hint = "a repeated event is `A+`."
-            raise QueryError(f"the definition `{used.name}` uses itself", script.text, event.span, hint)
-        _check_no_cycle(script, used, known, (*path, definition.name))
+        if used.name in path:
+            raise scopes.fail(f"the definition `{used.name}` uses itself", event.span, "a repeated event is `A+`.")
+        _check_no_cycle(scopes, used, path)
 
 
-def _check_objective_names(script: s.Script, definition: s.Definition) -> None:
-    """`S1.name` must say one thing: an objective or a variable."""
+def _check_objective_names(scopes: Scopes, definition: s.Definition) -> None:
+    """Raise if `S1.name` could be two things: objectives, or an objective and a variable."""
     preference = definition.statement.preference
     variables = {event.variable or event.class_name for event in definition.statement.pattern.events()}
     seen: set[str] = set()
     for objective in preference.objectives if preference else ():
-        if objective.name in seen:
-            message = f"a second objective `{objective.name}` in `{definition.name}`"
-            raise QueryError(message, script.text, objective.span, "rename one of them.")
-        if objective.name in variables:
-            message = f"the objective `{objective.name}` has the name of a variable of `{definition.name}`"
-            hint = f"`{definition.name}.{objective.name}` could be either: rename one of them."
-            raise QueryError(message, script.text, objective.span, hint)
-        if objective.name is not None:
-            seen.add(objective.name)
+        name = objective.name
+        if name is None:
+            continue
+        if name in seen:
+            raise scopes.fail(
+                f"a second objective `{name}` in `{definition.name}`", objective.span, "rename one of them."
+            )
+        if name in variables:
+            message = f"the objective `{name}` has the name of a variable of `{definition.name}`"
+            hint = f"`{definition.name}.{name}` could be either: rename one of them."
+            raise scopes.fail(message, objective.span, hint)
+        seen.add(name)
 
 
 @dataclass(slots=True)
 class _Walk:
+    """Number the variables of patterns, and record those of each pattern and statement."""
+
     scopes: Scopes
     uses: Counter[str]
     used: set[str]
 
-    def pattern(self, pattern: s.Pattern, scope: int, definition: str | None, optional: bool) -> list[int]:
+    def statement(self, statement: s.Statement, scope: int, definition: str | None, optional: bool) -> list[int]:
+        variables = self._pattern(statement.pattern, scope, definition, optional)
+        self.scopes.variables[id(statement)] = variables
+        return variables
+
+    def _pattern(self, pattern: s.Pattern, scope: int, definition: str | None, optional: bool) -> list[int]:
         match pattern:
             case s.Event():
-                return self._event(pattern, scope, definition, optional)
+                used = self.scopes.use(pattern)
+                if used is None:
+                    variables = [self._event(pattern, scope, definition, optional)]
+                else:
+                    self._check_use(used.name, pattern)
+                    variables = self.statement(used.statement, scope, used.name, optional)
             case s.Not():
-                return self._negation(pattern, scope, definition, optional)
+                variables = self._pattern(pattern.operand, self._negation(pattern, scope), definition, optional)
             case _:
-                return self._operator(pattern, scope, definition, optional)
+                variables = self._operands(pattern, scope, definition, optional)
+        self.scopes.variables[id(pattern)] = variables
+        return variables
 
-    def _operator(self, pattern: s.Seq | s.And | s.Or, scope: int, definition: str | None, optional: bool) -> list[int]:
-        name = type(pattern).__name__.upper()
-        if all(isinstance(o, s.Not) for o in pattern.operands):
+    def _operands(self, pattern: s.Seq | s.And | s.Or, scope: int, definition: str | None, optional: bool) -> list[int]:
+        if all(isinstance(operand, s.Not) for operand in pattern.operands):
             hint = "at least one operand must be without `!`."
-            raise self.scopes.fail(f"{name} has no positive component", pattern.span, hint)
-        is_choice = isinstance(pattern, s.Or) and len(pattern.operands) > 1
+            raise self.scopes.fail(f"{type(pattern).__name__.upper()} has no positive component", pattern.span, hint)
+        optional = optional or (isinstance(pattern, s.Or) and len(pattern.operands) > 1)
         variables: list[int] = []
         for operand in pattern.operands:
             if isinstance(pattern, s.Or) and isinstance(operand, s.Not):
                 hint = "an alternative must match something: put the negation into a SEQ inside it."
                 raise self.scopes.fail("`!` directly under OR", operand.span, hint)
-            variables += self.pattern(operand, scope, definition, optional or is_choice)
-        self.scopes.operators[id(pattern)] = variables
+            variables += self._pattern(operand, scope, definition, optional)
         return variables
 
-    def _negation(self, pattern: s.Not, scope: int, definition: str | None, optional: bool) -> list[int]:
+    def _negation(self, pattern: s.Not, scope: int) -> int:
         if isinstance(pattern.operand, s.Not):
             hint = "leave both out, or negate a SEQ that holds the inner negation."
             raise self.scopes.fail("`!!` negates a negation", pattern.span, hint)
@@ -201,27 +221,20 @@ class _Walk:
         inner = len(self.scopes.parents) + 1
         self.scopes.parents[inner] = scope
         self.scopes.negations[inner] = pattern
-        return self.pattern(pattern.operand, inner, definition, optional)
+        return inner
 
-    def _event(self, event: s.Event, scope: int, definition: str | None, optional: bool) -> list[int]:
-        used = self.scopes.definition(event.class_name)
-        if used is not None and not event.any_row:
-            return self._use(used, event, scope, optional)
-        name = event.variable or event.class_name
-        if event.variable is None and self.uses[event.class_name] > 1:
-            raise self.scopes.fail(
-                f"the class `{event.class_name}` occurs {self.uses[event.class_name]} times, so each needs a variable",
-                event.span,
-                f"write e.g. `{event.class_name} x1`.",
-            )
-        slot = Slot(len(self.scopes.slots), name, event, scope, definition)
-        self.scopes.slots.append(slot)
-        if optional or (event.quantifier and event.quantifier.repeat is s.Repeat.ANY_NUMBER):
-            self.scopes.optional.add(slot.index)
-        return [slot.index]
+    def _event(self, event: s.Event, scope: int, definition: str | None, optional: bool) -> int:
+        name, uses = event.class_name, self.uses[event.class_name]
+        if event.variable is None and uses > 1:
+            message = f"the class `{name}` occurs {uses} times, so each needs a variable"
+            raise self.scopes.fail(message, event.span, f"write e.g. `{name} x1`.")
+        index = len(self.scopes.slots)
+        self.scopes.slots.append(Slot(event.variable or name, event, scope, definition))
+        if optional or self.scopes.can_be_empty(event):
+            self.scopes.optional.add(index)
+        return index
 
-    def _use(self, definition: s.Definition, event: s.Event, scope: int, optional: bool) -> list[int]:
-        name = definition.name
+    def _check_use(self, name: str, event: s.Event) -> None:
         if name in self.used:
             hint = "a definition is used once; write a second one for the second use."
             raise self.scopes.fail(f"the definition `{name}` is used twice", event.span, hint)
@@ -232,9 +245,6 @@ class _Walk:
             hint = f"its own variables are `{name}.A`, its objectives `{name}.exp`."
             raise self.scopes.fail(f"a variable for the definition `{name}`", event.variable_span, hint)
         self.used.add(name)
-        variables = self.pattern(definition.statement.pattern, scope, name, optional)
-        self.scopes.operators[id(definition)] = variables
-        return variables
 
 
 def _check_unique(scopes: Scopes) -> None:
@@ -251,36 +261,71 @@ def _check_unique(scopes: Scopes) -> None:
             raise scopes.fail(message, slot.event.variable_span, "rename one of them.")
 
 
-def check_upper_edges(scopes: Scopes) -> None:
-    """A negation at the upper edge of an outermost SEQ is decided when the window ends: it needs one."""
-    statement = scopes.script.statement
-    _upper_edges(scopes, statement.pattern, statement.window is not None, open_above=True, root=True)
+def _check_clauses(scopes: Scopes) -> None:
+    """Raise at the clause that has to change if clauses do not go together."""
+    statement, definitions = scopes.script.statement, scopes.script.definitions
+    agg, update, window, emit = statement.aggregates, statement.update, statement.window, statement.emit
+    pref = next((p for p in (statement.preference, *(d.statement.preference for d in definitions)) if p), None)
+    limit, items = (statement.returns.limit, statement.returns.items) if statement.returns else (None, ())
+    is_each, is_changes = (emit is not None and emit.mode is mode for mode in (s.Emit.EACH, s.Emit.CHANGES))
+    by_count = [length.unit is s.Unit.EVENT for length in (update, window and window.length) if length]
+    detects = not agg and not pref
+    top = statement.returns if limit is not None else None
+    key, item = next(iter(statement.group_by), None), next(iter(items), None)
+    rules: tuple[tuple[object, str, s.Written | None, str], ...] = (  # wrong if, what, the clause if written, a hint
+        (agg, "AGG with PREF", pref, "count matches or rank them: leave one of the two out."),
+        (not top, "PREF without a number of results", pref, "say how many of the best to return: RETURN 10."),
+        (not pref, "RETURN k without PREF", top, "the k best need a preference: PREF MAX[…]."),
+        (detects, "GROUP BY without AGG or PREF", key, "to find matches per key, use PARTITION BY or [attr]."),
+        (agg, "RETURN items with AGG", item, "aggregates are the output: name them with AS."),
+        (is_each and agg, "EMIT EACH with AGG", emit, "EMIT EACH is for detection."),
+        (is_each and pref, "EMIT EACH with PREF", emit, "EMIT EACH is for detection."),
+        (is_changes and not agg, "EMIT CHANGES without AGG", emit, "only aggregates change without a match ending."),
+        (
+            detects,
+            "UPDATE without AGG or PREF",
+            update,
+            "detection reports each match once; UPDATE is for AGG and PREF.",
+        ),
+        (is_changes and update, "EMIT CHANGES with UPDATE", emit, "UPDATE alone says when rows come out."),
+        (not window, "UPDATE without WITHIN", update, "say how much each update looks back on: WITHIN …"),
+        (
+            len(set(by_count)) > 1,
+            "WITHIN and UPDATE must both be counts or both be times",
+            update,
+            "give both EVENTS, or neither.",
+        ),
+    )
+    for is_wrong, message, clause, hint in rules:
+        if is_wrong and clause is not None:
+            raise scopes.fail(message, clause.span, hint)
 
 
-def _upper_edges(scopes: Scopes, pattern: s.Pattern, has_window: bool, open_above: bool, root: bool) -> None:
+def _check_upper_edges(scopes: Scopes, pattern: s.Pattern, has_window: bool, open_above: bool, root: bool) -> None:
+    """Raise if a negation at the upper edge of an outermost SEQ, which is final when the window ends, has no window."""
     match pattern:
         case s.Event():
-            definition = None if pattern.any_row else scopes.definition(pattern.class_name)
-            if definition is not None:
-                # A definition with a window of its own is its own outermost.
-                own = definition.statement.window is not None
-                _upper_edges(scopes, definition.statement.pattern, has_window or own, open_above or own, root or own)
+            if (definition := scopes.use(pattern)) is not None:
+                # A definition with a window is an outermost pattern.
+                bounds = definition.statement.window is not None
+                inner = definition.statement.pattern
+                _check_upper_edges(scopes, inner, has_window or bounds, open_above or bounds, root or bounds)
         case s.Not():
             if open_above and not has_window:
                 hint = "without a window it could never be decided; add WITHIN, or put an event after it."
                 raise scopes.fail("a negation at the end of the pattern needs WITHIN", pattern.span, hint)
-            _upper_edges(scopes, pattern.operand, has_window, open_above, root=False)
+            _check_upper_edges(scopes, pattern.operand, has_window, open_above, root=False)
         case s.Seq():
             for i, operand in enumerate(pattern.operands):
                 before, after = pattern.operands[:i], pattern.operands[i + 1 :]
                 # A match binds at least one event: when none can be before, one is after.
                 first_of_all = root and isinstance(operand, s.Not) and all(isinstance(o, s.Not) for o in before)
-                last = all(scopes.can_be_empty(o) for o in after) and not first_of_all
-                _upper_edges(scopes, operand, has_window, open_above and last, root=False)
-        case s.And():
-            # An AND that no SEQ encloses is bounded by the match's own end.
+                last = all(map(scopes.can_be_empty, after)) and not first_of_all
+                _check_upper_edges(scopes, operand, has_window, open_above and last, root=False)
+        case s.And() | s.Or():
+            # An AND that no SEQ encloses is bounded by the end of the match.
+            is_and = isinstance(pattern, s.And)
             for operand in pattern.operands:
-                _upper_edges(scopes, operand, has_window, open_above and not root, root=False)
-        case s.Or():
-            for operand in pattern.operands:
-                _upper_edges(scopes, operand, has_window, open_above, root)
+                _check_upper_edges(
+                    scopes, operand, has_window, open_above and not (is_and and root), root and not is_and
+                )

@@ -28,7 +28,7 @@ RULES: tuple[Callable[[BoundQuery], BoundQuery], ...] = (
 
 
 def optimize(query: BoundQuery) -> tuple[BoundQuery, tuple[str, ...]]:
-    """The optimised query and the names of the rules that changed it."""
+    """Return the optimized query and the names of the rules that changed it."""
     changed: list[str] = []
     for rule in RULES:
         better = rule(query)

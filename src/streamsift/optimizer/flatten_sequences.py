@@ -14,7 +14,7 @@ def flatten_sequences(query: b.BoundQuery) -> b.BoundQuery:
             return node
         children: list[b.Node] = []
         for child in node.children:
-            # A negation at an inner edge takes its bound from the neighbours outside: left to the strategy.
+            # A negation at an inner edge takes its bound from the neighbors outside: left to the strategy.
             plain = isinstance(child, b.Sequence) and not any(isinstance(c, b.Negated) for c in child.children)
             children += child.children if plain else [child]
         return replace(node, children=tuple(children))

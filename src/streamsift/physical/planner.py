@@ -1,4 +1,4 @@
-"""Plan a bound query; raise UnsupportedQuery at whatever no strategy can evaluate."""
+"""Plan a bound query; raise UnsupportedQuery if no strategy can evaluate it."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ MAX_ALTERNATIVES = 1_000
 
 
 def plan(query: b.BoundQuery, choices: PlannerOptions = DEFAULTS) -> Plan:
-    """The plan for a query."""
-    found = detection(query, choices)
+    """Return the plan for a query."""
+    detected = detection(query, choices)
     if query.aggregates:
-        return aggregation(found)
+        return aggregation(detected)
     if choices.strategy is not CountBy.AUTO:
         hint = "only a query with AGG has a choice of strategies."
         raise QueryError(f'strategy="{choices.strategy.value}"', hint=hint)
-    return ranking(found) if query.ranking else found
+    return ranking(detected) if query.ranking else detected
 
 
 def detection(query: b.BoundQuery, choices: PlannerOptions) -> DetectPlan:
-    """Detection, left to right, one alternative for each choice at the ORs."""
-    _refuse_what_is_not_evaluated(query)
+    """Return the plan that finds matches, with an alternative for each choice at the ORs."""
+    _check_size(query)
     alternatives = tuple(a for (node,) in or_free_forms(query.pattern) for a in _alternatives(query, node))
     keys = shared_columns(query, alternatives)
     return DetectPlan(query, alternatives, keys, tuple(_reasons(alternatives, keys)), choices)
 
 
-def _refuse_what_is_not_evaluated(query: b.BoundQuery) -> None:
+def _check_size(query: b.BoundQuery) -> None:
     for node in query.pattern.walk():
         if isinstance(node, b.Negated) and len(node.child.leaves()) > MAX_NEGATED_EVENTS:
             message = f"a negated sub-pattern of more than {MAX_NEGATED_EVENTS} events cannot be evaluated"
@@ -66,11 +66,11 @@ def _count_choices(node: b.Node) -> int:
 
 
 def or_free_forms(node: b.Node) -> list[tuple[b.Node, ...]]:
-    """The pattern without OR, once for each choice. A form is a tuple: !(x | y) is !x and !y, side by side."""
+    """Return the pattern without OR, once for each choice. A form is a tuple: !(x | y) is !x and !y, side by side."""
     match node:
         case b.Disjunction():
             # A Kleene class inside an OR is no direct operand of the AND around it.
-            kept = (b.Sequence((c,), c.span) if isinstance(c, b.Leaf) else c for c in node.children)
+            kept = (b.Sequence((c,), span=c.span) if isinstance(c, b.Leaf) else c for c in node.children)
             return [form for child in kept for form in or_free_forms(child)]
         case b.Negated():
             return [tuple(replace(node, child=inner) for (inner,) in or_free_forms(node.child))]
@@ -79,7 +79,7 @@ def or_free_forms(node: b.Node) -> list[tuple[b.Node, ...]]:
             return [(replace(node, children=tuple(chain.from_iterable(choice))),) for choice in choices]
         case b.SubPattern():
             return [(replace(node, child=inner),) for (inner,) in or_free_forms(node.child)]
-        case _:
+        case b.Leaf():
             return [(node,)]
 
 
@@ -87,27 +87,20 @@ def _alternatives(query: b.BoundQuery, node: b.Node) -> Iterator[Alternative]:
     if any(variable.quantifier is not None for variable in query.variables):
         query, node = without_definitions(query, node)
         yield from group_alternatives(kleene_query(query), node)
-    else:
-        yield _alternative(query, node)
-
-
-def _alternative(query: b.BoundQuery, node: b.Node) -> Alternative:
-    lower, upper = Limit(Edge.WINDOW_START), Limit(upper_edge(node))
+        return
     windows = (p for definition in node.windowed_definitions() for p in window_predicates(query, definition))
-    limited = replace(query, predicates=(*query.predicates, *windows))
-    steps, negations = Scope(limited, b.ROOT_SCOPE, {}, Equalities()).plan(node, lower, upper)
-    return with_caching(Alternative(query, steps, negations))
+    scope = Scope(replace(query, predicates=(*query.predicates, *windows)), b.ROOT_SCOPE, {}, Equalities())
+    yield with_caching(Alternative(query, *scope.plan(node, Limit(Edge.WINDOW_START), Limit(upper_edge(node)))))
 
 
-def _reasons(alternatives: tuple[Alternative, ...], keys: tuple[str, ...]) -> list[str]:
-    reasons = ["detect: the query asks for matches, so they are built, last and as row numbers"]
+def _reasons(alternatives: tuple[Alternative, ...], keys: tuple[str, ...]) -> Iterator[str]:
+    yield "detect: the query asks for matches, so they are built, last and as row numbers"
     if len(alternatives) > 1:
-        reasons.append(f"OR: its {len(alternatives)} choices are found one after the other")
+        yield f"OR: its {len(alternatives)} choices are found one after the other"
     if any(alternative.negations for alternative in alternatives):
-        reasons.append("negations: outer events first, then a search inside the interval that ends at the first hit")
-    reasons += group_reasons(alternatives)
+        yield "negations: outer events first, then a search inside the interval that ends at the first hit"
+    yield from group_reasons(alternatives)
     if keys:
-        reasons.append(f"keyed by {', '.join(keys)}: every variable of a match shares it")
+        yield f"keyed by {', '.join(keys)}: every variable of a match shares it"
     elif any(len(alternative.variables) > 1 for alternative in alternatives):
-        reasons.append("no key: no column is equal in all variables")
-    return reasons
+        yield "no key: no column is equal in all variables"

@@ -1,7 +1,8 @@
-"""Run a plan and say what was measured, for people: rates, selectivities, rows and time."""
+"""Run a plan and report measurements: rates, selectivities, rows and time."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from itertools import combinations
@@ -18,7 +19,7 @@ from streamsift.runtime.rank import merge_accesses
 
 
 def analyze_run(plan: Plan, table: pa.Table) -> Iterator[str]:
-    """Yield what the plan's choices are made from, what the joins built if there are any, and how long it took."""
+    """Yield the statistics behind the plan's choices, the rows that joins built, and the run time."""
     events = prepare(plan.query, table)
     yield f"{events.rank.size:,} events"
     for number, alternative in enumerate(plan.alternatives, start=1):
@@ -45,9 +46,8 @@ def _rates(alternative: Alternative, events: Events) -> Iterator[str]:
         return
     names = [alternative.query.variables[step.variable].name for step in alternative.steps]
     has_matches = events.width >= 0 and all(part.size for part in places)
-    measured = (
-        Measure(positive, events, places, Relations(positive)).slice(0, events.rank.size) if has_matches else None
-    )
+    measure = Measure(positive, events, places, Relations(positive)) if has_matches else None
+    measured = None if measure is None else measure.slice(0, events.rank.size)
     for number, (name, part) in enumerate(zip(names, places, strict=True)):
         share = f"{name}  {part.size:,} candidates, {part.size / events.rank.size:.2%} of the events"
         yield share + (f", {measured.in_window[number]:,.1f} in a window" if measured and events.window else "")
@@ -57,7 +57,4 @@ def _rates(alternative: Alternative, events: Events) -> Iterator[str]:
         passing = [kind[pair] for kind in (*measured.equal, measured.other) if pair in kind]
         passing += [share for steps, share in measured.limits if steps.issuperset(pair)]
         if passing:
-            selectivity = 1.0
-            for share_passing in passing:
-                selectivity *= share_passing
-            yield f"{names[pair[0]]}, {names[pair[1]]}  {selectivity:.2%} of the pairs pass what compares them"
+            yield f"{names[pair[0]]}, {names[pair[1]]}  {math.prod(passing):.2%} of the pairs pass what compares them"

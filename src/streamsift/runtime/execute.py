@@ -1,4 +1,4 @@
-"""Run a plan of any strategy on a table: the one place that picks the engine."""
+"""Run a plan of any strategy on a table, and return the schema of its result: the one place that picks the engine."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from math import inf
 
 import pyarrow as pa
 
+from streamsift.logical.bound import BoundQuery
 from streamsift.physical.plan import AggregatePlan, DetectPlan, Plan, RankPlan
-from streamsift.runtime.count import aggregate
+from streamsift.runtime.count import aggregate, aggregate_schema
 from streamsift.runtime.detect import detect
 from streamsift.runtime.events.bad_rows import BadRows
 from streamsift.runtime.events.owned import EVERYTHING, Owned
 from streamsift.runtime.events.prepare import prepare_relevant
-from streamsift.runtime.rank import rank
+from streamsift.runtime.matches import match_schema
+from streamsift.runtime.rank import rank, rank_schema
 
 
 def execute(
@@ -28,8 +30,8 @@ def execute(
 ) -> Iterator[pa.RecordBatch]:
     """Return the result of the plan on a table, in batches; none if there is no row. Bad rows raise at once.
 
-    With `ties` a ranking has more columns, by which it can be merged with that of other tasks. Of all results only
-    those `owned` are returned. Not more than `limit` rows are returned: detection stops there.
+    With `ties` a ranking has more columns, by which it can be merged with that of other tasks. Of matches and ranks
+    only those `owned` are returned. Not more than `limit` rows are returned: detection stops there.
     """
     events = prepare_relevant(plan, table, bad_rows, report)
     match plan:
@@ -37,10 +39,16 @@ def execute(
             batches = detect(plan, events, limit, owned)
         case AggregatePlan():
             batches = aggregate(plan, events)
-            batches = batches if owned.totals is None else map(owned.totals, batches)
         case RankPlan():
             batches = rank(plan, events, ties=ties, owned=owned)
     return batches if limit is None else first_rows(batches, limit)
+
+
+def output_schema(query: BoundQuery) -> pa.Schema:
+    """Return the Arrow schema of a query's result, the same for every input, empty ones too."""
+    if query.aggregates:
+        return aggregate_schema(query)
+    return rank_schema(query) if query.ranking else match_schema(query)
 
 
 def first_rows(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:

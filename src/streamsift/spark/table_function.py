@@ -2,8 +2,8 @@
 
     SELECT * FROM streamsift(TABLE(trades) PARTITION BY (symbol), 'PATTERN SEQ(A a, B b) WITHIN 5 s', 'ts', 'kind')
 
-The text of the query and the columns of the table give the columns of the result, so mistakes in a query are told when
-the statement is analysed. Spark gives a table function its rows one by one: `Query.run` is the faster way to the same.
+The text of the query and the columns of the table give the columns of the result, so Spark reports mistakes in a query
+when it analyzes the statement. It gives a table function its rows one by one, so `Query.run` is faster.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from streamsift.spark.columns import arrow_schema, result_schema, session_settin
 
 
 @dataclass
-class Analysed(AnalyzeResult):
-    """What is known before any row is read. Spark carries it to the workers."""
+class Analyzed(AnalyzeResult):
+    """A call of the function, analyzed before any row is read. Spark carries it to the workers."""
 
     plan: Plan | None = None
     events: StructType | None = None
@@ -38,14 +38,14 @@ class Analysed(AnalyzeResult):
 
 
 def register(spark: SparkSession, name: str, plan_of: Callable[..., Plan]) -> None:
-    """Make the table function known to this session's SQL. `plan_of` is what plans a query's text."""
+    """Register the table function with this session's SQL. `plan_of` plans a query's text."""
     plan_here = partial(plan_of, **session_settings(spark))
 
     class Streamsift:
-        """Rows of one partition of the table in, matches out."""
+        """Return the matches of one partition of the table."""
 
-        def __init__(self, analysed: Analysed) -> None:
-            self._known = analysed
+        def __init__(self, call: Analyzed) -> None:
+            self._call = call
             self._rows: list[Row] = []
 
         @staticmethod
@@ -56,8 +56,8 @@ def register(spark: SparkSession, name: str, plan_of: Callable[..., Plan]) -> No
             type: AnalyzeArgument | None = None,
             order: AnalyzeArgument | None = None,
             bad_rows: AnalyzeArgument | None = None,
-        ) -> Analysed:
-            return analyse(plan_here, events, query=query, time=time, type=type, order=order, bad_rows=bad_rows)
+        ) -> Analyzed:
+            return analyze_call(plan_here, events, query=query, time=time, type=type, order=order, bad_rows=bad_rows)
 
         def eval(self, events: Row, *_: Any, **__: Any) -> None:
             if not self._rows:
@@ -65,12 +65,14 @@ def register(spark: SparkSession, name: str, plan_of: Callable[..., Plan]) -> No
             self._rows.append(events)
 
         def terminate(self) -> Iterator[Row]:
-            return matches(self._known, self._rows)
+            return matches(self._call, self._rows)
 
     spark.udtf.register(name, udtf(Streamsift, useArrow=False))  # type: ignore[arg-type] # of the decorator's form
 
 
-def analyse(plan_of: Callable[..., Plan], events: AnalyzeArgument, **arguments: AnalyzeArgument | None) -> Analysed:
+def analyze_call(
+    plan_of: Callable[..., Plan], events: AnalyzeArgument, **arguments: AnalyzeArgument | None
+) -> Analyzed:
     """Return the plan for the arguments of a call, and the columns of its result."""
     if not events.isTable:
         raise QueryError("the first argument is no table", hint="write streamsift(TABLE(events) PARTITION BY …, …).")
@@ -83,7 +85,7 @@ def analyse(plan_of: Callable[..., Plan], events: AnalyzeArgument, **arguments: 
         raise QueryError(f"bad_rows => {bad_rows!r}", hint="it is 'fail' or 'drop'.")
     columns = {"type": None, "order": None, **given}
     plan = plan_of(text, arrow_schema(events.dataType), **columns)
-    return Analysed(result_schema(events.dataType, plan.query), plan=plan, events=events.dataType, bad_rows=bad_rows)
+    return Analyzed(result_schema(events.dataType, plan.query), plan=plan, events=events.dataType, bad_rows=bad_rows)
 
 
 def _text(name: str, argument: AnalyzeArgument) -> str | None:
@@ -108,11 +110,11 @@ def check_clause() -> None:
         )
 
 
-def matches(known: Analysed, rows: list[Row]) -> Iterator[Row]:
-    assert known.plan is not None
-    assert known.events is not None
-    schema = known.plan.query.schema
-    table = LocalDataToArrowConversion.convert(rows, known.events, use_large_var_types=False)
-    batches = execute(known.plan, table.select(schema.names).cast(schema), bad_rows=known.bad_rows)
-    result = pa.Table.from_batches(batches, output_schema(known.plan.query))
-    yield from ArrowTableToRowsConversion.convert(result, known.schema)
+def matches(call: Analyzed, rows: list[Row]) -> Iterator[Row]:
+    assert call.plan is not None
+    assert call.events is not None
+    schema = call.plan.query.schema
+    table = LocalDataToArrowConversion.convert(rows, call.events, use_large_var_types=False)
+    batches = execute(call.plan, table.select(schema.names).cast(schema), bad_rows=call.bad_rows)
+    result = pa.Table.from_batches(batches, output_schema(call.plan.query))
+    yield from ArrowTableToRowsConversion.convert(result, call.schema)

@@ -4,7 +4,7 @@
 - `pictures`: choose the chart that fits a result, and save it.
 - `timeline`: matches over time; `gaps`: the time that their negations cover; `charts`: aggregates and rankings.
 - `plan_tree`: a pattern as a tree in SVG.
-- `lines`: results as JSON lines or flat columns; `files`: write them batch by batch.
+- `files`: results as JSON lines or flat columns, written batch by batch.
 
 A result with `rank` and `score` is drawn as a ranking, one with `time` as aggregates, any other as a timeline.
 """

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyarrow import types as t
 
 from streamsift.errors import QueryError
 from streamsift.logical import bound as b
+from streamsift.logical.columns import kind_of
 from streamsift.view.tables import cell_text
-from streamsift.view.timeline import COLOURS, WIDTH_PX, event_columns, moment, plain, time_axis
+from streamsift.view.timeline import COLORS, WIDTH_PX, event_columns, moment, note, plain, time_axis
 
 if TYPE_CHECKING:
     import altair as alt
 
-MAX_GROUPS = 8  # lines that can be told apart
-MAX_STEPS = 10  # of a ladder
+MAX_GROUPS = 8  # lines that can be distinguished
+MAX_STEPS = 10  # of a bump chart
 MAX_WINDOWS = 24  # beside each other
 
 
@@ -29,65 +30,59 @@ def aggregates(rows: pa.Table) -> alt.VConcatChart | alt.Chart:
     measures, groups = _measures(rows)
     if not measures:
         raise QueryError("there is no measure to draw in this result", hint="plot() draws what AGG or PREF gives.")
-    values, note = _by_group(rows, measures, groups)
+    values, omitted = _by_group(rows, measures, groups)
     panels = [_panel(alt, values, measure, bool(groups)) for measure in measures]
     chart = panels[0] if len(panels) == 1 else alt.vconcat(*panels)
-    return chart.properties(title=alt.Title(note, anchor="start", fontSize=11)) if note else chart
+    return chart.properties(title=note(alt, omitted)) if omitted else chart
 
 
 def _measures(rows: pa.Table) -> tuple[list[str], list[str]]:
-    """Return which columns are measured, and which name the group: those between `time` and the first measure.
+    """Return which columns are measures, and which name the group: those between `time` and the first measure.
 
-    A measure is called `count`, `sum_…` and so on, or comes after such a one; where every one has a name of its own,
+    A measure is called `count`, `sum_…` and so on, or comes after such a one; if all have names that the query gives,
     the columns of numbers are the measures.
     """
     names = [name for name in rows.column_names if name != "time"]
-    known = [n for n, name in enumerate(names) if name == "count" or name.startswith(("sum_", "avg_", "min_", "max_"))]
-    numeric = [n for n, name in enumerate(names) if _is_number(rows.schema.field(name).type)]
-    first = known[0] if known else next(iter(numeric), len(names))
-    return [name for name in names[first:] if _is_number(rows.schema.field(name).type)], names[:first]
-
-
-def _is_number(data_type: pa.DataType) -> bool:
-    return bool(t.is_integer(data_type) or t.is_floating(data_type) or t.is_decimal(data_type))
+    numeric = [name for name in names if kind_of(rows.schema.field(name).type) in b.NUMERIC]
+    called = [name for name in names if name == "count" or name.startswith(("sum_", "avg_", "min_", "max_"))]
+    first = names.index((called or numeric)[0]) if called or numeric else len(names)
+    return [name for name in names[first:] if name in numeric], names[:first]
 
 
 def _by_group(rows: pa.Table, measures: list[str], groups: list[str]) -> tuple[list[dict[str, Any]], str]:
-    """Return the rows as records with a label for their group, and a note on what was omitted."""
-    times = [plain(moment(v)) if v is not None else None for v in rows.column("time").to_pylist()]
-    columns = {name: rows.column(name).to_pylist() for name in (*measures, *groups)}
-    labels = [" · ".join(cell_text(columns[g][n]) for g in groups) for n in range(rows.num_rows)]
+    """Return the rows as records with a label for their group, and a note on omitted rows."""
     heights: dict[str, float] = {}
-    for label, value in zip(labels, columns[measures[0]], strict=True):
-        heights[label] = max(heights.get(label, float("-inf")), float("-inf") if value is None else float(value))
-    kept = set(sorted(heights, key=lambda label: -heights[label])[:MAX_GROUPS])
-    records = [
-        {"time": times[n], "group": labels[n], **{m: _float(columns[m][n]) for m in measures}}
-        for n in range(rows.num_rows)
-        if labels[n] in kept
-    ]
-    left_out = len(heights) > MAX_GROUPS
-    return records, f"the {MAX_GROUPS} of {len(heights):,} groups with the highest {measures[0]}" if left_out else ""
+    records = []
+    for row in rows.to_pylist():
+        label = " · ".join(cell_text(row[name]) for name in groups)
+        values = {name: _float(row[name]) for name in measures}
+        height = row[measures[0]]
+        heights[label] = max(heights.get(label, -inf), -inf if height is None else float(height))
+        at = None if row["time"] is None else plain(moment(row["time"]))
+        records.append({"time": at, "group": label, **values})
+    highest = sorted(heights, key=lambda label: -heights[label])[:MAX_GROUPS]
+    omitted = f"the {MAX_GROUPS} of {len(heights):,} groups with the highest {measures[0]}"
+    kept = [record for record in records if record["group"] in highest]
+    return kept, omitted if len(heights) > MAX_GROUPS else ""
 
 
 def _float(value: Any) -> float | None:
-    number = None if value is None else float(value)
-    return number if number is not None and number - number == 0 else None
+    return float(value) if value is not None and isfinite(value) else None
 
 
 def _panel(alt: Any, values: list[dict[str, Any]], measure: str, is_grouped: bool) -> Any:
-    known = [v[measure] for v in values if v[measure] is not None]
-    from_zero = not known or min(known) < max(known) / 2  # temperatures around 20 are seen better without it
+    heights = [v[measure] for v in values if v[measure] is not None]
+    from_zero = not heights or min(heights) < max(heights) / 2  # temperatures around 20 are seen better without it
     encoded = {
         "x": time_axis(alt, [v["time"] for v in values], "time")("time"),
         "y": alt.Y(f"{measure}:Q", title=measure, scale=alt.Scale(zero=from_zero)),
         "tooltip": ["time:N", "group:N", f"{measure}:Q"] if is_grouped else ["time:N", f"{measure}:Q"],
     }
     if is_grouped:
-        encoded["color"] = alt.Color("group:N", scale=alt.Scale(range=COLOURS), legend=alt.Legend(title="group"))
+        encoded["color"] = alt.Color("group:N", scale=alt.Scale(range=COLORS), legend=alt.Legend(title="group"))
     # A value holds from the moment it is reported until the next one.
     line = {"interpolate": "step-after", "point": alt.OverlayMarkDef(size=14)}
-    mark = alt.Chart(alt.Data(values=values)).mark_line(**line, **({} if is_grouped else {"color": COLOURS[0]}))
+    mark = alt.Chart(alt.Data(values=values)).mark_line(**line, **({} if is_grouped else {"color": COLORS[0]}))
     return mark.encode(**encoded).properties(width=WIDTH_PX, height=180)
 
 
@@ -95,35 +90,36 @@ def ranking(rows: pa.Table, query: b.BoundQuery | None) -> alt.TopLevelMixin:
     """Draw a bump chart of ticks, a line for each match from window to window; without ticks, a bar for each score."""
     import altair as alt
 
-    labels = _labels(rows, query)
-    ranks, scores = rows.column("rank").to_pylist(), [_float(v) for v in rows.column("score").to_pylist()]
-    if "window_end" not in rows.column_names:
-        return _bars(alt, [{"match": m, "rank": r, "score": s} for m, r, s in zip(labels, ranks, scores, strict=True)])
-    ends = [plain(moment(v)) for v in rows.column("window_end").to_pylist()]
-    last = set(sorted(set(ends))[-MAX_WINDOWS:])
+    ranks, scores = rows.column("rank").to_pylist(), map(_float, rows.column("score").to_pylist())
     values = [
-        {"window": w, "rank": r, "score": s, "match": m}
-        for w, r, s, m in zip(ends, ranks, scores, labels, strict=True)
-        if r <= MAX_STEPS and w in last
+        {"rank": rank, "score": score, "match": match}
+        for rank, score, match in zip(ranks, scores, _labels(rows, query), strict=True)
     ]
-    note = f"the last {MAX_WINDOWS} of {len(set(ends)):,} windows" if len(set(ends)) > MAX_WINDOWS else ""
-    return _ladder(alt, _with_stays(values)).properties(title=alt.Title(note, anchor="start", fontSize=11))
+    if "window_end" not in rows.column_names:
+        return _bars(alt, values)
+    ends = [plain(moment(v)) for v in rows.column("window_end").to_pylist()]
+    windows = sorted(set(ends))
+    last = windows[-MAX_WINDOWS:]
+    steps = [{"window": end, **value} for end, value in zip(ends, values, strict=True) if end in last]
+    steps = [step for step in steps if step["rank"] <= MAX_STEPS]
+    omitted = f"the last {MAX_WINDOWS} of {len(windows):,} windows" if len(windows) > MAX_WINDOWS else ""
+    return _bump_chart(alt, _with_stays(steps)).properties(title=note(alt, omitted))
 
 
 def _bars(alt: Any, values: list[dict[str, Any]]) -> Any:
     base = alt.Chart(alt.Data(values=values)).encode(y=alt.Y("rank:O", title="rank"))
     tooltip = ["rank:Q", "match:N", "score:Q"]
-    bars = base.mark_bar(color=COLOURS[0], opacity=0.35).encode(x="score:Q", tooltip=tooltip)
+    bars = base.mark_bar(color=COLORS[0], opacity=0.35).encode(x="score:Q", tooltip=tooltip)
     names = base.mark_text(align="left", dx=4).encode(x=alt.datum(0), text="match:N")
     return alt.layer(bars, names).properties(width=WIDTH_PX)
 
 
-def _ladder(alt: Any, values: list[dict[str, Any]]) -> Any:
-    """Draw matches that stay longest, and of those the best, in color; the others in grey, behind them."""
+def _bump_chart(alt: Any, values: list[dict[str, Any]]) -> Any:
+    """Draw matches that stay longest, and of those the best, in color; the others in gray, behind them."""
     windows, best = Counter(v["match"] for v in values), {v["match"]: v["score"] or 0.0 for v in values}
     named = sorted(windows, key=lambda m: (-windows[m], -best[m], m))[:MAX_GROUPS]
     legend = alt.Legend(title="match", labelLimit=340, orient="bottom", columns=2, symbolOpacity=1)
-    colour = alt.Color("match:N", scale=alt.Scale(domain=named, range=COLOURS), legend=legend)
+    color = alt.Color("match:N", scale=alt.Scale(domain=named, range=COLORS), legend=legend)
     axis = time_axis(alt, [v["window"] for v in values], "window end")
 
     def steps(rows: list[dict[str, Any]], **encoded: Any) -> Iterator[Any]:
@@ -137,21 +133,19 @@ def _ladder(alt: Any, values: list[dict[str, Any]]) -> Any:
         yield base.mark_line(strokeWidth=2.5)
         yield base.mark_circle(size=90, opacity=1)
 
-    others = [v for v in values if v["match"] not in named]
-    layers = [
-        *steps(others, color=alt.value("#d8d8d8")),
-        *steps([v for v in values if v["match"] in named], color=colour),
-    ]
-    return alt.layer(*layers).properties(width=WIDTH_PX, height=alt.Step(34))
+    gray = steps([v for v in values if v["match"] not in named], color=alt.value("#d8d8d8"))
+    return alt.layer(*gray, *steps([v for v in values if v["match"] in named], color=color)).properties(
+        width=WIDTH_PX, height=alt.Step(34)
+    )
 
 
 def _with_stays(values: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Add to each value the stay it is part of: a line ends where its match is not among the best for a window.
 
-    Two matches of one name are told apart by their scores, or, where these are equal, by their ranks.
+    Two matches of one name are distinguished by their scores, or, if these are equal, by their ranks.
     """
     stays: dict[tuple[str, float | None, int], tuple[int, int]] = {}  # the last window of a match, and its stay
-    found: list[dict[str, Any]] = []
+    with_stays: list[dict[str, Any]] = []
     for window, end in enumerate(sorted({v["window"] for v in values})):
         namesakes: Counter[tuple[str, float | None]] = Counter()
         for value in sorted((v for v in values if v["window"] == end), key=lambda v: v["rank"]):
@@ -159,9 +153,9 @@ def _with_stays(values: list[dict[str, Any]]) -> list[dict[str, Any]]:
             key = (*name, namesakes[name])
             namesakes[name] += 1
             last, stay = stays.get(key, (-2, -1))
-            stays[key] = window, stay if last == window - 1 else len(found)
-            found.append({**value, "stay": stays[key][1]})
-    return found
+            stays[key] = window, stay if last == window - 1 else len(with_stays)
+            with_stays.append({**value, "stay": stays[key][1]})
+    return with_stays
 
 
 def _labels(rows: pa.Table, query: b.BoundQuery | None) -> list[str]:

@@ -1,18 +1,22 @@
-"""Write a result to a file or a stream, batch by batch, so that memory stays bounded."""
+"""Format results as lines of JSON or flat columns, and write them batch by batch, so that memory stays bounded."""
 
 from __future__ import annotations
 
+import base64
+import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, TextIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
 from streamsift.runtime import tables_of
-from streamsift.view.lines import flat_table, json_lines
 
 TABLE_ROWS, TABLE_BYTES = 1 << 17, 1 << 26  # of a row group of Parquet, about
 
@@ -47,9 +51,10 @@ def write_csv(batches: Iterable[pa.RecordBatch], schema: pa.Schema, target: Any)
 
 
 def _write_tables(batches: Iterable[pa.RecordBatch], schema: pa.Schema, target: Any, output_format: str) -> int:
-    rows, shape = 0, flat_table if output_format == "csv" else _unchanged
+    is_csv, rows = output_format == "csv", 0
+    shape: Callable[[pa.Table], pa.Table] = flat_table if is_csv else lambda table: table
     schema = shape(schema.empty_table()).schema
-    make: Callable[..., Any] = pa.csv.CSVWriter if output_format == "csv" else pa.parquet.ParquetWriter
+    make: Callable[..., Any] = pa.csv.CSVWriter if is_csv else pa.parquet.ParquetWriter
     with make(os.fspath(target) if isinstance(target, Path) else target, schema) as writer:
         for table in tables_of(batches, TABLE_ROWS, TABLE_BYTES):
             writer.write_table(shape(table).cast(schema))
@@ -57,5 +62,42 @@ def _write_tables(batches: Iterable[pa.RecordBatch], schema: pa.Schema, target: 
     return rows
 
 
-def _unchanged(table: pa.Table) -> pa.Table:
+def json_lines(batch: pa.RecordBatch) -> Iterator[str]:
+    """Yield a line per row, variables as keys. Decimals keep their digits as text; NaN and infinities are null."""
+    for row in batch.to_pylist():
+        yield json.dumps(_plain(row), ensure_ascii=False, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _plain(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_plain(inner) for inner in value]
+        case float():
+            return value if value - value == 0 else None
+        case datetime() | date() | time():
+            return value.isoformat()
+        case timedelta():
+            return value.total_seconds()
+        case Decimal():
+            return str(value)
+        case bytes():
+            return base64.b64encode(value).decode()
+        case _:
+            return value
+
+
+def flat_table(table: pa.Table) -> pa.Table:
+    """Spread structs into columns `a.x`; durations become seconds, and what CSV cannot hold JSON text."""
+    while any(pa.types.is_struct(field.type) for field in table.schema):
+        table = table.flatten()
+    for index, field in enumerate(table.schema):
+        if pa.types.is_duration(field.type):
+            seconds = pc.divide(table.column(index).cast(pa.duration("us")).cast(pa.int64()).cast(pa.float64()), 1e6)
+            table = table.set_column(index, field.name, seconds)
+        if pa.types.is_nested(field.type):
+            values = table.column(index).to_pylist()
+            texts = [None if v is None else json.dumps(_plain(v), ensure_ascii=False) for v in values]
+            table = table.set_column(index, field.name, pa.array(texts, pa.string()))
     return table

@@ -1,6 +1,6 @@
-"""Find where the negations of a pattern look: the events or bounds around each, to be shaded in a chart.
+"""Find the intervals that the negations of a pattern cover, to be shaded in a chart.
 
-Only what stands in the pattern itself: a negation inside a negated sub-pattern has no events of its own to stand by.
+A negation inside a negated sub-pattern is omitted: no events of the match bound it.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ Bounds = tuple[tuple[int, ...], ...]  # variables of the parts around, the neare
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Nothing that fits `label` happens after the nearest part of `after`, before the nearest of `before`.
+    """An interval without events that fit `label`: after the nearest part of `after`, before the nearest of `before`.
 
-    Parts are skipped where the match binds none of their variables. Where no part is left, the edge is the window's,
-    or the end of the match where `ends_with_match`.
+    Parts whose variables the match does not bind are skipped. If no part is left, the edge is the window's, or the end
+    of the match if `ends_with_match`.
     """
 
     label: str
@@ -61,11 +61,11 @@ def _words(query: b.BoundQuery, node: b.Node) -> str:
 def interval(gap: Gap, times: Mapping[int, Sequence[Any]], window: Any | None) -> tuple[Any, Any] | None:
     """Return where a gap begins and ends in one match; `times` are those of each variable's events, empty if unbound.
 
-    None where an edge cannot be told: a window of rows, or none.
+    Return None if an edge is unclear: a window of rows, or none.
     """
-    every = [at for found in times.values() for at in found]
-    lower = next((max(found) for found in _bound(gap.after, times)), None)
-    upper = next((min(found) for found in _bound(gap.before, times)), None)
+    every = [at for of_variable in times.values() for at in of_variable]
+    lower = next(map(max, _bound(gap.after, times)), None)
+    upper = next(map(min, _bound(gap.before, times)), None)
     if lower is None and window is not None:
         lower = max(every) - window
     if upper is None and gap.ends_with_match:
@@ -78,6 +78,5 @@ def interval(gap: Gap, times: Mapping[int, Sequence[Any]], window: Any | None) -
 def _bound(parts: Bounds, times: Mapping[int, Sequence[Any]]) -> Iterator[list[Any]]:
     """Yield the times of each part that binds anything."""
     for part in parts:
-        found = [at for variable in part for at in times.get(variable, ())]
-        if found:
-            yield found
+        if of_part := [at for variable in part for at in times.get(variable, ())]:
+            yield of_part

@@ -14,13 +14,13 @@ from streamsift.view.plan_tree import plan_svg
 from streamsift.view.tables import cell_text, how_many
 
 SHOWN_ROWS = 20
-OPEN_SECTIONS = ("Why", "Analysed")  # the others repeat the picture or are long: a click opens them
+OPEN_SECTIONS = ("Why", "Analysed")  # the others repeat the chart or are long: a click opens them
 WORDS = RESERVED_WORDS | frozenset("COUNT SUM AVG MIN MAX FINAL EACH CHANGES EVENTS EVENT".split())
 TOKEN = re.compile(r"(?P<comment>--[^\n]*)|(?P<string>'[^']*'|\"[^\"]*\")|(?P<word>\w+)|(?P<other>[^\w'\"-]+|-)")
 
 
 class Explanation(str):
-    """What `explain` tells, as text; a notebook shows it with the plan as a picture."""
+    """The text of `explain`; a notebook shows it with the plan as a chart."""
 
     svg: str
 
@@ -35,13 +35,13 @@ class Explanation(str):
 
 def sections(explained: str) -> dict[str, list[str]]:
     """Split an explanation by its headings, which are the lines that are not indented."""
-    found: dict[str, list[str]] = {}
+    by_heading: dict[str, list[str]] = {}
     for line in explained.splitlines():
         if line.startswith(" "):
-            found[list(found)[-1]].append(line[2:])
+            by_heading[list(by_heading)[-1]].append(line[2:])
         else:
-            found[line] = []
-    return found
+            by_heading[line] = []
+    return by_heading
 
 
 def _section(title: str, lines: list[str]) -> str:
@@ -52,20 +52,16 @@ def _section(title: str, lines: list[str]) -> str:
 
 
 def query_html(text: str, sketch: BoundQuery | None) -> str:
-    """Return the text with its keywords marked and, where it can be told without data, its pattern as a tree."""
+    """Return the text with its keywords marked and, if there is a sketch, its pattern as a tree."""
     tree = f"<div>{plan_svg(sketch)}</div>" if sketch is not None else ""
-    return f"<pre>{highlighted(text)}</pre>{tree}"
-
-
-def highlighted(text: str) -> str:
-    return "".join(_marked(token) for token in TOKEN.finditer(text))
+    return f"<pre>{''.join(map(_marked, TOKEN.finditer(text)))}</pre>{tree}"
 
 
 def _marked(token: re.Match[str]) -> str:
-    colours = {"comment": "#777777", "string": "#0a7a3f"}
+    colors = {"comment": "#777777", "string": "#0a7a3f"}
     shown = escape(token[0])
-    if token.lastgroup in colours:
-        return f'<span style="color:{colours[token.lastgroup]}">{shown}</span>'
+    if token.lastgroup in colors:
+        return f'<span style="color:{colors[token.lastgroup]}">{shown}</span>'
     return f'<b style="color:#1a4f8b">{shown}</b>' if token[0].upper() in WORDS else shown
 
 
@@ -92,10 +88,11 @@ def _cell(value: Any) -> str:
             return escape(cell_text(value))
 
 
-def load(ipython: Any) -> None:
-    """Show Arrow tables by `table_html` from now on: what `%load_ext streamsift` does."""
+def load_ipython_extension(ipython: Any) -> None:
+    """`%load_ext streamsift`: notebooks show Arrow tables, the results of `run_local`, as HTML."""
     ipython.display_formatter.formatters["text/html"].for_type(pa.Table, table_html)
 
 
-def unload(ipython: Any) -> None:
+def unload_ipython_extension(ipython: Any) -> None:
+    """`%unload_ext streamsift`."""
     ipython.display_formatter.formatters["text/html"].pop(pa.Table, None)

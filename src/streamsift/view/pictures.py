@@ -1,7 +1,11 @@
-"""Draw a result with Altair, or save the chart to a file. Altair is imported when something is drawn."""
+"""Draw a result with Altair, or save the chart to a file. Altair is imported when something is drawn.
+
+The schema of a result is signed with its query, so that a table or a Parquet file can be drawn without giving both.
+"""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,14 +13,28 @@ import pyarrow as pa
 
 from streamsift.errors import SetupError
 from streamsift.logical.bound import BoundQuery
+from streamsift.view.charts import aggregates, ranking
+from streamsift.view.timeline import timeline
 
 if TYPE_CHECKING:
     import altair as alt
 
 MAX_MATCHES = 40  # rows of a timeline: more do not fit on a screen
-MAX_ROWS = 20_000  # of a result, that a picture is made of
+MAX_ROWS = 20_000  # of a result, for a chart
 ENDINGS = (".svg", ".png", ".html")
 INSTALL = "\nHint: pip install 'streamsift[plot]'"
+SIGNATURE = b"streamsift"
+
+
+def signed(schema: pa.Schema, query: str, time: str) -> pa.Schema:
+    """Add query and time column as metadata, which takes no part in equality of schemas and which Parquet keeps."""
+    return schema.with_metadata({SIGNATURE: json.dumps({"query": query, "time": time}).encode()})
+
+
+def origin(schema: pa.Schema) -> tuple[str | None, str | None]:
+    """Return the query that a table is the result of, and the column that was its time; None if it is not signed."""
+    signature = json.loads((schema.metadata or {}).get(SIGNATURE, "{}"))
+    return signature.get("query"), signature.get("time")
 
 
 def picture(
@@ -26,15 +44,9 @@ def picture(
     check_altair()
     names = result.column_names
     if "rank" in names and "score" in names:
-        from streamsift.view.charts import ranking
-
         return ranking(result, query)
     if "time" in names and "match_start" not in names:
-        from streamsift.view.charts import aggregates
-
         return aggregates(result)
-    from streamsift.view.timeline import timeline
-
     return timeline(result.slice(0, MAX_MATCHES), query, time, key, result.num_rows)
 
 
@@ -46,7 +58,7 @@ def check_altair() -> None:
 
 
 def check_picture_file(path: Path) -> None:
-    """Raise before anything runs what would keep the picture from being written."""
+    """Raise, before anything runs, if the chart could not be written."""
     if path.suffix.lower() not in ENDINGS:
         raise SetupError(f"a picture's file ends in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}, not {path.name}")
     check_altair()
@@ -59,8 +71,5 @@ def check_picture_file(path: Path) -> None:
 
 def save_picture(result: pa.Table, query: BoundQuery | None, path: Path) -> None:
     chart: Any = picture(result, query)
-    chart.save(
-        str(path),
-        format=path.suffix.lower().lstrip("."),
-        **({"scale_factor": 2} if path.suffix.lower() == ".png" else {}),
-    )
+    file_format = path.suffix.lower().lstrip(".")
+    chart.save(str(path), format=file_format, **({"scale_factor": 2} if file_format == "png" else {}))

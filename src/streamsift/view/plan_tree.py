@@ -8,6 +8,7 @@ from html import escape
 
 from streamsift.language.printer import print_quantifier
 from streamsift.logical import bound as b
+from streamsift.logical.describe import OPERATOR_NAMES
 
 CHARACTER_PX, LINE_PX, PADDING_PX = 6.7, 15, 8
 GAP_PX, LEVEL_PX, MARGIN_PX = 14, 26, 6
@@ -18,9 +19,9 @@ STROKE = {"event": "#0072b2", "operator": "#888888", "not": "#d55e00"}
 
 @dataclass(slots=True)
 class Box:
-    """A node with its place; `x` and `y` are those of its upper left corner."""
+    """A node with its upper left corner at `x` and `y`."""
 
-    kind: str  # event, operator, not: how it is coloured
+    kind: str  # event, operator, not: how it is colored
     lines: list[str]
     variables: frozenset[int]
     children: list[Box] = field(default_factory=list)
@@ -50,7 +51,8 @@ def plan_svg(query: b.BoundQuery, title: str = "") -> str:
     root = _box(query, query.pattern)
     for text, variables in _conditions(query):
         _lowest(root, variables).lines.append(text)
-    root.lines[1:1] = [line for line in (title, _window(query)) if line]
+    window = f"within {query.window.text}" if query.window else "no window"
+    root.lines[1:1] = [line for line in (title, window) if line]
     width = _place(root, MARGIN_PX, MARGIN_PX)
     height = max(box.y + box.height for box in root.all()) + MARGIN_PX
     parts = [*_edges(root), *(part for box in root.all() for part in _drawn(box))]
@@ -78,17 +80,13 @@ def _conditions(query: b.BoundQuery) -> Iterator[tuple[str, frozenset[int]]]:
     yield from others.items()
 
 
-def _window(query: b.BoundQuery) -> str:
-    return f"within {query.window.text}" if query.window else "no window"
-
-
 def _box(query: b.BoundQuery, node: b.Node) -> Box:
     match node:
         case b.Leaf():
             variable = query.variables[node.variable]
-            repeat = print_quantifier(variable.quantifier) if variable.quantifier else ""
             name = variable.event_class.name
-            title = f"{name}{repeat}" if variable.name == name else f"{name}{repeat} {variable.name}"
+            title = name + print_quantifier(variable.quantifier)
+            title = title if variable.name == name else f"{title} {variable.name}"
             return Box("event", [title], frozenset({node.variable}))
         case b.Negated():
             child = _box(query, node.child)
@@ -99,8 +97,8 @@ def _box(query: b.BoundQuery, node: b.Node) -> Box:
             return child
         case _:
             children = [_box(query, child) for child in node.children]
-            name = {b.Sequence: "SEQ", b.Conjunction: "AND", b.Disjunction: "OR"}[type(node)]
-            return Box("operator", [name], frozenset().union(*(c.variables for c in children)), children)
+            variables = frozenset[int]().union(*(child.variables for child in children))
+            return Box("operator", [OPERATOR_NAMES[type(node)]], variables, children)
 
 
 def _lowest(box: Box, variables: frozenset[int]) -> Box:
@@ -111,24 +109,20 @@ def _lowest(box: Box, variables: frozenset[int]) -> Box:
 
 
 def _place(box: Box, x: float, y: float) -> float:
-    """Give a box and all below it their places, from x to the right and from y down; where the next may begin."""
+    """Place a box and all below it, from x to the right and from y down; return where the next may begin."""
     box.x, box.y = x, y
+    if not box.children:
+        return x + box.width
     end = x
     for child in box.children:
         end = _place(child, end, y + box.height + LEVEL_PX) + GAP_PX
-    end -= GAP_PX if box.children else 0
-    if box.children:
-        box.x = max(x, (box.children[0].middle + box.children[-1].middle - box.width) / 2)
-        spare = box.x + box.width - end
-        if spare > 0 and box.x == x:  # wider than all below it: they move to its middle
-            for child in box.children:
-                _shift(child, spare / 2)
+    end -= GAP_PX
+    box.x = max(x, (box.children[0].middle + box.children[-1].middle - box.width) / 2)
+    spare = box.x + box.width - end
+    if spare > 0 and box.x == x:  # wider than all below it: they move to its middle
+        for inner in (inner for child in box.children for inner in child.all()):
+            inner.x += spare / 2
     return max(end, box.x + box.width)
-
-
-def _shift(box: Box, by: float) -> None:
-    for inner in box.all():
-        inner.x += by
 
 
 def _edges(box: Box) -> Iterator[str]:

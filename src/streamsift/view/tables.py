@@ -26,15 +26,12 @@ def print_table(rows: pa.Table, caption: str, console: Console | None = None) ->
     if console.is_terminal:
         console.print(result_table(rows, caption=caption))
         return
-    cells = [rows.column_names, *([_one_line(cell_text(v)) for v in row.values()] for row in rows.to_pylist())]
+    lines = ([cell_text(v).replace("\n", " | ") for v in row.values()] for row in rows.to_pylist())
+    cells = [rows.column_names, *lines]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for line in cells:
         print("  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
     print(caption)
-
-
-def _one_line(text: str) -> str:
-    return text.replace("\n", " | ")
 
 
 def cell_text(value: Any) -> str:
@@ -51,7 +48,7 @@ def cell_text(value: Any) -> str:
             precision = "auto" if value.microsecond % 1000 else "milliseconds" if value.microsecond else "seconds"
             return value.isoformat(sep=" ", timespec=precision).removesuffix("+00:00")
         case timedelta():
-            # Pandas has its own kind, with its own text; whole microseconds are ours.
+            # A pandas timedelta prints differently: convert it to whole microseconds.
             text = str(timedelta(microseconds=value // timedelta(microseconds=1)))
             return text.rstrip("0") if "." in text else text
         case _:
@@ -59,7 +56,7 @@ def cell_text(value: Any) -> str:
 
 
 def how_many(shown: int, total: int | None, what: str = "match", plural: str = "matches") -> str:
-    """Return what stands under a table; a total of None: there are more rows, and nobody counted them.
+    """Return the line under a table; a total of None: there are more rows, and nobody counted them.
 
     >>> how_many(20, None), how_many(20, 103), how_many(3, 3)
     ('the first 20 matches; there are more', 'the first 20 of 103 matches', '3 matches')

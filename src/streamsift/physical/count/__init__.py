@@ -7,10 +7,4 @@ window is a product on two stacks (`two-stack`); predicates between neighbors ar
 detected first (`detect`).
 """
 
-from streamsift.physical.count.strategy import (
-    SEM_NS_PER_START,
-    TWO_STACK_NS_PER_LEVEL,
-    adjacent_pairs,
-    aggregation,
-    is_at_edge,
-)
+from streamsift.physical.count.strategy import SEM_NS_PER_START, TWO_STACK_NS_PER_LEVEL, aggregation, is_at_edge

@@ -1,9 +1,8 @@
 """Plan the search for single events and negated sub-patterns.
 
-- `steps`: plan the steps and negations of one scope;
+- `steps`: plan the steps and negations of one scope, and which results are cached, by which values;
 - `equalities`: tie equal columns to the one that is bound first;
 - `definition_windows`: turn the windows of definitions into comparisons;
-- `caching`: decide which negations' results are cached, and by which values;
 - `keys`: derive the columns that all events of a match share;
 - `partial_keys`: derive a key of some variables; events of the others are replicated;
 - `cost`: estimate rows, and find the cheapest join tree.
@@ -11,7 +10,6 @@
 A left-deep tree is taken for negations and pairs; otherwise `cost.cheapest` chooses by measured statistics.
 """
 
-from streamsift.physical.detect.caching import value_reads, with_caching
 from streamsift.physical.detect.cost import OPEN_NS, CostModel, Statistics, cheapest
 from streamsift.physical.detect.definition_windows import (
     PLACE,
@@ -25,4 +23,4 @@ from streamsift.physical.detect.definition_windows import (
 from streamsift.physical.detect.equalities import Equalities
 from streamsift.physical.detect.keys import shared_columns
 from streamsift.physical.detect.partial_keys import PartialKey, partial_key
-from streamsift.physical.detect.steps import Scope, step_of
+from streamsift.physical.detect.steps import Bounded, Scope, bounded_negations, step_of, value_reads, with_caching

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
-from math import exp, inf, lgamma
+from math import exp, inf, lgamma, prod
 
 from streamsift.physical.plan import Cache, Join, JoinLeaf, PlanShape, Tree, forced, is_left_deep, steps_of, units_of
 
 # Fitted by `python -m benchmarks.calibrate`, one core of a busy machine: off by 12 %, 23 % and 25 % on average.
-OPEN_NS, SCAN_NS, BUILD_NS = 20.0, 7.5, 0.5  # the search in any order: per partial match, entry looked at, row built
+OPEN_NS, SCAN_NS, BUILD_NS = 20.0, 7.5, 0.5  # the search in any order: per partial match, entry scanned, row built
 LEFT_OPEN_NS, LEFT_SCAN_NS, LEFT_BUILD_NS = 7.8, 2.8, 1.1  # the search of plain sequences: ranges are known before
 BLOCK_NS, BLOCK_OPEN_NS = 20.0, 0.4e6  # to keep one row of a block; to keep a block at all
 MAX_BLOCK_ROWS = 20_000_000
@@ -26,16 +26,12 @@ Option = tuple[float, Tree, tuple[int, ...]]  # what a tree costs, and the steps
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What was measured: `counts` candidates of each step in all, `in_window` of them in one window.
+    """Measured rates and selectivities; selectivities are by pair of steps (i < j)."""
 
-    Selectivities are by pair of steps (i < j): `equal` of the equalities, one mapping for each class of values that
-    are all equal, `other` of all other comparisons but definitions' windows, which limit what is scanned.
-    """
-
-    counts: tuple[float, ...]
-    in_window: tuple[float, ...]
-    equal: tuple[Mapping[tuple[int, int], float], ...]
-    other: Mapping[tuple[int, int], float]
+    counts: tuple[float, ...]  # candidates of each step
+    in_window: tuple[float, ...]  # of them in one window
+    equal: tuple[Mapping[tuple[int, int], float], ...]  # of equalities, one for each class of values that are all equal
+    other: Mapping[tuple[int, int], float]  # of other comparisons but definitions' windows, which limit what is scanned
     ordered: bool = True  # a SEQ: of all orders of its events one is right
     alike: float = 0.0  # so many events of a window have equal values for a comparison: of the one with most
     limits: tuple[tuple[frozenset[int], float], ...] = ()  # steps in one window of their own, its share of the window
@@ -49,44 +45,34 @@ class CostModel:
     _rows: dict[tuple[frozenset[int], bool], float] = field(default_factory=dict)
 
     def rows(self, steps: Iterable[int], *, compared: bool = True) -> float:
-        """How many sub-matches these steps have; without `compared`, before comparisons other than lookups."""
+        """Return how many sub-matches these steps have; without `compared`, before comparisons other than lookups."""
         key = frozenset(steps), compared
         if key not in self._rows:
             self._rows[key] = self._expected(sorted(key[0]), compared)
         return self._rows[key]
 
     def _expected(self, steps: Sequence[int], compared: bool) -> float:
-        found = self.statistics
+        measured = self.statistics
         first, *others = steps
-        rows = found.counts[first]
-        for step in others:
-            rows *= found.in_window[step]
-        if found.ordered:
+        rows = prod((measured.in_window[step] for step in others), start=measured.counts[first])
+        if measured.ordered:
             rows *= exp(-lgamma(len(steps)))  # divided by (steps - 1)!
-        for of in found.equal:
+        for of in measured.equal:
             members = [step for step in steps if any(step in pair for pair in of)]
-            for pair in pairwise(members):  # the others follow
-                rows *= of.get(pair, 1.0)
-        for own, share in found.limits:
-            rows *= share ** max(0, len(own.intersection(steps)) - 1)
-        return rows * self._selectivity(found.other, steps) if compared else rows
+            rows = prod((of.get(pair, 1.0) for pair in pairwise(members)), start=rows)  # the others follow
+        for limited, share in measured.limits:
+            rows *= share ** max(0, len(limited.intersection(steps)) - 1)
+        return rows * self._selectivity(steps) if compared else rows
 
-    @staticmethod
-    def _selectivity(of: Mapping[tuple[int, int], float], steps: Sequence[int]) -> float:
-        product = 1.0
-        for pair in combinations(sorted(steps), 2) if of else ():
-            product *= of.get(pair, 1.0)
-        return product
+    def _selectivity(self, steps: Sequence[int]) -> float:
+        """Return the share of combinations of steps that comparisons other than lookups leave."""
+        other = self.statistics.other
+        return prod(other.get(pair, 1.0) for pair in combinations(sorted(steps), 2)) if other else 1.0
 
     def _looked_up(self, bound: Sequence[int], unit: Sequence[int]) -> float:
-        """The share of a unit's rows that equalities with what is bound leave."""
-        share = 1.0
-        for of in self.statistics.equal:
-            between = [
-                found for (i, j), found in of.items() if (i in bound and j in unit) or (j in bound and i in unit)
-            ]
-            share *= min(between, default=1.0)
-        return share
+        """Return the share of a unit's rows that pass the equalities with bound events."""
+        between = {pair for i in bound for j in unit for pair in ((i, j), (j, i))}
+        return prod(min((of[pair] for pair in of if pair in between), default=1.0) for of in self.statistics.equal)
 
     def cost(self, tree: Tree) -> float:
         if is_left_deep(tree) and self.statistics.ordered:
@@ -101,40 +87,37 @@ class CostModel:
         return total
 
     def build_ns(self, tree: Tree) -> float:
-        """What it costs to write one match."""
+        """Return the cost of writing one match."""
         return LEFT_BUILD_NS if is_left_deep(tree) and self.statistics.ordered else BUILD_NS
 
     def join_cost(self, bound: Sequence[int], unit: Sequence[int]) -> float:
-        """Of extending every partial match by a unit: to find where it may be, to look at what is there, to build."""
+        """Return the cost of extending every partial match by a unit: to find its range, to scan it, to build."""
         together = (*bound, *unit)
-        inside = self._selectivity(self.statistics.other, bound) * self._selectivity(self.statistics.other, unit)
-        looked_at = self.rows(together, compared=False) * inside
+        inside = self._selectivity(bound) * self._selectivity(unit)
+        scanned = self.rows(together, compared=False) * inside
         total = OPEN_NS * self.rows(bound) + BUILD_NS * self.rows(together)
         if len(unit) > 1:
-            # Those sub-matches are looked at that start in the window, wherever they end.
+            # The sub-matches are scanned that start in the window, wherever they end.
             rows = self.rows(unit)
             in_window = rows / max(1.0, self.statistics.counts[min(unit)]) * self.statistics.in_window[min(unit)]
-            looked_at = max(looked_at, self.rows(bound) * in_window / len(bound) * self._looked_up(bound, unit))
+            scanned = max(scanned, self.rows(bound) * in_window / len(bound) * self._looked_up(bound, unit))
             total += BLOCK_OPEN_NS + BLOCK_NS * rows if rows < MAX_BLOCK_ROWS else inf
-        return total + SCAN_NS * looked_at
+        return total + SCAN_NS * scanned
 
     def _left_cost(self, steps: Sequence[int]) -> float:
-        """The search of plain sequences leaves out what cannot end inside the window, by the order of times alone."""
+        """Return the cost of the search of plain sequences, which skips events that cannot end inside the window."""
         total = 0.0
         for number in range(1, len(steps) + 1):
             bound = steps[:number]
-            ends = 1.0
-            for later in steps[number:]:
-                ends *= 1.0 - exp(-self.statistics.in_window[later] / number)
-            inside = self._selectivity(self.statistics.other, bound[:-1])
-            looked_at = self.rows(bound, compared=False) * inside
+            ends = prod(1.0 - exp(-self.statistics.in_window[later] / number) for later in steps[number:])
+            scanned = self.rows(bound, compared=False) * self._selectivity(bound[:-1])
             build_ns = LEFT_OPEN_NS if number < len(steps) else LEFT_BUILD_NS
-            total += ends * (build_ns * self.rows(bound) + LEFT_SCAN_NS * looked_at)
+            total += ends * (build_ns * self.rows(bound) + LEFT_SCAN_NS * scanned)
         return total
 
 
 def cheapest(statistics: Statistics, cache: Cache = Cache.AUTO) -> Tree:
-    """The cheapest tree over neighbouring parts (SEQ), or the cheapest order (AND), by dynamic programming.
+    """Return the cheapest tree over neighboring parts (SEQ), or the cheapest order (AND), by dynamic programming.
 
     A block caches the sub-matches of a part: `cache` on asks for one wherever the pattern is long enough, off for none.
     """
@@ -144,9 +127,9 @@ def cheapest(statistics: Statistics, cache: Cache = Cache.AUTO) -> Tree:
         return _cheapest_order(model, count)
     if count > MAX_STEPS:
         return min((forced(shape, range(count)) for shape in (PlanShape.LEFT, PlanShape.RIGHT)), key=model.cost)
-    best: dict[tuple[int, int], Option] = {}
-    for i in range(count):
-        best[i, i] = SCAN_NS * statistics.counts[i], JoinLeaf(i), (i,)
+    best: dict[tuple[int, int], Option] = {
+        (i, i): (SCAN_NS * statistics.counts[i], JoinLeaf(i), (i,)) for i in range(count)
+    }
     for length in range(2, count + 1):
         for first in range(count - length + 1):
             last = first + length - 1
@@ -155,13 +138,13 @@ def cheapest(statistics: Statistics, cache: Cache = Cache.AUTO) -> Tree:
                 middles = range(first + 1, last - 1)
             splits = ((best[first, middle], best[middle + 1, last]) for middle in middles)
             best[first, last] = min((_joined(model, *split) for split in splits), key=lambda option: option[0])
-    found, left = best[0, count - 1], forced(PlanShape.LEFT, range(count))
-    is_asked_for = cache is Cache.ON and count > 3
-    return left if not is_asked_for and model.cost(left) <= found[0] else found[1]
+    (cost, tree, _), left = best[0, count - 1], forced(PlanShape.LEFT, range(count))
+    needs_block = cache is Cache.ON and count > 3
+    return left if not needs_block and model.cost(left) <= cost else tree
 
 
 def _joined(model: CostModel, left: Option, right: Option) -> Option:
-    """Two parts as one: a leaf extends the other part, a join on the right is a block first (`units_of`)."""
+    """Return two parts as one: a leaf extends the other part, a join on the right is a block first (`units_of`)."""
     from_right = isinstance(left[1], JoinLeaf) and isinstance(right[1], JoinLeaf) and right[0] < left[0]
     is_left_last = from_right or (isinstance(left[1], JoinLeaf) and isinstance(right[1], Join))
     bound, unit = (right, left) if is_left_last else (left, right)
@@ -170,7 +153,7 @@ def _joined(model: CostModel, left: Option, right: Option) -> Option:
 
 
 def _cheapest_order(model: CostModel, count: int) -> Tree:
-    """Step by step the cheapest way to each set of steps; of many steps, only the cheapest set is followed."""
+    """Find step by step the cheapest way to each set of steps; of many steps, only follow the cheapest set."""
     states: dict[frozenset[int], tuple[float, Tree]] = {
         frozenset({step}): (SCAN_NS * model.rows((step,)), JoinLeaf(step)) for step in range(count)
     }

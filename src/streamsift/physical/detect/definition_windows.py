@@ -4,7 +4,7 @@
 comparison between steps: the place of one event against the last place that the other's window reaches. A search that
 binds one event after the other need not test it: it limits where the second event may lie (`window_bound`).
 
-Where a single event is the first or the last of a sub-match in time, it is enough that the window holds of that one and
+If a single event is the first or the last of a sub-match in time, it is enough that the window holds of that one and
 each other: a comparison with each element of a group, by which an element is dropped or kept like by any other.
 """
 
@@ -33,27 +33,25 @@ def since(definition: str) -> str:
 
 
 class WindowBound(NamedTuple):
-    """Where a definition's window lets an event lie beside one that is bound: not after it ends, or not before."""
+    """A limit that a definition's window sets to events beside a bound one: not after it ends, or not before."""
 
     definition: str
     is_upper: bool
 
 
-def window_bound(bound_side: b.Expr, own_side: b.Expr) -> WindowBound | None:
-    """Return what a comparison of a definition's window asks of one event beside a bound one; None for any other.
+def window_bound(bound_side: b.Expr, this_side: b.Expr) -> WindowBound | None:
+    """Return the bound that a definition's window sets for one event beside a bound one; None for any other.
 
     "The bound event lies in the window of this one" limits this one from below: it lies in the window of the bound one.
     """
-    match bound_side, own_side:
-        case b.Column(name=limit), b.Column(name=place) if place == PLACE and limit.startswith(_UNTIL):
-            return WindowBound(limit.removeprefix(_UNTIL), is_upper=True)
-        case b.Column(name=place), b.Column(name=limit) if place == PLACE and limit.startswith(_UNTIL):
-            return WindowBound(limit.removeprefix(_UNTIL), is_upper=False)
+    match bound_side, this_side:
+        case b.Column(name=one), b.Column(name=other) if PLACE in (one, other):
+            return WindowBound((one if other == PLACE else other).removeprefix(_UNTIL), is_upper=other == PLACE)
     return None
 
 
 def last_leaves(node: b.Node) -> list[int]:
-    """Return variables one of which is the latest of the pattern: what follows them follows all of it."""
+    """Return variables one of which is the latest of the pattern: to follow them is to follow all of it."""
     match node:
         case b.Sequence():
             return next((last for child in reversed(node.children) if (last := last_leaves(child))), [])
@@ -64,16 +62,16 @@ def last_leaves(node: b.Node) -> list[int]:
 
 
 def upper_edge(node: b.Node) -> Edge:
-    """An AND that no SEQ encloses ends with its events, behind a definition's name too."""
+    """Return where an outermost pattern ends: an AND with its events, behind a definition's name too."""
     while isinstance(node, b.SubPattern):
         node = node.child
     return Edge.MATCH_END if isinstance(node, b.Conjunction) else Edge.WINDOW_END
 
 
 def window_predicates(query: b.BoundQuery, definition: b.SubPattern) -> Iterator[b.Predicate]:
-    """Yield what a definition's window asks of the events of a sub-match, two by two.
+    """Yield the bounds that a definition's window sets for pairs of events of a sub-match.
 
-    Raises UnsupportedQuery where groups are among them, and no single event speaks for the others.
+    Raise UnsupportedQuery if groups are among them, and no single event speaks for the others.
     """
     for one, other in _pairs(query, definition):
         sides = b.Column(one, until(definition.name), b.Kind.INTEGER), b.Column(other, PLACE, b.Kind.INTEGER)
@@ -81,7 +79,7 @@ def window_predicates(query: b.BoundQuery, definition: b.SubPattern) -> Iterator
         assert definition.window is not None
         text = f"{definition.name} within {definition.window.text}"
         scope, variables = query.variables[one].scope, tuple(sorted((one, other)))
-        yield b.Predicate(expression, variables, scope, b.PredicateClass.PAIRWISE, text, definition.span)
+        yield b.Predicate(expression, variables, scope, b.PredicateClass.PAIRWISE, text, span=definition.span)
 
 
 def _pairs(query: b.BoundQuery, definition: b.SubPattern) -> Iterator[tuple[int, int]]:
@@ -109,27 +107,19 @@ def _is_group(query: b.BoundQuery, variable: int) -> bool:
 
 
 def _outermost(query: b.BoundQuery, node: b.Node) -> int | None:
-    """A single variable whose event is the first, or the last, of all."""
-    match node:
-        case b.Conjunction():
-            operands = [child for child in node.children if not isinstance(child, b.Negated)]
-            leaves = [child.variable for child in operands if isinstance(child, b.Leaf)]
-            singles = [variable for variable in leaves if not _is_group(query, variable)]
-            # AND puts a Kleene class, as a whole, before or after the other operand.
-            return singles[0] if len(leaves) == len(operands) == 2 and len(singles) == 1 else None
-        case _:
-            found = _end(query, node, 0)
-            return _end(query, node, -1) if found is None else found
+    """Return a single variable whose event is the first, or the last, of all; None if there is none."""
+    if isinstance(node, b.Conjunction):
+        operands = [child for child in node.children if not isinstance(child, b.Negated)]
+        leaves = [child.variable for child in operands if isinstance(child, b.Leaf)]
+        singles = [variable for variable in leaves if not _is_group(query, variable)]
+        # AND puts a Kleene class, as a whole, before or after the other operand.
+        return singles[0] if len(leaves) == len(operands) == 2 and len(singles) == 1 else None
+    ends = (_end(query, node, side) for side in (0, -1))
+    return next((variable for variable in ends if variable is not None), None)
 
 
 def _end(query: b.BoundQuery, node: b.Node, side: int) -> int | None:
-    """The single variable at one end of a pattern."""
-    match node:
-        case b.Leaf(variable):
-            return None if _is_group(query, variable) else variable
-        case b.Sequence():
-            return _end(query, [child for child in node.children if not isinstance(child, b.Negated)][side], side)
-        case b.SubPattern():
-            return _end(query, node.child, side)
-        case _:
-            return None
+    """Return the single variable at one end of a pattern; None if there is none."""
+    while isinstance(node, b.Sequence | b.SubPattern):
+        node = [child for child in node.children if not isinstance(child, b.Negated)][side]
+    return node.variable if isinstance(node, b.Leaf) and not _is_group(query, node.variable) else None

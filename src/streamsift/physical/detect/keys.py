@@ -10,11 +10,11 @@ column (tests/physical/test_keys.py, tests/spark/batch/test_generated_on_spark.p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from streamsift.logical import bound as b
 from streamsift.logical.bound import Side, column_sides
 from streamsift.physical.plan import Alternative
+
+Sets = list[frozenset[int]]
 
 
 def shared_columns(query: b.BoundQuery, alternatives: tuple[Alternative, ...]) -> tuple[str, ...]:
@@ -32,10 +32,13 @@ def compared_columns(query: b.BoundQuery) -> tuple[str, ...]:
 
 def joined(query: b.BoundQuery, alternative: Alternative, column: str, first: int) -> frozenset[int]:
     """Return the variables all of whose events have the value of the event of `first`, which every match has."""
-    links = list(_links(query, alternative, column))
-    uniform = list(_uniform(query, alternative, column))
-    if not _is_single(query, first) and not _is_tied_to_itself(query, first, links, uniform):
-        return frozenset()
+    links, uniform = _ties(query, alternative, column)
+    quantifier = query.variables[first].quantifier
+    if quantifier is not None and quantifier.count != 1:
+        # The elements of a group equal each other, or an event that every match has.
+        partners = {v for link in links if first in link for v in link - {first}}
+        if all(may_be_missing(query, v) for v in partners) and all(first not in members for members in uniform):
+            return frozenset()
     reached = {first}
     # A variable that a match may lack passes nothing on.
     while (
@@ -58,40 +61,25 @@ def _is_shared(query: b.BoundQuery, alternative: Alternative, column: str) -> bo
         return joined(query, alternative, column, always) == alternative.variables
     # Only `*` groups: any of them may be the one that is not empty, so each must be equal to all of the others.
     positive = {v for v in alternative.variables if query.variables[v].positive}
-    links = list(_links(query, alternative, column))
-    return any(positive <= members for members in _uniform(query, alternative, column)) and all(
+    links, uniform = _ties(query, alternative, column)
+    return any(positive <= members for members in uniform) and all(
         {group, negated} in links for group in positive for negated in alternative.variables - positive
     )
 
 
-def _links(query: b.BoundQuery, alternative: Alternative, column: str) -> Iterator[frozenset[int]]:
-    """Yield pairs of variables that are equal in the column whenever a match, or what it forbids, has both."""
+def _ties(query: b.BoundQuery, alternative: Alternative, column: str) -> tuple[Sets, Sets]:
+    """Return pairs of variables that are equal in the column whenever a match, or what it forbids, has both …
+
+    … and sets of positive Kleene variables all of whose elements are equal in it.
+    """
+    links, uniform = [], []
     for predicate in query.predicates:
-        sides = column_sides(predicate)
-        if sides is not None and {name for _, name in sides} == {column}:
-            pair = frozenset(variable for variable, _ in sides)
-            if pair <= alternative.variables:
-                yield pair
-
-
-def _uniform(query: b.BoundQuery, alternative: Alternative, column: str) -> Iterator[frozenset[int]]:
-    """Yield positive Kleene variables all of whose elements are equal in the column."""
-    for predicate in query.predicates:
-        if predicate.predicate_class is b.PredicateClass.UNIFORM and predicate.scope == b.ROOT_SCOPE:
-            yield frozenset(v for v, name in _same_column(predicate) if name == column) & alternative.variables
-
-
-def _is_single(query: b.BoundQuery, variable: int) -> bool:
-    quantifier = query.variables[variable].quantifier
-    return quantifier is None or quantifier.count == 1
-
-
-def _is_tied_to_itself(
-    query: b.BoundQuery, variable: int, links: list[frozenset[int]], uniform: list[frozenset[int]]
-) -> bool:
-    """Return True if all elements of a Kleene variable equal each other, or an event that every match has."""
-    partners = {v for link in links if variable in link for v in link - {variable}}
-    return any(not may_be_missing(query, v) for v in partners) or any(variable in members for members in uniform)
+        equal = frozenset(variable for variable, name in _same_column(predicate) if name == column)
+        if predicate.predicate_class is not b.PredicateClass.UNIFORM:
+            links += [equal] if equal and equal <= alternative.variables else []
+        elif predicate.scope == b.ROOT_SCOPE:
+            uniform.append(equal & alternative.variables)
+    return links, uniform
 
 
 def _same_column(predicate: b.Predicate) -> list[Side]:

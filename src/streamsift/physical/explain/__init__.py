@@ -1,9 +1,8 @@
 """Describe queries and plans for people. The text is an interface, and kept by goldens.
 
-- `explain`: all stages of one query;
+- `explain`: all stages of one query, with its steps, negations, counters and Kleene groups;
 - `algebra`: the algebraic plan of the nested-pattern paper;
 - `joins`: how single events are joined, and join trees drawn;
-- `groups`: how Kleene groups are made;
 - `rank`: how the best are found;
 - `share`: what several queries share;
 - `stream`: how a query runs on a stream;

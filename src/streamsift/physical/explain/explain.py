@@ -6,24 +6,24 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from streamsift.logical import bound as b
-from streamsift.logical.describe import describe_query
-from streamsift.physical.count import adjacent_pairs, is_at_edge
+from streamsift.logical.describe import describe_class, describe_expression, describe_query
+from streamsift.physical.count import is_at_edge
 from streamsift.physical.explain.algebra import describe_algebra
-from streamsift.physical.explain.groups import describe_groups
 from streamsift.physical.explain.joins import describe_joins
 from streamsift.physical.explain.rank import describe_ranking
 from streamsift.physical.explain.words import (
     describe_caching,
     describe_limit,
     describe_pair,
+    describe_test,
     predicate_lines,
     step_head,
 )
 from streamsift.physical.plan import (
     AggregatePlan,
-    Alternative,
     Branch,
     DetectPlan,
+    GroupNegation,
     KleeneGroups,
     Negation,
     Plan,
@@ -31,6 +31,8 @@ from streamsift.physical.plan import (
     Step,
     Strategy,
 )
+
+Chain = tuple[Step, ...]  # all steps that are bound where something is decided, those of the patterns around it first
 
 
 def explain(
@@ -42,39 +44,34 @@ def explain(
     where: Iterable[str] = (),
     analysed: Iterable[str] = (),
 ) -> str:
-    """All stages; `where` says how the work is spread and `analysed` what a run built, which only an engine knows."""
-    sections = [
-        ("Query", text.strip().splitlines()),
-        ("Logical", list(describe_query(bound))),
-        ("Optimised", _optimised(optimised, rules)),
-        ("Algebra", _algebra(bound, plan.detection if isinstance(plan, RankPlan) else plan)),
-        ("Physical", list(_physical(plan))),
-        ("Why", list(plan.reasons)),
-        ("Where", list(where)),
-        ("Analysed", list(analysed)),
-    ]
-    return "\n".join("\n".join([title, *(f"  {line}" for line in lines)]) for title, lines in sections if lines)
+    """Return all stages; `where` and `analysed` are reports of engines: the distribution of work, and a run."""
+    sections: dict[str, Iterable[str]] = {
+        "Query": text.strip().splitlines(),
+        "Logical": describe_query(bound),
+        "Optimised": [f"by {', '.join(rules)}:", *describe_query(optimised)] if rules else ["unchanged"],
+        "Algebra": _algebra(bound, plan),
+        "Physical": _physical(plan),
+        "Why": plan.reasons,
+        "Where": where,
+        "Analysed": analysed,
+    }
+    described = ([title, *(f"  {line}" for line in lines)] for title, lines in sections.items())
+    return "\n".join("\n".join(lines) for lines in described if len(lines) > 1)
 
 
-def _optimised(optimised: b.BoundQuery, rules: tuple[str, ...]) -> list[str]:
-    return [f"by {', '.join(rules)}:", *describe_query(optimised)] if rules else ["unchanged"]
-
-
-def _algebra(bound: b.BoundQuery, plan: Plan) -> list[str]:
-    """Of the matches, where any are built. It knows no windows of definitions."""
-    if isinstance(plan, AggregatePlan):
-        is_found = any(branch.strategy is Strategy.DETECT for branch in plan.branches)
-        return _algebra(bound, plan.detection) if is_found else []
-    if isinstance(plan, RankPlan):
-        return _algebra(bound, plan.detection)
-    has_definitions = any(isinstance(node, b.SubPattern) for node in bound.pattern.walk())
-    return [] if has_definitions else list(describe_algebra(bound.pattern, plan))
+def _algebra(bound: b.BoundQuery, plan: Plan) -> Iterable[str]:
+    """Describe the matches, where any are built. The algebra has no windows of definitions."""
+    counts = isinstance(plan, AggregatePlan) and all(br.strategy is not Strategy.DETECT for br in plan.branches)
+    if counts or any(isinstance(node, b.SubPattern) for node in bound.pattern.walk()):
+        return []
+    return describe_algebra(bound.pattern, plan if isinstance(plan, DetectPlan) else plan.detection)
 
 
 def _physical(plan: Plan) -> Iterator[str]:
     if isinstance(plan, RankPlan):
         yield from describe_ranking(plan)
         plan = plan.detection
+    detection = plan if isinstance(plan, DetectPlan) else plan.detection
     for number, alternative in enumerate(plan.alternatives, start=1):
         count = f"{len(alternative.steps)} step{'s' if len(alternative.steps) != 1 else ''}"
         branch = plan.branches[number - 1] if isinstance(plan, AggregatePlan) else None
@@ -83,76 +80,114 @@ def _physical(plan: Plan) -> Iterator[str]:
         if branch is not None and branch.strategy is not Strategy.DETECT:
             yield from _counters(branch)
             continue
-        found = plan.detection if isinstance(plan, AggregatePlan) else plan
-        yield from _steps(alternative.query, alternative.steps, alternative.steps, "", 0)
-        yield from describe_joins(alternative, found.choices)
-        own = replace(found, query=alternative.query)  # with variables for the elements of groups
-        yield from _negations(own, alternative.negations, alternative.steps, "")
+        yield from _steps(alternative.query, alternative.steps, 0)
+        yield from describe_joins(alternative, detection.choices)
+        extended = replace(detection, query=alternative.query)  # with variables for the elements of groups
+        yield from _negations(extended, alternative.negations, alternative.steps)
         if alternative.groups is not None:
-            yield from _groups(own, alternative, alternative.groups, "")
-    window = plan.query.window
-    if window is not None and window.kind is b.WindowKind.COUNT:
+            yield from _groups(extended, alternative.groups)
+    if plan.query.has_count_window:
         yield "window by row position: every row counts, so no row can be filtered before its position is known"
         if plan.query.binding.order is None:
             yield "warning: rows of equal time have their input order locally and any order on Spark; bind `order`"
 
 
-def _groups(plan: DetectPlan, alternative: Alternative, groups: KleeneGroups, indent: str) -> Iterator[str]:
-    """How groups are made, then the negations that they decide, for each choice of empty groups."""
-    query = alternative.query
-    for line in describe_groups(alternative, groups):
-        yield indent + line
-    for decided in groups.decided:
-        empty = [query.variables[g.variable].name for n, g in enumerate(groups.growing) if decided.empty >> n & 1]
-        if len(groups.decided) > 1:
-            yield f"{indent}where {', '.join(empty) or 'no group'} {'are' if len(empty) > 1 else 'is'} empty:"
-        yield from _negations(plan, decided.negations, groups.steps, indent, "all groups are made")
-        for negation in decided.group_negations:
-            limits = (describe_limit(query, limit, groups.steps) for limit in (negation.lower, negation.upper))
-            yield f"{indent}not, {', '.join(limits)}; its groups are made as those of the pattern"
-            yield from _groups(plan, alternative, negation.groups, indent + "  ")
-
-
-def _steps(
-    query: b.BoundQuery, steps: tuple[Step, ...], chain: tuple[Step, ...], indent: str, first: int
-) -> Iterator[str]:
-    for number, step in enumerate(steps, start=first):
-        yield f"{indent}{number + 1}. {step_head(step, query)}"
+def _steps(query: b.BoundQuery, chain: Chain, first: int) -> Iterator[str]:
+    for number, step in enumerate(chain[first:], start=first):
+        yield f"{number + 1}. {step_head(step, query)}"
         if step.after != (() if number == 0 else (number - 1,)) and (number > first or step.after):
             after = ", ".join(query.variables[chain[earlier].variable].name for earlier in step.after)
-            yield f"{indent}   {f'after {after}' if after else 'in any order'}"
-        yield from (indent + line for line in predicate_lines(step, query))
+            yield f"   {f'after {after}' if after else 'in any order'}"
+        yield from predicate_lines(step, query)
 
 
 def _negations(
-    plan: DetectPlan, negations: tuple[Negation, ...], chain: tuple[Step, ...], indent: str, decided: str = ""
+    plan: DetectPlan, negations: Iterable[Negation | GroupNegation], chain: Chain, decided: str = ""
 ) -> Iterator[str]:
-    query = plan.query
     for negation in negations:
-        inside = (*chain, *negation.steps)
-        when = decided or f"{query.variables[chain[negation.ready].variable].name} is bound"
-        interval = f"{describe_limit(query, negation.lower, chain)}, {describe_limit(query, negation.upper, chain)}"
-        yield f"{indent}not, {interval}; decided once {when}; ends at the first hit"
-        yield f"{indent}  {describe_caching(negation, plan.choices.cache, query.variables)}"
-        if negation.needs_arrow:
-            yield f"{indent}  Arrow checks its candidates: the first of each partial match, then twice as many, …"
-        yield from _steps(query, negation.steps, inside, indent + "  ", negation.first)
-        yield from _negations(plan, negation.negations, inside, indent + "  ")
+        limits = (describe_limit(plan.query, limit, chain) for limit in (negation.lower, negation.upper))
+        interval = f"not, {', '.join(limits)}"
+        if isinstance(negation, GroupNegation):
+            yield f"{interval}; {describe_test(negation)}"
+            inside = _groups(plan, negation.groups)
+        else:
+            when = decided or f"{plan.query.variables[chain[negation.ready].variable].name} is bound"
+            yield f"{interval}; decided once {when}; ends at the first hit"
+            inside = _inside(plan, negation, (*chain, *negation.steps))
+        yield from (f"  {line}" for line in inside)
+
+
+def _inside(plan: DetectPlan, negation: Negation, chain: Chain) -> Iterator[str]:
+    yield describe_caching(negation, plan.choices.cache, plan.query.variables)
+    if negation.needs_arrow:
+        yield "Arrow checks its candidates: the first of each partial match, then twice as many, …"
+    yield from _steps(plan.query, chain, negation.first)
+    yield from _negations(plan, negation.negations, chain)
 
 
 def _counters(branch: Branch) -> Iterator[str]:
-    """Describe counters: prefix n counts what the first n variables can be."""
+    """Describe counters: prefix n counts assignments of the first n variables."""
     alternative, query = branch.alternative, branch.alternative.query
     if branch.keys:
         yield f"counters for each {', '.join(branch.keys)}"
-    for number, step in enumerate(alternative.steps, start=1):
-        yield f"{number}. {step_head(step, query)}"
+    for number, step in enumerate(alternative.steps):
+        yield f"{number + 1}. {step_head(step, query)}"
         yield from predicate_lines(step, query, ["filter"])
-        for later, pair in adjacent_pairs(alternative, branch.keys):
-            if later == number - 1:
-                yield f"   accept  {describe_pair(pair, query)}"
+        pairs = (pair for later, pair in alternative.pairs_beyond(branch.keys) if later == number)
+        yield from (f"   accept  {describe_pair(pair, query)}" for pair in pairs)
     for negation in alternative.negations:
         (step,) = negation.steps
         what = "ties ends to starts" if is_at_edge(negation) else f"empties prefix {negation.lower.steps[0] + 1}"
         yield f"not {step_head(step, query)}; {what}"
         yield from predicate_lines(step, query, ["filter"])
+
+
+# --- groups --------------------------------------------------------------------------------------------------------
+
+
+def _groups(plan: DetectPlan, groups: KleeneGroups) -> Iterator[str]:
+    """Describe how groups are made, then the negations that they decide, for each choice of empty groups."""
+    yield from _made(plan.query, groups)
+    for decided in groups.decided:
+        empty = [plan.query.variables[g.variable].name for n, g in enumerate(groups.growing) if decided.empty >> n & 1]
+        if len(groups.decided) > 1:
+            yield f"where {', '.join(empty) or 'no group'} {'are' if len(empty) > 1 else 'is'} empty:"
+        yield from _negations(plan, decided.all_negations, groups.steps, "all groups are made")
+
+
+def _made(query: b.BoundQuery, groups: KleeneGroups) -> Iterator[str]:
+    """Describe each group, then the rules that choose groups."""
+    names = [query.variables[step.variable].name for step in groups.steps]
+    growing = [query.variables[group.variable].name for group in groups.growing]
+    for chosen in groups.chosen:
+        yield _group(query, chosen.step, f"every choice of {chosen.size}")
+        yield _between((names[step] for step in chosen.after), (names[step] for step in chosen.before))
+        yield from predicate_lines(chosen.step, query)
+    for number, group in enumerate(groups.growing):
+        yield _group(query, group.step, "none or more" if group.may_be_empty else "one or more")
+        for order in groups.orders:
+            after = [names[step] for step in order.after[number]] + [
+                growing[other] for other in order.preceding[number]
+            ]
+            followers = [name for name, preceding in zip(growing, order.preceding, strict=True) if number in preceding]
+            yield _between(after, [names[step] for step in order.before[number]] + followers)
+        yield from predicate_lines(group.step, query)
+    for key in groups.keys:
+        yield f"groups for each {key.members[0][1].name} of {', '.join(growing[number] for number, _ in key.members)}"
+    if growing:
+        turn = ", for each last event in turn" if groups.search.by_end else ""
+        yield f"groups {groups.search.growth.value}{turn}"
+    for expression in groups.filters:
+        yield f"check   {describe_expression(expression, query.variables)}, of whole groups"
+
+
+def _group(query: b.BoundQuery, step: Step, count: str) -> str:
+    variable = query.variables[step.variable]
+    rows = describe_class(variable.event_class, query.binding).replace("every row", "all rows")
+    return f"{variable.name}: {count} of {rows}"
+
+
+def _between(after: Iterable[str], before: Iterable[str]) -> str:
+    sides = {"after": dict.fromkeys(after), "before": dict.fromkeys(before)}
+    parts = [f"{word} {', '.join(names)}" for word, names in sides.items() if names]
+    return f"   {', '.join(parts) or 'in any order'}"

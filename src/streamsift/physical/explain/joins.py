@@ -27,9 +27,10 @@ def names_of(alternative: Alternative) -> list[str]:
 
 
 def describe_joins(alternative: Alternative, choices: PlannerOptions) -> Iterator[str]:
-    """How the single events of a match are joined, and what is condensed."""
+    """Yield how the single events of a match are joined, and which joins are condensed."""
     if len(alternative.steps) > 1:
         yield from _joins(alternative, choices, names_of(alternative))
+        yield _condensing(alternative, choices)
     if alternative.groups is not None and choices.condense is not Condense.OFF:
         yield "groups are not condensed: their elements are ranges of sorted buffers already"
 
@@ -37,33 +38,16 @@ def describe_joins(alternative: Alternative, choices: PlannerOptions) -> Iterato
 def _joins(alternative: Alternative, choices: PlannerOptions, names: Sequence[str]) -> Iterator[str]:
     if search_by(alternative, choices) is SearchBy.NESTED:
         yield "joins left to right, so that each negation is decided as soon as its neighbours are bound"
-        yield from _condensing(alternative, choices, "negations are decided on the way, event by event")
         return
     tree = forced_tree(alternative, choices)
-    if tree is None:
-        if len(names) == 2 and alternative.is_sequence:
-            yield "joins left to right"
-        else:
-            yield "joins by the cheapest tree for the rates and selectivities measured in each slice of the stream;"
-            yield "  changed from one slice to the next when another tree costs less than 80 % of the current one"
-    else:
+    if tree is not None:
         yield f'joins as plan="{choices.plan}" asks: {one_line(tree, names)}'
-    if alternative.is_sequence and len(names) > 2:
-        yield from _blocks(choices, len(names))
-    yield from _condensing(alternative, choices, _obstacle(alternative, choices))
-
-
-def _obstacle(alternative: Alternative, choices: PlannerOptions) -> str:
-    """What keeps the joins from being condensed, if anything does."""
-    if not alternative.is_sequence:
-        return "only events of a SEQ are, and AND leaves the order of these open"
-    if choices.plan is PlanShape.BUSHY and len(alternative.steps) > 3:
-        return "a part of this tree is cached instead"
-    return "two events are found at once" if search_by(alternative, choices) is SearchBy.SEQUENCE else ""
-
-
-def _blocks(choices: PlannerOptions, steps: int) -> Iterator[str]:
-    if choices.plan in (PlanShape.AUTO, PlanShape.BUSHY) and steps > 3:
+    elif len(names) == 2 and alternative.is_sequence:
+        yield "joins left to right"
+    else:
+        yield "joins by the cheapest tree for the rates and selectivities measured in each slice of the stream;"
+        yield "  changed from one slice to the next when another tree costs less than 80 % of the current one"
+    if alternative.is_sequence and len(names) > 3 and choices.plan in (PlanShape.AUTO, PlanShape.BUSHY):
         match choices.cache:
             case Cache.OFF if choices.plan is PlanShape.AUTO:
                 yield "sub-matches are not cached: asked for"
@@ -73,22 +57,23 @@ def _blocks(choices: PlannerOptions, steps: int) -> Iterator[str]:
                 yield "sub-matches of a part are cached by interval where that is cheaper than finding them again"
 
 
-def _condensing(alternative: Alternative, choices: PlannerOptions, obstacle: str) -> Iterator[str]:
-    compares = any(
-        step.lookup or any(window_bound(pair.earlier_side, pair.this_side) is None for pair in step.pairs)
-        for step in alternative.steps
-    )
-    match choices.condense:
-        case _ if not compares:
-            yield "not condensed: no event is compared with another"
-        case Condense.OFF:
-            yield "not condensed: asked for"
-        case _ if obstacle:
-            yield f"not condensed: {obstacle}"
-        case Condense.ON:
-            yield "condensed: events with equal values are compared once"
-        case _:
-            yield "condensed where comparing events with equal values once saves more than grouping them costs"
+def _condensing(alternative: Alternative, choices: PlannerOptions) -> str:
+    search = search_by(alternative, choices)
+    if not any(window_bound(p.earlier_side, p.this_side) is None for step in alternative.steps for p in step.compared):
+        return "not condensed: no event is compared with another"
+    if choices.condense is Condense.OFF:
+        return "not condensed: asked for"
+    if search is SearchBy.NESTED:
+        return "not condensed: negations are decided on the way, event by event"
+    if not alternative.is_sequence:
+        return "not condensed: only events of a SEQ are, and AND leaves the order of these open"
+    if choices.plan is PlanShape.BUSHY and len(alternative.steps) > 3:
+        return "not condensed: a part of this tree is cached instead"
+    if search is SearchBy.SEQUENCE:
+        return "not condensed: two events are found at once"
+    if choices.condense is Condense.ON:
+        return "condensed: events with equal values are compared once"
+    return "condensed where comparing events with equal values once saves more than grouping them costs"
 
 
 def one_line(tree: Tree, names: Sequence[str]) -> str:
@@ -100,7 +85,7 @@ def one_line(tree: Tree, names: Sequence[str]) -> str:
 
 
 def draw(tree: Tree, names: Sequence[str], rows: Callable[[tuple[int, ...]], str], indent: str = "") -> Iterator[str]:
-    """The tree, a node on each line, with what `rows` says of its steps."""
+    """Yield the tree, a node on each line, with the text that `rows` gives for its steps."""
     mark = "join" if isinstance(tree, Join) else names[tree.step]
     yield f"{indent}{mark}  {rows(steps_of(tree))}".rstrip()
     if isinstance(tree, Join):

@@ -12,7 +12,7 @@ from streamsift.physical.share import ChoppedQueries, SharingPlan, TreeNode, sep
 
 
 def describe_sharing(plan: SharingPlan) -> Iterator[str]:
-    """The trees drawn, with the queries that end at each prefix; the pieces; the queries that run alone."""
+    """Yield the trees, with the queries that end at each prefix; the pieces; the queries that run alone."""
     for number, tree in enumerate(plan.trees, start=1):
         members = {name: p for name, p in plan.plans.items() if name in tree.terminals and isinstance(p, AggregatePlan)}
         yield (
@@ -30,20 +30,21 @@ def describe_sharing(plan: SharingPlan) -> Iterator[str]:
 
 
 def _describe_chopped(number: int, chopped: ChoppedQueries) -> Iterator[str]:
-    """The pieces, which queries use each, and how each query is put together."""
+    """Yield the pieces, which queries use each, and how each query is put together."""
     limit = f"while a window holds at most {chopped.most_starts:.0f} start events of a piece on average, else alone"
     when = "as asked" if chopped.most_starts == inf else limit
     yield f"chop {number}: {len(chopped.routes)} queries from {len(chopped.first)} pieces, {when}"
     for piece, begin in enumerate(chopped.first):
         nodes = chopped.nodes[begin - 1 : begin - 1 + chopped.length(piece)]
         steps = "; ".join(_accepts(chopped.query, node) for node in nodes)
-        yield f"  piece {piece + 1}: {steps}  ← {', '.join(chopped.users(piece))}"
+        users = ", ".join(name for name, route in chopped.routes.items() if piece in route)
+        yield f"  piece {piece + 1}: {steps}  ← {users}"
     for name, route in chopped.routes.items():
         yield f"  {name} = {' + '.join(f'piece {piece + 1}' for piece in route)}"
 
 
 def _accepts(query: b.BoundQuery, node: TreeNode) -> str:
-    """Return what a prefix accepts as its last step, and what must not follow it."""
+    """Return the last step of a prefix, and the negation after it."""
 
     def rows(step: Step) -> str:
         variable = query.variables[step.variable]

@@ -1,54 +1,52 @@
-"""Describe how a plan runs on a stream: when rows come, how they are found, what is held."""
+"""Describe how a plan runs on a stream: when rows are emitted, how they are found, what is retained."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from streamsift.language.syntax import Emit
-from streamsift.logical import bound as b
 from streamsift.physical.plan import Plan, RankPlan
 from streamsift.physical.stream import DecideBy, FinalizedAlternative, FinalizedBy, StreamPlan, stream_plan
 
 
 def describe_stream(plan: Plan) -> Iterator[str]:
-    """Yield when rows come, how they are found and what is held; what a stream cannot have raises."""
+    """Yield when rows are emitted, how they are found and what is retained; raise if a stream cannot run the plan."""
     stream = stream_plan(plan)
-    yield _released(stream)
+    yield f"a row comes when time has passed {_awaited(stream)}"
     match stream.decide_by:
         case DecideBy.MATCHES:
             for number, one in enumerate(stream.alternatives, start=1):
                 which = f"alternative {number}: " if len(stream.alternatives) > 1 else ""
-                yield f"{which}{_found(one)}"
-            yield _among(stream.keys, plan.query, "an event that decides one")
+                yield f"{which}{_built(one)}"
+            yield f"looked at are {_rows_read(stream, 'an event that decides one')}"
         case DecideBy.RUNNING_TOTALS:
             yield "new events are counted on from the counters of their keys"
         case DecideBy.WINDOW_TOTALS:
             yield "new events are counted on: the two stacks of each key go on from where they were"
         case DecideBy.RECOMPUTED if (update := plan.query.update) is not None:
-            told = "ranked again" if isinstance(plan, RankPlan) else f"counted again: {stream.why_recomputed}"
-            yield f"every {update.text} the window is {told}"
+            again = "ranked again" if isinstance(plan, RankPlan) else f"counted again: {stream.why_recomputed}"
+            yield f"every {update.text} the window is {again}"
         case DecideBy.RECOMPUTED:
             again = "the window is counted again as time passes, and only rows of later times come out"
             yield f"{again}: {stream.why_recomputed}"
-            yield _among(stream.keys, plan.query, "an event that may end one")
+            yield f"looked at are {_rows_read(stream, 'an event that may end one')}"
     yield f"state: {_state(stream)}"
 
 
-def _released(stream: StreamPlan) -> str:
-    end = "a row comes when time has passed "
+def _awaited(stream: StreamPlan) -> str:
     if stream.decide_by is not DecideBy.MATCHES:
-        own = "its tick" if stream.plan.query.update is not None else "its time"
-        return end + own + ", and a window more: matches wait for their upper edges" * stream.waits
+        moment = "its tick" if stream.plan.query.update is not None else "its time"
+        return moment + ", and a window more: matches wait for their upper edges" * stream.waits
     waits = [one.awaited for one in stream.alternatives]
-    what = ["the last event of its match"]
+    parts = ["the last event of its match"]
     if any(wait.window for wait in waits):
-        what.append("where an upper edge or a trailing group waits for it, the end of the window")
+        parts.append("where an upper edge or a trailing group waits for it, the end of the window")
     if any(wait.definitions or wait.inside for wait in waits):
-        what.append("the windows of definitions that it waits for")
-    return end + "; ".join(what)
+        parts.append("the windows of definitions that it waits for")
+    return "; ".join(parts)
 
 
-def _found(one: FinalizedAlternative) -> str:
+def _built(one: FinalizedAlternative) -> str:
     if one.alternative.groups is not None and not one.is_marked:
         return "the matches of these rows are found, and those that are newly decided come out"
     if one.by is FinalizedBy.ANY:
@@ -56,20 +54,19 @@ def _found(one: FinalizedAlternative) -> str:
     return f"only matches that are newly decided are built: {one.by.value}"
 
 
-def _among(keys: tuple[str, ...], query: b.BoundQuery, what: str) -> str:
-    if keys:
-        return f"looked at are rows that share {', '.join(keys)} with {what}"
-    if query.window is not None and query.window.kind is b.WindowKind.COUNT:
-        return "looked at are all rows that are held: the window counts the rows of all keys"
-    if query.aggregates:
-        return f"looked at are all rows that are held: {_why_all(query)}"
-    return "looked at are all rows that are held: no column is shared by all variables"
-
-
-def _why_all(query: b.BoundQuery) -> str:
-    if query.emit is Emit.CHANGES:
-        return "an event of one group may show that another changed"
-    return "totals wait for the end of a window" if query.group_by else "totals are over all keys"
+def _rows_read(stream: StreamPlan, event: str) -> str:
+    query = stream.plan.query
+    if stream.keys:
+        return f"rows that share {', '.join(stream.keys)} with {event}"
+    if query.has_count_window:
+        why = "the window counts the rows of all keys"
+    elif not query.aggregates:
+        why = "no column is shared by all variables"
+    elif query.emit is Emit.CHANGES:
+        why = "an event of one group may show that another changed"
+    else:
+        why = "totals wait for the end of a window" if query.group_by else "totals are over all keys"
+    return f"all rows that are held: {why}"
 
 
 def _state(stream: StreamPlan) -> str:
@@ -82,17 +79,12 @@ def _state(stream: StreamPlan) -> str:
     if stream.counts_rows:
         of_each = f" of each {', '.join(query.partition_by)}" if query.partition_by else ""
         what = f"the last rows{of_each}"
-    anew = "; the stacks are in memory, and made anew from them where a state is read"
-    is_stacked = stream.decide_by is DecideBy.WINDOW_TOTALS and not stream.counts_rows
-    return f"{what}: {_reach(stream)}" + anew * is_stacked
-
-
-def _reach(stream: StreamPlan) -> str:
-    """Return how far back state reaches, with the reason for each window."""
-    query, reasons = stream.plan.query, stream.state_windows
-    assert query.window is not None
-    count = ("one window", "two windows", "three windows")[len(reasons) - 1]
-    own = ", ".join(f"{d.window.text} ({d.name})" for d in query.pattern.windowed_definitions() if d.window is not None)
-    reach = f"{count} of {query.window.text}" + (f" and the windows of definitions, {own}" if own else "")
+    count = ("one window", "two windows", "three windows")[len(stream.state_windows) - 1]
+    definitions = [(d.name, d.window) for d in query.pattern.windowed_definitions()]
+    windows = ", ".join(f"{window.text} ({name})" for name, window in definitions if window is not None)
+    reach = f"{count} of {query.window.text}" + (f" and the windows of definitions, {windows}" if windows else "")
     until = " before the last of them" if query.emit is Emit.CHANGES else ""
-    return f"{reach}{until}, kept {' and '.join(reason.value for reason in reasons)}"
+    why = f"kept {' and '.join(reason.value for reason in stream.state_windows)}"
+    is_stacked = stream.decide_by is DecideBy.WINDOW_TOTALS and not stream.counts_rows
+    rebuilt = "; the stacks are in memory, and made anew from them where a state is read" * is_stacked
+    return f"{what}: {reach}{until}, {why}{rebuilt}"

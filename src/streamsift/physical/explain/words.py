@@ -6,52 +6,47 @@ from collections.abc import Collection, Iterator
 
 from streamsift.logical import bound as b
 from streamsift.logical.describe import describe_class, describe_expression
-from streamsift.physical.detect import PLACE, until, value_reads
-from streamsift.physical.plan import Cache, Edge, Limit, Negation, Pair, Step
+from streamsift.physical.detect import value_reads, window_bound
+from streamsift.physical.plan import Cache, Edge, GroupNegation, Limit, Negation, Pair, Step
 
 _ALL_TESTS = ("filter", "lookup", "compare", "check")
 
 
 def describe_limit(query: b.BoundQuery, limit: Limit, chain: tuple[Step, ...]) -> str:
-    # All elements that stand for a group have its name.
-    names = ", ".join(dict.fromkeys(query.variables[chain[step].variable].name for step in limit.steps))
     if limit.definition is not None:
         return f"{limit.edge.value} of {limit.definition}"
     if limit.edge is Edge.WINDOW_START and query.window is None:
         return "from the beginning"
+    # All elements that stand for a group have its name.
+    names = ", ".join(dict.fromkeys(query.variables[chain[step].variable].name for step in limit.steps))
     return f"{limit.edge.value} {names}".rstrip()
 
 
 def describe_pair(pair: Pair, query: b.BoundQuery) -> str:
-    window = _describe_window_pair(pair, query.variables, query.pattern)
-    earlier, this = (describe_expression(side, query.variables) for side in (pair.earlier_side, pair.this_side))
-    return window or f"{earlier} {pair.op} {this}"
+    bound = window_bound(pair.earlier_side, pair.this_side)
+    if bound is None:
+        return pair.describe(query.variables)
+    windows = {d.name: d.window for d in query.pattern.windowed_definitions()}
+    (earlier,), (this,) = pair.earlier_side.variables, pair.this_side.variables
+    names, window = f"{query.variables[earlier].name}, {query.variables[this].name}", windows[bound.definition]
+    assert window is not None
+    return f"{names} within {window.text} ({bound.definition})"
 
 
-def describe_test(negation: Negation) -> str:
+def describe_test(negation: Negation | GroupNegation) -> str:
+    if isinstance(negation, GroupNegation):
+        return "its groups are made as those of the pattern"
     return "ends at the first hit" + (", Arrow checks its candidates" if negation.needs_arrow else "")
 
 
-def _describe_window_pair(pair: Pair, variables: tuple[b.Variable, ...], pattern: b.Node) -> str | None:
-    """Return how explain spells a comparison of a definition's window; None for one between attributes."""
-    match pair.earlier_side, pair.this_side:
-        case (b.Column(variable=earlier, name=one), b.Column(variable=this, name=other)) if PLACE in (one, other):
-            limit = other if one == PLACE else one
-            definition = next(d for d in pattern.windowed_definitions() if until(d.name) == limit)
-            assert definition.window is not None
-            names = f"{variables[earlier].name}, {variables[this].name}"
-            return f"{names} within {definition.window.text} ({definition.name})"
-    return None
-
-
 def predicates_of(step: Step, query: b.BoundQuery) -> Iterator[tuple[str, str, frozenset[int]]]:
-    """Yield what a step tests, in order of cost: how, the predicate, and the other variables that it may mention."""
+    """Yield the tests of a step in order of cost: how, the predicate, and the other variables in it."""
     for expression in step.local:
         yield "filter", describe_expression(expression, query.variables), expression.variables
     for pair in step.lookup:
         yield "lookup", describe_pair(pair, query), pair.earlier_side.variables
-    for pair in {describe_pair(pair, query): pair for pair in step.pairs}.values():
-        yield "compare", describe_pair(pair, query), pair.earlier_side.variables
+    for text, pair in {describe_pair(pair, query): pair for pair in step.pairs}.items():
+        yield "compare", text, pair.earlier_side.variables
     for expression in step.filters:
         yield "check", describe_expression(expression, query.variables), expression.variables
 
@@ -66,7 +61,7 @@ def step_head(step: Step, query: b.BoundQuery) -> str:
 
 
 def describe_caching(negation: Negation, cache: Cache, variables: tuple[b.Variable, ...]) -> str:
-    """Whether and how its answers are kept, for explain."""
+    """Return whether and how its results are cached."""
     if cache is Cache.OFF:
         return "not cached: cache is off"
     if negation.never_cached:

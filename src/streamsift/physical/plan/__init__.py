@@ -2,9 +2,8 @@
 
 - `plan`: steps, negations, alternatives, and the plans of detection, aggregation and ranking;
 - `groups`: the part of an alternative that binds Kleene variables;
-- `join_trees`: trees of joins, of given shapes;
-- `linear`, `monotone`: scores as weighted sums, and as parts of which each event has its own;
-- `searches`: which search finds the matches of an alternative;
+- `join_trees`: join trees of given shapes, and which search finds the matches of an alternative;
+- `scores`: scores as weighted sums, and as monotone functions of parts with one variable;
 - `options`: the one table of planner options.
 
 A query has a `DetectPlan`; with AGG an `AggregatePlan` and with PREF a `RankPlan` over it.
@@ -23,15 +22,23 @@ from streamsift.physical.plan.groups import (
     Side,
     ordered_steps,
 )
-from streamsift.physical.plan.join_trees import Join, JoinLeaf, Tree, forced, is_left_deep, steps_of, units_of
-from streamsift.physical.plan.linear import LinearScore, Term, linear_score
-from streamsift.physical.plan.monotone import MonotoneObjective, monotone_objectives
+from streamsift.physical.plan.join_trees import (
+    Join,
+    JoinLeaf,
+    SearchBy,
+    Tree,
+    forced,
+    forced_tree,
+    is_left_deep,
+    search_by,
+    steps_of,
+    units_of,
+)
 from streamsift.physical.plan.options import (
     Cache,
     Condense,
     CountBy,
     PlannerKeywords,
-    PlannerOption,
     PlannerOptions,
     PlanShape,
     RankBy,
@@ -55,10 +62,11 @@ from streamsift.physical.plan.plan import (
     Pair,
     PathPlan,
     Plan,
+    RankBranch,
     RankPlan,
     Refused,
     Step,
     Strategy,
     is_sequence,
 )
-from streamsift.physical.plan.searches import SearchBy, forced_tree, search_by
+from streamsift.physical.plan.scores import LinearScore, MonotoneObjective, Term, linear_score, monotone_objectives

@@ -1,7 +1,7 @@
-"""Declare how Kleene variables are bound: what their elements must be, how groups are made of them.
+"""Declare how Kleene variables are bound: the conditions on elements, and how groups are built.
 
 The single events of a match, its anchors, are found first. A `[n]` group is n more single events. A `+` or `*` group is
-all valid elements from its first to its last, so those two stand for it where order, windows and bounds are at stake.
+all valid elements from its first to its last, so those two stand for it in order, windows and bounds.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import chain
 
 from streamsift.logical.bound import Column, Expr
 from streamsift.physical.plan.plan import Limit, Negation, Step
@@ -58,7 +59,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One way to order what AND leaves open. Growing variables go by their number in `KleeneGroups.growing`."""
+    """One order of the operands of AND. Growing variables go by their number in `KleeneGroups.growing`."""
 
     after: tuple[tuple[int, ...], ...]  # for each growing variable the single steps before it
     before: tuple[tuple[int, ...], ...]  # and those after it
@@ -88,16 +89,20 @@ class GroupSearchPlan:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What the groups decide if just these growing variables (a bit mask) are empty."""
+    """The negations that the groups decide if just the growing variables `empty` (a bit mask) are empty."""
 
     empty: int
     negations: tuple[Negation, ...]
     group_negations: tuple[GroupNegation, ...]
 
+    @property
+    def all_negations(self) -> tuple[Negation | GroupNegation, ...]:
+        return (*self.negations, *self.group_negations)
+
 
 @dataclass(frozen=True, slots=True)
 class KleeneGroups:
-    """All Kleene variables of a pattern, and what can be decided only once they are bound.
+    """All Kleene variables of a pattern, and the conditions that need all of them.
 
     `steps` are all single steps, then the first and last element of each growing variable: the negations' numbering.
     """
@@ -119,55 +124,57 @@ class KleeneGroups:
 
     @property
     def independent(self) -> bool:
-        """Whether no group takes elements from another: each has all that its single neighbours leave it."""
+        """Return True if no group takes elements from another: each has all that its single neighbors leave it."""
         search = self.search
-        is_free = all(not others for order in self.orders for others in order.preceding)
+        is_free = not any(others for order in self.orders for others in order.preceding)
         one_order = len(self.orders) == 1 or not any(growing.may_be_empty for growing in self.growing)
         return search.growth is Growth.RANGES and is_free and one_order and not search.by_end and not self.keys
 
-    @property
-    def least_events(self) -> int:
-        return sum(c.size for c in self.chosen) + sum(not g.may_be_empty for g in self.growing)
-
     def own_steps(self) -> Iterator[Step]:
-        """One step for each Kleene variable: what its elements must be."""
-        yield from (chosen.step for chosen in self.chosen)
-        yield from (growing.step for growing in self.growing)
+        """Yield one step for each Kleene variable: the conditions on its elements."""
+        yield from (group.step for group in self.chosen)
+        yield from (group.step for group in self.growing)
 
-    def negations(self) -> Iterator[Negation]:
-        for decided in self.decided:
-            yield from decided.negations
+    def negations(self) -> Iterator[Negation | GroupNegation]:
+        """Yield all negations that the groups decide, whichever of them are empty."""
+        yield from chain.from_iterable(decided.negations for decided in self.decided)
+        yield from self.group_negations()
 
     def group_negations(self) -> Iterator[GroupNegation]:
-        for decided in self.decided:
-            yield from decided.group_negations
+        return chain.from_iterable(decided.group_negations for decided in self.decided)
 
 
 @dataclass(frozen=True, slots=True)
 class GroupNegation:
-    """A negated sub-pattern whose groups matter as a whole: its matches are found like those of the query.
-
-    Its steps are numbered on from those of the pattern around it.
-    """
+    """A negated sub-pattern whose groups matter as a whole: its matches are found like those of the query."""
 
     lower: Limit
     upper: Limit
-    groups: KleeneGroups
+    groups: KleeneGroups  # their steps are numbered on from those of the pattern around
+
+    @property
+    def steps(self) -> Iterator[Step]:
+        return self.groups.own_steps()
+
+    def walk(self) -> Iterator[Negation | GroupNegation]:
+        """Yield it and all negations inside it, each before those inside it."""
+        yield self
+        for inner in self.groups.negations():
+            yield from inner.walk()
 
 
 def ordered_steps(steps: tuple[Step, ...], groups: KleeneGroups) -> Iterator[tuple[Step, ...]]:
-    """Single events and groups as steps, each after what comes before it: once for each order that AND leaves."""
-    chosen = tuple(replace(group.step, after=group.after) for group in groups.chosen)
+    """Yield single events and groups as steps, each after its predecessors, for each order that AND allows."""
+    chosen = [replace(group.step, after=group.after) for group in groups.chosen]
     for order in groups.orders:
-        behind: dict[int, list[int]] = {}  # by single step the groups that it comes after
         grown = []
-        for number, group in enumerate(groups.growing):
-            last_of = [groups.growing[other].first + 1 for other in order.preceding[number]]
-            grown.append(replace(group.step, after=(*order.after[number], *last_of)))
-            for step in order.before[number]:
-                behind.setdefault(step, []).append(group.first + 1)
-        for choice in groups.chosen:
-            for step in choice.before:
-                behind.setdefault(step, []).append(choice.first)
-        single = tuple(replace(step, after=(*step.after, *behind.get(n, ()))) for n, step in enumerate(steps))
+        for group, after, preceding in zip(groups.growing, order.after, order.preceding, strict=True):
+            lasts = (groups.growing[other].first + 1 for other in preceding)
+            grown.append(replace(group.step, after=(*after, *lasts)))
+        followed = [(group.first + 1, before) for group, before in zip(groups.growing, order.before, strict=True)]
+        followed += [(group.first, group.before) for group in groups.chosen]
+        single = [
+            replace(step, after=(*step.after, *(last for last, before in followed if number in before)))
+            for number, step in enumerate(steps)
+        ]
         yield (*single, *chosen, *grown)

@@ -1,12 +1,17 @@
-"""Build join trees: an inner node joins two parts of the pattern, a leaf is a step."""
+"""Build join trees, and choose the search that finds the single events of an alternative.
+
+An inner node of a join tree joins two parts of the pattern; a leaf is a step.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from functools import reduce
 
-from streamsift.physical.plan.options import PlanShape
+from streamsift.physical.plan.options import Condense, PlannerOptions, PlanShape
+from streamsift.physical.plan.plan import Alternative
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +38,9 @@ def steps_of(tree: Tree) -> tuple[int, ...]:
 
 
 def units_of(tree: Tree) -> list[Tree]:
-    """The order in which a tree binds its parts, one after the other.
+    """Return the parts of a tree in the order in which it binds them.
 
-    A leaf extends what is bound on its other side. Where both sides are joins, the right one is built beforehand, as a
+    A leaf extends what is bound on its other side. If both sides are joins, the right one is built beforehand, as a
     block of sub-matches.
     """
     match tree:
@@ -50,7 +55,7 @@ def units_of(tree: Tree) -> list[Tree]:
 
 
 def forced(shape: PlanShape, steps: Sequence[int]) -> Tree:
-    """The tree of a shape over steps in the order of the pattern."""
+    """Return the tree of a shape over steps in the order of the pattern."""
     leaves: list[Tree] = [JoinLeaf(step) for step in steps]
     match shape:
         case PlanShape.RIGHT:
@@ -75,6 +80,32 @@ def _balanced(leaves: list[Tree]) -> Tree:
 
 
 def is_left_deep(tree: Tree) -> bool:
-    """Whether the steps are bound in the order of the pattern, one by one."""
+    """Return True if the steps are bound in the order of the pattern, one by one."""
     units = units_of(tree)
     return all(isinstance(unit, JoinLeaf) for unit in units) and units == [JoinLeaf(step) for step in steps_of(tree)]
+
+
+class SearchBy(Enum):
+    """Which of the three searches runs."""
+
+    NESTED = auto()  # depth first in the order of the pattern; negations are decided on the way
+    SEQUENCE = auto()  # depth first in order of time, for sequences without negations
+    TREES = auto()  # by join trees, chosen slice by slice; negations are applied to the matches
+
+
+def search_by(alternative: Alternative, choices: PlannerOptions) -> SearchBy:
+    """Return the search that a run with these options uses: the engine, explain and analyze all call this."""
+    if alternative.negations:
+        return SearchBy.NESTED if choices.plan in (PlanShape.AUTO, PlanShape.LEFT) else SearchBy.TREES
+    is_pair = len(alternative.steps) < 3 and choices.plan is PlanShape.AUTO and choices.condense is not Condense.ON
+    is_plain = choices.plan is PlanShape.LEFT and choices.condense is Condense.OFF
+    return SearchBy.SEQUENCE if alternative.is_sequence and (is_pair or is_plain) else SearchBy.TREES
+
+
+def forced_tree(alternative: Alternative, choices: PlannerOptions) -> Tree | None:
+    """Return the tree that the caller asks for; None if the cost model chooses it."""
+    if choices.plan is PlanShape.AUTO:
+        return None
+    # The halves of an AND may overlap in time: it is bound event by event.
+    is_bushy_and = choices.plan is PlanShape.BUSHY and not alternative.is_sequence
+    return forced(PlanShape.LEFT if is_bushy_and else choices.plan, range(len(alternative.steps)))

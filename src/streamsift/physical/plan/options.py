@@ -1,34 +1,35 @@
-"""Declare what callers may decide instead of the cost models. Every choice gives the same rows."""
+"""Declare the decisions that callers may take instead of the cost models. Every choice gives the same rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from functools import cache
 from typing import Any, Literal, NamedTuple, TypedDict, get_type_hints
 
 from streamsift.errors import QueryError
 
 
 class Cache(StrEnum):
-    """Whether answers of inner sub-patterns are kept for later partial matches."""
+    """When results of inner sub-patterns are cached for later partial matches."""
 
-    AUTO = "auto"  # where the cost model expects that they are asked for again
+    AUTO = "auto"  # where the cost model expects that they are looked up again
     ON = "on"  # wherever it is possible
     OFF = "off"
 
 
 class PlanShape(StrEnum):
-    """Which tree of joins finds the events of a match."""
+    """The join tree that finds the events of a match."""
 
     AUTO = "auto"  # the cheapest tree for the rates and selectivities at hand, chosen anew as they drift
-    LEFT = "left"  # ((1 2) 3) 4: each event looks ahead
-    RIGHT = "right"  # 1 (2 (3 4)): each event looks back
+    LEFT = "left"  # ((1 2) 3) 4: left-deep
+    RIGHT = "right"  # 1 (2 (3 4)): right-deep
     BUSHY = "bushy"  # (1 2) (3 4): two halves, joined
     INNER = "inner"  # 1 ((2 3) 4): from the middle outwards
 
 
 class Condense(StrEnum):
-    """Whether events with equal values are compared once, as a group."""
+    """When events with equal values are compared once, as a group."""
 
     AUTO = "auto"  # per step, where the measured condensation degree promises a benefit
     ON = "on"  # wherever it is possible
@@ -47,20 +48,20 @@ class CountBy(StrEnum):
 
 
 class RankBy(StrEnum):
-    """How a ranking finds the best matches. What a pattern or its preferences rule out is passed over."""
+    """How a ranking finds the best matches. A strategy that does not apply is skipped."""
 
     AUTO = "auto"  # lazy, nra, join or enumerate: the first that can do it
     LAZY = "lazy"  # best paths of the stratified graph, one after the other, for all windows at once
     K_SSP = "k-ssp"  # the k best paths of each window, by the algorithm of the CPR thesis
     K_DSSP = "k-dssp"  # the same, with the paths that a window move leaves
-    NRA = "nra"  # the parts that objectives speak of, each best first, merged as they come
-    TA = "ta"  # the same, and what goes with a part's match is looked up in the others
+    NRA = "nra"  # the components of the score, each best first, merged as they are read
+    TA = "ta"  # the same, and what goes with a component's match is looked up in the others
     JOIN = "join"  # events best first, until those left cannot make a better match
     ENUMERATE = "enumerate"  # all matches
 
 
 class Schedule(StrEnum):
-    """Which part a merge reads next (nra and ta)."""
+    """The component that a merge reads next (nra and ta)."""
 
     WABS = "wabs"  # in the proportions that would have reached an earlier bound at the least cost
     ROUND_ROBIN = "round-robin"  # one after the other
@@ -69,11 +70,11 @@ class Schedule(StrEnum):
 
 
 class Spread(StrEnum):
-    """How the work of one query is cut into Spark tasks."""
+    """How the work of one query is distributed over Spark tasks."""
 
-    AUTO = "auto"  # by slices of time, of each key if there is one; by a key of some variables if it makes fewer copies
-    KEYS = "keys"  # by keys only, one of some variables if need be: one task where there are none
-    SLICES = "slices"  # by slices of time, of each key if there is one
+    AUTO = "auto"  # by time slices, of each key if there is one; by a partial key if it replicates fewer events
+    KEYS = "keys"  # by keys only, a partial one if need be: one task if there are none
+    SLICES = "slices"  # by time slices, of each key if there is one
 
 
 class PlannerOption(NamedTuple):
@@ -107,12 +108,13 @@ class PlannerOptions:
     )
     strategy: CountBy = _option(CountBy.AUTO, "How AGG counts: the cheapest way, or this one.", "AGG")
     rank: RankBy = _option(RankBy.AUTO, "How PREF finds the best: the first that can, or this way.", "PREF")
-    schedule: Schedule = _option(Schedule.WABS, "Which part a merge of PREF reads next.", "PREF by nra or ta")
+    schedule: Schedule = _option(Schedule.STATISTICS, "Which part a merge of PREF reads next.", "PREF by nra or ta")
     spread: Spread = _option(
         Spread.AUTO, "How events meet in Spark tasks: by keys, by slices of time, or as it pays.", "Spark DataFrames"
     )
 
 
+@cache
 def option_table() -> tuple[PlannerOption, ...]:
     types, defaults = get_type_hints(PlannerOptions), PlannerOptions()
     return tuple(
@@ -121,7 +123,7 @@ def option_table() -> tuple[PlannerOption, ...]:
 
 
 class PlannerKeywords(TypedDict, total=False):
-    """The same as keyword arguments of `Query.run`, `run_local` and `explain`, spelt out for type checkers."""
+    """The same as keyword arguments of `Query.run`, `run_local` and `explain`, spelled out for type checkers."""
 
     # tests/physical/test_options.py holds them to the table.
     cache: Literal["auto", "on", "off"]

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from streamsift.logical.bound import BoundQuery, Column, Expr
-from streamsift.physical.plan.linear import LinearScore
-from streamsift.physical.plan.monotone import MonotoneObjective
+from streamsift.logical.bound import BoundQuery, Column, Expr, Variable
+from streamsift.logical.describe import describe_expression
 from streamsift.physical.plan.options import PlannerOptions, RankBy, Schedule
+from streamsift.physical.plan.scores import LinearScore, MonotoneObjective
 
 if TYPE_CHECKING:
-    from streamsift.physical.plan.groups import KleeneGroups
+    from streamsift.physical.plan.groups import GroupNegation, KleeneGroups
 
 
 MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}  # the operator with its sides exchanged
@@ -36,24 +37,22 @@ class Pair:
                 return one
         return None
 
+    def describe(self, variables: tuple[Variable, ...]) -> str:
+        earlier, this = (describe_expression(side, variables) for side in (self.earlier_side, self.this_side))
+        return f"{earlier} {self.op} {this}"
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Extends partial matches by one variable.
-
-    `after`: earlier steps whose events come strictly before this one's.
-    `lookup`: equalities with ONE earlier step, that find the candidates by key instead of by scan.
-    `pairs`: comparisons with earlier steps, checked code by code in the kernel.
-    `filters`: every other predicate that is complete once this variable is bound; `reads` the earlier steps they name.
-    """
+    """Extend partial matches by one variable."""
 
     variable: int
-    after: tuple[int, ...]
+    after: tuple[int, ...]  # earlier steps whose events come strictly before this one's
     local: tuple[Expr, ...]
-    lookup: tuple[Pair, ...]
-    pairs: tuple[Pair, ...]
-    filters: tuple[Expr, ...]
-    reads: tuple[int, ...] = ()
+    lookup: tuple[Pair, ...] = ()  # equalities with ONE earlier step: a hash lookup instead of a scan
+    pairs: tuple[Pair, ...] = ()  # comparisons with earlier steps, checked code by code in the kernel
+    filters: tuple[Expr, ...] = ()  # every other predicate that is complete once this variable is bound
+    reads: tuple[int, ...] = ()  # the earlier steps that the filters name
 
     @property
     def compared(self) -> tuple[Pair, ...]:
@@ -61,12 +60,12 @@ class Step:
 
 
 def is_sequence(steps: Sequence[Step], first: int) -> bool:
-    """Whether each of the steps, numbered from `first`, comes after the one before it."""
+    """Return True if each of the steps, numbered from `first`, comes after the one before it."""
     return all(step.after == (number - 1,) for number, step in enumerate(steps[1:], start=first + 1))
 
 
 class Edge(Enum):
-    """Where the interval of a negation begins or ends. The value is how explain spells it."""
+    """Begin or end of the interval of a negation. The value is how explain spells it."""
 
     AFTER = "after"  # the last event of some steps
     BEFORE = "before"  # the first event of some steps
@@ -79,7 +78,7 @@ class Edge(Enum):
 class Limit:
     edge: Edge
     steps: tuple[int, ...] = ()  # for AFTER and BEFORE, and those of a definition
-    definition: str | None = None  # whose own window the edge is of; None: the statement's
+    definition: str | None = None  # the definition whose window has this edge; None: the statement's
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ class Negation:
 
     Its steps are numbered on from those of the pattern around it, `first` being the first: an inner step may refer to
     any step of the patterns that enclose it. `ready` is the outer step after which all that it refers to is bound.
-    `never_cached` says why an answer cannot serve other partial matches; it is empty where one can.
+    `never_cached` says why a result cannot serve other partial matches; it is empty if one can.
     """
 
     first: int
@@ -99,24 +98,35 @@ class Negation:
     ready: int
     never_cached: str = ""
 
+    def walk(self) -> Iterator[Negation]:
+        """Yield it and all negations inside it, each before those inside it."""
+        yield self
+        for inner in self.negations:
+            yield from inner.walk()
+
+    def all_steps(self) -> Iterator[Step]:
+        """Yield its steps, then those of all negations inside it."""
+        for negation in self.walk():
+            yield from negation.steps
+
     @property
     def needs_arrow(self) -> bool:
-        """Whether some predicate inside it, at any depth, is none that a kernel can test."""
+        """Return True if some predicate inside it, at any depth, is none that a kernel can test."""
         return any(step.filters for step in self.all_steps())
 
     @property
     def first_hit_ends_earliest(self) -> bool:
-        """Whether each step's earliest choice is the best one: its steps depend on each other by order only."""
+        """Return True if each step's earliest choice is the best: its steps depend on each other by order only."""
         is_free = not self.negations and all(
             not step.filters and all(pair.earlier < self.first for pair in step.compared) for step in self.steps
         )
         return is_free and is_sequence(self.steps, self.first)
 
     @property
-    def stays(self) -> bool:
-        """Whether it occurs for every later choice of the step that decides it, if it does for one.
+    def holds_for_later_events(self) -> bool:
+        """Return True if it occurs for every later choice of the step that decides it, if it does for one.
 
-        So it is where that step is its upper bound and nothing else: what lies before an event lies before later ones.
+        It does if that step is its upper bound and nothing else: what lies before an event lies before later ones.
         """
         if self.needs_arrow or self.is_at_an_edge or self.ready not in self.upper.steps:
             return False
@@ -124,35 +134,28 @@ class Negation:
 
     @property
     def is_at_an_edge(self) -> bool:
-        """Whether a window bounds it, the statement's or a definition's own, on one side at least."""
+        """Return True if a window bounds it, the statement's or a definition's, on one side at least."""
         return self.lower.edge is not Edge.AFTER or self.upper.edge is not Edge.BEFORE
 
     def crossed(self, around: Sequence[Step], first: int) -> tuple[int, ...]:
-        """The steps of the pattern right around it, numbered from `first`, whose events may lie in its interval."""
-        stop = first + len(around)
-        if not is_sequence(around, first):
-            return tuple(range(first, stop))
-        lower = self.lower.steps if self.lower.edge is Edge.AFTER else ()
-        upper = self.upper.steps if self.upper.edge is Edge.BEFORE else ()
-        after = max((step + 1 for step in lower if step >= first), default=first)
-        before = min((step for step in upper if step >= first), default=stop)
-        return tuple(range(after, before))
-
-    def all_steps(self) -> Iterator[Step]:
-        """Its steps, then those of all negations inside it."""
-        yield from self.steps
-        for inner in self.negations:
-            yield from inner.all_steps()
+        """Return the steps right around it, numbered from `first`, whose events may lie in its interval."""
+        low, high = first, first + len(around)
+        if is_sequence(around, first):
+            after = self.lower.steps if self.lower.edge is Edge.AFTER else ()
+            before = self.upper.steps if self.upper.edge is Edge.BEFORE else ()
+            low = max((step + 1 for step in after if step >= first), default=low)
+            high = min((step for step in before if step >= first), default=high)
+        return tuple(range(low, high))
 
     def steps_used(self) -> set[int]:
-        """The steps that its bounds and predicates, at any depth, refer to."""
+        """Return the steps that its bounds and predicates, at any depth, refer to."""
         return {*self.lower.steps, *self.upper.steps, *self.steps_read()}
 
     def steps_read(self) -> set[int]:
-        """The steps that its predicates and the negations inside it refer to."""
-        read = {pair.earlier for step in self.steps for pair in step.compared}
-        read |= {number for step in self.steps for number in step.reads}
-        return read.union(*(inner.steps_used() for inner in self.negations))
+        """Return the steps that its predicates and the negations inside it refer to."""
+        compared = {pair.earlier for step in self.steps for pair in step.compared}
+        filtered = {number for step in self.steps for number in step.reads}
+        return compared.union(filtered, *(inner.steps_used() for inner in self.negations))
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,32 +178,42 @@ class Alternative:
     @property
     def least_events(self) -> int:
         """How many events a match has at least."""
-        return len(self.steps) + (self.groups.least_events if self.groups else 0)
+        chosen, growing = (self.groups.chosen, self.groups.growing) if self.groups else ((), ())
+        return len(self.steps) + sum(c.size for c in chosen) + sum(not g.may_be_empty for g in growing)
 
     @property
     def is_sequence(self) -> bool:
         return is_sequence(self.steps, 0)
 
     def pairs_beyond(self, keys: Sequence[str]) -> tuple[tuple[int, Pair], ...]:
-        """Return the comparisons between its steps that keys do not cover, with the number of the later step."""
-        numbered = ((number, pair) for number, step in enumerate(self.steps) for pair in step.compared)
-        return tuple((number, pair) for number, pair in numbered if pair.same_column not in keys)
+        """Return the comparisons that keys do not cover, those of negations too, with the number of the later step."""
+        numbered = [*enumerate(self.steps)]
+        for negation in self.negations:
+            numbered += enumerate(negation.steps, start=negation.first)
+        pairs = ((number, pair) for number, step in numbered for pair in step.compared)
+        return tuple((number, pair) for number, pair in pairs if pair.same_column not in keys)
+
+    def joining_columns(self) -> tuple[str, ...]:
+        """Return the columns in which every step equals an earlier one, and every negated one an event of the match."""
+        others = [*self.steps[1:], *(step for negation in self.negations for step in negation.steps)]
+        names = [dict.fromkeys(pair.same_column for pair in step.compared) for step in others]
+        columns = dict.fromkeys(chain.from_iterable(names))
+        return tuple(column for column in columns if column and all(column in of_step for of_step in names))
+
+    def all_negations(self) -> Iterator[Negation | GroupNegation]:
+        """Yield the negations of the pattern itself: those that groups decide, then those of its single events."""
+        if self.groups is not None:
+            yield from self.groups.negations()
+        yield from self.negations
 
     def all_steps(self) -> Iterator[Step]:
-        """The steps, then those of Kleene variables, then those of all negations at any depth."""
-
-        def of_groups(groups: KleeneGroups) -> Iterator[Step]:
-            yield from groups.own_steps()
-            for negation in groups.negations():
-                yield from negation.all_steps()
-            for grouped in groups.group_negations():
-                yield from of_groups(grouped.groups)
-
+        """Yield the steps, then those of Kleene variables, then those of all negations at any depth."""
         yield from self.steps
         if self.groups is not None:
-            yield from of_groups(self.groups)
-        for negation in self.negations:
-            yield from negation.all_steps()
+            yield from self.groups.own_steps()
+        for negation in self.all_negations():
+            for inner in negation.walk():
+                yield from inner.steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,16 +229,20 @@ class DetectPlan:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why a strategy cannot do something."""
+    """The reason why a strategy does not apply."""
 
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
 class _OverMatches:
-    """A plan over the matches of another: it shares their alternatives and keys."""
+    """A plan over matches; `detection` is the plan that would find them all."""
 
-    __slots__ = ()
     detection: DetectPlan
+
+    @property
+    def query(self) -> BoundQuery:
+        return self.detection.query
 
     @property
     def alternatives(self) -> tuple[Alternative, ...]:
@@ -237,50 +254,42 @@ class _OverMatches:
 
 
 class Strategy(Enum):
-    """How the matches of one alternative are aggregated. The value is what users write."""
+    """How the matches of one alternative are aggregated. The value is the name of the option."""
 
     PREFIX = "prefix"  # one counter for each prefix of the pattern: nothing ever leaves, there is no window
     SEM = "sem"  # start event marking: counters for each start event in the window
     TWO_STACK = "two-stack"  # the window as a product of linear maps in a two-stack queue
-    PAIRS = "pairs"  # predicates between neighbours: dynamic programming over pairs of events
+    PAIRS = "pairs"  # predicates between neighbors: dynamic programming over pairs of events
     DETECT = "detect"  # find the matches, then aggregate them
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One alternative and how it is aggregated; `keys` are the columns by which its events are counted apart.
-
-    With `may_mark`, starts are marked instead, where the events turn out to have so few in a window that it costs less.
-    """
+    """One alternative and how it is aggregated."""
 
     alternative: Alternative
     strategy: Strategy
-    keys: tuple[str, ...]
-    may_mark: bool = False
+    keys: tuple[str, ...]  # the columns by which its events are counted apart
+    may_mark: bool = False  # start events are marked instead, if a window turns out to hold so few that it costs less
 
 
 @dataclass(frozen=True, slots=True)
 class AggregatePlan(_OverMatches):
-    """Aggregates over the matches of all branches; `detection` is the plan that would find them."""
+    """Aggregates over the matches of all branches, one for each alternative."""
 
-    query: BoundQuery
     branches: tuple[Branch, ...]
-    detection: DetectPlan
     reasons: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PathPlan:
-    """A sequence whose matches are paths of a graph, apart for each value of `keys`; `compared` are (step, pair).
-
-    `by` is how paths are found: lazily, or by an algorithm of the CPR thesis.
-    """
+    """A sequence whose matches are paths of a graph, apart for each value of `keys`."""
 
     alternative: Alternative
     score: LinearScore
     keys: tuple[str, ...]
-    compared: tuple[tuple[int, Pair], ...]
-    by: RankBy = RankBy.LAZY
+    compared: tuple[tuple[int, Pair], ...]  # with the number of the later step
+    by: RankBy = RankBy.LAZY  # lazily, or by an algorithm of the CPR thesis
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,49 +302,40 @@ class JoinPlan:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A part of a pattern that is a sequence with a score of its own; `steps` are its steps in the whole.
+    """A part of a pattern that is a sequence with a score of its own."""
 
-    Its score, `scale` times, goes into the sum with the number `sum`.
-    """
-
-    steps: tuple[int, ...]
+    steps: tuple[int, ...]  # of the whole pattern
     plan: PathPlan | JoinPlan
-    sum: int
+    sum: int  # the number of the sum that its score is added to, `scale` times
     scale: float
 
 
 @dataclass(frozen=True, slots=True)
 class MergePlan:
-    """A pattern whose parts are ranked apart and merged: sums of parts, in groups of MIN or MAX, the least of all.
-
-    `constants` and `groups` are those of the sums, `functions` those of the groups; `before` are all pairs of steps in
-    order; `key` is for each part a step and its column that must be equal in all parts. `schedule` says which part is
-    read next.
-    """
+    """A pattern whose components are ranked apart and merged: their sums, in groups of MIN or MAX, the least of all."""
 
     alternative: Alternative
     components: tuple[Component, ...]
-    constants: tuple[float, ...]
-    groups: tuple[int, ...]
-    functions: tuple[str, ...]
-    before: tuple[tuple[int, int], ...]
-    key: tuple[tuple[int, Column], ...]
-    schedule: Schedule = Schedule.WABS
+    constants: tuple[float, ...]  # of each sum
+    groups: tuple[int, ...]  # of each sum
+    functions: tuple[str, ...]  # of each group
+    before: tuple[tuple[int, int], ...]  # all pairs of steps in order
+    key: tuple[tuple[int, Column], ...]  # for each component a step and its column that must be equal in all
+    schedule: Schedule = Schedule.STATISTICS  # which component is read next
     looks_up: bool = False  # TA, not NRA
     keeps: bool = False  # what was read and joined when the window moves: dTMM, not nTMM
 
 
+# Best paths, a merge of those of its parts, a rank join of its events, or the alternative itself if all its matches are
+# enumerated; None if no match can have a score.
+RankBranch = PathPlan | MergePlan | JoinPlan | Alternative | None
+
+
 @dataclass(frozen=True, slots=True)
 class RankPlan(_OverMatches):
-    """The k best of the matches; `detection` is the plan that would find them all.
+    """The k best of the matches of all branches, one for each alternative."""
 
-    A branch for each alternative: its best paths, a merge of those of its parts, a rank join of its events, or the
-    alternative itself where all its matches are enumerated; None where no match can have a score.
-    """
-
-    query: BoundQuery
-    detection: DetectPlan
-    branches: tuple[PathPlan | MergePlan | JoinPlan | Alternative | None, ...]
+    branches: tuple[RankBranch, ...]
     reasons: tuple[str, ...]
 
 

@@ -1,14 +1,14 @@
 """Decompose the score of a pattern into components that are ranked apart and merged.
 
-Each objective that is a weighted sum comes apart into sequences of events that it names; one that is not, but rises
-with each event's own part, is a part as a whole. Parts are ranked by themselves and the best of all are merged (the
-top-k merge module of the CPR thesis, section 3.3). Parts of two objectives may name the same events: then their paths
-go together only if those events are the same.
+An objective that is a weighted sum decomposes into sequences of the events that it names; one that is not, but rises
+with each event's own part, is a component as a whole. Components are ranked by themselves and the best of all are
+merged (the top-k merge module of the CPR thesis, section 3.3). Components of two objectives may name the same events:
+then their paths go together only if those events are the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -30,7 +30,8 @@ from streamsift.physical.plan import (
 
 ALONE = b.Merge("MIN", 1)
 INSTANTS = (b.Kind.TIMESTAMP, b.Kind.DATE)
-Before = frozenset[tuple[int, int]]
+Before = set[tuple[int, int]]  # which step comes before which
+Objectives = tuple[b.BoundObjective, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,32 +45,34 @@ class _Piece:
 
 
 def merge_plan(alternative: Alternative) -> MergePlan | Refused:
-    """The plan, or what rules it out."""
+    """Return the plan, or the reason against it."""
     ranking = alternative.query.ranking
     assert ranking is not None
-    before = _precedence(alternative)
     if any(step.filters for step in alternative.steps):
         return Refused("a predicate compares no two events")
+    before = _precedence(alternative)
     pieces: list[_Piece] = []
     constants: list[float] = []
     groups: list[int] = []
-    taken = 0
+    rest = ranking.objectives
     for group, merge in enumerate(ranking.merges):
-        objectives = ranking.objectives[taken : taken + merge.count]
-        taken += merge.count
-        for together, scale in _sums(objectives, merge):
-            found = _pieces(alternative, before, together, scale, len(groups))
-            if isinstance(found, Refused):
-                return found
-            pieces += found[0]
-            constants.append(found[1])
+        objectives, rest = rest[: merge.count], rest[merge.count :]
+        # SUM and AVG add up all their objectives before MIN or MAX is taken.
+        sums = [objectives] if merge.function in ("SUM", "AVG") else [(objective,) for objective in objectives]
+        scale = Fraction(1, len(objectives) if merge.function == "AVG" else 1)
+        for together in sums:
+            decomposed = _pieces(alternative, before, together, scale, len(groups))
+            if isinstance(decomposed, Refused):
+                return decomposed
+            pieces += decomposed[0]
+            constants.append(decomposed[1])
             groups.append(group)
-    pieces = _with_the_rest(alternative, before, pieces)
+    _add_unnamed(alternative, before, pieces)
     if not {step for piece in pieces for step in piece.steps} >= set(range(len(alternative.steps))):
         return Refused("no objective speaks of an event, and none that one speaks of is in order with it")
     if len(pieces) < 2:
         return Refused("there is one part")
-    components = tuple(_component(alternative, piece) for piece in pieces)
+    components = tuple(_component(alternative, piece, ranking.limit) for piece in pieces)
     return MergePlan(
         alternative,
         components,
@@ -81,55 +84,45 @@ def merge_plan(alternative: Alternative) -> MergePlan | Refused:
     )
 
 
-def _sums(
-    objectives: tuple[b.BoundObjective, ...], merge: b.Merge
-) -> Iterator[tuple[tuple[b.BoundObjective, ...], Fraction]]:
-    """What is added up before MIN or MAX is taken: all objectives of SUM and AVG, else each alone."""
-    if merge.function in ("SUM", "AVG"):
-        yield objectives, Fraction(1, len(objectives) if merge.function == "AVG" else 1)
-    else:
-        yield from (((objective,), Fraction(1)) for objective in objectives)
-
-
 def _pieces(
-    alternative: Alternative, before: Before, objectives: tuple[b.BoundObjective, ...], scale: Fraction, number: int
+    alternative: Alternative, before: Before, objectives: Objectives, scale: Fraction, number: int
 ) -> tuple[list[_Piece], float] | Refused:
-    """The parts of objectives that are added up, and the constant beside them."""
+    """Return the pieces of objectives that are added up, and the constant beside them."""
     step_of = {step.variable: number for number, step in enumerate(alternative.steps)}
-    linear = tuple(o for o in objectives if _linear((o,)) is not None)
-    found: list[_Piece] = []
+    linear = tuple(objective for objective in objectives if _linear((objective,)) is not None)
+    pieces: list[_Piece] = []
     constant = Fraction(0)
     if linear:
         score = _linear(linear)
         if score is None:
             return Refused("the score of a part is no weighted sum")
         constant = score.constant * scale
-        chains = _chains(sorted({step_of[term.column.variable] for term in score.terms}), before)
+        chains = _chains({step_of[term.column.variable] for term in score.terms}, before)
         if len(chains) > 1 and any(term.column.kind in INSTANTS for term in score.terms):
             return Refused("a span of time goes from one part to another")
         for chain in chains:
-            own = tuple(t for t in score.terms if step_of[t.column.variable] in chain)
-            found.append(_Piece(tuple(chain), number, replace(score, terms=own, constant=Fraction(0)), scale))
+            terms = tuple(term for term in score.terms if step_of[term.column.variable] in chain)
+            pieces.append(_Piece(tuple(chain), number, replace(score, terms=terms, constant=Fraction(0)), scale))
     for objective in objectives:
         if objective in linear:
             continue
-        chains = _chains(sorted({step_of[v] for v in objective.expression.variables}), before)
+        chains = _chains({step_of[v] for v in objective.expression.variables}, before)
         if monotone_objectives(b.Ranking((objective,), (ALONE,), 1)) is None:
             return Refused("the score of a part does not rise with each event's own part")
         if len(chains) != 1:
             return Refused("the events of a part have no one order")
-        found.append(_Piece(tuple(chains[0]), number, objective, scale))
-    return found, float(constant)
+        pieces.append(_Piece(tuple(chains[0]), number, objective, scale))
+    return pieces, float(constant)
 
 
-def _linear(objectives: tuple[b.BoundObjective, ...]) -> LinearScore | None:
+def _linear(objectives: Objectives) -> LinearScore | None:
     return linear_score(b.Ranking(objectives, (b.Merge("SUM", len(objectives)),), 1))
 
 
-def _chains(steps: Sequence[int], before: Before) -> list[list[int]]:
-    """The steps as sequences, as few as meet the eye."""
+def _chains(steps: set[int], before: Before) -> list[list[int]]:
+    """Return the steps as sequences, as few as a greedy search finds."""
     chains: list[list[int]] = []
-    for step in steps:
+    for step in sorted(steps):
         chain = next((chain for chain in chains if (chain[-1], step) in before), None)
         if chain is None:
             chains.append([step])
@@ -138,94 +131,75 @@ def _chains(steps: Sequence[int], before: Before) -> list[list[int]]:
     return chains
 
 
-def _with_the_rest(alternative: Alternative, before: Before, pieces: list[_Piece]) -> list[_Piece]:
-    """Steps that no objective names go with the first part that is in order with them."""
-    found = list(pieces)
+def _add_unnamed(alternative: Alternative, before: Before, pieces: list[_Piece]) -> None:
+    """Add each step that no objective names to the first piece that is in order with it."""
     for step in range(len(alternative.steps)):
-        if any(step in piece.steps for piece in found):
+        if any(step in piece.steps for piece in pieces):
             continue
-        for number, piece in enumerate(found):
+        for number, piece in enumerate(pieces):
             if all((min(step, other), max(step, other)) in before for other in piece.steps):
-                found[number] = replace(piece, steps=tuple(sorted((*piece.steps, step))))
+                pieces[number] = replace(piece, steps=tuple(sorted((*piece.steps, step))))
                 break
-    return found
 
 
 def _precedence(alternative: Alternative) -> Before:
-    """Which step comes before which, by all that `after` implies."""
-    before: set[tuple[int, int]] = set()
+    """Return which step comes before which, by all that `after` implies."""
+    before: Before = set()
     for number, step in enumerate(alternative.steps):
         for earlier in step.after:
             before |= {(earlier, number), *((first, number) for first, last in before if last == earlier)}
-    return frozenset(before)
+    return before
 
 
-# --- parts as plans ----------------------------------------------------------------------------------------------
+# --- components as plans -----------------------------------------------------------------------------------------
 
 
-def _component(alternative: Alternative, piece: _Piece) -> Component:
-    query = alternative.query
-    assert query.ranking is not None
+def _component(alternative: Alternative, piece: _Piece, limit: int) -> Component:
+    inside = _inside(alternative, piece.steps)
     if isinstance(piece.score, LinearScore):
-        inside = _inside(alternative, piece.steps)
-        keys = _keys(inside)
+        keys = inside.joining_columns()
         paths = PathPlan(inside, piece.score, keys, inside.pairs_beyond(keys))
         return Component(piece.steps, paths, piece.sum, float(piece.scale))
-    own = b.Ranking((piece.score,), (ALONE,), query.ranking.limit)
-    inside = _inside(replace(alternative, query=replace(query, ranking=own)), piece.steps)
-    objectives = monotone_objectives(own)
+    ranking = b.Ranking((piece.score,), (ALONE,), limit)
+    objectives = monotone_objectives(ranking)
     assert objectives is not None
-    return Component(piece.steps, JoinPlan(inside, objectives), piece.sum, float(piece.scale))
+    joined = JoinPlan(replace(inside, query=replace(inside.query, ranking=ranking)), objectives)
+    return Component(piece.steps, joined, piece.sum, float(piece.scale))
 
 
-def _inside(alternative: Alternative, steps: tuple[int, ...]) -> Alternative:
-    """The steps as a sequence of their own, with what they ask of each other."""
+def _inside(alternative: Alternative, steps: Sequence[int]) -> Alternative:
+    """Return the steps as a separate sequence, with the predicates between them."""
     place = {step: number for number, step in enumerate(steps)}
 
-    def moved(number: int) -> Step:
-        step = alternative.steps[number]
-        lookup, pairs = (
-            tuple(replace(pair, earlier=place[pair.earlier]) for pair in found if pair.earlier in place)
-            for found in (step.lookup, step.pairs)
-        )
-        after = (place[number] - 1,) if place[number] else ()
-        return replace(step, after=after, lookup=lookup, pairs=pairs, reads=())
+    def moved(pairs: tuple[Pair, ...]) -> tuple[Pair, ...]:
+        return tuple(replace(pair, earlier=place[pair.earlier]) for pair in pairs if pair.earlier in place)
 
-    return Alternative(alternative.query, tuple(map(moved, steps)), ())
+    def renumbered(step: Step, number: int) -> Step:
+        after = (number - 1,) if number else ()
+        return replace(step, after=after, lookup=moved(step.lookup), pairs=moved(step.pairs), reads=())
 
-
-def _keys(inside: Alternative) -> tuple[str, ...]:
-    """The columns that are equal in all steps."""
-    linked: dict[str, set[int]] = {}
-    for number, step in enumerate(inside.steps):
-        for pair in step.compared:
-            column = pair.same_column
-            # Each step is tied to the one bound first, so what is not tied to an earlier one stays alone.
-            if column is not None and (pair.earlier == 0 or pair.earlier in linked.get(column, ())):
-                linked.setdefault(column, {0}).add(number)
-    return tuple(column for column, steps in linked.items() if len(steps) == len(inside.steps))
+    inside = tuple(renumbered(alternative.steps[step], number) for step, number in place.items())
+    return Alternative(alternative.query, inside, ())
 
 
-# --- what links parts --------------------------------------------------------------------------------------------
+# --- what links components ---------------------------------------------------------------------------------------
 
 
 def _key(alternative: Alternative, components: tuple[Component, ...]) -> tuple[tuple[int, b.Column], ...]:
-    """For each part a step and its column that must be equal in all of them; empty if nothing links them all."""
+    """Return for each component a step and its column that must be equal in all; none if nothing links them all."""
     shared = set.intersection(*(set(component.steps) for component in components))
     if shared:
         event = b.Column(alternative.steps[min(shared)].variable, PLACE, b.Kind.INTEGER)
         return tuple((min(shared), event) for _ in components)
     classes: list[set[tuple[int, b.Column]]] = []
-    for number, step in enumerate(alternative.steps):
-        for pair in step.compared:
-            match pair:
-                case Pair(op="=", earlier_side=b.Column() as left, this_side=b.Column() as right):
-                    sides = {(pair.earlier, left), (number, right)}
-                    touched = [known for known in classes if known & sides]
-                    classes = [known for known in classes if not known & sides]
-                    classes.append(sides.union(*touched))
-    for known in classes:
-        of_part = [[side for side in known if side[0] in component.steps] for component in components]
-        if all(of_part):
-            return tuple(min(found, key=lambda side: (side[0], side[1].name)) for found in of_part)
+    for number, pair in alternative.pairs_beyond(()):
+        match pair:
+            case Pair(op="=", earlier_side=b.Column() as left, this_side=b.Column() as right):
+                sides = {(pair.earlier, left), (number, right)}
+                touched = [equal for equal in classes if equal & sides]
+                classes = [*(equal for equal in classes if not equal & sides), sides.union(*touched)]
+    for equal in classes:
+        of_component = [[side for side in equal if side[0] in component.steps] for component in components]
+        if all(of_component):
+            return tuple(min(sides, key=lambda side: (side[0], side[1].name)) for sides in of_component)
     return ()

@@ -2,7 +2,7 @@
 
 Chop-connect is that of "Complex Event Analytics: Online Aggregation of Stream Sequence Patterns", section 4.2: a piece
 has counters for each of its start events, whichever queries it serves; a start event of a later piece keeps a snapshot
-of what came before it, by the start of the whole match, so that what leaves the window can still be told.
+of what came before it, by the start of the whole match, so that what leaves the window can still be subtracted.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from math import inf
 
 from streamsift.logical import bound as b
 from streamsift.physical.count import SEM_NS_PER_START, TWO_STACK_NS_PER_LEVEL
-from streamsift.physical.plan import AggregatePlan, Branch
-from streamsift.physical.share.prefix_trees import ROOT, TreeNode, common_query, negated_after, owned, signature
+from streamsift.physical.share.prefix_trees import ROOT, CommonVariables, Members, TreeNode, comparable_steps
 
 SHORTEST = 2  # steps of a piece that is worth sharing
 # Nanoseconds for an event, from timings of a few workloads on one machine, rounded: only their ratios matter.
 ALONE_NS = 70.0  # each query, to bring an event of a step into order, beside what the two stacks cost
 PIECE_NS = 150.0  # each step of a piece, to bring it into order and find its counters
-SNAPSHOT_NS = 120.0  # each connect, beside the starts that it looks at
+SNAPSHOT_NS = 120.0  # each connect, beside the starts that it reads
 ENDING_NS = 250.0  # each query, for an event that ends matches
 
-Key = int  # the number of what a step accepts and what is negated after it
+Piece = tuple[int, ...]  # steps, by the number of what each accepts and what is negated after it
+Routes = Mapping[str, tuple[Piece, ...]]  # the pieces of each query, in order
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,80 +44,70 @@ class ChoppedQueries:
         return tuple(self.routes)
 
     def length(self, piece: int) -> int:
-        after = self.first[piece + 1] if piece + 1 < len(self.first) else len(self.nodes) + 1
-        return after - self.first[piece]
-
-    def users(self, piece: int) -> list[str]:
-        return [name for name, route in self.routes.items() if piece in route]
+        return (*self.first, len(self.nodes) + 1)[piece + 1] - self.first[piece]
 
 
-def chop(members: Mapping[str, AggregatePlan], asked: bool) -> ChoppedQueries | None:
-    """The pieces of the queries that have one in common with another; None if none has, or if it never pays.
+def chop(members: Members, always: bool) -> ChoppedQueries | None:
+    """Return the pieces of the queries that have one in common with another; None if none has, or if it never pays.
 
-    `asked`: whatever it costs.
+    With `always`, whatever it costs.
     """
-    numbers: dict[object, Key] = {}
-    keys = {name: tuple(_keys(plan, numbers)) for name, plan in members.items()}
-    cuts = _cuts(keys)
-    pieces = {name: _pieces(keys[name], cuts[name]) for name in keys}
-    uses = Counter(piece for own in pieces.values() for piece in set(own))
-    shared = {name: own for name, own in pieces.items() if any(uses[piece] > 1 for piece in own)}
+    numbers: dict[object, int] = {}  # steps are compared often, and keys are trees
+    steps = {
+        name: tuple(numbers.setdefault(key, len(numbers)) for key, _, _ in comparable_steps(plan))
+        for name, plan in members.items()
+    }
+    routes = {name: _pieces(steps[name], cuts) for name, cuts in _cuts(steps).items()}
+    uses = Counter(piece for route in routes.values() for piece in set(route))
+    shared = {name: route for name, route in routes.items() if any(uses[piece] > 1 for piece in route)}
     if not shared:
         return None
-    most = inf if asked else _most_starts(shared)
+    most = inf if always else _most_starts(shared)
     return _chopped({name: members[name] for name in shared}, shared, most) if most >= 1 else None
 
 
 # --- where to cut ----------------------------------------------------------------------------------------------------
 
 
-def _keys(plan: AggregatePlan, numbers: dict[object, Key]) -> Iterator[Key]:
-    """Steps as numbers: they are compared often, and signatures are trees."""
-    query, branch = plan.query, plan.branches[0]
-    for place, step in enumerate(branch.alternative.steps):
-        key = signature(query, step), frozenset(signature(query, n) for n in negated_after(branch, place))
-        yield numbers.setdefault(key, len(numbers))
-
-
-def _cuts(keys: Mapping[str, tuple[Key, ...]]) -> dict[str, list[tuple[int, int]]]:
-    """The shared parts of each query as [begin, end): again and again the one that saves the most steps."""
-    taken: dict[str, list[tuple[int, int]]] = {name: [] for name in keys}
+def _cuts(steps: Mapping[str, Piece]) -> dict[str, list[tuple[int, int]]]:
+    """Return the shared parts of each query as [begin, end): again and again the one that saves the most steps."""
+    taken: dict[str, list[tuple[int, int]]] = {name: [] for name in steps}
     while True:
-        found: dict[tuple[Key, ...], dict[str, int]] = {}
-        for name, own in keys.items():
-            for begin, end in _free_ranges(len(own), taken[name]):
-                found.setdefault(own[begin:end], {}).setdefault(name, begin)
-        saved = {part: (len(where) - 1) * len(part) for part, where in found.items() if len(where) > 1}
+        places: dict[Piece, dict[str, int]] = {}
+        for name, of_query in steps.items():
+            for begin, end in _free_ranges(len(of_query), taken[name]):
+                places.setdefault(of_query[begin:end], {}).setdefault(name, begin)
+        saved = {part: (len(where) - 1) * len(part) for part, where in places.items() if len(where) > 1}
         if not saved:
             return taken
         best = max(saved, key=lambda part: (saved[part], len(part)))
-        for name, begin in found[best].items():
+        for name, begin in places[best].items():
             taken[name].append((begin, begin + len(best)))
 
 
 def _free_ranges(length: int, taken: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     for begin in range(length):
-        limit = min((start for start, stop in taken if stop > begin), default=length)
+        limit = min((start for start, end in taken if end > begin), default=length)
         yield from ((begin, end) for end in range(begin + SHORTEST, limit + 1))
 
 
-def _pieces(own: tuple[Key, ...], taken: list[tuple[int, int]]) -> tuple[tuple[Key, ...], ...]:
-    edges = sorted({0, len(own), *(edge for cut in taken for edge in cut)})
-    return tuple(own[begin:end] for begin, end in pairwise(edges))
+def _pieces(steps: Piece, cuts: list[tuple[int, int]]) -> tuple[Piece, ...]:
+    edges = sorted({0, len(steps), *(edge for cut in cuts for edge in cut)})
+    return tuple(steps[begin:end] for begin, end in pairwise(edges))
 
 
 # --- cost ------------------------------------------------------------------------------------------------------------
 
 
-def _most_starts(routes: Mapping[str, tuple[tuple[Key, ...], ...]]) -> float:
-    """The number k of starts in a window up to which chopping costs no more, for one event of every step.
+def _most_starts(routes: Routes) -> float:
+    """Return the number k of starts in a window up to which chopping costs no more, for one event of every step.
 
     Alone, an event costs each query the length of its pattern. Chopped, it costs its piece k; a snapshot costs k, or
     k for each start of the piece before it; the end of a match costs its query k twice: linear + quadratic k <= saved.
     """
-    pieces = {piece for own in routes.values() for piece in own}
-    connects = {own[:end] for own in routes.values() for end in range(2, len(own) + 1)}
-    lengths = [sum(map(len, own)) for own in routes.values()]
+    pieces = {piece for route in routes.values() for piece in route}
+    connects = {route[:end] for route in routes.values() for end in range(2, len(route) + 1)}
+    lengths = [sum(map(len, route)) for route in routes.values()]
     steps = sum(map(len, pieces))
     alone = sum((ALONE_NS + TWO_STACK_NS_PER_LEVEL * length) * length for length in lengths)
     saved = alone - PIECE_NS * steps - SNAPSHOT_NS * len(connects) - ENDING_NS * len(routes)
@@ -131,29 +121,22 @@ def _most_starts(routes: Mapping[str, tuple[tuple[Key, ...], ...]]) -> float:
 # --- the pieces ------------------------------------------------------------------------------------------------------
 
 
-def _chopped(
-    members: Mapping[str, AggregatePlan], routes: Mapping[str, tuple[tuple[Key, ...], ...]], most_starts: float
-) -> ChoppedQueries:
-    variables: list[b.Variable] = []
+def _chopped(members: Members, routes: Routes, most_starts: float) -> ChoppedQueries:
+    common = CommonVariables()
     nodes: list[TreeNode] = []
-    first: list[int] = []
-    numbers: dict[tuple[Key, ...], int] = {}
-
-    def add(query: b.BoundQuery, branch: Branch, begin: int, piece: tuple[Key, ...]) -> None:
-        numbers[piece] = len(first)
-        first.append(len(nodes) + 1)
-        for place in range(len(piece)):
-            step = owned(variables, query, branch.alternative.steps[begin + place])
-            negated = tuple(owned(variables, query, n) for n in negated_after(branch, begin + place))
-            parent = len(nodes) if place else ROOT
-            nodes.append(TreeNode(parent, place + 1, len(piece) - place, step, negated))
-
-    for name, own in routes.items():
-        begin = 0
-        for piece in own:
-            if piece not in numbers:
-                add(members[name].query, members[name].branches[0], begin, piece)
-            begin += len(piece)
+    first: dict[Piece, int] = {}
+    for name, route in routes.items():
+        query, steps = members[name].query, comparable_steps(members[name])
+        for piece in route:
+            of_piece = list(islice(steps, len(piece)))
+            if piece in first:
+                continue
+            first[piece] = len(nodes) + 1
+            for place, (_, step, negated) in enumerate(of_piece):
+                shared, *after = common.add(query, step, *negated)
+                parent = len(nodes) if place else ROOT
+                nodes.append(TreeNode(parent, place + 1, len(piece) - place, shared, tuple(after)))
+    numbers = {piece: number for number, piece in enumerate(first)}
+    numbered = {name: tuple(numbers[piece] for piece in route) for name, route in routes.items()}
     keys = next(iter(members.values())).branches[0].keys
-    numbered = {name: tuple(numbers[piece] for piece in own) for name, own in routes.items()}
-    return ChoppedQueries(common_query(members, variables), tuple(nodes), tuple(first), numbered, keys, most_starts)
+    return ChoppedQueries(common.query(members), tuple(nodes), tuple(first.values()), numbered, keys, most_starts)

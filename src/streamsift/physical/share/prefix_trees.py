@@ -6,23 +6,24 @@ queries whose patterns begin alike share the counters of the common prefix. Here
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
 from streamsift.logical import bound as b
 from streamsift.logical.expressions import anonymous
-from streamsift.physical.plan import AggregatePlan, Branch, Step, Strategy
+from streamsift.physical.plan import AggregatePlan, Step, Strategy
 
 ROOT = 0
+Members = Mapping[str, AggregatePlan]  # queries by name
 
 
 @dataclass(frozen=True, slots=True)
 class TreeNode:
     """A prefix: that of its parent, then one more step, after which `negated` must not occur before the next.
 
-    Numbered depth first, so that the prefixes that go on from a node are the `size` numbers from its own on.
+    Numbered depth first, so that the prefixes that extend a node are the `size` numbers from its number on.
     """
 
     parent: int
@@ -48,12 +49,39 @@ class SharedTree:
         return tuple(self.terminals)
 
 
-Signature = tuple[b.EventClass, tuple[b.Expr, ...]]
+# --- steps of several queries ------------------------------------------------------------------------------------
 
 
-def signature(query: b.BoundQuery, step: Step) -> Signature:
-    """What a step accepts, whatever its variable is called."""
+def signature(query: b.BoundQuery, step: Step) -> object:
+    """Return the condition of a step, without the name of its variable."""
     return query.variables[step.variable].event_class, tuple(anonymous(predicate) for predicate in step.local)
+
+
+def comparable_steps(plan: AggregatePlan) -> Iterator[tuple[object, Step, tuple[Step, ...]]]:
+    """Yield each step and the negation after it, with a key that is equal for equal ones of all queries."""
+    query, alternative = plan.query, plan.branches[0].alternative
+    for number, step in enumerate(alternative.steps):
+        negated = tuple(n.steps[0] for n in alternative.negations if n.lower.steps == (number,))
+        yield (signature(query, step), frozenset(signature(query, n) for n in negated)), step, negated
+
+
+@dataclass(slots=True)
+class CommonVariables:
+    """The variables of the query that stands for several: one for each step that they share."""
+
+    variables: list[b.Variable] = field(default_factory=list)
+
+    def add(self, query: b.BoundQuery, *steps: Step) -> tuple[Step, ...]:
+        """Return the steps, each with a new variable."""
+        first = len(self.variables)
+        self.variables += [replace(query.variables[s.variable], index=first + n) for n, s in enumerate(steps)]
+        return tuple(Step(first + number, (), step.local) for number, step in enumerate(steps))
+
+    def query(self, members: Members) -> b.BoundQuery:
+        """Return a query with these variables and all columns that any of the queries reads."""
+        columns = {field.name: field for plan in members.values() for field in plan.query.schema}
+        first = next(iter(members.values())).query
+        return replace(first, variables=tuple(self.variables), schema=pa.schema(columns.values()))
 
 
 # --- the tree ----------------------------------------------------------------------------------------------------
@@ -69,62 +97,38 @@ class _Growing:
     ends: list[str] = field(default_factory=list)
 
 
-def tree_of(members: Mapping[str, AggregatePlan]) -> SharedTree:
+def tree_of(members: Members) -> SharedTree:
     roots: dict[object, _Growing] = {}
-    variables: list[b.Variable] = []
-    asked: dict[object, b.AggregateOutput] = {}
-    own: dict[str, list[object]] = {}
-
+    common = CommonVariables()
+    distinct: dict[object, tuple[int, b.AggregateOutput]] = {}
+    aggregates: dict[str, tuple[int, ...]] = {}
     for name, plan in members.items():
-        query, branch = plan.query, plan.branches[0]
-        here = roots
-        variable_of: dict[int | None, int] = {}
-        for number, step in enumerate(branch.alternative.steps):
-            negated = negated_after(branch, number)
-            key = (signature(query, step), frozenset(signature(query, n) for n in negated))
-            if key not in here:
-                here[key] = _Growing(owned(variables, query, step), tuple(owned(variables, query, n) for n in negated))
-            node = here[key]
+        children, variable_of = roots, dict[int | None, int]()
+        for key, step, negated in comparable_steps(plan):
+            if key not in children:
+                first, *after = common.add(plan.query, step, *negated)
+                children[key] = _Growing(first, tuple(after))
+            node = children[key]
             variable_of[step.variable] = node.step.variable
-            here = node.children
+            children = node.children
         node.ends.append(name)
-        own[name] = []
-        for aggregate in query.aggregates:
+        numbers = []
+        for aggregate in plan.query.aggregates:
             moved = replace(aggregate, variable=variable_of.get(aggregate.variable))
             same = (moved.function, moved.variable, moved.column)
-            asked.setdefault(same, moved)
-            own[name].append(same)
+            numbers.append(distinct.setdefault(same, (len(distinct), moved))[0])
+        aggregates[name] = tuple(numbers)
     nodes: list[TreeNode] = []
     terminals: dict[str, int] = {}
     for root in roots.values():
         _number(root, ROOT, 1, nodes, terminals)
-    first = next(iter(members.values()))
-    query = replace(common_query(members, variables), aggregates=tuple(asked.values()))
-    branch = first.branches[0]
-    numbers = {same: number for number, same in enumerate(asked)}
-    aggregates = {name: tuple(numbers[same] for same in wanted) for name, wanted in own.items()}
+    query = replace(common.query(members), aggregates=tuple(aggregate for _, aggregate in distinct.values()))
+    branch = plan.branches[0]
     return SharedTree(branch.strategy, query, tuple(nodes), terminals, aggregates, branch.keys)
 
 
-def owned(variables: list[b.Variable], query: b.BoundQuery, step: Step) -> Step:
-    """Return the step with a variable of the common query, which is added to its variables."""
-    variables.append(replace(query.variables[step.variable], index=len(variables)))
-    return Step(len(variables) - 1, (), step.local, (), (), ())
-
-
-def common_query(members: Mapping[str, AggregatePlan], variables: list[b.Variable]) -> b.BoundQuery:
-    """Return a query with these variables and all columns that any of the queries reads."""
-    columns = {field.name: field for plan in members.values() for field in plan.query.schema}
-    first = next(iter(members.values())).query
-    return replace(first, variables=tuple(variables), schema=pa.schema(columns.values()))
-
-
-def negated_after(branch: Branch, number: int) -> tuple[Step, ...]:
-    return tuple(n.steps[0] for n in branch.alternative.negations if n.lower.steps == (number,))
-
-
 def _number(node: _Growing, parent: int, depth: int, nodes: list[TreeNode], terminals: dict[str, int]) -> int:
-    """Appends a node and what grows from it, depth first; returns how many they are."""
+    """Append a node and its descendants, depth first; return their number."""
     place = len(nodes)
     nodes.append(TreeNode(parent, depth, 0, node.step, node.negated))
     terminals |= dict.fromkeys(node.ends, place + 1)
@@ -135,25 +139,19 @@ def _number(node: _Growing, parent: int, depth: int, nodes: list[TreeNode], term
 
 # --- cost --------------------------------------------------------------------------------------------------------
 
-
-def separate_cost(members: Mapping[str, AggregatePlan]) -> float:
-    """Counters touched for one event of every step of every query, forwards and backwards."""
-    return sum(_touched(range(1, len(plan.branches[0].alternative.steps) + 1)) for plan in members.values())
-
-
-def _touched(depths: range) -> float:
-    return sum(2.0 * len(depths) for _ in depths)
-
-
-# Going backwards, a shared step touches every prefix that goes on from it, but side by side: 8 cost about as much as 1.
+# Going backwards, a shared step updates every prefix that extends it, but side by side: 8 cost about as much as 1.
 SIDE_BY_SIDE = 8.0
-
 
 # Walking a tree instead of the levels of one pattern: counts without a window and in one, other aggregates. Measured on
 # two to nine queries; in a window that holds few starts, two take longer together, and three as long.
 WALKING = 3.0
 WALKING_IN_WINDOWS = 4.1
 WALKING_WITH_SUMS = 4.5
+
+
+def separate_cost(members: Members) -> float:
+    """Return the counters touched for one event of every step of every query, forwards and backwards."""
+    return sum(2.0 * len(plan.branches[0].alternative.steps) ** 2 for plan in members.values())
 
 
 def shared_cost(tree: SharedTree) -> float:

@@ -1,4 +1,7 @@
-"""Collect every decision of a stream: what makes rows final, which rows are looked at, what is retained and why."""
+"""Collect every decision of a stream: what makes rows final, which rows are read, what is retained and why.
+
+Queries that have no meaning, or are not evaluated, on a stream are refused.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,21 @@ from enum import Enum, auto
 
 import pyarrow as pa
 
+from streamsift.errors import QueryError, UnsupportedQuery
 from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
+from streamsift.logical.durations import limits_nothing, unit_of
 from streamsift.physical.plan import AggregatePlan, DetectPlan, Plan, RankPlan, Step, Strategy
 from streamsift.physical.stream.final import StateWindow, counts_rows, is_awaited, state_windows, windows
 from streamsift.physical.stream.finalizing_steps import FinalizedAlternative, finalized, last_steps
-from streamsift.physical.stream.unsupported import check_stream
 
 
 class DecideBy(Enum):
-    """What makes the rows of a plan final."""
+    """The source of final rows."""
 
     MATCHES = auto()  # finalizing events: only newly final matches are built
     RUNNING_TOTALS = auto()  # the counters of each key and the totals of each group; no event is retained
-    WINDOW_TOTALS = auto()  # the two stacks of each key go on from where they were
+    WINDOW_TOTALS = auto()  # the two stacks of each key continue from where they were
     RECOMPUTED = auto()  # the events of the window, as the watermark advances
 
 
@@ -28,7 +32,7 @@ class DecideBy(Enum):
 class StreamPlan:
     """How a plan runs on a stream.
 
-    `keys` are the columns by which the rows that a result looks at are found; none: all of them are looked at.
+    `keys` are the columns by which the rows that a result reads are found; none: all of them are read.
     """
 
     plan: Plan
@@ -44,23 +48,61 @@ class StreamPlan:
 
 
 def stream_plan(plan: Plan) -> StreamPlan:
-    """Plan a stream; what it cannot have raises."""
-    check_stream(plan)
+    """Plan a stream; raise QueryError or UnsupportedQuery if a stream cannot have the query."""
+    waits = is_awaited(plan)
+    _check(plan, waits)
     recomputed = _why_recomputed(plan) if isinstance(plan, AggregatePlan) else None
     decide_by = _decide_by(plan, recomputed)
-    found_by = {DecideBy.MATCHES: _match_keys, DecideBy.RECOMPUTED: _group_keys}.get(decide_by)
     return StreamPlan(
         plan=plan,
         decide_by=decide_by,
-        keys=found_by(plan) if found_by is not None else (),
+        keys=_keys(plan, decide_by, waits),
         alternatives=tuple(finalized(plan, a) for a in plan.alternatives) if isinstance(plan, DetectPlan) else (),
         last_steps=tuple(map(last_steps, plan.alternatives)),
-        waits=is_awaited(plan),
+        waits=waits,
         windows=tuple(windows(plan.query)),
         state_windows=state_windows(plan),
         counts_rows=counts_rows(plan.query),
         why_recomputed=recomputed,
     )
+
+
+def _check(plan: Plan, waits: bool) -> None:
+    """Raise if a stream cannot run the query."""
+    query = plan.query
+    if isinstance(plan, DetectPlan) and query.window is None:
+        hint = "a match could begin with any event of the past: say how long one may take, as in WITHIN 1 hour."
+        raise QueryError("detection on a stream needs WITHIN", query.text, query.pattern.span, hint)
+    if isinstance(plan, RankPlan) and query.update is None:
+        hint = "a stream has no end at which the best of all could be told: UPDATE 1 min ranks at every full minute."
+        raise QueryError("ranking on a stream needs UPDATE", query.text, query.pattern.span, hint)
+    _check_windows(query)
+    if not isinstance(plan, DetectPlan) and waits:
+        if query.window is None:
+            hint = "any later event could join a group that nothing follows: say how long, as in WITHIN 1 hour."
+            raise QueryError("a trailing group on a stream needs WITHIN", query.text, query.pattern.span, hint)
+        # A row over all keys would wait for keys that may never have another event.
+        for window, keys in windows(query):
+            if window.kind is b.WindowKind.COUNT and keys:
+                message = "totals and ranks of matches that wait for the end of a count window within PARTITION BY"
+                hint = "give the window as a time, or close the pattern with a positive event."
+                raise UnsupportedQuery(f"on a stream, {message}", query.text, window.span, hint)
+
+
+def _check_windows(query: b.BoundQuery) -> None:
+    """Raise if a window never ends, or if windows limit state both in time and in rows, or in rows of other keys."""
+    unit, kinds = unit_of(query), set()
+    for window, keys in windows(query):
+        if limits_nothing(window, unit):
+            apart = f"no two times of `{query.binding.time}` ({unit}) are that far apart"
+            message = f"WITHIN {window.text} limits nothing on a stream: {apart}"
+            hint = "say how long a match may take, as in WITHIN 3600."
+            raise QueryError(message, query.text, window.span, hint)
+        kinds.add((window.kind, keys if window.kind is b.WindowKind.COUNT else ()))
+    if len(kinds) > 1:
+        message = "on a stream, windows that count rows beside windows of time, or rows of other partitions"
+        hint = "give all windows as times, or all as rows of the same partitions."
+        raise UnsupportedQuery(message, query.text, window.span, hint)
 
 
 def _decide_by(plan: Plan, recomputed: str | None) -> DecideBy:
@@ -74,23 +116,18 @@ def _decide_by(plan: Plan, recomputed: str | None) -> DecideBy:
     return DecideBy.WINDOW_TOTALS if recomputed is None else DecideBy.RECOMPUTED
 
 
-def _match_keys(plan: Plan) -> tuple[str, ...]:
-    """Return the columns by which the rows of a match are found."""
-    query = plan.query
-    if query.window is not None and query.window.kind is b.WindowKind.COUNT:
-        return query.partition_by  # all rows of a partition have positions
-    return plan.keys
+def _keys(plan: Plan, decide_by: DecideBy, waits: bool) -> tuple[str, ...]:
+    """Return the columns by which the rows are found that a match, or new rows of totals, read.
 
-
-def _group_keys(plan: Plan) -> tuple[str, ...]:
-    """Return the columns by which the rows that new rows of totals look at are found.
-
-    Where every row of the result is one of a group in which a match ends, only such groups matter.
+    If every row of the result is one of a group in which a match ends, only such groups are read.
     """
     query = plan.query
-    if isinstance(plan, RankPlan) or query.update is not None or query.emit is Emit.CHANGES or is_awaited(plan):
+    if decide_by is DecideBy.MATCHES:
+        return query.partition_by if query.has_count_window else plan.keys  # all rows of a partition have positions
+    is_whole = isinstance(plan, RankPlan) or query.update is not None or query.emit is Emit.CHANGES or waits
+    if decide_by is not DecideBy.RECOMPUTED or is_whole:
         return ()
-    if query.window is not None and query.window.kind is b.WindowKind.COUNT:
+    if query.has_count_window:
         return query.partition_by if set(query.partition_by) <= set(query.group_by) else ()
     return query.group_by
 
@@ -100,12 +137,11 @@ def _group_keys(plan: Plan) -> tuple[str, ...]:
 
 def _why_recomputed(plan: AggregatePlan) -> str | None:
     """Return why totals are recomputed from the events of the window; None if they are updated incrementally."""
-    query, counted = plan.query, (Strategy.PREFIX, Strategy.TWO_STACK)
-    if (
-        other := next((branch.strategy for branch in plan.branches if branch.strategy not in counted), None)
-    ) is not None:
+    query, strategies = plan.query, [branch.strategy for branch in plan.branches]
+    incremental = (Strategy.PREFIX, Strategy.TWO_STACK)
+    if (other := next((strategy for strategy in strategies if strategy not in incremental), None)) is not None:
         return f"{other.value} looks at the events of the window"
-    if query.window is not None and query.window.kind is b.WindowKind.COUNT:
+    if query.has_count_window:
         return "the window counts rows"
     if query.emit is Emit.CHANGES:
         return "EMIT CHANGES compares with rows that are told already"
@@ -119,12 +155,14 @@ def _why_recomputed(plan: AggregatePlan) -> str | None:
 
 
 def _extremes_have_codes(query: b.BoundQuery) -> bool:
-    extremes = [a.column for a in query.aggregates if a.function in ("MIN", "MAX") and a.column is not None]
-    return all(column == b.TIME or _has_codes(query.schema.field(column).type) for column in extremes)
-
-
-def _has_codes(kind: pa.DataType) -> bool:
-    """Whether a number of 64 bits stands for each value: whole numbers, doubles, times."""
-    whole = pa.types.is_integer(kind) and not pa.types.is_uint64(kind)
-    time = pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_duration(kind)
-    return bool(whole or time or kind == pa.float64() or kind == pa.float32())
+    """Return True if a 64-bit number stands for each value of MIN and MAX: integers, floating-point numbers, times."""
+    columns = [a.column for a in query.aggregates if a.function in ("MIN", "MAX") and a.column not in (None, b.TIME)]
+    types = [query.schema.field(column).type for column in columns]
+    return all(
+        (pa.types.is_integer(kind) and not pa.types.is_uint64(kind))
+        or pa.types.is_timestamp(kind)
+        or pa.types.is_date(kind)
+        or pa.types.is_duration(kind)
+        or kind in (pa.float64(), pa.float32())
+        for kind in types
+    )

@@ -1,4 +1,7 @@
-"""Compute with the doubles around a time: the last one within a window, and which ticks of UPDATE round to it."""
+"""Compare times exactly: find the last double within a window, and the ticks of UPDATE around times.
+
+Ticks of counted units are found by division. With doubles, a tick is the double nearest to its time.
+"""
 
 from __future__ import annotations
 
@@ -8,27 +11,29 @@ from fractions import Fraction
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.arrays.dtypes import LARGEST, Float64, Int64
+from streamsift.errors import BadInputError
+from streamsift.runtime.arrays.dtypes import LARGEST, Float64, Int64, Times
 
 INFINITY = 0x7FF0 << 48  # the code of infinity: codes are integers in the order of the doubles, without gaps
 LONGEST_STEP = 1 << 61
 EXACT = 2.0**52  # integers up to here, and those next to them, are doubles
+SAFE = 2**62
 
 
 @njit(cache=True, nogil=True)
 def last_within(starts: Float64, width: float) -> Float64:
-    """For each start the last double y such that y - start, rounded to a double, is <= width, which is not below 0.
+    """Return for each start the last double y such that y - start, rounded to a double, is <= width, which is >= 0.
 
     Rounded subtraction is monotone, so this is a search among the codes of doubles: away from the rounded sum, each
     step twice as long as the one before, then by bisection.
     """
-    found = np.empty(starts.size, np.float64)
+    last = np.empty(starts.size, np.float64)
     bits = np.empty(1, np.int64)
     real = bits.view(np.float64)
     for i in range(starts.size):
         start = starts[i]
         if width == np.inf or np.isinf(start):
-            found[i] = np.inf if width == np.inf else start
+            last[i] = np.inf if width == np.inf else start
             continue
         low, high, step = code_of(start, bits, real), INFINITY, 1
         guess = max(code_of(start + width, bits, real), low + 1)
@@ -46,13 +51,13 @@ def last_within(starts: Float64, width: float) -> Float64:
                 low = middle
             else:
                 high = middle
-        found[i] = double_of(low, bits, real)
-    return found
+        last[i] = double_of(low, bits, real)
+    return last
 
 
 @njit(cache=True, nogil=True)
 def code_of(value: float, bits: Int64, real: Float64) -> int:
-    """The code of a double; `bits` and `real` are one number in memory."""
+    """Return the code of a double; `bits` and `real` are one number in memory."""
     real[0] = value
     return bits[0] if bits[0] >= 0 else bits[0] ^ LARGEST
 
@@ -66,13 +71,50 @@ def double_of(code: int, bits: Int64, real: Float64) -> float:
 # --- ticks -----------------------------------------------------------------------------------------------------------
 
 
+def floor_quotients(times: Times, shift: Fraction, step: Fraction) -> Int64:
+    """Return the largest k with k * step - shift <= time, for each of the ascending times; ± SAFE for infinite ones.
+
+    With doubles, k * step - shift is rounded to a double first.
+    """
+    if not times.size:
+        return np.empty(0, np.int64)
+    if times.dtype == np.float64:
+        return _quotients_of_doubles(times.view(np.float64), shift, step)
+    # (time + a/b) * q/p = (time * bq + aq) / (bp)
+    factor = shift.denominator * step.denominator
+    plus, divisor = shift.numerator * step.denominator, shift.denominator * step.numerator
+    if max(abs(int(times[0])), abs(int(times[-1]))) * factor + abs(plus) < SAFE and divisor < SAFE:
+        return np.floor_divide(times.astype(np.int64) * factor + plus, divisor)
+    return _as_int64([(time * factor + plus) // divisor for time in times.tolist()])
+
+
+def _quotients_of_doubles(times: Float64, shift: Fraction, step: Fraction) -> Int64:
+    """By a kernel where all numbers are small enough for it, else by fractions, once for each distinct time."""
+    divisor = math.lcm(shift.denominator, step.denominator)
+    each, moved = int(step * divisor), int(shift * divisor)
+    quotients = np.full(times.size, ~LARGEST, np.int64)
+    if max(divisor, each, abs(moved)) < EXACT:
+        quotients = last_multiples(times, each, moved, divisor)
+    others = np.flatnonzero((quotients == ~LARGEST) & np.isfinite(times))
+    distinct, which = np.unique(times[others], return_inverse=True)
+    quotients[others] = _as_int64([last_multiple(time, step, shift) for time in distinct.tolist()])[which]
+    quotients[times == np.inf], quotients[times == -np.inf] = SAFE, -SAFE
+    return quotients
+
+
+def _as_int64(numbers: list[int]) -> Int64:
+    if any(not ~LARGEST <= number <= LARGEST for number in numbers):
+        raise BadInputError("The ticks of UPDATE do not fit 64 bits: update less often.")
+    return np.array(numbers, np.int64)
+
+
 @njit(cache=True, nogil=True)
 def last_multiples(times: Float64, step: int, shift: int, divisor: int) -> Int64:
-    """For each time the largest k such that (k * step - shift) / divisor, rounded to a double, is <= time.
+    """Return for each time the largest k such that (k * step - shift) / divisor, rounded to a double, is <= time.
 
     The smallest int64 where one of these numbers could be too large to be exact in a double, and for infinite times.
     """
-    found = np.full(times.size, ~LARGEST, np.int64)
+    multiples = np.full(times.size, ~LARGEST, np.int64)
     for i in range(times.size):
         about = np.floor((times[i] * divisor + shift) / step)
         if not abs(about) * step + abs(shift) + abs(times[i] * divisor) < EXACT:
@@ -82,8 +124,8 @@ def last_multiples(times: Float64, step: int, shift: int, divisor: int) -> Int64
             k += 1
         while (k * step - shift) / divisor > times[i]:
             k -= 1
-        found[i] = k
-    return found
+        multiples[i] = k
+    return multiples
 
 
 def last_multiple(time: float, step: Fraction, shift: Fraction) -> int:

@@ -17,7 +17,7 @@ Int64 = NDArray[np.int64]
 
 Float64 = NDArray[np.float64]
 
-Times = Int64 | Float64  # times: one kernel each for whole and for real numbers
+Times = Int64 | Float64  # one kernel each for integers and doubles
 
 Bool = NDArray[np.bool_]
 

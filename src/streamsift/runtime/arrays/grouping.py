@@ -11,7 +11,7 @@ from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64, Places
 
 
 def entries_from(places: Int32, bounds: Sequence[int] | Int32 | Int64) -> Int64:
-    """For each bound the first entry that lies there or later; places ascend.
+    """Return for each bound the first entry that lies there or later; places ascend.
 
     Bounds are made 32 bits wide, or NumPy would make all places 64 bits wide for each search.
     """
@@ -19,7 +19,7 @@ def entries_from(places: Int32, bounds: Sequence[int] | Int32 | Int64) -> Int64:
 
 
 def distinct(values: Places) -> Places:
-    """Each value once, in ascending order. NumPy's own hashes them: where most differ, ten times as long."""
+    """Return each value once, in ascending order. np.unique hashes them: if most differ, it takes ten times as long."""
     ascending = np.sort(values)
     is_first = np.ones(ascending.size, np.bool_)
     np.not_equal(ascending[1:], ascending[:-1], out=is_first[1:])
@@ -27,23 +27,23 @@ def distinct(values: Places) -> Places:
 
 
 def gathered(values: Int32, numbers: Int32) -> Int32:
-    """Return values[numbers]. NumPy would make all numbers 64 bits wide first: four times as long."""
+    """Return values[numbers]. NumPy would make all numbers 64 bits wide first, which takes four times as long."""
     return _gathered(values, np.ascontiguousarray(numbers).reshape(-1)).reshape(numbers.shape)
 
 
 @njit(cache=True, nogil=True)
 def _gathered(values: Int32, numbers: Int32) -> Int32:
-    found = np.empty(numbers.size, np.int32)
+    at_numbers = np.empty(numbers.size, np.int32)
     for i in range(numbers.size):
-        found[i] = values[numbers[i]]
-    return found
+        at_numbers[i] = values[numbers[i]]
+    return at_numbers
 
 
 @njit(cache=True, nogil=True)
 def group_entries(codes: Int32, groups: int) -> tuple[Int64, Int32]:
-    """Counting sort: (offsets [groups + 1], places [kept]).
+    """Sort by counting and return (offsets [groups + 1], places [kept]).
 
-    The places of code g, ascending, are offsets[g]:offsets[g + 1]. Code -1 is no group: its places are left out.
+    The places of code g, ascending, are offsets[g]:offsets[g + 1]. Code -1 is no group: its places are dropped.
     """
     # Code c is counted at c + 2, so that after the sums c + 1 is where it starts. No branch on -1: it is sorted too.
     starts = np.zeros(groups + 2, np.int64)
@@ -56,29 +56,29 @@ def group_entries(codes: Int32, groups: int) -> tuple[Int64, Int32]:
         slot = codes[i] + 1
         places[starts[slot]] = i
         starts[slot] += 1
-    left_out = starts[0]
-    return starts[: groups + 1] - left_out, places[left_out:]
+    dropped = starts[0]
+    return starts[: groups + 1] - dropped, places[dropped:]
 
 
 @njit(cache=True, nogil=True)
 def chosen(values: Int32, keep: Bool) -> Int32:
-    """values[keep], without a branch to mispredict: a value that is not kept is overwritten by the next."""
-    found = np.empty(values.size, np.int32)
+    """Return values[keep], without a branch to mispredict: a value that is not kept is overwritten by the next."""
+    kept = np.empty(values.size, np.int32)
     count = 0
     for i in range(values.size):
-        found[count] = values[i]
+        kept[count] = values[i]
         count += keep[i]
-    return found[:count]
+    return kept[:count]
 
 
 @njit(cache=True, nogil=True)
 def successors(bounds: Int32, bound_codes: Int32, values: Int32, codes: Int32, offsets: Int64) -> Int32:
-    """For each i the end of the entries of group bound_codes[i] whose value is <= bounds[i]; 0 for code -1.
+    """Return for each i the end of the entries of group bound_codes[i] whose value is <= bounds[i]; 0 for code -1.
 
     One merge of two ascending columns, bounds and values, with a fill count per group that begins at its offset.
     """
     fill = offsets.copy()
-    found = np.zeros(bounds.size, np.int32)
+    ends = np.zeros(bounds.size, np.int32)
     j = 0
     for i in range(bounds.size):
         while j < values.size and values[j] <= bounds[i]:
@@ -86,13 +86,13 @@ def successors(bounds: Int32, bound_codes: Int32, values: Int32, codes: Int32, o
                 fill[codes[j]] += 1
             j += 1
         if bound_codes[i] >= 0:
-            found[i] = fill[bound_codes[i]]
-    return found
+            ends[i] = fill[bound_codes[i]]
+    return ends
 
 
 @njit(cache=True, nogil=True)
 def positions_in_group(codes: Int32, groups: int) -> Int32:
-    """For each row how many earlier rows have the same code; -1 for rows of no group (negative codes)."""
+    """Return for each row how many earlier rows have the same code; -1 for rows of no group (negative codes)."""
     seen = np.zeros(groups, np.int32)
     position = np.empty(codes.size, np.int32)
     for i in range(codes.size):
@@ -106,7 +106,7 @@ def positions_in_group(codes: Int32, groups: int) -> Int32:
 
 @njit(cache=True, nogil=True)
 def ascends_in_groups(values: Int32, offsets: Int64) -> bool:
-    """Whether the values of each group offsets[g]:offsets[g + 1] never fall."""
+    """Return True if the values of each group offsets[g]:offsets[g + 1] never fall."""
     for group in range(offsets.size - 1):
         for i in range(offsets[group] + 1, offsets[group + 1]):
             if values[i] < values[i - 1]:

@@ -1,6 +1,6 @@
 """Read the greatest integers of any stretch of an array, greatest first, from a segment tree of maxima.
 
-The tree is built once; a stretch costs what is taken from it times a logarithm, however long it is.
+The tree is built once. Each number that is read costs a logarithm, however long the stretch is.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def greatest(tree: Int64, low: int, high: int, floor: int, most: int) -> Int64:
     """Return where in [low, high) the numbers from the floor on are, greatest first, and so many of them at most."""
     size, floor = tree.size // 2, max(floor, NOTHING + 1)
     heap = [(np.int64(0), np.int64(0)) for _ in range(0)]  # the nodes that may have the next number, by it
-    found, taken = np.empty(max(0, min(most, high - low)), np.int64), 0
+    places, taken = np.empty(max(0, min(most, high - low)), np.int64), 0
     left, right = low + size, high + size
     while left < right:  # the nodes that make up the stretch
         if left & 1:
@@ -53,6 +53,6 @@ def greatest(tree: Int64, low: int, high: int, floor: int, most: int) -> Int64:
             if tree[child ^ 1] >= floor:
                 heappush(heap, (-tree[child ^ 1], child ^ 1))
             node = child
-        found[taken] = node - size
+        places[taken] = node - size
         taken += 1
-    return found[:taken]
+    return places[:taken]

@@ -2,11 +2,10 @@
 
 - `run`: run an aggregation plan; which branch is counted how
 - `groups`: what every strategy reads, and the totals over time that it returns
-- `measures`: what each event adds to a match, and totals as Arrow columns
+- `measures`: what each event adds to a match, the measures of matches, and totals as Arrow columns
 - `extremes`: codes for MIN and MAX, by rank or by value
-- `group_measures`: the measures of matches with Kleene groups
 - `operations`: events as operations on prefix counters, key by key
-- `prefix_tree`: prefixes of one pattern or of several, and their columns of measures
+- `prefix_tree`: prefixes of one pattern or of several, their columns of measures, and their records
 - `by_key`: choose and run the kernels that count each key
 - `count_kernels`, `measure_kernels`: the kernels for COUNT alone, and for all measures
 - `pairs`: dynamic programming over pairs of neighboring events
@@ -20,11 +19,12 @@ DETECT for everything else. Streams use `IncrementalTotals` for PREFIX and for T
 """
 
 from streamsift.runtime.count.by_key import LARGEST_COUNT, count_layout
+from streamsift.runtime.count.count_kernels import record_count
 from streamsift.runtime.count.extremes import NotIncremental
-from streamsift.runtime.count.groups import AggregateInput, Timeline, groups_of
+from streamsift.runtime.count.groups import AggregateInput, Timeline
 from streamsift.runtime.count.incremental import IncrementalTotals
-from streamsift.runtime.count.measures import Decoder, Totals, measures_of
+from streamsift.runtime.count.measures import measures_of
 from streamsift.runtime.count.operations import Operations, SymbolEvents, arrange
-from streamsift.runtime.count.output import aggregate_schema, result_batch, result_rows
-from streamsift.runtime.count.prefix_tree import tree_of
-from streamsift.runtime.count.run import aggregate, relevant_places
+from streamsift.runtime.count.output import aggregate_schema, relevant_places, result_batch
+from streamsift.runtime.count.prefix_tree import TotalRecords, tree_of
+from streamsift.runtime.count.run import aggregate

@@ -16,12 +16,12 @@ from streamsift.physical.count import SEM_NS_PER_START, TWO_STACK_NS_PER_LEVEL
 from streamsift.physical.plan import Branch, Strategy
 from streamsift.runtime.arrays.dtypes import Int64
 from streamsift.runtime.count import count_kernels, measure_kernels
-from streamsift.runtime.count.count_kernels import Counts, largest_in_window
+from streamsift.runtime.count.count_kernels import largest_in_window
 from streamsift.runtime.count.groups import AggregateInput, KeyTotals
-from streamsift.runtime.count.measure_kernels import Log, MeasureRecords, Stacks, Visits, no_numbers
-from streamsift.runtime.count.measures import Measures, Totals
+from streamsift.runtime.count.measure_kernels import NO_TIMES, Log, Stacks, Visits
+from streamsift.runtime.count.measures import Measures
 from streamsift.runtime.count.operations import Layout, Operations, keys_of_places, lay_out
-from streamsift.runtime.count.prefix_tree import PrefixColumns, columns_of, loads_of, totals_of
+from streamsift.runtime.count.prefix_tree import TotalRecords, columns_of, loads_of
 from streamsift.runtime.events.stamps import NEVER
 
 LARGEST_COUNT = 2.0**62
@@ -32,11 +32,11 @@ def count_branch(branch: Branch, given: AggregateInput, with_leaving: bool = Fal
     """Return the totals of a branch; `with_leaving`: also where they fall because a start leaves the window."""
     layout = lay_out(branch, given, keys_of_places(branch, given))
     variables = [step.variable for step in branch.alternative.steps]
-    found = count_layout(
+    totals = count_layout(
         layout, branch.strategy, given.measures, variables, may_mark=branch.may_mark, with_leaving=with_leaving
     )
-    assert found is not None
-    return found[layout.tree.levels]
+    assert totals is not None
+    return totals[layout.tree.levels]
 
 
 def count_layout(
@@ -56,23 +56,48 @@ def count_layout(
     may take the place of the strategy.
     """
     tree, operations = layout.tree, layout.operations
-    room, is_count_alone = _room(layout, with_leaving), measures.is_count_alone
+    room, is_count_alone = _room(layout, with_leaving), measures.shape == (1, 1, 0)
     has_window = strategy is not Strategy.PREFIX
     bound, starts = 0.0, 0
     if (has_window and max_numbers < math.inf) or (not _is_small(layout) if is_count_alone else has_window):
         bound, starts = largest_in_window(tree, operations)
     starts = int(starts) if has_window else 0
+    columns, filled = None, room[:-1].copy()
     if is_count_alone and bound < LARGEST_COUNT:
         if starts * tree.parent.size > max_numbers:
             return None
-        if may_mark and _prefers_marking(layout):
+        marking_ns = SEM_NS_PER_START * starts_together(operations, SAMPLED) if may_mark else math.inf
+        if marking_ns < TWO_STACK_NS_PER_LEVEL * tree.levels:
             strategy = Strategy.SEM
-        return _counted(layout, strategy, with_leaving, room)
-    columns = columns_of(tree, loads_of(measures, variables), needed)
-    written = int(room[-1]) * int(np.diff(columns.first).max(axis=1).sum())
-    if starts * int(columns.first[:, -1].sum()) + written > max_numbers:
-        return None
-    return _accumulated(layout, strategy, columns, with_leaving, room, starts)
+        out = TotalRecords.room(int(room[-1]))
+        _count(layout, strategy, with_leaving, out, filled)
+    else:
+        columns = columns_of(tree, loads_of(measures, variables), needed)
+        written = int(room[-1]) * sum(columns.widths)
+        if starts * int(columns.first[:, -1].sum()) + written > max_numbers:
+            return None
+        out = TotalRecords.room(int(room[-1]), columns.widths)
+        if strategy is Strategy.SEM:
+            measure_kernels.mark_starts(tree, columns, operations, with_leaving, out, filled)
+        else:
+            rows = 1 if strategy is Strategy.PREFIX else tree.levels + 1
+            log, visits, stacks = Log.of(operations), Visits.of_all(operations), Stacks.room(1, rows, starts, columns)
+            measure_kernels.multiply_windows(tree, columns, log, stacks, visits, NO_TIMES, with_leaving, out, filled)
+    return {
+        node: out.totals(slice(room[node], filled[node]), layout.group, columns, node)
+        for node in np.flatnonzero(tree.ends).tolist()
+    }
+
+
+def _count(layout: Layout, strategy: Strategy, with_leaving: bool, out: TotalRecords, filled: Int64) -> None:
+    tree, operations = layout.tree, layout.operations
+    match strategy:
+        case Strategy.PREFIX:
+            count_kernels.count_prefixes(tree, operations, out, filled)
+        case Strategy.SEM:
+            count_kernels.mark_starts(operations, tree.levels, with_leaving, out, filled)
+        case _:
+            count_kernels.multiply_windows(tree, operations, with_leaving, out, filled)
 
 
 def _is_small(layout: Layout) -> bool:
@@ -82,14 +107,8 @@ def _is_small(layout: Layout) -> bool:
     return max(p * math.log(most / p) for p in range(1, layout.tree.levels + 1)) < math.log(LARGEST_COUNT)
 
 
-def _prefers_marking(layout: Layout) -> bool:
-    marking_ns = SEM_NS_PER_START * starts_together(layout.operations, SAMPLED)
-    return marking_ns < TWO_STACK_NS_PER_LEVEL * layout.tree.levels
-
-
 def _room(layout: Layout, with_leaving: bool) -> Int64:
-    """Return where the records of each prefix begin [nodes + 1]: one for each event that may end a match, and for each
-    start that leaves."""
+    """Return where each prefix's records begin [nodes + 1]: one per event that may end a match or start that leaves."""
     tree, operations = layout.tree, layout.operations
     adds = np.repeat(layout.sizes, np.diff(operations.first_node))
     most = np.zeros(tree.parent.size, np.int64)
@@ -100,76 +119,18 @@ def _room(layout: Layout, with_leaving: bool) -> Int64:
     return np.append(0, np.cumsum(np.where(tree.ends, most, 0)))
 
 
-def _counted(layout: Layout, strategy: Strategy, with_leaving: bool, room: Int64) -> dict[int, KeyTotals]:
-    tree, operations = layout.tree, layout.operations
-    out, filled = Counts.room(int(room[-1])), room[:-1].copy()
-    match strategy:
-        case Strategy.PREFIX:
-            count_kernels.count_prefixes(tree, operations, out, filled)
-        case Strategy.SEM:
-            count_kernels.mark_starts(operations, tree.levels, with_leaving, out, filled)
-        case _:
-            count_kernels.multiply_windows(tree, operations, with_leaving, out, filled)
-    found = {}
-    for node in np.flatnonzero(tree.ends).tolist():
-        written = slice(room[node], filled[node])
-        key, total = out.key[written], out.total[written, None]
-        totals = Totals(total, total.astype(np.float64), np.empty((key.size, 0), np.int64))
-        found[node] = KeyTotals(key, layout.group[key], out.stamp[written], out.ends[written], totals)
-    return found
-
-
-def _accumulated(
-    layout: Layout, strategy: Strategy, columns: PrefixColumns, with_leaving: bool, room: Int64, starts: int
-) -> dict[int, KeyTotals]:
-    tree, operations = layout.tree, layout.operations
-    out, filled = MeasureRecords.room(int(room[-1]), columns), room[:-1].copy()
-    if strategy is Strategy.SEM:
-        measure_kernels.mark_starts(tree, columns, operations, with_leaving, out, filled)
-    else:
-        begin, end = operations.offsets[:-1], operations.offsets[1:]
-        keys = np.arange(begin.size)
-        visits = Visits(keys, np.zeros_like(keys), begin, end, begin - 1, True, 0, NEVER - 1)
-        rows = 1 if strategy is Strategy.PREFIX else tree.levels + 1
-        stacks = stacks_of(1, rows, starts, columns)
-        measure_kernels.multiply_windows(
-            tree, columns, Log.of(operations), stacks, visits, _NO_TIMES, with_leaving, out, filled
-        )
-    return {
-        node: key_totals(out, slice(room[node], filled[node]), node, columns, layout.group)
-        for node in np.flatnonzero(tree.ends).tolist()
-    }
-
-
-def key_totals(out: MeasureRecords, written: slice, node: int, columns: PrefixColumns, group: np.ndarray) -> KeyTotals:
-    """Return the records of a prefix; `group` [keys]."""
-    key = out.key[written]
-    totals = totals_of(columns, node, out.integers[written], out.reals[written], out.least[written])
-    return KeyTotals(key, group[key], out.stamp[written], out.ends[written], totals)
-
-
-_NO_TIMES: Int64 = np.zeros(0, np.int64)
-
-
-def stacks_of(slots: int, rows: int, starts: int, columns: PrefixColumns) -> Stacks:
-    """Return room for so many slots, rows of a back, and starts in a front."""
-    none, entries = np.full(slots, -1, np.int64), 1 << max(starts - 1, 0).bit_length()
-    back, front = no_numbers(slots * rows, columns), no_numbers(entries, columns)
-    return Stacks(none, none.copy(), none.copy(), back, rows, np.full(entries, -1, np.int64), front)
-
-
 @njit(cache=True, nogil=True)
 def starts_together(operations: Operations, most: int) -> float:
     """Return how many starts are in the window at an operation, on average over about the first `most` operations."""
-    seen, held = 0, 0
+    seen, starts = 0, 0
     for key in range(operations.offsets.size - 1):
         first = after = operations.first_start[key]
         for i in range(operations.offsets[key], operations.offsets[key + 1]):
             while first < after and operations.until[first] < operations.stamp[i]:
                 first += 1
             after += operations.level[i] == 1
-            held += after - first
+            starts += after - first
             seen += 1
             if seen == most:
-                return held / seen
-    return held / max(1, seen)
+                return starts / seen
+    return starts / max(1, seen)

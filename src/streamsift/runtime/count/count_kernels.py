@@ -5,40 +5,19 @@ Stream Sequence Patterns", section 3. The two-stack queue is the one of "General
 (Tangwongsan, Hirzel, Schneider, Wu, 2015), here over products of linear maps: an operation is such a map on the vector
 of prefix counts, so what a window does to it is their product. On a tree, a prefix that queries share is updated once.
 
-Each kernel writes records (key, stamp, whether a match ends there, count) of every prefix at which a query ends, from
-`filled` [nodes] on, which it moves. It is for counts that 64 bits hold for certain (`largest_in_window`); others are
-counted by `measure_kernels`.
+Each kernel writes records of every prefix at which a query ends, from `filled` [nodes] on, which it moves. It is for
+counts that 64 bits hold for certain (`largest_in_window`); `measure_kernels` counts others, at several times the cost.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
+from streamsift.runtime.arrays.dtypes import Int64
 from streamsift.runtime.count.operations import NO_SEAL, Operations
-from streamsift.runtime.count.prefix_tree import PrefixTree
+from streamsift.runtime.count.prefix_tree import PrefixTree, TotalRecords
 from streamsift.runtime.events.stamps import NEVER
-
-
-class Counts(NamedTuple):
-    """Records of one count: those of a prefix side by side, in the order of keys and stamps."""
-
-    key: Int32
-    stamp: Int64
-    ends: Bool
-    total: Int64
-
-    @staticmethod
-    def room(records: int) -> Counts:
-        return Counts(
-            np.empty(records, np.int32),
-            np.empty(records, np.int64),
-            np.empty(records, np.bool_),
-            np.empty(records, np.int64),
-        )
 
 
 @njit(cache=True, nogil=True)
@@ -47,26 +26,26 @@ def largest_in_window(tree: PrefixTree, operations: Operations) -> tuple[float, 
     together; and the most starts in one window."""
     level, symbol, stamp, until = operations.level, operations.symbol, operations.stamp, operations.until
     first_node, nodes = operations.first_node, operations.nodes
-    held, most = np.zeros(first_node.size - 1, np.int64), np.zeros(first_node.size - 1, np.int64)
+    present, most = np.zeros(first_node.size - 1, np.int64), np.zeros(first_node.size - 1, np.int64)
     product = np.ones(tree.parent.size, np.float64)
     bound, most_starts = 0.0, 0
     for key in range(operations.offsets.size - 1):
         first = after = operations.first_start[key]
         tail = operations.offsets[key]
-        held[:] = 0
+        present[:] = 0
         most[:] = 0
         for i in range(operations.offsets[key], operations.offsets[key + 1]):
             while first < after and until[first] < stamp[i]:
                 first += 1
                 # Operations before the first start in the window are in no match of it.
                 while tail < i and level[tail] != 1:
-                    held[symbol[tail]] -= 1
+                    present[symbol[tail]] -= 1
                     tail += 1
                 if tail < i:
-                    held[symbol[tail]] -= 1
+                    present[symbol[tail]] -= 1
                     tail += 1
-            held[symbol[i]] += 1
-            most[symbol[i]] = max(most[symbol[i]], held[symbol[i]])
+            present[symbol[i]] += 1
+            most[symbol[i]] = max(most[symbol[i]], present[symbol[i]])
             after += level[i] == 1
             most_starts = max(most_starts, after - first)
         for s in range(most.size):
@@ -80,18 +59,19 @@ def largest_in_window(tree: PrefixTree, operations: Operations) -> tuple[float, 
 
 
 @njit(cache=True, nogil=True, inline="always")
-def record(out: Counts, filled: Int64, node: int, key: int, stamp: int, ends: bool, total: int) -> None:
+def record_count(out: TotalRecords, filled: Int64, node: int, key: int, stamp: int, ends: bool, total: int) -> None:
     at = filled[node]
     out.key[at] = key
     out.stamp[at] = stamp
     out.ends[at] = ends
-    out.total[at] = total
+    out.integers[at, 0] = total
+    out.reals[at, 0] = total
     filled[node] = at + 1
 
 
 @njit(cache=True, nogil=True)
-def count_prefixes(tree: PrefixTree, operations: Operations, out: Counts, filled: Int64) -> None:
-    """Dynamic prefix counting: count[prefix] += count[parent]. Nothing leaves."""
+def count_prefixes(tree: PrefixTree, operations: Operations, out: TotalRecords, filled: Int64) -> None:
+    """Count prefixes dynamically: count[prefix] += count[parent]. Nothing leaves."""
     parent, ends, offsets, seal = tree.parent, tree.ends, operations.offsets, operations.seal
     symbol, first_node, nodes = operations.symbol, operations.first_node, operations.nodes
     count = np.zeros(parent.size, np.int64)
@@ -113,14 +93,14 @@ def count_prefixes(tree: PrefixTree, operations: Operations, out: Counts, filled
                     pending += 1
             if seal[i] != NO_SEAL:
                 for n in range(pending):
-                    record(out, filled, ended[n], key, seal[i], True, count[ended[n]])
+                    record_count(out, filled, ended[n], key, seal[i], True, count[ended[n]])
                     is_noted[ended[n]] = False
                 pending = 0
 
 
 @njit(cache=True, nogil=True)
-def mark_starts(operations: Operations, levels: int, with_leaving: bool, out: Counts, filled: Int64) -> None:
-    """Start event marking: counts [levels, starts] of the prefixes that begin with each start in the window."""
+def mark_starts(operations: Operations, levels: int, with_leaving: bool, out: TotalRecords, filled: Int64) -> None:
+    """Mark start events: counts [levels, starts] of the prefixes that begin with each start in the window."""
     level, place, stamps, seal = operations.level, operations.place, operations.stamp, operations.seal
     most = 0
     for key in range(operations.offsets.size - 1):
@@ -135,17 +115,14 @@ def mark_starts(operations: Operations, levels: int, with_leaving: bool, out: Co
         # One round more than there are operations, for what leaves after the last.
         for i in range(begin, end + with_leaving):
             for sealing in range(2):
-                if i == end:
-                    stamp = NEVER - 1
-                elif sealing == 0:
-                    stamp = stamps[i]
-                else:
-                    stamp = seal[i]
+                stamp = NEVER - 1
+                if i < end:
+                    stamp = stamps[i] if sealing == 0 else seal[i]
                 while first < after and until[first] < stamp:
                     total -= counts[levels, first]
                     first += 1
                     if with_leaving and (first == after or until[first] != until[first - 1]):
-                        record(out, filled, levels, key, until[first - 1] + 1, False, total)
+                        record_count(out, filled, levels, key, until[first - 1] + 1, False, total)
                 if sealing == 0 and i < end:
                     p = level[i]
                     if p < 0:
@@ -153,13 +130,10 @@ def mark_starts(operations: Operations, levels: int, with_leaving: bool, out: Co
                             counts[-p, start] = 0
                     elif p == 1:
                         counts[:, after] = 0
-                        counts[1, after] = 1
+                        counts[1, after] = levels > 1 or since[after] <= place[i]
                         if levels == 1:
-                            if since[after] <= place[i]:
-                                ended = True
-                                total += 1
-                            else:
-                                counts[1, after] = 0
+                            total += counts[1, after]
+                            ended |= counts[1, after] > 0
                         after += 1
                     elif p < levels:
                         for start in range(first, after):
@@ -174,7 +148,7 @@ def mark_starts(operations: Operations, levels: int, with_leaving: bool, out: Co
                         total += added
                         ended |= added > 0
             if i < end and seal[i] != NO_SEAL and ended:
-                record(out, filled, levels, key, seal[i], True, total)
+                record_count(out, filled, levels, key, seal[i], True, total)
                 ended = False
 
 
@@ -183,7 +157,7 @@ def mark_starts(operations: Operations, levels: int, with_leaving: bool, out: Co
 
 @njit(cache=True, nogil=True, inline="always")
 def stand_still(depth: Int64, back: Int64) -> None:
-    """From each prefix only the empty path, to itself."""
+    """Leave from each prefix only the empty path, to itself."""
     for node in range(back.shape[0]):
         for d in range(back.shape[1]):
             back[node, d] = d == depth[node]
@@ -191,7 +165,7 @@ def stand_still(depth: Int64, back: Int64) -> None:
 
 @njit(cache=True, nogil=True, inline="always")
 def through(depth: Int64, path: Int64, front: Int64, row: int, back: Int64, node: int) -> int:
-    """Return the paths to a prefix: those that the front's row brought to each of its own prefixes and the back led on.
+    """Return the paths to a prefix: those that the front's row brought to each of its prefixes and the back extended.
     Those that the back began are at the empty prefix."""
     total = 0
     for d in range(depth[node] + 1):
@@ -234,10 +208,12 @@ def turn(
 
 
 @njit(cache=True, nogil=True)
-def multiply_windows(tree: PrefixTree, operations: Operations, with_leaving: bool, out: Counts, filled: Int64) -> None:
-    """Two stacks: `back` [to, length of from] is the product of the operations since the last turn, the front has for
-    each start before that what it and later ones bring to each prefix. When the front runs out, the back is turned into
-    it.
+def multiply_windows(
+    tree: PrefixTree, operations: Operations, with_leaving: bool, out: TotalRecords, filled: Int64
+) -> None:
+    """Keep two stacks: `back` [to, length of from] is the product of the operations since the last turn, the front has
+    for each start before that what it and later ones bring to each prefix. When the front runs out, the back is turned
+    into it.
 
     One function, as a call retains and releases every array that it takes.
     """
@@ -278,7 +254,7 @@ def multiply_windows(tree: PrefixTree, operations: Operations, with_leaving: boo
                         for node in terminals:
                             if positive[node]:
                                 total = through(depth, path, front, here, back, node)
-                                record(out, filled, node, key, until[first - 1] + 1, False, total)
+                                record_count(out, filled, node, key, until[first - 1] + 1, False, total)
                                 positive[node] = total > 0
                 if sealing == 1 or i == end:
                     break
@@ -302,7 +278,7 @@ def multiply_windows(tree: PrefixTree, operations: Operations, with_leaving: boo
             if i < end and seal[i] != NO_SEAL:
                 for n in range(pending):
                     total = through(depth, path, front, here, back, ended[n])
-                    record(out, filled, ended[n], key, seal[i], True, total)
+                    record_count(out, filled, ended[n], key, seal[i], True, total)
                     positive[ended[n]] = True
                     is_noted[ended[n]] = False
                 pending = 0

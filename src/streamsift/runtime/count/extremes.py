@@ -30,12 +30,12 @@ class NotIncremental(BadInputError):
 
 def codes_by_rank(aggregate: AggregateOutput, column: pa.Array) -> Coded:
     """Code values by their rank (for MAX: from above); a rank has a row."""
-    (found,) = codes([column])
+    (ordered,) = codes([column])
     missing = nulls(column)
     present = np.ones(len(column), np.bool_) if missing is None else ~missing
     if pa.types.is_floating(column.type):
-        found = np.where(present & (found == UNKNOWN), NOTHING, found)
-    distinct, first, ranks = np.unique(found[present], return_index=True, return_inverse=True)
+        ordered = np.where(present & (ordered == UNKNOWN), NOTHING, ordered)
+    distinct, first, ranks = np.unique(ordered[present], return_index=True, return_inverse=True)
     rows = np.flatnonzero(present)[first]
     values = np.full(len(column), NOTHING, np.int64)
     values[present] = ranks if aggregate.function == "MIN" else (distinct.size - 1) - ranks
@@ -50,21 +50,21 @@ def codes_by_rank(aggregate: AggregateOutput, column: pa.Array) -> Coded:
 
 
 def codes_by_value(aggregate: AggregateOutput, column: pa.Array) -> Coded:
-    """Code whole numbers, doubles and times by themselves."""
+    """Code integers, doubles and times by themselves."""
     missing, kind = nulls(column), column.type
     if pa.types.is_floating(kind):
-        (found,) = codes([column])
-        found = np.where(found == UNKNOWN, NAN_CODE, found)
+        (ordered,) = codes([column])
+        ordered = np.where(ordered == UNKNOWN, NAN_CODE, ordered)
     else:
         whole = integers(column)
         assert whole is not None
-        found = whole
+        ordered = whole
         present = whole if missing is None else whole[~missing]
         if present.size and max(-int(present.min()), int(present.max())) >= MAX_VALUE:
             raise NotIncremental(
                 f"{aggregate.name}: a value beyond ±2^62 cannot be kept without its event: give a WITHIN"
             )
-    found = found if aggregate.function == "MIN" else ~found
+    ordered = ordered if aggregate.function == "MIN" else ~ordered
 
     def value_of(least: Int64) -> pa.Array:
         empty = least == NOTHING
@@ -77,4 +77,4 @@ def codes_by_value(aggregate: AggregateOutput, column: pa.Array) -> Coded:
         reals = np.where(values == NAN_CODE, np.nan, bits.view(np.float64))
         return pa.array(reals, mask=empty).cast(kind)
 
-    return found if missing is None else np.where(missing, NOTHING, found), value_of
+    return ordered if missing is None else np.where(missing, NOTHING, ordered), value_of

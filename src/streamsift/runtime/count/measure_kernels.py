@@ -1,11 +1,10 @@
 """Run operations on the measures of paths and write totals over time: the kernels for sums, extremes and large counts.
 
 They do for all measures what `count_kernels` does for one count; see there for the papers. A path is a part of a match.
-Integers and reals follow the same rule, wrapping and rounding: extending a path by an event adds, to each sum, the
-event's value once for each path. For extremes, a path holds the code of its event, or the least number before it has
-one; a longer path the greater of both; of several paths the least counts. Like (+, *) that is a semiring, so windows
-are products here too. Integers wrap, exactly, modulo 2^64; the double beside each shows whether one did, and whether
-there is any path at all.
+Extending paths by an event adds to each sum the event's value once for each path. For extremes, a path has the code of
+its event, or the least number before it has one; a longer path the greater of both; of several paths the least counts.
+Like (+, *) that is a semiring, so windows are products here too. Integers wrap, exactly, modulo 2^64; the double beside
+each shows whether one did, and whether there is any path at all.
 
 The two stacks of each key are state: a run resumes where the one before it stopped, and one over all events is a run
 that starts empty. Without a window nothing leaves, and the back has only the paths from the beginning.
@@ -16,18 +15,19 @@ at each access to an array in a tuple, which here costs several times what the a
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.arrays.dtypes import Bool, Float64, Int8, Int32, Int64
+from streamsift.runtime.arrays.dtypes import Float64, Int8, Int32, Int64
 from streamsift.runtime.count.extremes import NOTHING
 from streamsift.runtime.count.operations import NO_SEAL, Operations
-from streamsift.runtime.count.prefix_tree import INTEGERS, LEAST, REALS, PrefixColumns, PrefixTree
+from streamsift.runtime.count.prefix_tree import INTEGERS, LEAST, REALS, PrefixColumns, PrefixTree, TotalRecords
 from streamsift.runtime.events.stamps import NEVER
 
 BEFORE = np.iinfo(np.int64).min  # the code of a path that has not reached the event whose code counts
+NO_TIMES: Int64 = np.zeros(0, np.int64)
 Sums = Int64 | Float64
 
 
@@ -37,29 +37,6 @@ class Numbers(NamedTuple):
     integers: Int64  # [rows, columns]
     reals: Float64
     least: Int64
-
-
-class MeasureRecords(NamedTuple):
-    """Those of each prefix at which a query ends lie side by side; its own columns come first."""
-
-    key: Int32
-    stamp: Int64
-    ends: Bool
-    integers: Int64  # [records, most columns of a prefix]
-    reals: Float64
-    least: Int64
-
-    @staticmethod
-    def room(records: int, columns: PrefixColumns) -> MeasureRecords:
-        integers, reals, least = np.diff(columns.first).max(axis=1).tolist()
-        return MeasureRecords(
-            np.empty(records, np.int32),
-            np.empty(records, np.int64),
-            np.empty(records, np.bool_),
-            np.empty((records, integers), np.int64),
-            np.empty((records, reals), np.float64),
-            np.empty((records, least), np.int64),
-        )
 
 
 # --- paths -----------------------------------------------------------------------------------------------------------
@@ -76,7 +53,7 @@ def no_numbers(rows: int, columns: PrefixColumns) -> Numbers:
 
 @njit(cache=True, nogil=True)
 def stand_still(tree: PrefixTree, columns: PrefixColumns, numbers: Numbers, base: int, rows: int) -> None:
-    """From each prefix only the empty path. Row base + d has the paths from the prefixes of length d < `rows`."""
+    """Leave from each prefix only the empty path. Row base + d has the paths from prefixes of length d < `rows`."""
     numbers.integers[base : base + rows] = 0
     numbers.reals[base : base + rows] = 0.0
     numbers.least[base : base + rows] = NOTHING
@@ -131,7 +108,7 @@ def extend_least(
     node: int,
     place: int,
 ) -> None:
-    """The same for extremes; `any_path` leads to the node's parent."""
+    """Extend extremes in the same way; `any_path` leads to the node's parent."""
     for column in range(first[LEAST, node], first[LEAST, node + 1]):
         code = NOTHING
         if before[LEAST, column] >= 0:
@@ -146,7 +123,7 @@ def extend_least(
 
 @njit(cache=True, nogil=True)
 def record_starts(
-    columns: PrefixColumns, paths: Numbers, begin: int, end: int, node: int, out: MeasureRecords, filled: Int64
+    columns: PrefixColumns, paths: Numbers, begin: int, end: int, node: int, out: TotalRecords, filled: Int64
 ) -> int:
     """Open a record with the sum over the rows [begin, end); return its number."""
     at = filled[node]
@@ -173,10 +150,10 @@ def mark_starts(
     columns: PrefixColumns,
     operations: Operations,
     with_leaving: bool,
-    out: MeasureRecords,
+    out: TotalRecords,
     filled: Int64,
 ) -> None:
-    """Start event marking of all measures of one pattern: a row of paths for each start in the window."""
+    """Mark the start events of one pattern: a row of paths for each start in the window."""
     levels, most = tree.parent.size - 1, 0
     for key in range(operations.offsets.size - 1):
         most = max(most, operations.first_start[key + 1] - operations.first_start[key])
@@ -234,43 +211,30 @@ def mark_starts(
 
 
 class Log(NamedTuple):
-    """Operations and starts by number: number n is entry n & mask. Over all events at once every number has its entry:
-    the masks are -1. Numbers below the first ones are evicted: they are in no window to come."""
+    """Operations and starts by number: number n is entry n & mask; the masks are -1 over all events at once. Numbers
+    below the first ones are evicted: they are in no window to come."""
 
-    first_operation: int
-    mask: int
-    level: Int8  # [operations] as in Operations, and so are symbol, place, stamp and seal
+    level: Int8  # [operations] as in Operations, and so are the fields up to `nodes`
     symbol: Int32
     place: Int32
     stamp: Int64
     seal: Int64
+    until: Int64  # [starts]
+    first_node: Int64  # [symbols + 1]
+    nodes: Int64
     before: Int64  # [operations] the operation of the same key before; below zero: none
     start: Int64  # [operations] its number among the starts, if it is one
-    first_start: int
-    start_mask: int
-    until: Int64  # [starts]
-    first_node: Int64  # [symbols + 1] as in Operations, and so are nodes
-    nodes: Int64
+    first_operation: int = 0
+    mask: int = -1
+    first_start: int = 0
+    start_mask: int = -1
 
     @staticmethod
     def of(operations: Operations) -> Log:
         """Return all operations at once."""
-        return Log(
-            first_operation=0,
-            mask=-1,
-            level=operations.level,
-            symbol=operations.symbol,
-            place=operations.place,
-            stamp=operations.stamp,
-            seal=operations.seal,
-            before=np.arange(-1, operations.level.size - 1),
-            start=np.cumsum(operations.level == 1) - 1,
-            first_start=0,
-            start_mask=-1,
-            until=operations.until,
-            first_node=operations.first_node,
-            nodes=operations.nodes,
-        )
+        same: dict[str, Any] = {name: getattr(operations, name) for name in Log._fields[:8]}
+        is_start = operations.level == 1
+        return Log(**same, before=np.arange(-1, is_start.size - 1), start=np.cumsum(is_start) - 1)
 
 
 class Stacks(NamedTuple):
@@ -284,6 +248,13 @@ class Stacks(NamedTuple):
     following: Int64  # [starts, by a mask of their own] in a front: the next start of the key
     front: Numbers  # [the same] what it and later ones of the front bring to each prefix
 
+    @staticmethod
+    def room(slots: int, rows: int, starts: int, columns: PrefixColumns) -> Stacks:
+        """Return empty stacks for so many slots, rows of a back, and starts in a front."""
+        none, entries = np.full(slots, -1, np.int64), 1 << max(starts - 1, 0).bit_length()
+        back, front = no_numbers(slots * rows, columns), no_numbers(entries, columns)
+        return Stacks(none, none.copy(), none.copy(), back, rows, np.full(entries, -1, np.int64), front)
+
 
 class Visits(NamedTuple):
     """The keys whose totals are written, and the stamps from the first to the last."""
@@ -293,9 +264,16 @@ class Visits(NamedTuple):
     begin: Int64  # the new operations of each
     end: Int64
     last: Int64  # the operation before them
-    is_fresh: bool  # nothing was counted before
-    first_stamp: int
-    last_stamp: int
+    is_fresh: bool = False  # nothing was counted before
+    first_stamp: int = 0
+    last_stamp: int = NEVER - 1
+
+    @staticmethod
+    def of_all(operations: Operations, is_fresh: bool = True) -> Visits:
+        """Return visits of all keys: one after the other in one slot if fresh, else each in its own."""
+        begin, end = operations.offsets[:-1], operations.offsets[1:]
+        keys = np.arange(begin.size)
+        return Visits(keys, np.zeros_like(keys) if is_fresh else keys, begin, end, begin - 1, is_fresh)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -313,7 +291,7 @@ def precede_sums(
     after: int,
     place: int,
 ) -> None:
-    """Row d being the paths from prefixes of length d: those from the parent may first take the event at `place`."""
+    """Let the paths from the parent first take the event at `place`; row d has the paths from prefixes of length d."""
     for column in range(first[block, node], first[block, after]):
         suffix[depth - 1, column] += suffix[depth, column]
     for k in range(first_load[block, node], first_load[block, node + 1]):
@@ -382,14 +360,7 @@ def is_gone(first_start: int, start_mask: int, until: Int64, start: int, now: in
 
 @njit(cache=True, nogil=True)
 def leave(
-    tree: PrefixTree,
-    columns: PrefixColumns,
-    log: Log,
-    stacks: Stacks,
-    slot: int,
-    last: int,
-    now: int,
-    suffix: Numbers,
+    tree: PrefixTree, columns: PrefixColumns, log: Log, stacks: Stacks, slot: int, last: int, now: int, suffix: Numbers
 ) -> None:
     """Take out the starts that are gone now, and turn the stacks if the front runs out."""
     first, mask, until, following = log.first_start, log.start_mask, log.until, stacks.following
@@ -409,11 +380,11 @@ def reaches(
 ) -> bool:
     """Return True if any path in the window leads to the prefix; `row` of the front is below zero if there is none."""
     column = first[REALS, node]
-    found = back[base, column] > 0
-    if row >= 0 and not found:
+    any_path = back[base, column] > 0
+    if row >= 0 and not any_path:
         for d in range(1, depth[node] + 1):
-            found |= front[row, chain[REALS, column, d]] > 0 and back[base + d, column] > 0
-    return found
+            any_path |= front[row, chain[REALS, column, d]] > 0 and back[base + d, column] > 0
+    return any_path
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -459,7 +430,7 @@ def least_through(
     out: Int64,
     at: int,
 ) -> None:
-    """The same for extremes."""
+    """Take the least of the same paths."""
     for column in range(first[LEAST, node], first[LEAST, node + 1]):
         least = back[base, column]
         if row >= 0:
@@ -482,7 +453,7 @@ def record_all(
     slot: int,
     key: int,
     stamp: int,
-    out: MeasureRecords,
+    out: TotalRecords,
     filled: Int64,
 ) -> None:
     """Write the totals of every prefix at which a query ends; no match ends now."""
@@ -504,13 +475,13 @@ def record_all(
 @njit(cache=True, nogil=True)
 def any_match(tree: PrefixTree, columns: PrefixColumns, stacks: Stacks, slot: int) -> bool:
     """Return True if there is a match in the window."""
-    head, found = stacks.head[slot], False
+    head, is_match = stacks.head[slot], False
     row = head & (stacks.following.size - 1) if head >= 0 else -1
     first, chain, front, back = columns.first, columns.chain, stacks.front.reals, stacks.back.reals
     for node in range(tree.parent.size):
-        if tree.ends[node] and not found:
-            found = reaches(tree.depth, first, chain, front, row, back, slot * stacks.rows, node)
-    return found
+        if tree.ends[node] and not is_match:
+            is_match = reaches(tree.depth, first, chain, front, row, back, slot * stacks.rows, node)
+    return is_match
 
 
 @njit(cache=True, nogil=True)
@@ -522,7 +493,7 @@ def multiply_windows(
     visits: Visits,
     times: Int64,
     with_leaving: bool,
-    out: MeasureRecords,
+    out: TotalRecords,
     filled: Int64,
 ) -> None:
     """Resume the two-stack product of each visited key; see `count_kernels.multiply_windows`.
@@ -538,8 +509,9 @@ def multiply_windows(
     integers, reals, least = stacks.back.integers, stacks.back.reals, stacks.back.least
     front_integers, front_reals, front_least = stacks.front.integers, stacks.front.reals, stacks.front.least
     levels, symbols, places, stamps, seals, starts = log.level, log.symbol, log.place, log.stamp, log.seal, log.start
-    out_key, out_stamp, out_ends, out_integers = out.key, out.stamp, out.ends, out.integers
-    out_reals, out_least, first_node, nodes = out.reals, out.least, log.first_node, log.nodes
+    first_node, nodes = log.first_node, log.nodes
+    out_key, out_stamp, out_ends = out.key, out.stamp, out.ends
+    out_integers, out_reals, out_least = out.integers, out.reals, out.least
     suffix = no_numbers(rows, columns)
     ended, is_noted, pending = np.zeros(parent.size, np.int64), np.zeros(parent.size, np.bool_), 0
     for visit in range(visits.key.size):

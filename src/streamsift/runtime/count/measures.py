@@ -10,7 +10,7 @@ are updated batch by batch, on the schema alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -21,15 +21,17 @@ import pyarrow.compute as pc
 from streamsift.errors import BadInputError
 from streamsift.logical.bound import TIME, AggregateOutput, BoundQuery
 from streamsift.physical.plan import Alternative
-from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
+from streamsift.runtime.arrays.dtypes import Float64, Int64
 from streamsift.runtime.count.extremes import NOTHING, NotIncremental, codes_by_rank, codes_by_value
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.expressions.columns import fixed_width, integers, nulls, plain
 from streamsift.runtime.expressions.values import as_float, column_value
+from streamsift.runtime.matches import GroupMatches, GroupValues
 
 LIMIT = 2.0**63
 DOUBT = 1e-9  # the doubles are closer than this to what they stand for
 LIMB = 32  # bits
+NO_VARIABLE = -1  # the match itself counts, whatever its events
 
 
 class Totals(NamedTuple):
@@ -40,12 +42,11 @@ class Totals(NamedTuple):
     least: Int64  # [rows, extremes]
 
     def at(self, rows: np.ndarray) -> Totals:
-        return Totals(self.integers[rows], self.reals[rows], self.least[rows])
+        return Totals(*(block[rows] for block in self))
 
-    def contiguous(self) -> Totals:
-        """Return the same as kernels take it."""
-        least = np.ascontiguousarray(self.least)
-        return Totals(np.ascontiguousarray(self.integers), np.ascontiguousarray(self.reals), least)
+
+Decoder = Callable[[Totals], pa.Array]  # the column of an aggregate
+Addends = list[tuple[int, np.ndarray]]  # for each measure of a block: its variable, and what each event adds [places]
 
 
 def no_totals(rows: int, shape: tuple[int, int, int]) -> Totals:
@@ -56,90 +57,71 @@ def no_totals(rows: int, shape: tuple[int, int, int]) -> Totals:
 
 @dataclass(slots=True)
 class Measures:
-    """What the aggregates need of each event. Values are [places]; `variables` say whose event it is."""
+    """What the aggregates need of each event."""
 
     events: Events
     query: BoundQuery
     always: frozenset[int]  # variables that every match binds
     by_schema: bool  # which measures there are does not depend on the events
-    integer_variables: list[int] = field(default_factory=list)
-    integer_values: list[Int64] = field(default_factory=list)
-    real_variables: list[int] = field(default_factory=list)
-    real_values: list[Float64] = field(default_factory=list)
-    least_variables: list[int] = field(default_factory=list)
-    least_values: list[Int64] = field(default_factory=list)
-    _known: dict[tuple[int, str], int] = field(default_factory=dict)
+    integers: Addends = field(default_factory=list)
+    sizes: Addends = field(default_factory=list)  # of each integer: its size as a double
+    reals: Addends = field(default_factory=list)
+    least: Addends = field(default_factory=list)
+    _not_null: dict[tuple[int, str], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.add_integer(NO_VARIABLE, np.zeros(self.events.rank.size, np.int64))
+
+    @property
+    def blocks(self) -> tuple[Addends, Addends, Addends]:
+        return self.integers, [*self.sizes, *self.reals], self.least
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Return the sizes of the blocks."""
-        whole = 1 + len(self.integer_values)
-        return whole, whole + len(self.real_values), len(self.least_values)
+        """Return the sizes of the blocks; (1, 1, 0) for COUNT alone."""
+        integers, reals, least = map(len, self.blocks)
+        return integers, reals, least
 
     def may_lack_values(self, name: str) -> bool:
         """Return True if room for nulls and NaN is made whether the column has any or not; times have none."""
         return self.by_schema and name not in (TIME, self.query.binding.time, self.query.binding.order)
 
-    @property
-    def is_count_alone(self) -> bool:
-        return not (self.integer_values or self.real_values or self.least_values)
-
     def add_integer(self, variable: int, values: Int64) -> int:
-        self.integer_variables.append(variable)
-        self.integer_values.append(values)
-        return len(self.integer_values)  # 0 is the match itself
+        _add(self.sizes, variable, np.abs(values.astype(np.float64)))
+        return _add(self.integers, variable, values)
 
-    def add_real(self, variable: int, values: Float64) -> int:
-        self.real_variables.append(variable)
-        self.real_values.append(values)
-        return len(self.real_values) - 1
-
-    def add_least(self, variable: int, values: Int64) -> int:
-        self.least_variables.append(variable)
-        self.least_values.append(values)
-        return len(self.least_values) - 1
-
-    def column(self, name: str) -> pa.Array:
-        """The column in the order of the stream."""
-        rows = None if self.events.in_input_order else self.events.rows
-        return self.events.columns.at(name, rows)
-
-    def known(self, variable: int, name: str, column: pa.Array) -> int:
+    def count_not_null(self, variable: int, name: str, column: pa.Array) -> int:
         """Return the integer that counts the matches in which the attribute is not null."""
         if column.null_count == 0 and variable in self.always and not self.may_lack_values(name):
             return 0
-        if (variable, name) not in self._known:
+        if (variable, name) not in self._not_null:
             missing = nulls(column)
             values = np.ones(len(column), np.int64) if missing is None else (~missing).astype(np.int64)
-            self._known[variable, name] = self.add_integer(variable, values)
-        return self._known[variable, name]
+            self._not_null[variable, name] = self.add_integer(variable, values)
+        return self._not_null[variable, name]
 
-    def of_matches(self, alternative: Alternative, places: Int32) -> Totals:
-        """Each match as a set of one; places [steps, matches]."""
-        step_of = {step.variable: number for number, step in enumerate(alternative.steps)}
-        count = places.shape[1]
-
-        def gathered(variables: list[int], values: Sequence[np.ndarray], absent: int, dtype: type) -> list[np.ndarray]:
-            return [
-                value[places[step_of[v]]] if v in step_of else np.full(count, absent, dtype)
-                for v, value in zip(variables, values, strict=True)
-            ]
-
-        sums = [
-            np.ones(count, np.int64),
-            *gathered(self.integer_variables, self.integer_values, 0, np.int64),
-        ]
-        reals = [*(np.abs(s.astype(np.float64)) for s in sums)]
-        reals += gathered(self.real_variables, self.real_values, 0, np.float64)
-        least = gathered(self.least_variables, self.least_values, NOTHING, np.int64)
-        return Totals(np.stack(sums, axis=1), np.stack(reals, axis=1), _columns(least, count))
+    def of_matches(self, matches: GroupMatches, values: GroupValues) -> Totals:
+        """Return the totals of each match as a set of one: a Kleene group counts with each of its elements."""
+        totals = no_totals(len(matches), self.shape)
+        for block, fold, columns in zip(self.blocks, (np.add, np.add, np.minimum), totals, strict=True):
+            for number, (variable, of_place) in enumerate(block):
+                if variable in values.singles:
+                    columns[:, number] = of_place[matches.singles[values.singles[variable]]]
+                elif values.is_group(variable):
+                    places, offsets = values.elements(variable)
+                    sizes, elements = np.diff(offsets), of_place[places]
+                    if of_place.dtype == np.float64:  # one after the other: pairwise sums would round differently
+                        columns[:, number] = np.bincount(np.repeat(np.arange(sizes.size), sizes), elements, sizes.size)
+                    elif elements.size:
+                        columns[sizes > 0, number] = fold.reduceat(elements, offsets[:-1][sizes > 0])
+        totals.integers[:, 0], totals.reals[:, 0] = 1, 1.0
+        return totals
 
 
-def _columns(parts: list[Int64], count: int) -> Int64:
-    return np.stack(parts, axis=1) if parts else np.empty((count, 0), np.int64)
-
-
-Decoder = Callable[[Totals], pa.Array]
+def _add(block: Addends, variable: int, values: np.ndarray) -> int:
+    """Add a measure; return its number in the block."""
+    block.append((variable, values))
+    return len(block) - 1
 
 
 def measures_of(
@@ -154,8 +136,8 @@ def measures_of(
     return measures, [_decoder(measures, aggregate) for aggregate in query.aggregates]
 
 
-def aggregate_type(query: BoundQuery, aggregate: AggregateOutput, kind: pa.DataType | None) -> pa.DataType:
-    """The type of an aggregate's column, from that of its attribute."""
+def aggregate_type(aggregate: AggregateOutput, kind: pa.DataType | None) -> pa.DataType:
+    """Return the type of an aggregate's column, from that of its attribute."""
     if kind is None:
         return pa.int64()
     if pa.types.is_dictionary(kind):
@@ -175,13 +157,14 @@ def aggregate_type(query: BoundQuery, aggregate: AggregateOutput, kind: pa.DataT
 def _decoder(measures: Measures, aggregate: AggregateOutput) -> Decoder:
     if aggregate.variable is None or aggregate.column is None:
         return lambda totals: pa.array(_exact(totals, 0, "COUNT"))
-    raw = plain(measures.column(aggregate.column))
+    events = measures.events
+    raw = plain(events.columns.at(aggregate.column, None if events.in_input_order else events.rows))
     if pa.types.is_null(raw.type):
         return lambda totals: pa.nulls(len(totals.integers))
-    known = measures.known(aggregate.variable, aggregate.column, raw)
+    not_null = measures.count_not_null(aggregate.variable, aggregate.column, raw)
     if aggregate.function in ("MIN", "MAX"):
         values, value_of = (codes_by_value if measures.by_schema else codes_by_rank)(aggregate, raw)
-        number = measures.add_least(aggregate.variable, values)
+        number = _add(measures.least, aggregate.variable, values)
         return lambda totals: value_of(totals.least[:, number])
     variable = measures.query.variables[aggregate.variable].name
     name = f"{aggregate.function}({variable}.{aggregate.column})"
@@ -194,11 +177,11 @@ def _decoder(measures: Measures, aggregate: AggregateOutput) -> Decoder:
         total = _integer_sum(measures, aggregate.variable, column, name)
 
     def decode(totals: Totals) -> pa.Array:
-        nothing = totals.reals[:, known] == 0
-        found = total(totals)
+        nothing = totals.reals[:, not_null] == 0
+        result = total(totals)
         if aggregate.function == "AVG":
-            found = _average(found, _exact(totals, known, name), nothing)
-        return pc.if_else(pa.array(nothing), pa.scalar(None, found.type), found) if nothing.any() else found
+            result = _average(result, _exact(totals, not_null, name), nothing)
+        return pc.if_else(pa.array(nothing), pa.scalar(None, result.type), result) if nothing.any() else result
 
     return decode
 
@@ -212,7 +195,7 @@ def _average(total: pa.Array, counts: Int64, nothing: np.ndarray) -> pa.Array:
 
 
 def _exact(totals: Totals, number: int, name: str) -> Int64:
-    """An integer block's column, if 64 bits hold it: the double beside it tells which multiple of 2^64 is left out."""
+    """Return a column of integers if 64 bits hold it: the double beside it shows which multiple of 2^64 is missing."""
     sizes, values = totals.reals[:, number], totals.integers[:, number]
     fits = sizes < LIMIT * (1 - DOUBT)
     # So close to the limit, a count that passed it has wrapped to below zero.
@@ -227,69 +210,66 @@ def _exact(totals: Totals, number: int, name: str) -> Int64:
     return values
 
 
+def _zero_at_nulls(column: pa.Array, values: np.ndarray) -> np.ndarray:
+    missing = nulls(column)
+    return values if missing is None else np.where(missing, np.zeros(1, values.dtype), values)
+
+
 def _integer_sum(measures: Measures, variable: int, column: pa.Array, name: str) -> Decoder:
     values = integers(column)
     assert values is not None
-    missing = nulls(column)
-    number = measures.add_integer(variable, values if missing is None else np.where(missing, 0, values))
+    number = measures.add_integer(variable, _zero_at_nulls(column, values))
     return lambda totals: pa.array(_exact(totals, number, name)).cast(column.type)
 
 
 def _real_sum(measures: Measures, variable: int, column: pa.Array, may_lack_values: bool) -> Decoder:
-    """Infinities and NaN are counted apart: in a product of sums and counts, 0 times infinity would be NaN."""
-    values = fixed_width(column, np.dtype(np.float64))
-    missing = nulls(column)
-    values = values if missing is None else np.where(missing, 0.0, values)
+    """Count infinities and NaN apart: in a product of sums and counts, 0 times infinity would be NaN."""
+    values = _zero_at_nulls(column, fixed_width(column, np.dtype(np.float64)))
+
+    def added(values: np.ndarray) -> Callable[[Totals], Float64]:
+        """Add a measure; return its column, behind the sizes of the integers."""
+        number = _add(measures.reals, variable, values.astype(np.float64, copy=False))
+        return lambda totals: totals.reals[:, len(measures.sizes) + number]
+
     finite = np.isfinite(values)
     if finite.all() and not may_lack_values:
-        number = measures.add_real(variable, values)
-        return lambda totals: pa.array(_reals(measures, totals)[:, number])
+        total = added(values)
+        return lambda totals: pa.array(total(totals))
     if measures.by_schema and not may_lack_values:
         raise NotIncremental("an infinite time cannot be summed without keeping its event: give a WITHIN")
-    number = measures.add_real(variable, np.where(finite, values, 0.0))
-    marks = [np.isnan(values), values == np.inf, values == -np.inf]
-    nan, above, below = (measures.add_real(variable, mark.astype(np.float64)) for mark in marks)
+    parts = [np.where(finite, values, 0.0), np.isnan(values), values == np.inf, values == -np.inf]
+    total, nan, above, below = map(added, parts)
 
     def decode(totals: Totals) -> pa.Array:
-        reals = _reals(measures, totals)
-        found = reals[:, number].copy()
-        found[reals[:, above] > 0] = np.inf
-        found[reals[:, below] > 0] = -np.inf
-        found[(reals[:, nan] > 0) | ((reals[:, above] > 0) & (reals[:, below] > 0))] = np.nan
-        return pa.array(found)
+        result, is_above, is_below = total(totals).copy(), above(totals) > 0, below(totals) > 0
+        result[is_above] = np.inf
+        result[is_below] = -np.inf
+        result[(nan(totals) > 0) | (is_above & is_below)] = np.nan
+        return pa.array(result)
 
     return decode
 
 
-def _reals(measures: Measures, totals: Totals) -> Float64:
-    """The real sums, behind the sizes of the integers."""
-    return totals.reals[:, 1 + len(measures.integer_values) :]
-
-
 def _decimal_sum(measures: Measures, variable: int, column: pa.Array, name: str) -> Decoder:
-    """The unscaled integers in limbs of 32 bits, each summed apart, so that 64 bits hold the sums of many."""
+    """Sum the unscaled integers in limbs of 32 bits, each apart, so that 64 bits hold the sums of many."""
     scale = column.type.scale
     if pa.types.is_decimal256(column.type):
         column = column.cast(pa.decimal128(38, scale))
     words = np.frombuffer(column.buffers()[1] or b"", np.uint32, 4 * len(column), column.offset * 16).reshape(-1, 4)
-    limbs = [words[:, 0].astype(np.int64), words[:, 1].astype(np.int64), words[:, 2].astype(np.int64)]
-    limbs.append(words[:, 3].view(np.int32).astype(np.int64))
-    if column.type.precision <= 18:
-        limbs = [limbs[0], np.ascontiguousarray(words[:, 1]).view(np.int32).astype(np.int64)]
-    missing = nulls(column)
-    limbs = [limb if missing is None else np.where(missing, 0, limb) for limb in limbs]
-    numbers = [measures.add_integer(variable, limb) for limb in limbs]
+    *low, high = words.T[:2] if column.type.precision <= 18 else words.T
+    limbs = [limb.astype(np.int64) for limb in (*low, np.ascontiguousarray(high).view(np.int32))]
+    numbers = [measures.add_integer(variable, _zero_at_nulls(column, limb)) for limb in limbs]
 
     def decode(totals: Totals) -> pa.Array:
         sums = [_exact(totals, number, name) for number in numbers]
         sums += [np.zeros_like(sums[0])] * (4 - len(sums))
-        found = np.empty((sums[0].size, 4), np.uint32)
+        result = np.empty((sums[0].size, 4), np.uint32)
         carry = np.zeros_like(sums[0])
         for place, limb in enumerate(sums):
             full = limb + carry
-            found[:, place] = (full & (2**LIMB - 1)).astype(np.uint32)
+            result[:, place] = (full & (2**LIMB - 1)).astype(np.uint32)
             carry = full >> LIMB
-        array = pa.Array.from_buffers(pa.decimal128(38, scale), len(found), [None, pa.py_buffer(found.tobytes())])
+        array = pa.Array.from_buffers(pa.decimal128(38, scale), len(result), [None, pa.py_buffer(result.tobytes())])
         try:
             array.validate(full=True)
         except pa.ArrowInvalid as error:

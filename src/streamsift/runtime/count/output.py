@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from streamsift.language.syntax import Emit
-from streamsift.logical.bound import TIME, BoundQuery
+from streamsift.logical.bound import TIME, BoundQuery, Column, Expr, Operation
+from streamsift.physical.plan import Alternative, Plan
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
-from streamsift.runtime.count.groups import AggregateInput, Timeline
+from streamsift.runtime.count.groups import AggregateInput, Timeline, is_last
 from streamsift.runtime.count.measures import Decoder, aggregate_type
+from streamsift.runtime.events.candidates import candidates
+from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.stamps import Clock
 from streamsift.runtime.events.times import time_type
 from streamsift.runtime.events.update_ticks import tick_type
 from streamsift.runtime.expressions.codes import codes
 from streamsift.runtime.expressions.columns import nulls, take
 from streamsift.runtime.resources import FEWER_TICKS, reserve
+
+Wanted = Callable[[Clock, Int64], Bool]  # which stamps have a row
 
 
 def aggregate_schema(query: BoundQuery) -> pa.Schema:
@@ -26,30 +32,52 @@ def aggregate_schema(query: BoundQuery) -> pa.Schema:
     for name, column in zip(query.group_names, query.group_by, strict=True):
         fields.append(pa.field(name, query.schema.field(column).type))
     for aggregate in query.aggregates:
-        kind = None if aggregate.column is None else _column_type(query, aggregate.column)
-        fields.append(pa.field(aggregate.name, aggregate_type(query, aggregate, kind)))
+        kind = None
+        if aggregate.column is not None:
+            kind = time_type(query) if aggregate.column == TIME else query.schema.field(aggregate.column).type
+        fields.append(pa.field(aggregate.name, aggregate_type(aggregate, kind)))
     return pa.schema(fields)
 
 
-def _column_type(query: BoundQuery, column: str) -> pa.DataType:
-    return time_type(query) if column == TIME else query.schema.field(column).type
+def result_batch(
+    plan: Plan,
+    given: AggregateInput,
+    timeline: Timeline,
+    wanted: Wanted | None = None,
+    keys_of: Callable[[Int32], Sequence[pa.Array]] | None = None,
+) -> pa.RecordBatch | None:
+    """Return the result rows, ordered by time and then by group; None if there is none.
+
+    `keys_of` returns the GROUP BY columns of groups that are numbered otherwise than in the events.
+    """
+    query, clock, events = plan.query, given.clock, given.events
+    rows = _printed(plan, given, timeline)
+    if wanted is not None:
+        rows = rows.at(np.flatnonzero(wanted(clock, rows.stamp)))
+    if not rows.stamp.size:
+        return None
+    if keys_of is None:
+        of_groups = pa.array(events.rows_at(given.first_of_group[rows.group]))
+        keys: Sequence[pa.Array] = [take(events.columns.whole(name), of_groups) for name in query.group_by]
+    else:
+        keys = keys_of(rows.group)
+    schema = aggregate_schema(query)
+    arrays = [clock.times(rows.stamp), *keys, *(decode(rows.totals) for decode in given.decoders)]
+    cast = [a if a.type == field.type else a.cast(field.type) for a, field in zip(arrays, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(cast, schema=schema)
 
 
 # --- which rows are printed ----------------------------------------------------------------------------------------
 
 
-def result_rows(
-    query: BoundQuery,
-    clock: Clock,
-    timeline: Timeline,
-    decoders: Sequence[Decoder],
-    relevant_stamps: Callable[[], Int64],
-) -> Timeline:
+def _printed(plan: Plan, given: AggregateInput, timeline: Timeline) -> Timeline:
     """Return the rows to print, ordered by (stamp, group)."""
+    query, clock = plan.query, given.clock
     if clock.is_ticking:
         rows = _at_each_tick(timeline)
     elif query.emit is Emit.CHANGES:
-        rows = _at_changes(timeline, decoders, relevant_stamps())
+        stamps = clock.shown[relevant_places(plan, given.events)]  # ascending
+        rows = _at_changes(timeline, given.decoders, stamps[np.diff(stamps, prepend=-1) > 0])
     else:
         rows = timeline if timeline.ends.all() else timeline.at(np.flatnonzero(timeline.ends))
     if query.group_by or clock.unit_of is not None:
@@ -59,8 +87,7 @@ def result_rows(
 
 def _at_each_tick(timeline: Timeline) -> Timeline:
     """Repeat totals for every tick until the next change, where there is a match."""
-    last = _is_last(timeline.group, timeline.stamp)
-    timeline = timeline.at(np.flatnonzero(last))
+    timeline = timeline.at(is_last(timeline.group, timeline.stamp))
     following = np.append(timeline.stamp[1:], 0)
     same_group = np.append(timeline.group[1:] == timeline.group[:-1], False)
     shown = np.flatnonzero(same_group & (timeline.totals.reals[:, 0] > 0))
@@ -69,7 +96,7 @@ def _at_each_tick(timeline: Timeline) -> Timeline:
     reserve(int(lengths.astype(np.float64).sum()) * row_bytes, "a row for each tick of UPDATE", FEWER_TICKS)
     rows = timeline.at(np.repeat(shown, lengths))
     offsets = np.arange(rows.stamp.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return Timeline(rows.group, rows.stamp + offsets, rows.ends, rows.totals)
+    return replace(rows, stamp=rows.stamp + offsets)
 
 
 def _at_changes(timeline: Timeline, decoders: Sequence[Decoder], relevant: Int64) -> Timeline:
@@ -77,52 +104,53 @@ def _at_changes(timeline: Timeline, decoders: Sequence[Decoder], relevant: Int64
     place = np.searchsorted(relevant, timeline.stamp)
     visible = np.flatnonzero(place < relevant.size)
     timeline, stamp = timeline.at(visible), relevant[place[visible]]
-    last = _is_last(timeline.group, stamp)
-    ended = np.add.reduceat(timeline.ends, _starts(last)) > 0 if last.size else last
-    timeline = Timeline(timeline.group, stamp, timeline.ends, timeline.totals).at(np.flatnonzero(last))
-    changed = ended.copy()
-    if timeline.stamp.size > 1:
+    last = np.flatnonzero(is_last(timeline.group, stamp))
+    changed = np.add.reduceat(timeline.ends, np.append(0, last[:-1] + 1)) > 0 if last.size else timeline.ends
+    timeline = replace(timeline, stamp=stamp).at(last)
+    if last.size > 1:
         follows = timeline.group[1:] == timeline.group[:-1]
         for decode in decoders:
             changed[1:] |= follows & _differs(decode(timeline.totals))
     return timeline.at(np.flatnonzero(changed))
 
 
-def _is_last(group: Int32, stamp: Int64) -> Bool:
-    """Return whether the next entry has another group or stamp."""
-    found = np.ones(group.size, np.bool_)
-    found[:-1] = (group[1:] != group[:-1]) | (stamp[1:] != stamp[:-1])
-    return found
-
-
-def _starts(last: Bool) -> Int64:
-    return np.append(0, np.flatnonzero(last)[:-1] + 1)
-
-
 def _differs(values: pa.Array) -> Bool:
-    """Return whether each value but the first differs from the one before; NaN equals NaN, and is no null."""
-    (found,) = codes([values])
-    different = found[1:] != found[:-1]
+    """Return which values but the first differ from the one before; NaN equals NaN, and is no null."""
+    (ordered,) = codes([values])
+    different = ordered[1:] != ordered[:-1]
     missing = nulls(values)
     return different if missing is None else different | (missing[1:] != missing[:-1])
 
 
-# --- as what -------------------------------------------------------------------------------------------------------
+# --- relevant events -------------------------------------------------------------------------------------------------
 
 
-def result_batch(
-    query: BoundQuery, schema: pa.Schema, given: AggregateInput, rows: Timeline, decoders: Sequence[Decoder]
-) -> pa.RecordBatch:
-    events = given.events
-    of_groups = pa.array(events.rows_at(given.groups.first_place[rows.group]))
-    columns = [take(events.columns.whole(name), of_groups) for name in query.group_by]
-    return as_batch(schema, given.clock, columns, rows, decoders)
+def relevant_places(plan: Plan, events: Events) -> Int32:
+    """Return where rows of EMIT CHANGES may come: at every row of a class of the pattern that passes its local
+    predicates. A row without a key is in no match, but it shows that time has passed."""
+    parts: list[Int32] = []
+    for alternative in plan.alternatives:
+        steps = tuple(
+            replace(step, local=tuple(p for p in step.local if not _requires_key(p)))
+            for step in alternative.all_steps()
+        )
+        parts += candidates(Alternative(replace(alternative.query, partition_by=()), steps, ()), events)
+    return union(parts, events)
 
 
-def as_batch(
-    schema: pa.Schema, clock: Clock, of_groups: Sequence[pa.Array], rows: Timeline, decoders: Sequence[Decoder]
-) -> pa.RecordBatch:
-    """Return the rows; their columns of GROUP BY are given."""
-    arrays = [clock.times(rows.stamp), *of_groups, *(decode(rows.totals) for decode in decoders)]
-    cast = [a if a.type == field.type else a.cast(field.type) for a, field in zip(arrays, schema, strict=True)]
-    return pa.RecordBatch.from_arrays(cast, schema=schema)
+def union(parts: Iterable[Int32], events: Events) -> Int32:
+    """Return the places that are in any part, ascending, each once."""
+    is_in_any = np.zeros(events.rank.size, np.bool_)
+    for places in parts:
+        is_in_any[places] = True
+    return np.flatnonzero(is_in_any).astype(np.int32)
+
+
+def _requires_key(predicate: Expr) -> bool:
+    """Return True if GROUP BY or PARTITION BY require it of a single variable: it stands where the column does."""
+    match predicate:
+        case Operation(op="not", operands=(Operation(op="is_null", operands=(Column() as key,)),)):
+            return key.span == predicate.span
+        case Operation(op="=", operands=(Column() as key, Column())):
+            return key.span == predicate.span
+    return False

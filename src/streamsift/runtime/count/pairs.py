@@ -1,9 +1,9 @@
 """Add up the matches of a branch with predicates between neighboring events, without building a match.
 
-Dynamic programming over pairs of events: the paths that end with an event are those that end with an earlier event of
-the step before which the predicates accept, led on. The earlier events of a step lie in an order in which the accepted
-ones are a range (for `!=` two): grouped by what must be equal, then by what is compared. A segment tree over that order
-adds up a range in O(log n), whatever the measures. In a window, each start has its own paths, which leave with it.
+Dynamic programming over pairs of events: the paths that end with an event extend those that end with an accepted event
+of the step before. The earlier events of a step lie in an order in which the accepted ones are a range (for `!=` two):
+grouped by what must be equal, then by what is compared. A segment tree over that order adds up a range in O(log n),
+whatever the measures. In a window, the paths of each start are apart, and leave with it.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import numpy as np
 import pyarrow as pa
 from numba import njit
 
-from streamsift.physical.count import adjacent_pairs
 from streamsift.physical.plan import Branch, Pair
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int32, Int64
 from streamsift.runtime.arrays.grouping import distinct
 from streamsift.runtime.count.extremes import NOTHING
+from streamsift.runtime.count.groups import AggregateInput
 from streamsift.runtime.count.measure_kernels import BEFORE
 from streamsift.runtime.count.measures import Totals, no_totals
-from streamsift.runtime.count.operations import Layout, Operations
-from streamsift.runtime.count.prefix_tree import Loads
+from streamsift.runtime.count.operations import Layout, Operations, keys_of_places, lay_out
+from streamsift.runtime.count.prefix_tree import Loads, loads_of
 from streamsift.runtime.count.range_totals import RangeTotals, add_range_to, add_to
 from streamsift.runtime.events.candidates import step_rows
 from streamsift.runtime.events.events import Events
@@ -48,20 +48,21 @@ def index_of(branch: Branch, layout: Layout, events: Events) -> Index:
     high[:, 0] = 1  # without predicates a tree has one leaf, and everything accepts it
     sizes = np.ones(levels + 1, np.int64)
     pairs: dict[int, list[Pair]] = {}
-    for number, pair in adjacent_pairs(branch.alternative, branch.keys):
+    for number, pair in branch.alternative.pairs_beyond(branch.keys):
         pairs.setdefault(number + 1, []).append(pair)
     for level, compared in pairs.items():
-        earlier = np.flatnonzero(operations.level == level - 1)
-        this = np.flatnonzero(operations.level == level)
-        found = _ranges(branch, events, compared, operations.place[earlier], operations.place[this])
-        at[earlier], low[this], high[this], sizes[level - 1] = found
+        earlier, this = (np.flatnonzero(operations.level == each) for each in (level - 1, level))
+        at[earlier], low[this], high[this], sizes[level - 1] = _ranges(
+            branch, events, compared, operations.place[earlier], operations.place[this]
+        )
     return Index(np.append(0, np.cumsum(sizes)), at, low, high)
 
 
 def _ranges(
     branch: Branch, events: Events, pairs: list[Pair], earlier: Int32, this: Int32
 ) -> tuple[Int64, Int64, Int64, int]:
-    """(Place of each earlier event in the order, low [.., 2], high [.., 2] of each later one, length of the order)."""
+    """Return the place of each earlier event in the order, low [.., 2] and high [.., 2] of each later one, and the
+    length of the order."""
     sides = [events.rows_at(earlier), events.rows_at(this)]
 
     def evaluated(pair: Pair) -> list[pa.Array]:
@@ -76,14 +77,13 @@ def _ranges(
     values = [np.zeros(side.size, np.int64) for side in sides]
     width = 1
     if unequal:
-        both = codes(evaluated(unequal[0]), ordered=True)
-        every, ranks = np.unique(np.concatenate(both), return_inverse=True)
-        known = np.concatenate(both) != UNKNOWN
-        values = np.split(np.where(known, ranks, -1), [earlier.size])
+        both = np.concatenate(codes(evaluated(unequal[0]), ordered=True))
+        every, ranks = np.unique(both, return_inverse=True)
+        values = np.split(np.where(both != UNKNOWN, ranks, -1), [earlier.size])
         width = every.size + 1
-    known = [(group >= 0) & (value >= 0) for group, value in zip(groups, values, strict=True)]
-    order = distinct((groups[0] * width + values[0])[known[0]])
-    at = np.where(known[0], np.searchsorted(order, groups[0] * width + values[0]), -1)
+    may_match = [(group >= 0) & (value >= 0) for group, value in zip(groups, values, strict=True)]
+    order = distinct((groups[0] * width + values[0])[may_match[0]])
+    at = np.where(may_match[0], np.searchsorted(order, groups[0] * width + values[0]), -1)
     begin, value, end = groups[1] * width, groups[1] * width + values[1], (groups[1] + 1) * width
     bounds = {
         None: [(begin, end)],
@@ -95,23 +95,22 @@ def _ranges(
     }[unequal[0].op if unequal else None]
     low, high = np.zeros((this.size, 2), np.int64), np.zeros((this.size, 2), np.int64)
     for number, (least, most) in enumerate(bounds):
-        low[:, number] = np.where(known[1], np.searchsorted(order, least), 0)
-        high[:, number] = np.where(known[1], np.searchsorted(order, most), 0)
+        low[:, number] = np.where(may_match[1], np.searchsorted(order, least), 0)
+        high[:, number] = np.where(may_match[1], np.searchsorted(order, most), 0)
     return at, low, high, max(1, order.size)
 
 
 Tree = Totals  # the trees of all levels side by side: that of a level with n leaves has rows [2 base, 2 base + 2 n)
 
 
-def count_pairs(
-    totals: RangeTotals, layout: Layout, index: Index, loads: Loads, has_window: bool, enter: Int64, leave: Int64
-) -> None:
+def count_pairs(totals: RangeTotals, branch: Branch, given: AggregateInput, enter: Int64, leave: Int64) -> None:
     """Add the matches to their leaves: those from `enter` of their last place to before `leave` of their first."""
-    shape = loads.integer_levels.size, loads.real_levels.size, loads.least_levels.size
+    layout, shape = lay_out(branch, given, keys_of_places(branch, given)), given.measures.shape
+    index = index_of(branch, layout, given.events)
     state = Following(
         levels=layout.tree.levels,
         ranges=index,
-        loads=loads,
+        loads=loads_of(given.measures, [step.variable for step in branch.alternative.steps]),
         tree=no_totals(2 * int(index.base[-1]), shape),
         sums=no_totals(2, shape),
         cleared=np.zeros(layout.tree.levels + 1, np.int64),
@@ -119,11 +118,11 @@ def count_pairs(
         nodes=totals.nodes,
         ends=totals.ends,
     )
-    run_keys(layout.operations, state, leave, has_window)
+    run_keys(layout.operations, state, leave, given.events.window is not None)
 
 
 class Following(NamedTuple):
-    """What paths are followed through, and where their sums go; made once for all keys."""
+    """What paths are followed through, and where their sums go: one for all keys."""
 
     levels: int
     ranges: Index
@@ -138,7 +137,7 @@ class Following(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def run_keys(operations: Operations, state: Following, leave: Int64, has_window: bool) -> None:
-    """In a window the paths of each start are followed apart, for they leave apart; else all of a key together."""
+    """Follow the paths of each start apart in a window, as they leave apart; else all of a key together."""
     for key in range(operations.offsets.size - 1):
         begin, end = operations.offsets[key], operations.offsets[key + 1]
         start = operations.first_start[key]
@@ -160,14 +159,14 @@ def follow(operations: Operations, state: Following, begin: int, end: int, only:
     empty(sums, 1)
     pending = -1
     first_start, since = start, operations.since[start] if only >= 0 else 0
-    stop = end
+    after = end
     for i in range(begin, end):
         level, place = operations.level[i], operations.place[i]
         if only >= 0 and i > only and operations.stamp[i] > operations.until[first_start]:
-            stop = i
+            after = i
             break
         if level < 0:
-            forget(tree, index, operations, state.cleared[-level], i, -level)
+            clear_level(tree, index, operations, state.cleared[-level], i, -level)
             state.cleared[-level] = i
             continue
         empty(sums, 0)
@@ -198,7 +197,7 @@ def follow(operations: Operations, state: Following, begin: int, end: int, only:
         add_to(sums, 1, sums, 0)
     add_to_leaves(state.nodes, state.ends, pending, leaf, sums)
     for level in range(1, levels):
-        forget(tree, index, operations, state.cleared[level], stop, level)
+        clear_level(tree, index, operations, state.cleared[level], after, level)
 
 
 @njit(cache=True, nogil=True)
@@ -210,7 +209,7 @@ def empty(sums: Tree, row: int) -> None:
 
 @njit(cache=True, nogil=True)
 def lead_on(sums: Tree, level: int, place: int, loads: Loads) -> None:
-    """The event at `place` becomes the level of every path in row 0."""
+    """Make the event at `place` the level of every path in row 0."""
     for c in range(1, loads.integer_levels.size):
         if loads.integer_levels[c] == level:
             sums.integers[0, c] += loads.integers[c, place] * sums.integers[0, 0]
@@ -224,7 +223,7 @@ def lead_on(sums: Tree, level: int, place: int, loads: Loads) -> None:
 
 @njit(cache=True, nogil=True)
 def insert(tree: Tree, index: Index, level: int, at: int, sums: Tree) -> None:
-    """Adds row 0 to the leaf and all nodes above it."""
+    """Add row 0 to the leaf and all nodes above it."""
     if at < 0:
         return
     base = 2 * index.base[level]
@@ -236,7 +235,7 @@ def insert(tree: Tree, index: Index, level: int, at: int, sums: Tree) -> None:
 
 @njit(cache=True, nogil=True)
 def add_range(tree: Tree, index: Index, level: int, low: int, high: int, sums: Tree) -> None:
-    """Adds the leaves [low, high) of a level's tree to row 0."""
+    """Add the leaves [low, high) of a level's tree to row 0."""
     base, size = 2 * index.base[level], index.base[level + 1] - index.base[level]
     low += size
     high += size
@@ -252,8 +251,8 @@ def add_range(tree: Tree, index: Index, level: int, low: int, high: int, sums: T
 
 
 @njit(cache=True, nogil=True)
-def forget(tree: Tree, index: Index, operations: Operations, begin: int, end: int, level: int) -> None:
-    """Empties the tree of a level, into which operations [begin, end) were inserted."""
+def clear_level(tree: Tree, index: Index, operations: Operations, begin: int, end: int, level: int) -> None:
+    """Empty the tree of a level, into which operations [begin, end) were inserted."""
     base, size = 2 * index.base[level], index.base[level + 1] - index.base[level]
     for i in range(begin, end):
         if operations.level[i] == level and index.at[i] >= 0:

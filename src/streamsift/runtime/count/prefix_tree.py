@@ -8,13 +8,14 @@ these has a column for it; so the columns of the prefixes that extend a prefix l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from streamsift.runtime.arrays.dtypes import Bool, Float64, Int64
+from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32, Int64
 from streamsift.runtime.count.extremes import NOTHING
-from streamsift.runtime.count.measures import Measures, Totals
+from streamsift.runtime.count.groups import KeyTotals
+from streamsift.runtime.count.measures import Addends, Measures, Totals
 
 
 class PrefixTree(NamedTuple):
@@ -32,7 +33,10 @@ class PrefixTree(NamedTuple):
 
 
 def tree_of(parents: Sequence[int], terminals: Sequence[int]) -> PrefixTree:
-    """Return the tree whose prefixes, from number 1 on, extend `parents` by one step each."""
+    """Return the tree whose prefixes, from number 1 on, extend `parents` by one step each.
+
+    One pattern of n steps is tree_of(range(n), [n]): prefix p has its first p steps.
+    """
     nodes = len(parents) + 1
     parent, depth, size = np.array([0, *parents]), np.zeros(nodes, np.int64), np.ones(nodes, np.int64)
     for node in range(1, nodes):
@@ -48,11 +52,6 @@ def tree_of(parents: Sequence[int], terminals: Sequence[int]) -> PrefixTree:
     return PrefixTree(parent, depth, size, ends, path)
 
 
-def tree_of_steps(steps: int) -> PrefixTree:
-    """Return the tree of one pattern: prefix p has its first p steps."""
-    return tree_of(range(steps), [steps])
-
-
 # --- measures --------------------------------------------------------------------------------------------------------
 
 
@@ -60,10 +59,10 @@ class Loads(NamedTuple):
     """What an event adds as the last one of a prefix. Number 0 of integers and reals counts paths: it has no prefix."""
 
     integer_levels: Int64  # [integers] the prefix; 0: none
-    integers: Int64  # [integers, places]
     real_levels: Int64  # [reals]
-    reals: Float64  # [reals, places]
     least_levels: Int64  # [extremes]
+    integers: Int64  # [integers, places]
+    reals: Float64  # [reals, places]
     least: Int64  # [extremes, places]
 
 
@@ -71,20 +70,15 @@ def loads_of(measures: Measures, variables: Sequence[int]) -> Loads:
     """Return the measures by prefix instead of by variable; `variables` are those of the prefixes from number 1 on."""
     node_of = {variable: node for node, variable in enumerate(variables, start=1)}
 
-    def levels(*of: int) -> Int64:
-        return np.array([node_of.get(variable, 0) for variable in of], np.int64)
+    def levels(block: Addends) -> Int64:
+        return np.array([node_of.get(variable, 0) for variable, _ in block], np.int64)
 
-    places = measures.events.rank.size
-    integers, reals, least = measures.integer_values, measures.real_values, measures.least_values
-    counted = np.zeros((1, places))  # paths count themselves: no event adds to their number
-    return Loads(
-        np.append(0, levels(*measures.integer_variables)),
-        np.vstack([counted.astype(np.int64), *integers]),
-        np.append(0, levels(*measures.integer_variables, *measures.real_variables)),
-        np.vstack([counted, *(np.abs(values.astype(np.float64)) for values in integers), *reals]),
-        levels(*measures.least_variables),
-        np.vstack(least) if least else np.empty((0, places), np.int64),
-    )
+    def values(block: Addends, dtype: type) -> np.ndarray:
+        return np.vstack([np.empty((0, measures.events.rank.size), dtype), *(of_place for _, of_place in block)])
+
+    integers, reals, least = measures.blocks
+    added = values(integers, np.int64), values(reals, np.float64), values(least, np.int64)
+    return Loads(levels(integers), levels(reals), levels(least), *added)
 
 
 INTEGERS, REALS, LEAST = 0, 1, 2  # the blocks of measures
@@ -108,72 +102,82 @@ class PrefixColumns(NamedTuple):
     real_loads: Float64
     least_loads: Int64
 
+    @property
     def widths(self) -> tuple[int, int, int]:
-        """Return how many columns each block has."""
-        integers, reals, least = self.first[:, -1].tolist()
+        """Return the most columns that a prefix has of each block."""
+        integers, reals, least = np.diff(self.first).max(axis=1).tolist()
         return integers, reals, least
-
-    def with_loads(self, loads: Loads) -> PrefixColumns:
-        """Return the same columns, with what other events add."""
-        return self._replace(integer_loads=loads.integers, real_loads=loads.reals, least_loads=loads.least)
 
 
 def columns_of(tree: PrefixTree, loads: Loads, needed: Sequence[set[int]] | None = None) -> PrefixColumns:
-    """`needed`: for each prefix the prefixes whose measures some query that goes through it needs; None: all."""
+    """Lay out columns; `needed`: for each prefix those whose measures a query through it needs; None: all."""
     nodes, depths = tree.path.shape
-    levels = [loads.integer_levels, loads.real_levels, loads.least_levels]
-    room = nodes * max(part.size for part in levels)
-    first, first_load = np.zeros((3, nodes + 1), np.int64), np.zeros((3, nodes + 1), np.int64)
-    measure, of_node, loaded_at, before, at_load = (np.zeros((3, room), np.int64) for _ in range(5))
-    chain = np.full((3, room, depths), -1, np.int64)
-    for block, loading in enumerate(levels):
-        column_of: dict[tuple[int, int], int] = {}
-        for node in range(nodes):
-            for number, at in enumerate(loading.tolist()):
-                counts_paths = number == 0 and block != LEAST
-                if counts_paths or (at > 0 and at in tree.path[node] and (needed is None or at in needed[node])):
-                    column = column_of[node, number] = len(column_of)
-                    measure[block, column], of_node[block, column] = number, node
-                    loaded_at[block, column] = -1 if counts_paths else at
-            first[block, node + 1] = len(column_of)
-        for (node, number), column in column_of.items():
-            for depth in range(int(tree.depth[node]) + 1):
-                chain[block, column, depth] = column_of.get((int(tree.path[node, depth]), number), -1)
-            before[block, column] = chain[block, column, tree.depth[node] - 1] if node else -1
-        loads_of_block = loaded_at[block, : len(column_of)]
-        at_load[block, : len(column_of)] = np.argsort(loads_of_block, kind="stable")
-        first_load[block] = np.searchsorted(np.sort(loads_of_block), np.arange(nodes + 1))
-    return PrefixColumns(
-        first=first,
-        measure=measure,
-        node=of_node,
-        loaded_at=loaded_at,
-        before=before,
-        chain=chain,
-        first_load=first_load,
-        loads=at_load,
+    room = nodes * max(levels.size for levels in loads[:3])
+    names = ("measure", "node", "loaded_at", "before", "loads")
+    of_columns: dict[str, Any] = {name: np.zeros((3, room), np.int64) for name in names}
+    columns = PrefixColumns(
+        first=np.zeros((3, nodes + 1), np.int64),
+        first_load=np.zeros((3, nodes + 1), np.int64),
+        chain=np.full((3, room, depths), -1, np.int64),
+        **of_columns,
         integer_loads=loads.integers,
         real_loads=loads.reals,
         least_loads=loads.least,
     )
+    for block, levels in enumerate(loads[:3]):
+        column_of: dict[tuple[int, int], int] = {}
+        for node in range(nodes):
+            for number, at in enumerate(levels.tolist()):
+                counts_paths = number == 0 and block != LEAST
+                if counts_paths or (at > 0 and at in tree.path[node] and (needed is None or at in needed[node])):
+                    column = column_of[node, number] = len(column_of)
+                    columns.measure[block, column], columns.node[block, column] = number, node
+                    columns.loaded_at[block, column] = -1 if counts_paths else at
+            columns.first[block, node + 1] = len(column_of)
+        for (node, number), column in column_of.items():
+            for depth in range(int(tree.depth[node]) + 1):
+                columns.chain[block, column, depth] = column_of.get((int(tree.path[node, depth]), number), -1)
+            columns.before[block, column] = columns.chain[block, column, tree.depth[node] - 1] if node else -1
+        loaded_at = columns.loaded_at[block, : len(column_of)]
+        columns.loads[block, : len(column_of)] = np.argsort(loaded_at, kind="stable")
+        columns.first_load[block] = np.searchsorted(np.sort(loaded_at), np.arange(nodes + 1))
+    return columns
 
 
-def totals_of(columns: PrefixColumns, node: int, integers: Int64, reals: Float64, least: Int64) -> Totals:
-    """Return the records of a prefix as totals with a column for every measure: those that it lacks are empty."""
+class TotalRecords(NamedTuple):
+    """Totals over time as kernels write them: those of a prefix side by side, by key and stamp, its columns first."""
 
-    def spread(block: int, values: np.ndarray, measures: int, empty: int) -> np.ndarray:
-        present = columns.measure[block, columns.first[block, node] : columns.first[block, node + 1]]
-        if present.size == measures:
-            return values[:, :measures]
-        # By columns, and zeros: those without a measure take no memory until they are touched.
-        found = np.zeros((len(values), measures), values.dtype, order="F")
-        if empty:
-            found[:] = empty
-        found[:, present] = values[:, : present.size]
-        return found
+    key: Int32
+    stamp: Int64
+    ends: Bool
+    integers: Int64  # [records, most columns of a prefix]
+    reals: Float64
+    least: Int64
 
-    return Totals(
-        spread(INTEGERS, integers, len(columns.integer_loads), 0),
-        spread(REALS, reals, len(columns.real_loads), 0),
-        spread(LEAST, least, len(columns.least_loads), NOTHING),
-    )
+    @staticmethod
+    def room(records: int, widths: tuple[int, int, int] = (1, 1, 0)) -> TotalRecords:
+        """Return empty records; for COUNT alone if no widths are given."""
+        stamps = np.empty(records, np.int32), np.empty(records, np.int64), np.empty(records, np.bool_)
+        integers, least = (np.empty((records, width), np.int64) for width in (widths[0], widths[2]))
+        return TotalRecords(*stamps, integers, np.empty((records, widths[1]), np.float64), least)
+
+    def totals(self, written: slice, group: Int32, columns: PrefixColumns | None = None, node: int = 0) -> KeyTotals:
+        """Return records of a prefix; `group` [keys]. Measures that its columns lack are empty; None: it has all."""
+        key, values = self.key[written], Totals(self.integers[written], self.reals[written], self.least[written])
+        if columns is not None:
+            blocks = zip(values, columns[-3:], (0, 0, NOTHING), strict=True)
+            values = Totals(*(_spread(columns, node, block, *of) for block, of in enumerate(blocks)))
+        return KeyTotals(group[key], self.stamp[written], self.ends[written], values, key)
+
+
+def _spread(columns: PrefixColumns, node: int, block: int, values: np.ndarray, loads: np.ndarray, empty: int) -> Any:
+    """Return a column for every measure of a block."""
+    present = columns.measure[block, columns.first[block, node] : columns.first[block, node + 1]]
+    if present.size == len(loads):
+        return values[:, : len(loads)]
+    # By columns, and zeros: those without a measure take no memory until they are touched.
+    spread = np.zeros((len(values), len(loads)), values.dtype, order="F")
+    if empty:
+        spread[:] = empty
+    spread[:, present] = values[:, : present.size]
+    return spread

@@ -7,43 +7,18 @@ do not cancel, and minima need no second structure. Memory is that of the leaves
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numba import njit
 
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
-from streamsift.runtime.count.groups import KeyTotals, Timeline
+from streamsift.runtime.count.groups import KeyTotals, Timeline, is_last
 from streamsift.runtime.count.measures import Totals, no_totals
 from streamsift.runtime.events.stamps import NEVER
 
 
-@dataclass(frozen=True, slots=True)
-class Leaves:
-    """Candidates for result rows, ordered by (group, stamp)."""
-
-    group: Int32
-    stamp: Int64
-
-    @staticmethod
-    def of(groups: Int32, stamps: Int64) -> Leaves:
-        """Return the distinct pairs, without those of no group and no time."""
-        keep = (groups >= 0) & (stamps != NEVER)
-        groups, stamps = groups[keep], stamps[keep]
-        order = np.lexsort((stamps, groups))
-        groups, stamps = groups[order], stamps[order]
-        new = np.ones(groups.size, np.bool_)
-        new[1:] = (np.diff(groups) != 0) | (np.diff(stamps) != 0)
-        return Leaves(groups[new], stamps[new])
-
-    def index(self, groups: Int32, stamps: Int64) -> Int64:
-        """Return for each pair the first leaf of its group that is not earlier; the group's end if there is none."""
-        return first_leaves(self.group, self.stamp, groups, stamps)
-
-
 @njit(cache=True, nogil=True)
 def first_leaves(leaf_groups: Int32, leaf_stamps: Int64, groups: Int32, stamps: Int64) -> Int64:
-    found = np.zeros(groups.size, np.int64)
+    first = np.zeros(groups.size, np.int64)
     for i in range(groups.size):
         low, high = 0, leaf_groups.size
         while low < high:
@@ -53,37 +28,48 @@ def first_leaves(leaf_groups: Int32, leaf_stamps: Int64, groups: Int32, stamps: 
                 low = middle + 1
             else:
                 high = middle
-        found[i] = low
-    return found
+        first[i] = low
+    return first
 
 
 class RangeTotals:
     """Totals for every leaf, and whether a match ends there."""
 
-    def __init__(self, leaves: Leaves, shape: tuple[int, int, int]) -> None:
-        size = max(1, leaves.group.size)
-        self.leaves = leaves
+    def __init__(self, groups: Int32, stamps: Int64, shape: tuple[int, int, int]) -> None:
+        """Make leaves of the distinct pairs, in order, without those of no group and no time."""
+        keep = (groups >= 0) & (stamps != NEVER)
+        groups, stamps = groups[keep], stamps[keep]
+        order = np.lexsort((stamps, groups))
+        groups, stamps = groups[order], stamps[order]
+        is_new = is_last(groups, stamps)
+        self.group, self.stamp = groups[is_new], stamps[is_new]
+        size = max(1, self.group.size)
         self.ends: Bool = np.zeros(size, np.bool_)
         self.nodes = no_totals(2 * size, shape)
+
+    def index(self, groups: Int32, stamps: Int64) -> Int64:
+        """Return for each pair the first leaf of its group that is not earlier; the group's end if there is none."""
+        return first_leaves(self.group, self.stamp, groups, stamps)
 
     def add(self, first: Int64, after: Int64, totals: Totals, ends: Bool) -> None:
         """Add sets of matches to the leaves [first, after); where `ends`, a match ends at the first of them."""
         self.ends[first[ends]] = True
-        add_ranges(self.nodes, first, after, totals.contiguous())
+        add_ranges(self.nodes, first, after, Totals._make(map(np.ascontiguousarray, totals)))
 
     def add_keys(self, keys: KeyTotals) -> None:
         """Add the totals of each key from their stamp to the key's next."""
-        enter = self.leaves.index(keys.group, keys.stamp)
-        following = np.append(enter[1:], 0)
-        last = np.append(keys.key[1:] != keys.key[:-1], True)
-        ends_of_groups = np.searchsorted(self.leaves.group, keys.group, side="right")
-        self.add(enter, np.where(last, ends_of_groups, following), keys.totals, keys.ends)
+        if not self.group.size:
+            return
+        enter = self.index(keys.group, keys.stamp)
+        following = np.roll(enter, -1)
+        ends_of_groups = np.searchsorted(self.group, keys.group, side="right")
+        self.add(enter, np.where(is_last(keys.key), ends_of_groups, following), keys.totals, keys.ends)
 
     def timeline(self) -> Timeline:
         hand_down(self.nodes)
-        size, count = self.ends.size, self.leaves.group.size
+        size, count = self.ends.size, self.group.size
         totals = self.nodes.at(np.arange(size, size + count))
-        return Timeline(self.leaves.group, self.leaves.stamp, self.ends[:count], totals)
+        return Timeline(self.group, self.stamp, self.ends[:count], totals)
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -4,9 +4,8 @@
 - `adaptive`: cuts the stream into slices and chooses the cheapest join tree for each
 - `joins`: runs one join tree, and keeps sub-matches (blocks) by interval
 - `join_packing`, `join_kernel`: the levels of a join order, and the kernel that binds them
-- `sequences`: runs plain sequences in order of time
-- `sequence_packing`, `sequence_kernel`: their buffers, and the kernel that extends them
-- `relations`: what steps have to do with each other, in whatever order they are bound
+- `sequences`, `sequence_kernel`: packs and runs plain sequences in order of time; the kernel that extends them
+- `relations`: relates steps to each other, in whatever order they are bound
 - `statistics`: measures rates and selectivities of a slice
 - `condense`: compares events with equal values once, as a group
 - `semi_join`: drops events without a partner beforehand

@@ -2,7 +2,7 @@
 
 The stream is cut into slices; a slice owns the matches that start in it, so trees can change from one to the next
 without losing or repeating a match. Rates and selectivities are measured in each slice. The tree changes when another
-one is cheaper by a margin, so that noise does not make it go back and forth.
+one is cheaper by a margin, so that noise does not make it alternate.
 """
 
 from __future__ import annotations
@@ -16,21 +16,18 @@ from streamsift.physical.detect import OPEN_NS, CostModel, Statistics, cheapest
 from streamsift.physical.plan import (
     Alternative,
     Condense,
-    JoinLeaf,
     PlannerOptions,
     PlanShape,
     Tree,
     forced,
     forced_tree,
-    is_left_deep,
-    steps_of,
     units_of,
 )
-from streamsift.runtime.arrays.dtypes import Int32, Int64
+from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.detect.joins import TreeSearch
 from streamsift.runtime.detect.relations import Comparison, Relations
 from streamsift.runtime.detect.sequences import SequenceSearch
-from streamsift.runtime.detect.statistics import Measure
+from streamsift.runtime.detect.statistics import Measure, window_places
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.resources import current_progress
 
@@ -49,7 +46,7 @@ CONDENSE_ALIKE = 0.5  # so many other events of a window have an event's value, 
 
 @dataclass(frozen=True, slots=True)
 class SlicePart:
-    """A part of a slice: which tree found the matches that start in it, what was expected of it, and what it built."""
+    """A part of a slice: the tree that found the matches that start in it, its expected and actual rows."""
 
     tree: Tree
     condensed: bool
@@ -58,12 +55,7 @@ class SlicePart:
     expected: float  # matches
     rows: dict[frozenset[int], int]  # by the steps of a node; empty for the search of plain sequences
     matches: int
-    left: int  # events that condensing did not leave out beforehand
-
-    @property
-    def surplus(self) -> float:
-        """How many matches there were for each that was expected."""
-        return (self.matches + 1) / (self.expected + 1)
+    left: int  # events that condensing did not drop beforehand
 
     @property
     def partial_per_match(self) -> float:
@@ -74,9 +66,9 @@ class SlicePart:
 class AdaptiveSearch:
     """Finds the matches of one alternative; `places` are the candidates of each step.
 
-    It works on `chunk` partial matches at a time, and looks for `enough` matches. `allowed` keeps those matches (as
-    places) that no negation forbids; None if there is none. Unless it `counts_rows` for a report, the search of plain
-    sequences takes the parts of a sequence that are bound in order: it is faster, and counts no rows.
+    It works on `chunk` partial matches at a time, and looks for `enough` matches. `forbidden` says which of them (as
+    places) a negation forbids; None if there is no negation. Unless it `counts_rows` for a report, the faster search of
+    plain sequences takes the parts of a sequence that are bound in order.
     """
 
     def __init__(
@@ -87,18 +79,18 @@ class AdaptiveSearch:
         choices: PlannerOptions,
         chunk: int,
         enough: int | None = None,
-        allowed: Callable[[Int32], Int32] | None = None,
+        forbidden: Callable[[Int32], Bool] | None = None,
         *,
         counts_rows: bool = True,
     ) -> None:
         self.alternative, self.events, self.places = alternative, events, places
-        self.choices, self.allowed = choices, allowed
+        self.choices, self.forbidden = choices, forbidden
         self.chunk, self.enough = chunk, chunk if enough is None else enough
         self.relations = Relations(alternative)
         self.measure = Measure(alternative, events, places, self.relations, self._codes)
         self.log: list[SlicePart] = []
         self.may_keep = self.may_condense = True  # as long as what that takes fits into memory
-        self._forced = forced_tree(alternative, choices)
+        self._forced, self._left_deep = forced_tree(alternative, choices), forced(PlanShape.LEFT, range(len(places)))
         self._in_order = alternative.is_sequence and not counts_rows
         self._joins: TreeSearch | None = None  # made when a part first needs it
         self._sequences: SequenceSearch | None = None
@@ -111,7 +103,7 @@ class AdaptiveSearch:
         return self._joins
 
     def _codes(self, comparison: Comparison, places: tuple[Int32, Int32]) -> list[Int64] | None:
-        return None if self._joins is None else self._joins.packing.known(comparison, places)
+        return None if self._joins is None else self._joins.packing.codes_at(comparison, places)
 
     def matches(self) -> Iterator[Int32]:
         """Yield chunks [steps, m] of places."""
@@ -119,25 +111,27 @@ class AdaptiveSearch:
         for low, high in self._slices():
             statistics = self.measure.slice(low, high)
             tree = self._tree(statistics, tree)
-            for start, stop in self._parts(tree, statistics, low, high):
-                share = (stop - start) / (high - low)
+            for start, end in self._parts(tree, statistics, low, high):
+                share = (end - start) / (high - low)
                 condensed = self._condense(tree, statistics, share)
-                tree, condensed, chunks = self._begun(tree, start, stop, condensed)
+                tree, condensed, chunks = self._begun(tree, start, end, condensed)
                 matches = 0
-                for found in chunks:
-                    matches += found.shape[1]
-                    yield found
+                for places in chunks:
+                    matches += places.shape[1]
+                    yield places
                 left = self.joins.condenser.left if condensed else 0
                 expected = share * self._priced(tree, statistics)[1]
-                built = self._rows_built()
+                built: dict[frozenset[int], int] = {}
+                if self._joins is not None:
+                    built, self._joins.rows = self._joins.rows, built
                 self.log.append(SlicePart(tree, condensed, statistics, share, expected, built, matches, left))
                 if (tracker := current_progress()) is not None:
-                    tracker.update(stop, self.events.rank.size)
+                    tracker.update(end, self.events.rank.size)
 
     def _begun(self, tree: Tree, low: int, high: int, condensed: bool) -> tuple[Tree, bool, Iterator[Int32]]:
-        """The search by a tree; by one that keeps less, if what it keeps does not fit and the caller did not choose."""
+        """Begin the search by a tree; by one that keeps less, if it does not fit and the caller did not choose it."""
         try:
-            return tree, condensed, self._found(tree, low, high, condensed)
+            return tree, condensed, self._chunks(tree, low, high, condensed)
         except PlanTooLargeError:
             if condensed and self.choices.condense is not Condense.ON:
                 self.may_condense = False
@@ -148,54 +142,37 @@ class AdaptiveSearch:
         LOG.debug("what the search keeps does not fit into the memory limit: it keeps less from here on")
         return self._begun(tree if self.may_keep else self._left_deep, low, high, False)
 
-    def _found(self, tree: Tree, low: int, high: int, condensed: bool) -> Iterator[Int32]:
-        if self._in_order and is_left_deep(tree) and not condensed:
+    def _chunks(self, tree: Tree, low: int, high: int, condensed: bool) -> Iterator[Int32]:
+        if self._in_order and tree == self._left_deep and not condensed:
             if self._sequences is None:
                 self._sequences = SequenceSearch(self.alternative, self.events, self.places, self.chunk, self.enough)
             return self._sequences.matches(low, high)
         chunks = self.joins.matches(tree, low, high, condensed=condensed, enough=self.enough)
-        return chunks if self.allowed is None else map(self.allowed, chunks)
-
-    @property
-    def _left_deep(self) -> Tree:
-        return forced(PlanShape.LEFT, range(len(self.alternative.steps)))
-
-    def _rows_built(self) -> dict[frozenset[int], int]:
-        """Return what the join trees built since the last call."""
-        if self._joins is None:
-            return {}
-        built, self._joins.rows = self._joins.rows, {}
-        return built
+        forbidden = self.forbidden
+        return chunks if forbidden is None else (places[:, ~forbidden(places)] for places in chunks)
 
     def _tree(self, statistics: Statistics, current: Tree | None) -> Tree:
         if self._forced is not None:
             return self._forced
         if not self.may_keep:
             return self._left_deep
-        best = cheapest(statistics, self.choices.cache)
-        if current is None:
-            return best
-        model = CostModel(statistics)
-        return best if model.cost(best) < MARGIN * model.cost(current) else current
+        best, cost = cheapest(statistics, self.choices.cache), CostModel(statistics).cost
+        return best if current is None or cost(best) < MARGIN * cost(current) else current
 
     def _can_condense(self, tree: Tree) -> bool:
-        """There must be something to compare, in a sequence bound event by event."""
+        """Return True if there is something to compare, in a sequence bound event by event."""
         related = bool(self.relations.equal or self.relations.comparisons)
-        linear = all(isinstance(unit, JoinLeaf) for unit in units_of(tree))
+        is_linear = len(units_of(tree)) == len(self.places) > 1
         is_open = self.may_condense and self.choices.condense is not Condense.OFF
-        return is_open and related and linear and self.alternative.is_sequence and len(self.alternative.steps) > 1
+        return is_open and related and is_linear and self.alternative.is_sequence
 
     def _parts(self, tree: Tree, statistics: Statistics, low: int, high: int) -> Iterator[tuple[int, int]]:
-        """The parts of a slice to decide on, whether to condense; where it cannot pay, the slice is one."""
-        size = high - low
-        if self._can_condense(tree) and self.events.window is not None and self._may_pay(tree, statistics):
-            longest = max(CONDENSED_PLACES, int(CONDENSED_WINDOWS * self.measure.width()))
-            size = -(-size // max(1, round(size / longest)))
-        for start in range(low, high, size):
-            yield start, min(high, start + size)
+        """Return the parts of a slice, each to be condensed or not; the whole slice if condensing cannot pay."""
+        may_condense = self._can_condense(tree) and self.events.window is not None and self._may_pay(tree, statistics)
+        return self._cut(low, high, CONDENSED_PLACES, CONDENSED_WINDOWS) if may_condense else iter([(low, high)])
 
     def _may_pay(self, tree: Tree, statistics: Statistics) -> bool:
-        """What is not alike has no groups, and what is found at once needs none."""
+        """Return True if there are groups of alike events, and the search costs more than making them."""
         if self.choices.condense is Condense.ON:
             return True
         condensed_ns = CONDENSE_PART_NS + CONDENSE_EVENT_NS * sum(statistics.counts)
@@ -203,9 +180,9 @@ class AdaptiveSearch:
         return statistics.alike >= CONDENSE_ALIKE and condensed_ns < self._margin * search_ns
 
     def _condense(self, tree: Tree, statistics: Statistics, share: float) -> bool:
-        """Whether a part of a slice is condensed: the search that it saves must cost more than making the groups.
+        """Return True if a part of a slice is condensed: the search that it saves must cost more than making groups.
 
-        The first part is condensed where that may pay: it tells how many events and matches are left, as values that
+        The first part is condensed if that may pay: it shows how many events and matches are left, as values that
         events share are rarely independent.
         """
         if not self._can_condense(tree) or not self._may_pay(tree, statistics):
@@ -219,7 +196,7 @@ class AdaptiveSearch:
         if last is None:
             return True
         expected = share * rows
-        matches = expected * self.log[-1].surplus
+        matches = expected * (self.log[-1].matches + 1) / (self.log[-1].expected + 1)
         search_ns -= CostModel(statistics).build_ns(tree) * (expected - matches)
         per_event_ns = CONDENSE_EVENT_NS + CONDENSE_LEFT_NS * last.left / (last.share * sum(last.statistics.counts))
         per_match_ns = CONDENSED_BUILD_NS + OPEN_NS * last.partial_per_match
@@ -227,25 +204,27 @@ class AdaptiveSearch:
         return total_ns < self._margin * search_ns
 
     def _priced(self, tree: Tree, statistics: Statistics) -> tuple[float, float]:
-        """What a tree costs in a slice, and how many matches it is expected to find; parts of a slice ask the same."""
+        """Return the cost of a tree in a slice and its expected matches; computed once a slice."""
         if self._prices is None or self._prices[0] is not tree or self._prices[1] is not statistics:
             model = CostModel(statistics)
-            self._prices = tree, statistics, (model.cost(tree), model.rows(steps_of(tree)))
+            self._prices = tree, statistics, (model.cost(tree), model.rows(range(len(self.places))))
         return self._prices[2]
 
     @property
     def _margin(self) -> float:
-        """To change costs packing once more: to begin or to end after the first part, it must pay by a margin."""
+        """Return the factor by which a change must pay after the first part, because events are packed again."""
         if not self.log:
             return 1.0
         return 1.0 / MARGIN if self.log[-1].condensed else MARGIN
 
     def _slices(self) -> Iterator[tuple[int, int]]:
-        """A sequence is cut where there is a window; other patterns are one slice."""
-        count = self.events.rank.size
-        size = count
-        if self.alternative.is_sequence and self.events.window is not None:
-            longest = max(SLICE_PLACES, int(SLICE_WINDOWS * self.measure.width()))
-            size = -(-count // max(1, round(count / longest)))  # all alike: a short one at the end costs as a long one
-        for low in range(0, count, size):
-            yield low, min(count, low + size)
+        """Return the slices of a sequence with a window; other patterns are one slice."""
+        count, has_slices = self.events.rank.size, self.alternative.is_sequence and self.events.window is not None
+        return self._cut(0, count, SLICE_PLACES, SLICE_WINDOWS) if has_slices else iter([(0, count)])
+
+    def _cut(self, low: int, high: int, places: int, windows: int) -> Iterator[tuple[int, int]]:
+        """Yield parts of about so many places or windows, all alike: a short one at the end costs as a long one."""
+        longest = max(places, int(windows * window_places(self.events)))
+        size = -(-(high - low) // max(1, round((high - low) / longest)))
+        for start in range(low, high, size):
+            yield start, min(high, start + size)

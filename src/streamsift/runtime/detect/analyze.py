@@ -13,15 +13,14 @@ from streamsift.physical.detect import CostModel
 from streamsift.physical.explain import draw, names_of
 from streamsift.physical.plan import Alternative, DetectPlan, FixedGroup, MaximalGroup, SearchBy, Tree, search_by
 from streamsift.runtime.detect.adaptive import AdaptiveSearch, SlicePart
-from streamsift.runtime.detect.relations import Relations
 from streamsift.runtime.detect.run import CHUNK_MATCHES, group_matches
-from streamsift.runtime.detect.statistics import Measure
+from streamsift.runtime.detect.statistics import window_places
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
 
 
 def analyze(plan: DetectPlan, events: Events) -> Iterator[str]:
-    """Run the plan and yield a report: tree by tree, what was expected of each node and what it built."""
+    """Run the plan and yield a report: for each tree, the expected and actual rows of each node."""
     for number, alternative in enumerate(plan.alternatives, start=1):
         if len(plan.alternatives) > 1:
             yield f"alternative {number}"
@@ -54,7 +53,7 @@ def _report(search: AdaptiveSearch) -> Iterator[str]:
 
 
 def _rows(parts: Sequence[SlicePart], steps: tuple[int, ...]) -> str:
-    """What was expected of a node, and what it built."""
+    """Return the expected and actual rows of a node."""
     built = sum(part.rows.get(frozenset(steps), 0) for part in parts)
     is_built = any(frozenset(steps) in part.rows for part in parts)
     return f"expected {_expected(parts, steps):,.0f} rows" + (f", built {built:,}" if is_built else "")
@@ -65,7 +64,7 @@ def _expected(parts: Sequence[SlicePart], steps: Sequence[int]) -> float:
 
 
 def _groups(alternative: Alternative, events: Events, plan: DetectPlan, singles: float | None) -> Iterator[str]:
-    """The node above the joins: matches, and the elements of each Kleene variable in them.
+    """Report the node above the joins: matches, and the elements of each Kleene variable in them.
 
     Expected by rates and window alone: n single events cut a window into n equal parts on average, and a group lies in
     one of them. Without single events, or with negations on the way, nothing is expected.
@@ -73,13 +72,10 @@ def _groups(alternative: Alternative, events: Events, plan: DetectPlan, singles:
     assert alternative.groups is not None
     groups: list[FixedGroup | MaximalGroup] = [*alternative.groups.chosen, *alternative.groups.growing]
     matches, elements = 0, np.zeros(len(groups), np.int64)
-    for found in group_matches(alternative, events, plan.choices):
-        matches += len(found)
-        for number, group in enumerate(groups):
-            if isinstance(group, FixedGroup):
-                elements[number] += group.size * len(found)
-            else:
-                elements[number] += found.sizes[number - len(alternative.groups.chosen)].sum()
+    sizes = np.array([group.size for group in alternative.groups.chosen], np.int64)
+    for part in group_matches(alternative, events, plan.choices):
+        matches += len(part)
+        elements += np.concatenate([sizes * len(part), part.sizes.sum(axis=1)])
     in_part = [_in_part(alternative, events, group) for group in groups]
     rows = None if singles is None else singles * prod(map(_choices, groups, in_part))
     yield "groups" + _built(rows, matches, "rows")
@@ -95,24 +91,22 @@ def _built(expected: float | None, built: int, what: str) -> str:
 
 
 def _in_part(alternative: Alternative, events: Events, group: FixedGroup | MaximalGroup) -> float:
-    """How many elements a part of a window holds, on average, whatever they are compared with."""
+    """Return how many elements a part of a window has, on average, whatever they are compared with."""
     assert alternative.groups is not None
     singles = len(alternative.steps) if isinstance(group, FixedGroup) else alternative.groups.count_singles
-    elements = Alternative(alternative.query, (group.step,), ())
-    (places,) = candidates(elements, events)
-    measure = Measure(elements, events, (places,), Relations(Alternative(alternative.query, (), ())))
-    return places.size / max(1, events.rank.size) * measure.width() / max(1, singles)
+    (places,) = candidates(Alternative(alternative.query, (group.step,), ()), events)
+    return places.size / max(1, events.rank.size) * window_places(events) / max(1, singles)
 
 
 def _choices(group: FixedGroup | MaximalGroup, mean: float) -> float:
-    """How many groups there are for one match of single events: of Poisson numbers of elements."""
+    """Return how many groups there are for one match of single events: of Poisson numbers of elements."""
     if isinstance(group, FixedGroup):
         return mean**group.size / factorial(group.size)
     return 1.0 if group.may_be_empty else 1.0 - exp(-mean)
 
 
 def _size(group: FixedGroup | MaximalGroup, mean: float) -> float:
-    """How many elements a group has."""
+    """Return how many elements a group has."""
     if isinstance(group, FixedGroup):
         return group.size
     return mean / max(_choices(group, mean), 1e-9)

@@ -2,7 +2,7 @@
 
 A level binds a *unit*: one event of a step, or a whole sub-match that was built before (a block). A unit is an entry
 with a first and a last place; the entries of a level ascend by first place within each lookup group. Every bound is an
-interval of places (`events/reach.py`), so a level looks only at the entries that order and window leave.
+interval of places (`events/reach.py`), so a level scans only the entries that order and window leave.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.arrays.comparing import holds
+from streamsift.runtime.arrays.comparing import first_above, holds
 from streamsift.runtime.arrays.dtypes import Int32, Int64
-from streamsift.runtime.arrays.searching import first_above
 from streamsift.runtime.events.reach import Reach
 
 # Columns of Levels.table.
@@ -79,16 +78,10 @@ class JoinState(NamedTuple):
 
 
 def new_state(levels: int, steps: int) -> JoinState:
-    return JoinState(
-        np.zeros(CURSOR_FIELDS, np.int64),
-        np.zeros(levels, np.int64),
-        np.zeros(levels, np.int64),
-        np.zeros(levels, np.int64),
-        np.zeros(levels, np.int64),
-        np.full(steps, -1, np.int32),
-        np.zeros((levels, 2), np.int32),
-        np.zeros(levels, np.int64),
-    )
+    cursor, rows = np.zeros(CURSOR_FIELDS, np.int64), np.zeros(levels, np.int64)
+    entries, stops, highs, chosen = np.zeros((4, levels), np.int64)
+    bound, span = np.full(steps, -1, np.int32), np.zeros((levels, 2), np.int32)
+    return JoinState(cursor, entries, stops, highs, chosen, bound, span, rows)
 
 
 @njit(cache=True, nogil=True)
@@ -153,7 +146,7 @@ def join(
         base = table[level, ENTRIES_BASE]
         is_block = table[level, IS_BLOCK] == 1
         if not opened:
-            # After and before its neighbours, and in one window with all that is bound.
+            # After and before its neighbors, and in one window with all that is bound.
             least, last_high, first_high = within.low, within.end, within.end
             if level > 0:
                 least = max(least, window_low[span[level - 1, 1]])
@@ -324,7 +317,7 @@ def _flush(
     written: int,
     out: Int32,
 ) -> None:
-    """Write what a level binds to all rows since its last change."""
+    """Write the events that a level binds to all rows since its last change."""
     if as_places:
         for k in range(table[level, STEPS_START], table[level, STEPS_STOP]):
             step = steps[k]

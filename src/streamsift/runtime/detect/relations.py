@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -23,26 +24,24 @@ Lookup = tuple[tuple[Side, Side], ...]  # equalities of ONE bound step with ONE 
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """How one part of the pattern is tied to those before it."""
+    """The relations of one part of the pattern to those before it."""
 
     lookup: Lookup
     comparisons: tuple[Comparison, ...]
-    limits: tuple[
-        tuple[int, WindowBound], ...
-    ]  # bound steps, and where their definition lets the part's first event lie
+    limits: tuple[tuple[int, WindowBound], ...]  # bound steps, and where their definition has the part's first event
     lower: tuple[int, ...]  # bound steps that come before the part
     upper: tuple[int, ...]  # bound steps that come after it
 
 
 class Relations:
-    """What the steps of an alternative have to do with each other, whatever the order in which they are bound."""
+    """The comparisons, windows, equalities and order between the steps of an alternative."""
 
     def __init__(self, alternative: Alternative) -> None:
         self.comparisons: list[Comparison] = []
         self.windows: list[Comparison] = []  # of definitions
-        self.definitions: dict[str, set[int]] = {}  # the steps of each with a window of its own
+        self.definitions: dict[str, set[int]] = {}  # the steps of each definition that has a window
         self.equal: list[list[Side]] = []
-        self._links: dict[tuple[tuple[int, ...], tuple[int, ...]], Linked] = {}
+        self.link = cache(self._link)  # each slice needs the same
         count = len(alternative.steps)
         self.before = np.zeros((count, count), np.bool_)  # [i, j]: i comes before j, directly or not
         for number, step in enumerate(alternative.steps):
@@ -65,38 +64,36 @@ class Relations:
         merged = [side for one in together for side in one]
         self.equal.append(merged + [side for side in sides if side not in merged])
 
-    def link(self, bound: Sequence[int], part: Sequence[int]) -> Linked:
-        """How a part is tied to what is bound already; each slice asks the same."""
-        key = (tuple(bound), tuple(part))
-        if key not in self._links:
-            self._links[key] = self._link(*key)
-        return self._links[key]
-
     def _link(self, bound: tuple[int, ...], part: tuple[int, ...]) -> Linked:
+        """Return the relations of a part to the steps bound already."""
         equalities: list[tuple[Side, Side]] = []
         for sides in self.equal:
-            known = [side for side in sides if side[0] in bound]
+            before = [side for side in sides if side[0] in bound]
             # Within a part all sides are equal to those of its first step already.
             first = next((step for step in part if any(side[0] == step for side in sides)), None)
-            if known:
-                equalities += [(known[0], side) for side in sides if side[0] == first]
+            inside = [side for side in sides if side[0] == first]
+            if before:
+                equalities += [(before[0], side) for side in inside]
             elif len(part) == 1:
-                own = [side for side in sides if side[0] == first]
-                equalities += [(own[0], other) for other in own[1:]]
-        tied = Counter((known[0], own[0]) for known, own in equalities if known[0] in bound)
+                equalities += [(inside[0], side) for side in inside[1:]]
+        tied = Counter((left[0], right[0]) for left, right in equalities if left[0] in bound)
         best = tied.most_common(1)
         lookup = tuple(e for e in equalities if best and (e[0][0], e[1][0]) == best[0][0])
         comparisons: list[Comparison] = [(e[0], "=", e[1]) for e in equalities if e not in lookup]
         # Of a part of several events a definition's window limits the first; the others are compared.
         compared = self.comparisons if len(part) == 1 else [*self.comparisons, *self.windows]
-        comparisons += (comparison for comparison in compared if _are_between(comparison, bound, part))
+        for comparison in compared:
+            both = {comparison[0][0], comparison[2][0]}
+            # The part completes it, and does not have both its sides already.
+            if both <= {*bound, *part} and not both <= {*bound} and (len(part) == 1 or not both <= {*part}):
+                comparisons.append(comparison)
         limits = self._limits(bound, min(part))
         lower = self._nearest(b for b in bound if any(self.before[b, p] for p in part))
         upper = self._nearest((b for b in bound if any(self.before[p, b] for p in part)), upwards=False)
         return Linked(lookup, tuple(comparisons), tuple(limits), lower, upper)
 
     def _limits(self, bound: Sequence[int], step: int) -> Iterator[tuple[int, WindowBound]]:
-        """Every two events of a definition are in one window; order alone is the limit on the other side."""
+        """Yield the limits by definitions: every two events are in one window; order limits the other side."""
         for name, steps in self.definitions.items():
             for other in bound:
                 if {step, other} <= steps:
@@ -106,16 +103,6 @@ class Relations:
                         yield other, WindowBound(name, is_upper=False)
 
     def _nearest(self, steps: Iterable[int], *, upwards: bool = True) -> tuple[int, ...]:
-        """Those of the steps that no other of them lies behind (or, downwards, before)."""
-        among = list(steps)
-        return tuple(
-            step
-            for step in among
-            if not any(self.before[step, other] if upwards else self.before[other, step] for other in among)
-        )
-
-
-def _are_between(comparison: Comparison, bound: Sequence[int], part: Sequence[int]) -> bool:
-    """Return True if a part completes the comparison and does not hold both its sides already."""
-    both = {comparison[0][0], comparison[2][0]}
-    return both <= {*bound, *part} and not both <= set(bound) and (len(part) == 1 or not both <= set(part))
+        """Return the steps that no other of them comes after; if not `upwards`, before."""
+        among, before = list(steps), self.before if upwards else self.before.T
+        return tuple(step for step in among if not any(before[step, other] for other in among))

@@ -2,7 +2,7 @@
 
 Contract: memory is bounded by the events, one chunk of partial matches per stage and the blocks of one slice, whatever
 the number of matches (tests/runtime/detect/test_detect.py). The order of matches is that of the plan. The state is
-the events alone: what a stage holds can be rebuilt from them.
+the events alone: everything else can be rebuilt from them.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.owned import EVERYTHING, Owned
 from streamsift.runtime.groups import GroupSearch
-from streamsift.runtime.matches import GroupMatches, known_columns, match_schema, most_matches, result_batches
+from streamsift.runtime.matches import GroupMatches, determined_columns, match_schema, most_matches, result_batches
 from streamsift.runtime.negation import NestedSearch
-from streamsift.runtime.resources import current_progress, found_matches
+from streamsift.runtime.resources import add_to_match_count, current_progress
 
 CHUNK_MATCHES = 1 << 17
 FEW_ANCHORS = 1 << 10
@@ -32,31 +32,32 @@ DEFAULTS = PlannerOptions()
 def detect(
     plan: DetectPlan, events: Events, limit: int | None = None, owned: Owned = EVERYTHING
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the matches as result rows, in batches; with a `limit` the caller wants so many, and stops then."""
+    """Yield the matches as result rows, in batches; with a `limit` the caller reads no more than so many."""
     schema, most = match_schema(plan.query), most_matches(plan.query, events)
     if limit is not None:
         most = min(most, limit)
     for number, alternative in enumerate(plan.alternatives):
         if (tracker := current_progress()) is not None:
             tracker.begin(number, len(plan.alternatives))
-        known = known_columns(alternative)
+        columns = determined_columns(alternative)
         for matches in find_matches(alternative, events, plan.choices, limit):
             if owned.rows is not None:
                 matches = _owned(matches, events, owned.rows, owned.steps[number] if owned.steps else None)
-            found_matches(len(matches))
+            add_to_match_count(len(matches))
             for begin in range(0, len(matches), most):
-                yield from result_batches(alternative, schema, events, matches.only(slice(begin, begin + most)), known)
+                part = matches.only(slice(begin, begin + most))
+                yield from result_batches(alternative, schema, events, part, columns)
 
 
-def _owned(matches: GroupMatches, events: Events, own_rows: Bool, owner: int | None) -> GroupMatches:
-    """Return the matches whose event of the step `owner` is in a row of this task; None: whose first event."""
+def _owned(matches: GroupMatches, events: Events, is_owned: Bool, owner: int | None) -> GroupMatches:
+    """Return the matches whose event of the step `owner` is in an owned row; None: whose first event."""
     if owner is None:
         places = matches.events()
         # Of equal ranks that of the first step: every task chooses the same event, whatever the order of its input.
         owning = places[events.rank[places].argmin(axis=0), np.arange(len(matches))]
     else:
         owning = matches.singles[owner]
-    return matches.only(own_rows[events.rows_at(owning)])
+    return matches.only(is_owned[events.rows_at(owning)])
 
 
 def find_matches(
@@ -64,30 +65,25 @@ def find_matches(
 ) -> Iterator[GroupMatches]:
     """Yield the matches of an alternative, with Kleene groups or without, in chunks."""
     if plan.groups is not None:
-        return group_matches(plan, events, choices, limit=limit)
-    return map(GroupMatches.of_places, _tracked(match_places(plan, events, choices, limit=limit), events))
+        return group_matches(plan, events, choices, limit)
+    return map(GroupMatches.of_places, _tracked(match_places(plan, events, choices, limit), events))
 
 
 def group_matches(
-    plan: Alternative,
-    events: Events,
-    choices: PlannerOptions = DEFAULTS,
-    chunk: int | None = None,
-    limit: int | None = None,
+    plan: Alternative, events: Events, choices: PlannerOptions = DEFAULTS, limit: int | None = None
 ) -> Iterator[GroupMatches]:
     """Yield the matches of an alternative with Kleene variables, in chunks: single events first, then their groups."""
     assert plan.groups is not None
-    chunk = chunk or CHUNK_MATCHES
-    search = GroupSearch(plan.query, plan.groups, events, chunk, choices.cache)
+    search = GroupSearch(plan.query, plan.groups, events, CHUNK_MATCHES, choices.cache)
     if not plan.steps:
         return search.matches([np.empty((0, 1), np.int32)])  # there are only groups: one match of no single events
     # Single events may have no groups: a few more of them than matches are wanted cost little.
     most = None if limit is None else max(limit, FEW_ANCHORS)
-    return search.matches(_tracked(match_places(plan, events, choices, chunk, most), events))
+    return search.matches(_tracked(match_places(plan, events, choices, most), events))
 
 
 def _tracked(chunks: Iterator[Int32], events: Events) -> Iterator[Int32]:
-    """Yield the chunks, and report how far the search has come: about as far as the first events of matches."""
+    """Yield the chunks, and report progress: about as far as the first events of matches."""
     tracker = current_progress()
     for places in chunks:
         if tracker is not None:
@@ -96,35 +92,27 @@ def _tracked(chunks: Iterator[Int32], events: Events) -> Iterator[Int32]:
 
 
 def match_places(
-    plan: Alternative,
-    events: Events,
-    choices: PlannerOptions = DEFAULTS,
-    chunk: int | None = None,
-    limit: int | None = None,
+    plan: Alternative, events: Events, choices: PlannerOptions = DEFAULTS, limit: int | None = None
 ) -> Iterator[Int32]:
-    """Yield the matches in chunks [steps, m]: the place in the stream that each step binds.
-
-    With a `limit` the caller wants so many: the search looks for no more than that at a time.
-    """
+    """Yield chunks [steps, m] of the place that each step binds; with a `limit`, no more than so many at a time."""
     waiting: list[Int32] = []
-    chunk = chunk or CHUNK_MATCHES
-    enough = chunk if limit is None else min(limit, chunk)
-    for places in _chunks(plan, events, choices, chunk, enough):
+    enough = CHUNK_MATCHES if limit is None else min(limit, CHUNK_MATCHES)
+    for places in _chunks(plan, events, choices, enough):
         waiting.append(places)
         # Filters may leave few matches of a chunk: gather them, as every batch has its price; so has a copy.
-        if sum(part.shape[1] for part in waiting) >= min(enough, chunk // (2 if len(waiting) > 1 else 8)):
+        if sum(part.shape[1] for part in waiting) >= min(enough, CHUNK_MATCHES // (2 if len(waiting) > 1 else 8)):
             yield waiting[0] if len(waiting) == 1 else np.concatenate(waiting, axis=1)
             waiting = []
     if waiting:
         yield waiting[0] if len(waiting) == 1 else np.concatenate(waiting, axis=1)
 
 
-def _chunks(plan: Alternative, events: Events, choices: PlannerOptions, chunk: int, enough: int) -> Iterator[Int32]:
+def _chunks(plan: Alternative, events: Events, choices: PlannerOptions, enough: int) -> Iterator[Int32]:
     """Yield the chunks that the plan's search finds."""
-    by = search_by(plan, choices)
+    by, chunk = search_by(plan, choices), CHUNK_MATCHES
     if by is SearchBy.NESTED:
         # Its chunks are views of memory that the next one overwrites.
-        yield from (found.copy() for found in NestedSearch(plan, events, chunk, choices.cache, enough).matches())
+        yield from (matches.copy() for matches in NestedSearch(plan, events, chunk, choices.cache, enough).matches())
         return
     places = candidates(Alternative(plan.query, plan.steps, ()), events)
     if events.width < 0 or not all(part.size for part in places):
@@ -132,7 +120,7 @@ def _chunks(plan: Alternative, events: Events, choices: PlannerOptions, chunk: i
     if by is SearchBy.SEQUENCE:
         yield from SequenceSearch(plan, events, places, chunk, enough).matches(0, events.rank.size)
     elif plan.negations:
-        allowed = NestedSearch(plan, events, chunk, choices.cache).allowed
-        yield from AdaptiveSearch(plan, events, places, choices, chunk, allowed=allowed).matches()
+        forbidden = NestedSearch(plan, events, chunk, choices.cache).forbidden
+        yield from AdaptiveSearch(plan, events, places, choices, chunk, forbidden=forbidden).matches()
     else:
         yield from AdaptiveSearch(plan, events, places, choices, chunk, enough, counts_rows=False).matches()

@@ -1,4 +1,4 @@
-"""Packed buffers and partial matches in, longer matches out: the search of detection, compiled once by Numba.
+"""Extend partial matches of a sequence over packed buffers, by one kernel for every query.
 
 Predicates, windows and lookups are data in the buffers. No kernel here sees a time, a unit or a name.
 """
@@ -10,9 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.arrays.comparing import GREATER_EQUAL, holds
+from streamsift.runtime.arrays.comparing import GREATER_EQUAL, first_above, holds
 from streamsift.runtime.arrays.dtypes import Int32, Int64
-from streamsift.runtime.arrays.searching import first_above
 
 # Columns of Buffers.steps.
 BASE, AFTER_BASE, UNTIL_BASE, LINK_BASE, LINK_STEP, OFFSETS_BASE = range(6)
@@ -28,15 +27,13 @@ class Buffers(NamedTuple):
     """The events that each step may bind, packed. An entry is numbered within its step.
 
     The entries of a step are ordered by (lookup group, order of the stream), so the events that may extend a partial
-    match are one range of entries. Where the event of the step before tells where that range starts, and the first
-    event where the window ends it, both are in `pointers`; where not, they are searched in the group.
+    match are one range of entries. If the event of the step before determines where that range starts, and the first
+    event where the window ends it, both are in `pointers`; otherwise they are searched in the group.
     """
 
     steps: Int64  # [steps, STEP_FIELDS]
     places: Int32  # PLACES_BASE + entry: its place in the stream
-    pointers: (
-        Int32  # AFTER_BASE + entry of the step before: first entry after it; UNTIL_BASE + first entry: window's end
-    )
+    pointers: Int32  # AFTER_BASE + entry of the step before: the first entry after it; UNTIL_BASE + first entry: end
     rank: Int32  # BASE + entry: dense rank of (time, order)
     position: Int32  # BASE + entry: what the window limits
     limit: Int32  # [entries of step 0] the largest position that a match starting there may hold
@@ -49,7 +46,7 @@ class Buffers(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def admits(buffers: Buffers, level: int, match: Int32, entry: int) -> bool:
-    """Whether `entry` may extend `match` at `level`: inside the window and true for every pair of the step."""
+    """Return True if `entry` may extend `match` at `level`: inside the window and true for every pair of the step."""
     steps = buffers.steps
     if steps[level, CHECK_WINDOW] == 1 and buffers.position[steps[level, BASE] + entry] > buffers.limit[match[0]]:
         return False
@@ -63,7 +60,7 @@ def admits(buffers: Buffers, level: int, match: Int32, entry: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def search_range(buffers: Buffers, level: int, match: Int32) -> tuple[int, int]:
-    """The entries [start, stop) of the step's group that lie after the last bound event and in the window."""
+    """Return the entries [start, stop) of the step's group that lie after the last bound event and in the window."""
     steps = buffers.steps
     group = 0
     if steps[level, LINK_BASE] >= 0:
@@ -103,7 +100,7 @@ def limited(buffers: Buffers, level: int, match: Int32, start: int, stop: int) -
 
 @njit(cache=True, nogil=True, inline="always")
 def flush(out: Int32, step: int, flushed: Int64, written: int, value: int) -> None:
-    """out[step, flushed:written] = value."""
+    """Set out[step, flushed:written] = value."""
     for k in range(flushed[step], written):
         out[step, k] = value
     flushed[step] = written
@@ -121,12 +118,11 @@ def extend(
     ranges: Int64,
     out: Int32,
 ) -> int:
-    """Extends partial matches of steps [0, first) by steps [first, last], depth first; returns how many it wrote.
+    """Extend partial matches of steps [0, first) by steps [first, last], depth first; return how many are written.
 
-    partials [first, P] holds entries, out [last + 1, C] receives entries, or places if `as_places`. When `out` is
-    full the search stops, with its state in cursor [CURSOR_FIELDS], match [last + 1] and ranges [last + 1, 2]; the next
-    call goes on from there. So memory is bounded whatever the number of matches, and matches come in lexicographic
-    order of their entries' places in the stream.
+    partials [first, P] has entries, out [last + 1, C] receives entries, or places if `as_places`. When `out` is full
+    the search stops, with its state in cursor [CURSOR_FIELDS], match [last + 1] and ranges [last + 1, 2]; the next call
+    resumes there. So memory is bounded, and matches are in lexicographic order of their entries' places.
     One function, as a call retains and releases every array that it takes.
     """
     steps = buffers.steps

@@ -30,6 +30,28 @@ TINY = 1e-12  # a share that is not taken for nothing
 MIN_SELECTIVITY = 1.0 / (4 * SAMPLES)  # what no sample satisfied is not taken for impossible
 
 
+def window_ends(events: Events, starts: Int32 | Int64) -> Int64:
+    """Return about where the windows of these places end; estimates need no more."""
+    count, ticks = events.rank.size, events.ticks
+    if events.window is None:
+        return np.full(starts.size, count, np.int64)
+    if events.window.kind is WindowKind.COUNT:
+        keys = np.count_nonzero(events.window_position == 0)  # one, if the rows of all keys are counted
+        return np.minimum(starts + int(events.width) * keys, count)
+    with np.errstate(over="ignore", invalid="ignore"):
+        bounds = ticks[starts].astype(np.float64) + float(events.width)
+    if ticks.dtype != np.float64:
+        bounds = bounds.clip(-LARGEST, LARGEST)
+    ends = np.searchsorted(ticks, bounds.astype(ticks.dtype), side="right").astype(np.int64)
+    return np.maximum(ends, starts + 1)  # rounded sums, and those of infinite times, may lie before the start
+
+
+def window_places(events: Events) -> float:
+    """Return how many places a window has, on average."""
+    some = np.linspace(0, events.rank.size - 1, min(events.rank.size, 256)).astype(np.int64)
+    return float(np.mean(window_ends(events, some) - some))
+
+
 @dataclass(frozen=True, slots=True)
 class Measure:
     """Measures slices of one alternative's events; `places` are the candidates of each step."""
@@ -38,112 +60,78 @@ class Measure:
     events: Events
     places: Sequence[Int32]
     relations: Relations
-    known: Callable[[Comparison, tuple[Int32, Int32]], list[Int64] | None] = lambda *_: None  # codes made before
-
-    def window_end(self, starts: Int32 | Int64) -> Int64:
-        """About where the windows of these places end; estimates need no more."""
-        count = self.events.rank.size
-        window = self.events.window
-        if window is None:
-            return np.full(starts.size, count, np.int64)
-        if window.kind is WindowKind.COUNT:
-            keys = np.count_nonzero(self.events.window_position == 0)  # one, where the rows of all are counted
-            return np.minimum(starts + int(self.events.width) * keys, count)
-        ticks = self.events.ticks
-        with np.errstate(over="ignore", invalid="ignore"):
-            bounds = ticks[starts].astype(np.float64) + float(self.events.width)
-        if ticks.dtype != np.float64:
-            bounds = bounds.clip(-LARGEST, LARGEST)
-        ends = np.searchsorted(ticks, bounds.astype(ticks.dtype), side="right").astype(np.int64)
-        return np.maximum(ends, starts + 1)  # rounded sums, and those of infinite times, may lie before the start
-
-    def width(self) -> float:
-        """How many places a window holds, on average."""
-        count = self.events.rank.size
-        some = np.linspace(0, count - 1, min(count, 256)).astype(np.int64)
-        return float(np.mean(self.window_end(some) - some))
+    codes_at: Callable[[Comparison, tuple[Int32, Int32]], list[Int64] | None] = lambda *_: None  # made before
 
     def slice(self, low: int, high: int) -> Statistics:
-        """Of matches that start in [low, high)."""
+        """Return the statistics of matches that start in [low, high)."""
         ordered = self.alternative.is_sequence
         firsts = np.linspace(low, high - 1, min(high - low, 64)).astype(np.int64)
-        ends = self.window_end(firsts)
+        ends = window_ends(self.events, firsts)
         reached = int(ends[-1])
         ranges = [entries_from(places, [low, high, reached]) for places in self.places]
         counts = tuple(float(stop - start) for start, stop, _ in ranges)
         # Of the events within reach of the slice, the share that lies in the window of one event.
         share = float(np.mean(ends - firsts)) / (reached - low) * (1 if ordered else 2)
         in_window = tuple(float(far - start) * share for start, _, far in ranges)
-        equal, other, alike = self._selectivities([(start, far) for start, _, far in ranges], in_window)
-        return Statistics(counts, in_window, equal, other, ordered, alike, self._limits(firsts, ends))
-
-    def _limits(self, firsts: Int64, ends: Int64) -> tuple[tuple[frozenset[int], float], ...]:
-        """For each definition with a window its steps, and the share of the statement's window that its own leaves."""
-        found = []
-        rows = self.events.rows[firsts]
-        for name, steps in self.relations.definitions.items():
-            last, first = (self.events.columns.at(column, rows).to_numpy() for column in (until(name), PLACE))
-            share = np.mean(last - first + 1) / max(1.0, np.mean(ends - firsts))
-            found.append((frozenset(steps), float(np.clip(share, TINY, 1.0))))
-        return tuple(found)
-
-    def _selectivities(
-        self, ranges: Sequence[tuple[int, int]], in_window: Sequence[float]
-    ) -> tuple[tuple[dict[tuple[int, int], float], ...], dict[tuple[int, int], float], float]:
+        within = [(start, far) for start, _, far in ranges]
         equal: list[dict[tuple[int, int], float]] = []
-        other: dict[tuple[int, int], float] = {}
         for sides in self.relations.equal:
             equal.append({})
             for left, right in combinations(sides, 2):
-                self._multiply(equal[-1], (left, "=", right), ranges)
+                self._multiply(equal[-1], (left, "=", right), within)
+        other: dict[tuple[int, int], float] = {}
         alike = 0.0
         limited = {max(left, right) for (left, _), _, (right, _) in self.relations.windows}
         for comparison in self.relations.comparisons:
-            codes_of_sides = self._multiply(other, comparison, ranges)
+            codes_of_sides = self._multiply(other, comparison, within)
             if max(comparison[0][0], comparison[2][0]) in limited:
                 continue  # a definition's window leaves few events to compare
             for (step, _), values in zip(comparison[::2], codes_of_sides, strict=False):
                 alike = max(alike, in_window[step] * _alike(values))
-        return tuple(equal), other, alike
+        limits = self._limits(firsts, ends)
+        return Statistics(counts, in_window, tuple(equal), other, ordered, alike, limits)
+
+    def _limits(self, firsts: Int64, ends: Int64) -> tuple[tuple[frozenset[int], float], ...]:
+        """Return for each definition with a window its steps, and its share of the statement's window."""
+        limits = []
+        rows = self.events.rows[firsts]
+        for name, steps in self.relations.definitions.items():
+            last, first = (self.events.columns.at(column, rows).to_numpy() for column in (until(name), PLACE))
+            share = np.mean(last - first + 1) / max(1.0, np.mean(ends - firsts))
+            limits.append((frozenset(steps), float(np.clip(share, TINY, 1.0))))
+        return tuple(limits)
 
     def _multiply(
-        self, found: dict[tuple[int, int], float], comparison: Comparison, ranges: Sequence[tuple[int, int]]
+        self, selectivity: dict[tuple[int, int], float], comparison: Comparison, ranges: Sequence[tuple[int, int]]
     ) -> list[Int64]:
-        """Multiplies the selectivity into that of its pair; returns the codes of a sample of each side."""
+        """Multiply the selectivity into that of its pair; return the codes of a sample of each side."""
         (left, _), op, (right, _) = comparison
         pairs = None if left == right else self._drawn(left, right, ranges)
         if pairs is None:
             return []
-        left_codes, right_codes = self._codes(comparison, pairs)
+        both = self.codes_at(comparison, pairs)
+        if both is None:
+            rows = (step_rows(self.alternative, self.events, self.events.rows_at(places)) for places in pairs)
+            both = codes([evaluate(side, seen) for (_, side), seen in zip(comparison[::2], rows, strict=True)])
+        left_codes, right_codes = both
         if op == "=":
             share = _equal_share(left_codes, right_codes)
         else:
-            known = (left_codes != UNKNOWN) & (right_codes != UNKNOWN)
-            share = float(np.mean(NUMPY[op](left_codes, right_codes) & known))
+            has_both = (left_codes != UNKNOWN) & (right_codes != UNKNOWN)
+            share = float(np.mean(NUMPY[op](left_codes, right_codes) & has_both))
         key = (min(left, right), max(left, right))
-        found[key] = found.get(key, 1.0) * max(share, MIN_SELECTIVITY)
-        return [left_codes, right_codes]
-
-    def _codes(self, comparison: Comparison, pairs: tuple[Int32, Int32]) -> list[Int64]:
-        known = self.known(comparison, pairs)
-        if known is not None:
-            return known
-        sides = (
-            evaluate(side, step_rows(self.alternative, self.events, self.events.rows_at(places)))
-            for (_, side), places in zip((comparison[0], comparison[2]), pairs, strict=True)
-        )
-        return codes(list(sides))
+        selectivity[key] = selectivity.get(key, 1.0) * max(share, MIN_SELECTIVITY)
+        return both
 
     def _drawn(self, left: int, right: int, ranges: Sequence[tuple[int, int]]) -> tuple[Int32, Int32] | None:
-        """Places of both steps: evenly drawn, the second near the first."""
+        """Draw places of both steps: evenly, the second near the first; None if there are none."""
         first, second = min(left, right), max(left, right)
-        (low, high), (start, stop) = ranges[first], ranges[second]
-        if low == high or start == stop:
+        (low, high), others = ranges[first], self.places[second]
+        if low == high or ranges[second][0] == ranges[second][1]:
             return None
         chosen = self.places[first][np.linspace(low, high - 1, min(SAMPLES, high - low)).astype(np.int64)]
-        others = self.places[second]
         begin = np.searchsorted(others, chosen, side="right")
-        end = entries_from(others, self.window_end(chosen))
+        end = entries_from(others, window_ends(self.events, chosen))
         some = end > begin
         if not some.any():
             return None
@@ -155,13 +143,13 @@ class Measure:
 
 
 def _equal_share(left: Int64, right: Int64) -> float:
-    """The share of all pairs of the two samples that are equal: there are many more of these than of samples."""
+    """Return the share of all pairs of the two samples that are equal: there are many more pairs than samples."""
     values, inverse = np.unique(np.concatenate([left, right]), return_inverse=True)
     of_left, of_right = (np.bincount(part, minlength=values.size) for part in np.split(inverse, [left.size]))
     return float((of_left * of_right)[values != UNKNOWN].sum() / (left.size * right.size))
 
 
 def _alike(values: Int64) -> float:
-    """The share of all pairs of two of the values that are equal."""
+    """Return the share of all pairs of two of the values that are equal."""
     _, counts = np.unique(values, return_counts=True)
     return float((counts * (counts - 1)).sum() / max(1, values.size * (values.size - 1)))

@@ -1,9 +1,10 @@
-"""Find the rows that cannot be placed in time, and fail, warn or report what the first few hold."""
+"""Find the rows that cannot be placed in time, and fail, warn or report their number and the first few."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,7 @@ SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_CHARACTERS = 5, 6, 60  # of bad rows, in errors
 
 @dataclass(frozen=True, slots=True)
 class BadRows:
-    """Rows that cannot be placed in time: how many, and what the first few hold."""
+    """Rows that cannot be placed in time: their number and the values of the first few."""
 
     count: int
     examples: tuple[str, ...]
@@ -28,6 +29,9 @@ class BadRows:
         shown = "".join(f"\n  {example}" for example in self.examples)
         more = f"\n  and {self.count - len(self.examples):,} more" if self.count > len(self.examples) else ""
         return f"{self.count:,} {'row has' if self.count == 1 else 'rows have'} no usable time or order:{shown}{more}"
+
+
+Report: TypeAlias = Callable[[BadRows], None] | None
 
 
 def bad_mask(time: pa.Array, order: Int64) -> Bool | None:
@@ -48,23 +52,23 @@ def _shown(value: object) -> str:
 
 
 def find_bad_rows(query: BoundQuery, table: pa.Table) -> tuple[Bool, BadRows] | None:
-    """Return which rows of a table have no usable time or order, and what to say of them; None if there are none."""
+    """Return which rows of a table have no usable time or order, and their description; None if there are none."""
     binding, columns = query.binding, Columns(table)
     bad = bad_mask(*time_and_order(columns, binding))
     return None if bad is None else (bad, _described(bad, binding, columns))
 
 
-def bad_rows_error(found: BadRows, binding: Binding) -> BadInputError:
+def bad_rows_error(bad_rows: BadRows, binding: Binding) -> BadInputError:
     text = f"`{binding.time}` is text and is read as ISO-8601 timestamps; " * (binding.time_kind is TimeKind.TEXT)
-    return BadInputError(f'{found}\nHint: {text}repair them, or leave them out with bad_rows="drop".')
+    return BadInputError(f'{bad_rows}\nHint: {text}repair them, or leave them out with bad_rows="drop".')
 
 
 def _described(bad: Bool, binding: Binding, columns: Columns) -> BadRows:
-    """Return how many rows are bad, and what the first few hold."""
+    """Return the number of bad rows and the values of the first few."""
     first = np.flatnonzero(bad)[:SHOWN_ROWS]
     # The time and the order first, then enough of the other columns to find the row by.
-    known = [name for name in (binding.time, binding.order, binding.type) if name is not None]
-    names = [*known, *(name for name in columns.table.column_names if name not in known)][:SHOWN_COLUMNS]
+    bound = [name for name in (binding.time, binding.order, binding.type) if name is not None]
+    names = [*bound, *(name for name in columns.table.column_names if name not in bound)][:SHOWN_COLUMNS]
     shown = [columns.at(name, first.astype(np.int32)).to_pylist() for name in names]
     examples = tuple(
         ", ".join(f"{name} = {_shown(value)}" for name, value in zip(names, values, strict=True))
@@ -73,14 +77,12 @@ def _described(bad: Bool, binding: Binding, columns: Columns) -> BadRows:
     return BadRows(int(bad.sum()), examples)
 
 
-def handle_bad_rows(
-    bad: Bool, binding: Binding, columns: Columns, bad_rows: str, report: Callable[[BadRows], None] | None
-) -> None:
-    """Fail, or report what is dropped."""
-    found = _described(bad, binding, columns)
+def handle_bad_rows(bad: Bool, binding: Binding, columns: Columns, bad_rows: str, report: Report) -> None:
+    """Fail, or report the dropped rows."""
+    dropped = _described(bad, binding, columns)
     if bad_rows == "fail":
-        raise bad_rows_error(found, binding)
+        raise bad_rows_error(dropped, binding)
     if report is not None:
-        report(found)
+        report(dropped)
     else:
-        warn(f"Dropped: {found}", BadRowsWarning)
+        warn(f"Dropped: {dropped}", BadRowsWarning)

@@ -7,30 +7,30 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numba import njit
 
 from streamsift.logical.bound import BoundQuery, ClassRule, EventClass, Expr
 from streamsift.physical.plan import Alternative
-from streamsift.runtime.arrays.dtypes import Int32
+from streamsift.runtime.arrays.dtypes import Int32, UInt8
 from streamsift.runtime.arrays.grouping import chosen, group_entries
-from streamsift.runtime.events.class_names import find_names
 from streamsift.runtime.events.events import Events
-from streamsift.runtime.expressions.columns import plain
+from streamsift.runtime.expressions.columns import nulls, plain
 from streamsift.runtime.expressions.evaluate import Rows, mask
 
 
 def candidates(plan: Alternative, events: Events) -> list[Int32]:
-    """For each step the places in the stream whose rows are of its class and pass its local predicates."""
+    """Return for each step the places in the stream whose rows are of its class and pass its local predicates."""
     classes = [plan.query.variables[step.variable].event_class for step in plan.steps]
     by_class = _in_partitions(places_by_class(plan, events), plan.query, events)
-    known: dict[tuple[int, tuple[Expr, ...]], Int32] = {}
-    found = []
+    passing: dict[tuple[int, tuple[Expr, ...]], Int32] = {}
+    of_steps = []
     for step, event_class in zip(plan.steps, classes, strict=True):
-        # Steps of the same rows that ask the same have the same places.
+        # Steps of one class with equal predicates have the same places.
         key = id(by_class[event_class]), tuple(predicate.renamed({step.variable: 0}) for predicate in step.local)
-        if key not in known:
-            known[key] = _passing(step.local, by_class[event_class], plan, events)
-        found.append(known[key])
-    return found
+        if key not in passing:
+            passing[key] = _passing(step.local, by_class[event_class], plan, events)
+        of_steps.append(passing[key])
+    return of_steps
 
 
 def _passing(predicates: Sequence[Expr], places: Int32, plan: Alternative, events: Events) -> Int32:
@@ -44,7 +44,7 @@ def _passing(predicates: Sequence[Expr], places: Int32, plan: Alternative, event
 
 
 def step_rows(plan: Alternative, events: Events, rows: Int32) -> Rows:
-    """Return what the expressions of one step see at these rows of the table, whichever variable they name."""
+    """Return the columns that the expressions of one step read at these rows of the table, whatever their variable."""
     return Rows(lambda _, name: events.columns.at(name, rows), rows.size, plan.query.text)
 
 
@@ -56,47 +56,48 @@ def stream_rows(query: BoundQuery, events: Events, places: Int32) -> Rows:
 
 
 def places_by_class(plan: Alternative, events: Events) -> dict[EventClass, Int32]:
-    """The places of the rows of each class that a step has, negated ones too, whatever partition they are in."""
+    """Return the places of the rows of each class that a step has, negated ones too, in any partition or none."""
     classes = {plan.query.variables[step.variable].event_class for step in plan.all_steps()}
-    found = {each: events.by_class[each] for each in classes if each in events.by_class}
-    typed = sorted({each.name for each in classes - found.keys() if each.rule is ClassRule.TYPE})
+    by_class = {each: events.by_class[each] for each in classes if each in events.by_class}
+    typed = sorted({each.name for each in classes - by_class.keys() if each.rule is ClassRule.TYPE})
     by_name = _places_by_name(typed, plan.query, events) if typed else {}
     everywhere = np.arange(events.rows.size, dtype=np.int32)
-    for event_class in classes - found.keys():
+    for event_class in classes - by_class.keys():
         match event_class.rule:
             case ClassRule.TYPE:
-                found[event_class] = by_name[event_class.name]
+                by_class[event_class] = by_name[event_class.name]
             case ClassRule.ANY | ClassRule.ALL:
-                found[event_class] = everywhere
+                by_class[event_class] = everywhere
             case ClassRule.WITH:
                 assert event_class.predicate is not None
                 holds = mask(event_class.predicate, stream_rows(plan.query, events, everywhere))
-                found[event_class] = np.flatnonzero(holds).astype(np.int32)
-    return found
+                by_class[event_class] = np.flatnonzero(holds).astype(np.int32)
+    return by_class
 
 
-def _in_partitions(found: dict[EventClass, Int32], query: BoundQuery, events: Events) -> dict[EventClass, Int32]:
-    """Without the rows that are in no partition."""
+def _in_partitions(by_class: dict[EventClass, Int32], query: BoundQuery, events: Events) -> dict[EventClass, Int32]:
+    """Return the places without those of rows that are in no partition."""
     if not query.partition_by or not events.window_position.size or events.window_position.min() >= 0:
-        return found
-    within = {id(places): places[events.window_position[places] >= 0] for places in found.values()}
-    return {event_class: within[id(places)] for event_class, places in found.items()}
+        return by_class
+    within = {id(places): places[events.window_position[places] >= 0] for places in by_class.values()}
+    return {event_class: within[id(places)] for event_class, places in by_class.items()}
 
 
 def _places_by_name(names: Sequence[str], query: BoundQuery, events: Events) -> dict[str, Int32]:
-    """The places of the rows of each type: one pass, however many names."""
+    """Return the places of the rows of each type: one pass, however many names."""
     assert query.binding.type is not None
     types = events.columns.whole(query.binding.type)
     if pa.types.is_null(types.type):
         return dict.fromkeys(names, np.empty(0, np.int32))
-    if pa.types.is_dictionary(types.type):
-        of_value = pc.index_in(plain(types.dictionary), value_set=_texts(names, plain(types.dictionary).type))
-        rows, numbers = _known(of_value.take(types.indices))
-    elif pa.types.is_string(types.type) and all(names):
-        rows, numbers = find_names(names, types)
+    if pa.types.is_string(types.type) and all(names):
+        rows, numbers = _find_names(names, types)
     else:
-        types = plain(types)
-        rows, numbers = _known(pc.index_in(types, value_set=_texts(names, types.type)))
+        is_encoded = pa.types.is_dictionary(types.type)
+        values = plain(types.dictionary if is_encoded else types)
+        index = pc.index_in(values, value_set=pa.array(names, pa.string()).cast(values.type))
+        of_row = pc.fill_null(index.take(types.indices) if is_encoded else index, -1).to_numpy()
+        rows = np.flatnonzero(of_row >= 0).astype(np.int32)
+        numbers = of_row[rows]
     if not events.in_input_order:
         of_row = np.full(len(types), -1, np.int32)
         of_row[rows] = numbers
@@ -106,12 +107,68 @@ def _places_by_name(names: Sequence[str], query: BoundQuery, events: Events) -> 
     return {name: places[starts[number] : starts[number + 1]] for number, name in enumerate(names)}
 
 
-def _texts(names: Sequence[str], kind: pa.DataType) -> pa.Array:
-    return pa.array(names, pa.string()).cast(kind)
+def _find_names(names: Sequence[str], texts: pa.Array) -> tuple[Int32, Int32]:
+    """Return the rows whose text is one of `names` (none of them empty), and the number of its name for each."""
+    encoded = [name.encode() for name in names]
+    buckets, chain = np.full(256, -1, np.int32), np.full(len(names), -1, np.int32)
+    for number, name in enumerate(encoded):
+        mark = (31 * name[0] + 7 * name[-1] + len(name)) & 255
+        chain[number], buckets[mark] = buckets[mark], number
+    _, offsets, data = texts.buffers()
+    if data is None or data.size == 0:
+        return np.empty(0, np.int32), np.empty(0, np.int32)
+    rows, numbers = _match_names(
+        np.frombuffer(offsets, np.int32, count=len(texts) + 1, offset=texts.offset * 4),
+        np.frombuffer(data, np.uint8),
+        np.cumsum([0, *map(len, encoded)], dtype=np.int32),
+        np.frombuffer(b"".join(encoded), np.uint8),
+        buckets,
+        chain,
+    )
+    missing = nulls(texts)
+    if missing is not None:
+        keep = ~missing[rows]
+        rows, numbers = rows[keep], numbers[keep]
+    return rows, numbers
 
 
-def _known(numbers: pa.Array) -> tuple[Int32, Int32]:
-    """Where an int32 column is not null, and its values there."""
-    filled = pc.fill_null(numbers, -1).to_numpy()
-    rows = np.flatnonzero(filled >= 0).astype(np.int32)
-    return rows, filled[rows]
+@njit(cache=True, nogil=True)
+def _match_names(
+    offsets: Int32, data: UInt8, name_offsets: Int32, name_data: UInt8, buckets: Int32, chain: Int32
+) -> tuple[Int32, Int32]:
+    """Return the texts that are one of the names: (their numbers, ascending; the number of the name of each).
+
+    Texts and names are UTF-8 end to end, text i = data[offsets[i]:offsets[i + 1]]; no name is empty. A text's mark is
+    (31 first byte + 7 last byte + length) mod 256; buckets [256] has a name of that mark or -1, chain [names] the next.
+    """
+    texts = np.empty(offsets.size - 1, np.int32)
+    count = 0
+    # First by mark alone, without a branch to mispredict: a text that is not kept is overwritten by the next.
+    for i in range(texts.size):
+        length = offsets[i + 1] - offsets[i]
+        first = int(data[min(offsets[i], data.size - 1)])
+        last = int(data[max(offsets[i + 1] - 1, 0)])
+        texts[count] = i
+        count += buckets[(31 * first + 7 * last + length) & 255] >= 0
+    codes = np.empty(count, np.int32)
+    kept = 0
+    for place in range(count):
+        i = texts[place]
+        start = offsets[i]
+        length = offsets[i + 1] - start
+        code = -1
+        if length > 0:
+            code = buckets[(31 * int(data[start]) + 7 * int(data[start + length - 1]) + length) & 255]
+        while code >= 0:
+            name = name_offsets[code]
+            same = 0
+            if name_offsets[code + 1] - name == length:
+                while same < length and name_data[name + same] == data[start + same]:
+                    same += 1
+                if same == length:
+                    break
+            code = chain[code]
+        texts[kept] = i
+        codes[kept] = code
+        kept += code >= 0
+    return texts[:kept], codes[:kept]

@@ -13,24 +13,27 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import BoundQuery, Column, Expr
-from streamsift.physical.detect import WindowBound
+from streamsift.physical.detect import WindowBound, window_bound
+from streamsift.physical.plan import Alternative, Step
 from streamsift.runtime.arrays.comparing import OPERATORS
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Int32, Int64
-from streamsift.runtime.arrays.parts import Parts
-from streamsift.runtime.events.candidates import stream_rows
+from streamsift.runtime.arrays.grouping import group_entries
+from streamsift.runtime.arrays.growing import Parts
+from streamsift.runtime.events.candidates import candidates, stream_rows
 from streamsift.runtime.events.events import Events
+from streamsift.runtime.events.reach import limit_rows, reach_of
 from streamsift.runtime.expressions.codes import codes, group_codes
 from streamsift.runtime.expressions.evaluate import evaluate
 
-Read = tuple[Int32, Expr]  # one side of a comparison: the candidates of a step, ascending, and what is read of them
+Read = tuple[Int32, Expr]  # one side of a comparison: the ascending candidates of a step, and an expression over them
 
 
 class CandidateCodes:
-    """Codes of what is read of candidates; a column is read once for all comparisons of the same candidates."""
+    """Code expressions over candidates; a column is read once for all comparisons of the same candidates."""
 
     def __init__(self, query: BoundQuery, events: Events) -> None:
         self.query, self.events = query, events
-        # By identity, as long as what it is the identity of is kept beside it.
+        # By identity: the array is kept beside its result, so that no other one gets its identity.
         self._columns: dict[tuple[int, str], tuple[Int32, pa.Array]] = {}
         self._alone: dict[int, tuple[pa.Array, Int64]] = {}
 
@@ -114,3 +117,39 @@ class Lookups:
         """Return all offsets, hints [2, offsets] of where the last searches of a group ended, and all links."""
         offsets = self.offsets.joined(np.int64)
         return offsets, np.stack([offsets, offsets]), self.links.joined(np.int32)
+
+
+class StepCandidates:
+    """The candidates of steps, and the codes that their lookups and comparisons read, by place."""
+
+    def __init__(self, query: BoundQuery, events: Events, steps: Iterable[Step]) -> None:
+        self.query, self.events, self.reach = query, events, reach_of(query, events)
+        self.codes, self.window_rows = CandidateCodes(query, events), limit_rows(query)
+        distinct = {id(step): step for step in steps}
+        places = candidates(Alternative(query, tuple(distinct.values()), ()), events)
+        self._places = dict(zip(distinct, places, strict=True))
+
+    def __getitem__(self, step: Step) -> Int32:
+        return self._places[id(step)]
+
+    def __setitem__(self, step: Step, places: Int32) -> None:
+        self._places[id(step)] = places
+
+    def grouped(self, step: Step, chain: Sequence[Step]) -> tuple[Int32, Int64, Int32 | None]:
+        """Return a step's candidates by lookup group, where each group starts, and by place the group of others."""
+        if not step.lookup:
+            return self[step], np.array([0, self[step].size], np.int64), None
+        this, others = self[step], self[chain[step.lookup[0].earlier]]
+        equalities = [[(others, pair.earlier_side), (this, pair.this_side)] for pair in step.lookup]
+        (of_others, of_this), groups = self.codes.groups(equalities)
+        offsets, order = group_entries(of_this, groups)
+        return this[order], offsets, self.codes.by_place(others, of_others)
+
+    def compare(self, step: Step, chain: Sequence[Step], comparisons: Comparisons) -> None:
+        """Add a step's comparisons, and its limits by definitions' windows."""
+        for pair in step.pairs:
+            if (window := window_bound(pair.earlier_side, pair.this_side)) is None:
+                sides = (self[chain[pair.earlier]], pair.earlier_side), (self[step], pair.this_side)
+                comparisons.add((pair.earlier,), pair.op, self.codes.compared_by_place(pair.op, *sides))
+            else:
+                comparisons.add_limit(pair.earlier, window, self.window_rows)

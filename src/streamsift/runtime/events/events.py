@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numba import njit
 
 from streamsift.errors import BadInputError
 from streamsift.logical.bound import TIME, BoundQuery, BoundWindow, EventClass, WindowKind
 from streamsift.runtime.arrays.dtypes import NO_LIMIT, Int32, Int64, Times
 from streamsift.runtime.arrays.grouping import gathered, positions_in_group
-from streamsift.runtime.events.bad_rows import BadRows, bad_mask, handle_bad_rows
-from streamsift.runtime.events.order_kernels import dense_rank, is_ordered, limits_by_bound, limits_by_float
+from streamsift.runtime.events.bad_rows import Report, bad_mask, handle_bad_rows
 from streamsift.runtime.events.times import saturating_sum, time_and_order, time_numbers, window_width
 from streamsift.runtime.expressions.codes import group_codes
 from streamsift.runtime.expressions.columns import Columns, plain, truths
+
+NO_ORDER = NO_BOUNDS = np.empty(0, np.int64)  # events are ordered by time alone; a window has a width
 
 
 @dataclass(frozen=True, slots=True)
 class Events:
     """The rows of a stream in the order (time, order, input). Place i in that order is row rows[i] of the table.
 
-    All that comes before, after or at the same time is told by `rank`. A match that starts at place i may hold place j
-    exactly if window_position[j] <= the limit of i. Times are not needed for anything else.
+    `rank` has what comes before, after or at the same time. A match that starts at place i may hold place j exactly if
+    window_position[j] <= the limit of i. Times are not needed for anything else.
     """
 
     columns: Columns
@@ -37,7 +39,7 @@ class Events:
     width: int | float  # of a time window in the units of `ticks`; of a count window in rows
     in_input_order: bool  # rows[i] == i for all i
     unit: pa.DataType  # what `ticks` count: timestamps of a unit, dates, decimals of a scale, numbers
-    by_class: Mapping[EventClass, Int32] = field(default_factory=dict)  # the places of classes that are known already
+    by_class: Mapping[EventClass, Int32] = field(default_factory=dict)  # places of classes that are computed already
 
     def partitions(self, keys: Sequence[str]) -> tuple[Int32, int]:
         """Return the partition of each place by some columns, -1 for none, and how many there are."""
@@ -60,43 +62,33 @@ class Events:
         if self.width < 0:
             return np.full(starts.size, -1, np.int32)
         if self.ticks.dtype == np.float64:
-            return limits_by_float(self.ticks, starts, float(self.width))
+            return _last_in_window(self.ticks, starts, NO_BOUNDS, float(self.width))
         ticks = self.ticks if starts.size == self.ticks.size else self.ticks[starts]
-        return limits_by_bound(self.ticks, starts, saturating_sum(ticks.view(np.int64), int(self.width)))
+        bounds = saturating_sum(ticks.view(np.int64), int(self.width))
+        return _last_in_window(self.ticks, starts, bounds, 0.0)
 
 
-def in_order(query: BoundQuery, table: pa.Table, bad_rows: str, report: Callable[[BadRows], None] | None) -> Events:
+def in_order(query: BoundQuery, table: pa.Table, bad_rows: str, report: Report) -> Events:
     """Order the usable rows of a table by time; `prepare` adds the columns that a plan reads besides the table's."""
     if table.num_rows > NO_LIMIT:
         raise BadInputError(f"{table.num_rows} rows are more than one task can hold ({NO_LIMIT}): use Spark.")
     if not table.schema.equals(query.schema):
-        table = table.select(query.schema.names)
-        table = table if table.schema.equals(query.schema) else table.cast(query.schema)
-    binding = query.binding
+        table = table.select(query.schema.names).cast(query.schema)
+    binding, window = query.binding, query.window
     columns = Columns(table)
     time, order = time_and_order(columns, binding)
     columns = columns.with_array(TIME, time)
-    keep: Int64 | None = None
+    keep: Int64 | None = None  # the rows in order; None: all of them, as they are
     if (bad := bad_mask(time, order)) is not None:
         handle_bad_rows(bad, binding, columns, bad_rows, report)
         keep = np.flatnonzero(~bad)
-        time, order = time.take(pa.array(keep)), order[keep] if binding.order else order
+        time, order = time.take(pa.array(keep)), order[keep] if order.size else order
     ticks, unit = time_numbers(plain(time), binding)
-    return _ordered(query, columns, ticks, unit, order, keep)
-
-
-def _ordered(
-    query: BoundQuery, columns: Columns, ticks: Times, unit: pa.DataType, order: Int64, keep: Int64 | None
-) -> Events:
-    in_order = is_ordered(ticks, order)
-    if not in_order:
+    if not is_ordered(ticks, order):
         places = np.lexsort((order, ticks)) if order.size else np.argsort(ticks, kind="stable")
-        ticks = ticks[places]
-        order = order[places] if order.size else order
+        ticks, order = ticks[places], order[places] if order.size else order
         keep = places if keep is None else keep[places]
     rows = np.arange(ticks.size, dtype=np.int32) if keep is None else keep.astype(np.int32)
-    window = query.window
-    width = 0 if window is None else window_width(window, unit)
     return Events(
         columns=columns,
         rows=rows,
@@ -104,14 +96,14 @@ def _ordered(
         window_position=_positions(query, columns, rows),
         ticks=ticks,
         window=window,
-        width=width,
+        width=0 if window is None else window_width(window, unit),
         in_input_order=keep is None,
         unit=unit,
     )
 
 
 def _positions(query: BoundQuery, columns: Columns, rows: Int32) -> Int32:
-    """A count window's positions within the partition; else the places themselves. -1 in no partition."""
+    """Return a count window's positions within the partition, else the places themselves; -1 in no partition."""
     positions = np.arange(rows.size, dtype=np.int32)
     if query.partition_by and query.window is not None and query.window.kind is WindowKind.COUNT:
         (groups,), count = group_codes([[columns.at(key, rows)] for key in query.partition_by])
@@ -120,3 +112,74 @@ def _positions(query: BoundQuery, columns: Columns, rows: Int32) -> Int32:
         if columns.whole(key).null_count:
             positions[truths(pc.is_null(columns.at(key, rows)))] = -1
     return positions
+
+
+def tie_levels(events: Events) -> list[Int32]:
+    """Return the tie breakers, each [places + 1], the last for no event: times, `order`, input order."""
+    places = np.arange(events.rank.size, dtype=np.int32)
+    times = dense_rank(events.ticks, NO_ORDER)
+    levels = [times] if times.size and times[-1] < times.size - 1 else []
+    if levels and events.rank[-1] > times[-1]:
+        levels.append(events.rank)
+    return [np.append(level, np.int32(-1)) for level in (*levels, places)]
+
+
+# --- kernels: every array has one dtype for every query, so none is compiled for it; only these see times ----------
+
+
+@njit(cache=True, nogil=True)
+def earliest_ends(ranks: Int32, next_ranks: Int32, next_ends: Int32, never: int) -> Int32:
+    """Return for each entry of a step the first place at which a match through it can end; `never` if there is none.
+
+    That is the end of the first entry of the next step with a greater rank. Ranks ascend, so ends do.
+    """
+    ends = np.empty(ranks.size, np.int32)
+    j = 0
+    for i in range(ranks.size):
+        while j < next_ranks.size and next_ranks[j] <= ranks[i]:
+            j += 1
+        ends[i] = next_ends[j] if j < next_ranks.size else never
+    return ends
+
+
+@njit(cache=True, nogil=True)
+def is_ordered(time: Times, order: Int64) -> bool:
+    """Return True if the pairs (time, order) never fall; an empty `order` means time alone."""
+    for i in range(1, time.size):
+        if time[i] < time[i - 1] or (order.size > 0 and time[i] == time[i - 1] and order[i] < order[i - 1]):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def dense_rank(time: Times, order: Int64) -> Int32:
+    """Return the dense rank, from 0, of ascending pairs (time, order); an empty `order` means time alone."""
+    rank = np.empty(time.size, np.int32)
+    current = 0
+    for i in range(time.size):
+        if i > 0 and (time[i] != time[i - 1] or (order.size > 0 and order[i] != order[i - 1])):
+            current += 1
+        rank[i] = current
+    return rank
+
+
+@njit(cache=True, nogil=True)
+def _last_in_window(time: Times, starts: Int32, bounds: Int64, width: float) -> Int32:
+    """Return for each start i the last j with time[j] <= its bound; without bounds, with time[j] - time[i] <= width.
+
+    Two pointers: starts, bounds and times ascend, and rounded subtraction is monotone. Equal times are 0 apart, even
+    infinite ones.
+    """
+    last = np.empty(starts.size, np.int32)
+    j = 0
+    for place in range(starts.size):
+        i = starts[place]
+        j = max(j, i)
+        if bounds.size > 0:
+            while j + 1 < time.size and time[j + 1] <= bounds[place]:
+                j += 1
+        else:
+            while j + 1 < time.size and (time[j + 1] == time[i] or time[j + 1] - time[i] <= width):
+                j += 1
+        last[place] = j
+    return last

@@ -1,31 +1,74 @@
 """Prepare the events of a table for a query: in order of time, with every column that its plan may read.
 
-All callers get their events here, so none can leave out the columns of definitions that have a window of their own.
+All callers get their events here, so none can omit the columns of definitions that have a window of their own.
+Most streams have events of many classes, and most patterns name few: if the events of other classes are dropped first,
+all later work reads fewer places.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
+from numba import njit
 
-from streamsift.logical.bound import BoundQuery
+from streamsift.logical.bound import BoundQuery, EventClass
 from streamsift.physical.plan import Plan
-from streamsift.runtime.events.bad_rows import BadRows
-from streamsift.runtime.events.definition_windows import with_own_windows
-from streamsift.runtime.events.events import Events, in_order
-from streamsift.runtime.events.relevant import relevant
+from streamsift.physical.stream import counts_rows
+from streamsift.runtime.arrays.dtypes import Bool, Int32
+from streamsift.runtime.events.bad_rows import Report
+from streamsift.runtime.events.candidates import places_by_class
+from streamsift.runtime.events.events import NO_ORDER, Events, dense_rank, in_order
+from streamsift.runtime.events.reach import with_definition_windows
+
+MAX_KEPT = 0.5  # of the events, for dropping the others to be worth the copies
 
 
-def prepare(
-    query: BoundQuery, table: pa.Table, bad_rows: str = "fail", report: Callable[[BadRows], None] | None = None
-) -> Events:
+def prepare(query: BoundQuery, table: pa.Table, bad_rows: str = "fail", report: Report = None) -> Events:
     """Return the events of a table as `query` binds them. `bad_rows` is "fail" or "drop"."""
-    return with_own_windows(query, in_order(query, table, bad_rows, report))
+    return with_definition_windows(query, in_order(query, table, bad_rows, report))
 
 
-def prepare_relevant(
-    plan: Plan, table: pa.Table, bad_rows: str = "fail", report: Callable[[BadRows], None] | None = None
-) -> Events:
+def prepare_relevant(plan: Plan, table: pa.Table, bad_rows: str = "fail", report: Report = None) -> Events:
     """Return the events as `prepare` does, without those that no step of the plan may bind if they are many."""
-    return with_own_windows(plan.query, relevant(plan, in_order(plan.query, table, bad_rows, report)))
+    return with_definition_windows(plan.query, _relevant(plan, in_order(plan.query, table, bad_rows, report)))
+
+
+def _relevant(plan: Plan, events: Events) -> Events:
+    """Return the events of the classes that the plan names; all of them if rows are counted, or most are left."""
+    if counts_rows(plan.query):
+        return events
+    by_class: dict[EventClass, Int32] = {}
+    for each in plan.alternatives:
+        by_class |= places_by_class(each, replace(events, by_class=by_class))
+    if sum(places.size for places in by_class.values()) > MAX_KEPT * events.rank.size:
+        return replace(events, by_class=by_class)
+    is_kept = np.zeros(events.rank.size, np.bool_)
+    for places in by_class.values():
+        is_kept[places] = True
+    kept, number_of = _kept_places(is_kept)
+    position = np.arange(kept.size, dtype=np.int32)
+    if events.window_position.size and events.window_position.min() < 0:
+        position[events.window_position[kept] < 0] = -1
+    return replace(
+        events,
+        rows=events.rows_at(kept),
+        rank=dense_rank(events.rank[kept].astype(np.int64), NO_ORDER),
+        window_position=position,
+        ticks=events.ticks[kept],
+        in_input_order=False,
+        by_class={each: number_of[places] for each, places in by_class.items()},
+    )
+
+
+@njit(cache=True, nogil=True)
+def _kept_places(is_kept: Bool) -> tuple[Int32, Int32]:
+    """Return the kept places, and for each place how many of them lie before it; no branch is mispredicted."""
+    kept, number_of = np.empty(is_kept.size, np.int32), np.empty(is_kept.size, np.int32)
+    count = 0
+    for place in range(is_kept.size):
+        kept[count] = place  # the next one overwrites it unless it is kept
+        number_of[place] = count
+        count += is_kept[place]
+    return kept[:count], number_of

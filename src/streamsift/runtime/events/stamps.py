@@ -1,7 +1,7 @@
 """Stamp events: when a result row first shows each of them, and when it leaves the window.
 
 Without UPDATE a stamp is a place in the stream: the row of a time is made at its last place. With UPDATE it is the
-number of a tick. An event counts at stamps from its own on; a match leaves with its first event.
+number of a tick. An event counts from its first stamp on; a match leaves with its first event.
 """
 
 from __future__ import annotations
@@ -25,15 +25,11 @@ NEVER = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """All arrays are [places]. `leaves` takes ascending places.
+    """When events count; arrays are [places]."""
 
-    own: the first stamp of an event; with equal times, its own place.
-    shown: the stamp of the row in which it is first seen; ascends with the place.
-    """
-
-    own: Int64
-    shown: Int64
-    leaves: Callable[[Int32], Int64]
+    first: Int64  # the first stamp of an event; without UPDATE its place
+    shown: Int64  # the stamp of the row in which it is first seen; ascends with the place
+    leaves: Callable[[Int32], Int64]  # takes ascending places
     times: Callable[[Int64], pa.Array]  # what result rows call a stamp
     is_ticking: bool
     places: Callable[[Int64], Int64] | None  # where the rows of stamps are made; None: between events, at ticks of time
@@ -41,9 +37,7 @@ class Clock:
 
 
 def clock_of(query: BoundQuery, events: Events) -> Clock:
-    if query.update is None:
-        return _by_place(query, events)
-    return _by_ticks(query, events)
+    return _by_place(query, events) if query.update is None else _by_ticks(query, events)
 
 
 # --- a row for each time -------------------------------------------------------------------------------------------
@@ -51,14 +45,14 @@ def clock_of(query: BoundQuery, events: Events) -> Clock:
 
 def _by_place(query: BoundQuery, events: Events) -> Clock:
     count = events.rank.size
-    own = np.arange(count, dtype=np.int64)
-    last = np.append(np.flatnonzero(np.diff(events.rank)), count - 1) if count else own
-    shown = own if last.size == count else last[events.rank]
+    first = np.arange(count, dtype=np.int64)
+    last = np.append(np.flatnonzero(np.diff(events.rank)), count - 1) if count else first
+    shown = first if last.size == count else last[events.rank]
 
     def times(stamps: Int64) -> pa.Array:
         return events.columns.at(time_column(query), events.rows_at(stamps.astype(np.int32)))
 
-    return Clock(own, shown, leaving_of(query, events), times, is_ticking=False, places=lambda stamps: stamps)
+    return Clock(first, shown, leaving_of(query, events), times, is_ticking=False, places=lambda stamps: stamps)
 
 
 def leaving_of(query: BoundQuery, events: Events) -> Callable[[Int32], Int64]:
@@ -81,11 +75,11 @@ def leaving_of(query: BoundQuery, events: Events) -> Callable[[Int32], Int64]:
 @njit(cache=True, nogil=True)
 def rows_later(offsets: Int64, order: Int32, count: int, rows: int, never: int) -> Int64:
     """Return for each of `count` places the place that is `rows` rows later in its group; `never` if there is none."""
-    found = np.full(count, never, np.int64)
+    later = np.full(count, never, np.int64)
     for group in range(offsets.size - 1):
         for i in range(offsets[group], offsets[group + 1] - rows):
-            found[order[i]] = order[i + rows]
-    return found
+            later[order[i]] = order[i + rows]
+    return later
 
 
 # --- ticks ---------------------------------------------------------------------------------------------------------
@@ -98,19 +92,15 @@ def _by_ticks(query: BoundQuery, events: Events) -> Clock:
     """
     assert query.update is not None
     ticks, places, partitions = ticks_of(query, events), None, None
-    own, leaves = ticks.first, ticks.last + 1
+    first, leaves = ticks.first, ticks.last + 1
     if query.update.kind is WindowKind.COUNT:
         partitions, _ = events.partitions(query.partition_by)
-        of_tick = np.append(partitions[ticks.row_places], -1)[np.clip(own, -1, ticks.row_places.size)]
-        own = np.where((of_tick == partitions) & (partitions >= 0), own, NEVER)
+        of_tick = np.append(partitions[ticks.row_places], -1)[np.clip(first, -1, ticks.row_places.size)]
+        first = np.where((of_tick == partitions) & (partitions >= 0), first, NEVER)
         leaves = np.where(partitions >= 0, leaves, NEVER)
         places = lambda stamps: ticks.row_places[stamps].astype(np.int64)  # noqa: E731
-    return Clock(
-        own,
-        own,
-        lambda places: leaves[places],
-        lambda stamps: tick_values(query, events, ticks, stamps),
-        is_ticking=True,
-        places=places,
-        unit_of=partitions,
-    )
+
+    def times(stamps: Int64) -> pa.Array:
+        return tick_values(query, events, ticks, stamps)
+
+    return Clock(first, first, lambda places: leaves[places], times, True, places, partitions)

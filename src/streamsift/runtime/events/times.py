@@ -18,14 +18,14 @@ from streamsift.runtime.expressions.values import decimal_type
 
 
 def time_type(query: BoundQuery) -> pa.DataType:
-    """Return the type of `match_start`: the time column's own, or timestamps for texts."""
+    """Return the type of `match_start`: that of the time column, or timestamps for texts."""
     if query.binding.time_kind is TimeKind.TEXT:
         return TEXT_TIME
     return query.schema.field(query.binding.time).type
 
 
 def time_column(query: BoundQuery) -> str:
-    """Return the column that results show as times: the query's own, or what its texts stand for."""
+    """Return the column that results show as times: the time column, or the timestamps that its texts stand for."""
     return TIME if query.binding.time_kind is TimeKind.TEXT else query.binding.time
 
 
@@ -49,7 +49,7 @@ def parse_text_times(array: pa.Array) -> pa.Array:
     parsed = pc.coalesce(_parsed(_only(texts, zoned)), _parsed(_only(texts, pc.invert(zoned))))
     if parsed.null_count == texts.null_count:
         return parsed
-    # pandas reads the years 1678 to 2261 only: what it left out is read by Python, once per distinct text.
+    # pandas reads the years 1678 to 2261 only: Python reads the other texts, each distinct one once.
     encoded = _only(texts, pc.is_null(parsed)).dictionary_encode()
     others = pa.array([_instant(text) for text in encoded.dictionary.to_pylist()], TEXT_TIME)
     return pc.coalesce(parsed, others.take(encoded.indices))
@@ -71,8 +71,8 @@ def _parsed(texts: pa.Array) -> pa.Array:
 
 def _instant(text: str) -> datetime | None:
     try:
-        found = datetime.fromisoformat(text.strip())
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        moment = datetime.fromisoformat(text.strip())
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
 
@@ -90,11 +90,10 @@ def ticks_of(times: pa.Array, binding: Binding) -> Times:
 
 
 def time_numbers(time: pa.Array, binding: Binding) -> tuple[Times, pa.DataType]:
-    """Return times as numbers, and the type that tells what they count."""
+    """Return times as numbers, and the type whose units they count."""
     if pa.types.is_floating(time.type):
         return fixed_width(time.cast(pa.float64()), np.dtype(np.float64)), time.type
-    ticks = integers(time)
-    kind = time.type
+    ticks, kind = integers(time), time.type
     # Decimals of many digits, such as Spark's decimal(38,18): most have fewer places than their type.
     for scale in range(kind.scale if ticks is None else 0):
         kind = decimal_type(time.type.precision, scale)

@@ -1,16 +1,15 @@
 """Number the ticks of UPDATE whose windows hold events, and write them as times: for totals and rankings alike.
 
 A tick is a number. The windows that hold a whole match are those from `first` of its last event to `last` of its first
-event: nothing else about a match matters. Tick k of a time is at k * d and holds [k * d - w, k * d). With doubles, both
-bounds are the doubles nearest to these numbers.
+event. Tick k of a time is at k * d and holds [k * d - w, k * d). With doubles, both bounds are the doubles nearest to
+these numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -18,18 +17,39 @@ import pyarrow as pa
 from streamsift.errors import BadInputError, UnsupportedQuery
 from streamsift.logical.bound import BoundQuery, WindowKind
 from streamsift.logical.durations import UNITS_PER_SECOND, in_units, nearest_double, unit_of, zero_of
+from streamsift.runtime.arrays.doubles import floor_quotients
 from streamsift.runtime.arrays.dtypes import NO_LIMIT, Float64, Int32, Int64, Times
-from streamsift.runtime.arrays.floor_quotients import floor_quotients
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.times import time_column, time_type
 from streamsift.runtime.expressions.columns import take
 
-if TYPE_CHECKING:
-    from streamsift.runtime.events.owned import OwnedTicks
-
-CHUNK_PAIRS = 1 << 20  # matches times ticks that are worked on at a time
+CHUNK_PAIRS = 1 << 20  # pairs of a match and a tick that are processed at a time
 EXACT = 2**53  # up to here every integer is a double
 MAX_SCALE = 38  # behind the point of a decimal
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedTicks:
+    """Some time slices of `ticks_each` ticks: slice s has the ticks s * ticks_each + 1 to (s + 1) * ticks_each."""
+
+    slices: Int64  # ascending
+    ticks_each: int
+
+    def of(self, ticks: UpdateTicks) -> UpdateTicks:
+        """Drop the ticks of other slices and number the others without gaps."""
+        return replace(ticks, first=self._next(ticks.first), last=self._next(ticks.last + 1) - 1, share=self)
+
+    def _next(self, tick: Int64) -> Int64:
+        """Return the number without gaps of the first owned tick that is not before this one."""
+        slices, nth = (tick - 1) // self.ticks_each, (tick - 1) % self.ticks_each
+        before = np.searchsorted(self.slices, slices)
+        is_owned = np.append(self.slices, 0)[before] == slices
+        is_owned &= before < self.slices.size
+        return before * self.ticks_each + np.where(is_owned, nth, 0)
+
+    def ticks(self, numbers: Int64) -> Int64:
+        """Return the ticks that have these numbers without gaps."""
+        return self.slices[numbers // self.ticks_each] * self.ticks_each + numbers % self.ticks_each + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,35 +63,29 @@ class UpdateTicks:
 
 
 def ticks_of(query: BoundQuery, events: Events) -> UpdateTicks:
+    """Return the ticks of UPDATE that see each event."""
     assert query.update is not None
     assert query.window is not None, "UPDATE needs WITHIN"
     if query.update.kind is WindowKind.COUNT:
         return _count_ticks(query, events, int(query.update.length), min(int(query.window.length), NO_LIMIT))
-    first, last = _time_ticks(query, events)
-    return UpdateTicks(first, last, np.empty(0, np.int32))
-
-
-def first_ticks(query: BoundQuery, times: Times) -> Int64:
-    """The first tick after each of the ascending times."""
-    assert query.update is not None
-    unit = unit_of(query)
-    return floor_quotients(times, Fraction(-zero_of(unit)), in_units(query.update.length, unit)) + 1
-
-
-def _time_ticks(query: BoundQuery, events: Events) -> tuple[Int64, Int64]:
-    assert query.update is not None
-    assert query.window is not None
     step, width = (in_units(length, events.unit) for length in (query.update.length, query.window.length))
     zero = Fraction(-zero_of(events.unit))
     first = floor_quotients(events.ticks, zero, step) + 1
     last = floor_quotients(events.ticks, zero + width, step)
     if events.ticks.dtype == np.float64 and not np.isfinite(events.ticks).all():
-        _leave_infinite_out(events.ticks.view(np.float64), first, last)
-    return first, last
+        _exclude_infinite(events.ticks.view(np.float64), first, last)
+    return UpdateTicks(first, last, np.empty(0, np.int32))
 
 
-def _leave_infinite_out(times: Float64, first: Int64, last: Int64) -> None:
-    """Gives infinite times, which lie in no window, ticks next to those of the others: first is after last."""
+def first_ticks(query: BoundQuery, times: Times) -> Int64:
+    """Return the first tick after each of the ascending times."""
+    assert query.update is not None
+    unit = unit_of(query)
+    return floor_quotients(times, Fraction(-zero_of(unit)), in_units(query.update.length, unit)) + 1
+
+
+def _exclude_infinite(times: Float64, first: Int64, last: Int64) -> None:
+    """Give infinite times, which lie in no window, ticks next to those of the others: first is after last."""
     finite = np.flatnonzero(np.isfinite(times))
     lowest, highest = (int(first[finite[0]]), int(last[finite[-1]])) if finite.size else (1, 0)
     below, above = times == -np.inf, times == np.inf
@@ -90,7 +104,7 @@ def each_tick(first: Int64, last: Int64) -> Iterator[tuple[Int64, Int64]]:
 
 
 def _count_ticks(query: BoundQuery, events: Events, step: int, width: int) -> UpdateTicks:
-    """Ticks of all partitions, numbered one partition after the other."""
+    """Number the ticks of all partitions, one partition after the other."""
     position = events.window_position.astype(np.int64)
     groups, count = events.partitions(query.partition_by)
     present = groups >= 0
@@ -134,46 +148,41 @@ def tick_type(query: BoundQuery) -> pa.DataType:
 
 def _too_fine(query: BoundQuery, limit: str, why: str) -> UnsupportedQuery:
     assert query.update is not None
-    return UnsupportedQuery(
-        f"UPDATE {query.update.text}, which is finer than {limit}",
-        query.text,
-        query.update.span,
-        f"{why}: update less often.",
-    )
+    what = f"UPDATE {query.update.text}, which is finer than {limit}"
+    return UnsupportedQuery(what, query.text, query.update.span, f"{why}: update less often.")
 
 
-def tick_times(query: BoundQuery, numbers: Int64) -> pa.Array:
-    """The times of ticks that are multiples of a time. Each distinct tick is worked out once."""
+def _tick_times(query: BoundQuery, numbers: Int64) -> pa.Array:
+    """Return the times of ticks that are multiples of a time. Each distinct tick is computed once."""
     assert query.update is not None
     kind, step = tick_type(query), query.update.length
     distinct, which = np.unique(numbers, return_inverse=True)
-    largest = max((abs(int(number)) for number in distinct[[0, -1]]), default=0) if distinct.size else 0
     if pa.types.is_floating(kind):
+        largest = max(abs(int(distinct[0])), abs(int(distinct[-1]))) if distinct.size else 0
         if largest * step.numerator < EXACT and step.denominator < EXACT:
             values = pa.array(distinct * step.numerator / step.denominator)
         else:
             values = pa.array([nearest_double(number * step) for number in distinct.tolist()], kind)
+        return take(values, pa.array(which))
+    each = int(in_units(step, kind))
+    counts = [number * each for number in distinct.tolist()]
+    _check_range(query, kind, counts)
+    if pa.types.is_decimal(kind):
+        values = pa.array([f"{count}e-{kind.scale}" for count in counts], pa.string()).cast(kind)
     else:
-        each = int(in_units(step, kind))
-        if distinct.size:
-            _check_range(query, kind, int(distinct[0]) * each, int(distinct[-1]) * each)
-        if pa.types.is_decimal(kind):
-            texts = [f"{number * each}e-{kind.scale}" for number in distinct.tolist()]
-            values = pa.array(texts, pa.string()).cast(kind)
-        else:
-            whole = pa.uint64() if pa.types.is_uint64(kind) else pa.int64()
-            values = pa.array([number * each for number in distinct.tolist()], whole).cast(kind)
+        values = pa.array(counts, pa.uint64() if pa.types.is_uint64(kind) else pa.int64()).cast(kind)
     return take(values, pa.array(which))
 
 
-def _check_range(query: BoundQuery, kind: pa.DataType, lowest: int, highest: int) -> None:
+def _check_range(query: BoundQuery, kind: pa.DataType, counts: list[int]) -> None:
+    """Raise if one of the ascending counts is no value of the type."""
     if pa.types.is_decimal(kind):
         low, high = -(10**MAX_SCALE) + 1, 10**MAX_SCALE - 1
-    elif pa.types.is_unsigned_integer(kind):
-        low, high = 0, 2**kind.bit_width - 1
     else:
-        low, high = -(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1
-    if lowest < low or highest > high:
+        is_signed = not pa.types.is_unsigned_integer(kind)
+        high = 2 ** (kind.bit_width - is_signed) - 1
+        low = -high - 1 if is_signed else 0
+    if counts and (counts[0] < low or counts[-1] > high):
         assert query.update is not None
         raise BadInputError(
             f"A tick of UPDATE {query.update.text} does not fit {kind}, the type of its times.\n"
@@ -185,5 +194,5 @@ def tick_values(query: BoundQuery, events: Events, ticks: UpdateTicks, numbers: 
     """Return the times of ticks by their numbers."""
     numbers = numbers if ticks.share is None else ticks.share.ticks(numbers)
     if query.update is None or query.update.kind is WindowKind.TIME:
-        return tick_times(query, numbers)
+        return _tick_times(query, numbers)
     return events.columns.at(time_column(query), events.rows_at(ticks.row_places[numbers]))

@@ -7,14 +7,15 @@ real numbers are float64; where they have no value (a zero divisor, a logarithm 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from decimal import Context, Decimal
+from decimal import Context
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numba import njit
 
+from streamsift.runtime.arrays.dtypes import Float64
 from streamsift.runtime.expressions.columns import integers
-from streamsift.runtime.expressions.real_kernels import exponential, logarithm, power
 from streamsift.runtime.expressions.values import (
     WIDEST,
     Value,
@@ -25,14 +26,10 @@ from streamsift.runtime.expressions.values import (
     common_decimal,
     from_numpy,
     instant_ticks,
-    is_decimal,
-    is_duration,
-    is_float,
     is_instant,
-    is_integer,
     missing,
     same_unit,
-    spread,
+    shaped_as,
 )
 
 CHECKED = {"+": pc.add_checked, "-": pc.subtract_checked, "*": pc.multiply_checked}
@@ -48,7 +45,7 @@ def arithmetic(op: str, operands: Sequence[Value]) -> Value:
         if len(operands) == 1:
             return UNARY[op](operands[0])
         left, right = operands
-        if any(is_instant(value) or is_duration(value) for value in operands):
+        if any(is_instant(value) or pa.types.is_duration(value.type) for value in operands):
             return _temporal(op, left, right)
         return BINARY[op](op, left, right)
     except pa.ArrowInvalid as error:
@@ -56,9 +53,9 @@ def arithmetic(op: str, operands: Sequence[Value]) -> Value:
 
 
 def _linear(op: str, left: Value, right: Value) -> Value:
-    if is_float(left) or is_float(right):
+    if pa.types.is_floating(left.type) or pa.types.is_floating(right.type):
         return CHECKED[op](as_float(left), as_float(right))
-    if is_integer(left) and is_integer(right):
+    if pa.types.is_integer(left.type) and pa.types.is_integer(right.type):
         return CHECKED[op](left, right)
     return _linear_decimals(op, as_decimal(left), as_decimal(right))
 
@@ -73,18 +70,18 @@ def _linear_decimals(op: str, left: Value, right: Value) -> Value:
     precision = _precision(op, left, right)
     if precision > WIDEST:
         raise Overflow(f"the result may need {precision} digits, more than {WIDEST}")
-    found = CHECKED[op](left, right)
-    return pc.cast(found, pa.decimal256(WIDEST, found.type.scale))
+    exact = CHECKED[op](left, right)
+    return pc.cast(exact, pa.decimal256(WIDEST, exact.type.scale))
 
 
 def _precision(op: str, left: Value, right: Value) -> int:
-    """The digits that Arrow gives the result of `+`, `-` or `*`."""
+    """Return how many digits Arrow gives the result of `+`, `-` or `*`."""
     (p1, s1), (p2, s2) = ((value.type.precision, value.type.scale) for value in (left, right))
     return p1 + p2 + 1 if op == "*" else max(p1 - s1, p2 - s2) + max(s1, s2) + 1
 
 
 def _narrowed(value: Value) -> Value:
-    """A decimal with only the digits that its largest value has."""
+    """Return a decimal with only the digits that its largest value has."""
     extremes = pc.min_max(as_array(value)).as_py().values()
     digits = [len(number.scaleb(value.type.scale, WIDE_CONTEXT).as_tuple().digits) for number in extremes if number]
     return pc.cast(value, pa.decimal256(max(1, value.type.scale, *digits), value.type.scale))
@@ -99,10 +96,10 @@ def _divide(_: str, left: Value, right: Value) -> Value:
 
 
 def _remainder(_: str, left: Value, right: Value) -> Value:
-    """The remainder with the sign of the dividend."""
-    if is_float(left) or is_float(right):
+    """Return the remainder with the sign of the dividend."""
+    if pa.types.is_floating(left.type) or pa.types.is_floating(right.type):
         left, right = as_float(left), as_float(right)
-    elif is_decimal(left) or is_decimal(right):
+    elif pa.types.is_decimal(left.type) or pa.types.is_decimal(right.type):
         return _decimal_remainder(as_decimal(left), as_decimal(right))
     return _remainder_of_numbers(as_numpy(left), as_numpy(right), left, right)
 
@@ -110,8 +107,8 @@ def _remainder(_: str, left: Value, right: Value) -> Value:
 def _remainder_of_numbers(above: np.ndarray, below: np.ndarray, left: Value, right: Value) -> Value:
     zero = below == 0
     with np.errstate(all="ignore"):
-        found = np.fmod(above, np.where(zero, below.dtype.type(1), below))
-    return from_numpy(found, missing(left, right) | zero, left, right)
+        rest = np.fmod(above, np.where(zero, below.dtype.type(1), below))
+    return from_numpy(rest, missing(left, right) | zero, left, right)
 
 
 def _decimal_remainder(left: Value, right: Value) -> Value:
@@ -119,31 +116,24 @@ def _decimal_remainder(left: Value, right: Value) -> Value:
     arrays = [as_array(pc.cast(value, kind)) for value in (left, right)]
     above, below = (integers(array) for array in arrays)
     if above is not None and below is not None and kind.precision <= 38:
-        known = [np.where(missing(array), 0, numbers) for array, numbers in zip(arrays, (above, below), strict=True)]
-        unscaled = spread(_remainder_of_numbers(known[0], known[1], left, right), 1)
         # An integer n stands for n / 10^scale: as a decimal of scale 0 it is reinterpreted, not rescaled.
-        digits = unscaled.cast(pa.decimal128(38, 0))
+        digits = as_array(_remainder_of_numbers(above, below, left, right)).cast(pa.decimal128(38, 0))
         wide = pa.decimal128(38, kind.scale)
-        found = pa.Array.from_buffers(wide, len(digits), digits.buffers(), digits.null_count, 0).cast(kind)
+        rest = pa.Array.from_buffers(wide, len(digits), digits.buffers(), digits.null_count, 0).cast(kind)
     else:
         # More digits than 64 bits hold: Python's decimals, value by value.
-        length = max(len(array) for array in arrays) if all(len(array) for array in arrays) else 0
-        pairs = zip(*(spread(a[0], length) if len(a) == 1 else a for a in arrays), strict=True) if length else ()
-        found = pa.array([_remainder_of_decimals(a.as_py(), b.as_py()) for a, b in pairs], kind)
-    return found[0] if isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar) else found
-
-
-def _remainder_of_decimals(above: Decimal | None, below: Decimal | None) -> Decimal | None:
-    return None if above is None or not below else WIDE_CONTEXT.remainder(above, below)
+        pairs = np.broadcast(*(np.array(array.to_pylist(), np.object_) for array in arrays))
+        rest = pa.array([None if a is None or not b else WIDE_CONTEXT.remainder(a, b) for a, b in pairs], kind)
+    return shaped_as(rest, left, right)
 
 
 def _power(_: str, left: Value, right: Value) -> Value:
     base, exponent = as_numpy(as_float(left)), as_numpy(as_float(right))
     with np.errstate(all="ignore"):
-        found = power(base, exponent)
+        powers = _powers(base, exponent)
     # No value: a root of a negative number, or 0 to a negative power.
-    undefined = (np.isnan(found) & ~np.isnan(base) & ~np.isnan(exponent)) | ((base == 0) & (exponent < 0))
-    return from_numpy(found, missing(left, right) | undefined, left, right)
+    undefined = (np.isnan(powers) & ~np.isnan(base) & ~np.isnan(exponent)) | ((base == 0) & (exponent < 0))
+    return from_numpy(powers, missing(left, right) | undefined, left, right)
 
 
 def _real(function: Callable[..., np.ndarray], undefined: Callable[..., np.ndarray]) -> Callable[[Value], Value]:
@@ -155,22 +145,21 @@ def _real(function: Callable[..., np.ndarray], undefined: Callable[..., np.ndarr
     return apply
 
 
-def _negative(value: Value) -> Value:
-    if is_duration(value):
-        return pc.cast(pc.negate_checked(pc.cast(value, pa.int64())), value.type)
-    return pc.negate(value) if is_decimal(value) else pc.negate_checked(value)
+def _signed(checked: Callable[[Value], Value], unchecked: Callable[[Value], Value]) -> Callable[[Value], Value]:
+    """Return a function that changes signs: those of durations as integers; decimals cannot overflow."""
 
+    def apply(value: Value) -> Value:
+        if pa.types.is_duration(value.type):
+            return pc.cast(checked(pc.cast(value, pa.int64())), value.type)
+        return unchecked(value) if pa.types.is_decimal(value.type) else checked(value)
 
-def _absolute(value: Value) -> Value:
-    if is_duration(value):
-        return pc.cast(pc.abs_checked(pc.cast(value, pa.int64())), value.type)
-    return pc.abs(value) if is_decimal(value) else pc.abs_checked(value)
+    return apply
 
 
 def _temporal(op: str, left: Value, right: Value) -> Value:
-    """Instants and durations: i - i, i + d, d + i, i - d, d + d, d - d, d * n, n * d, d / n, d / d, d % d."""
-    if op in ("*", "/") and not (is_duration(left) and is_duration(right)):
-        return _scaled(op, left, right) if is_duration(left) else _scaled(op, right, left)
+    """Apply i - i, i + d, d + i, i - d, d + d, d - d, d * n, n * d, d / n, d / d or d % d: i instant, d duration."""
+    if op in ("*", "/") and not (pa.types.is_duration(left.type) and pa.types.is_duration(right.type)):
+        return _scaled(op, left, right) if pa.types.is_duration(left.type) else _scaled(op, right, left)
     left_ticks, right_ticks, unit = same_unit(left, right)
     if op == "/":
         return _divide(op, left_ticks, right_ticks)
@@ -185,30 +174,51 @@ def _temporal(op: str, left: Value, right: Value) -> Value:
 
 def _scaled(op: str, duration: Value, number: Value) -> Value:
     ticks, _ = instant_ticks(duration)
-    if op == "*" and is_integer(number):
+    if op == "*" and pa.types.is_integer(number.type):
         return pc.cast(pc.multiply_checked(ticks, number), duration.type)
     # A fraction of a duration is rounded to microseconds, or to its own unit if that is finer.
     ticks, _, unit = same_unit(duration, pa.scalar(0, pa.duration("us")))
-    found = CHECKED["*"](as_float(ticks), as_float(number)) if op == "*" else _divide(op, ticks, number)
-    rounded = np.rint(as_numpy(found))
-    null = missing(found) | np.isnan(rounded)
+    scaled = CHECKED["*"](as_float(ticks), as_float(number)) if op == "*" else _divide(op, ticks, number)
+    rounded = np.rint(as_numpy(scaled))
+    null = missing(scaled) | np.isnan(rounded)
     if (~null & (np.abs(rounded) >= 2.0**63)).any():
         raise Overflow("the duration does not fit 64 bits")
     counts = from_numpy(np.where(null, 0, rounded).astype(np.int64), null, duration, number)
     return pc.cast(counts, pa.duration(unit))
 
 
+@njit(cache=True, nogil=True)
+def _exponentials(values: Float64, invert: bool) -> Float64:
+    """Return the C library's exp, or log of positive numbers, NaN elsewhere; NumPy's differ in the last bit."""
+    results = np.empty(values.size, np.float64)
+    for i in range(values.size):
+        if invert:
+            results[i] = np.log(values[i]) if values[i] > 0 else np.nan
+        else:
+            results[i] = np.exp(values[i])
+    return results
+
+
+@njit(cache=True, nogil=True)
+def _powers(bases: Float64, exponents: Float64) -> Float64:
+    """Return the C library's pow; either side may be one number for all."""
+    size = bases.size if exponents.size == 1 else exponents.size
+    powers = np.empty(size, np.float64)
+    for i in range(size):
+        base = bases[0] if bases.size == 1 else bases[i]
+        powers[i] = np.power(base, exponents[0] if exponents.size == 1 else exponents[i])
+    return powers
+
+
 UNARY: dict[str, Callable[[Value], Value]] = {
-    "negative": _negative,
-    "abs": _absolute,
+    "negative": _signed(pc.negate_checked, pc.negate),
+    "abs": _signed(pc.abs_checked, pc.abs),
     "sqrt": _real(np.sqrt, lambda x: x < 0),
-    "log": _real(logarithm, lambda x: x <= 0),
-    "exp": _real(exponential, lambda x: np.zeros(x.shape, np.bool_)),
+    "log": _real(lambda x: _exponentials(x, True), lambda x: x <= 0),
+    "exp": _real(lambda x: _exponentials(x, False), lambda x: np.zeros(x.shape, np.bool_)),
 }
 BINARY: dict[str, Callable[[str, Value, Value], Value]] = {
-    "+": _linear,
-    "-": _linear,
-    "*": _linear,
+    **dict.fromkeys(CHECKED, _linear),
     "/": _divide,
     "%": _remainder,
     "^": _power,

@@ -10,12 +10,14 @@ import pyarrow.compute as pc
 
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 
-INT32_BYTES = 2**31 - 1
+INT32_BYTES = 2**31 - 1  # what the 32-bit offsets of an array can span
+WIDER = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
+VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}  # Arrow cannot gather views
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a table, each made one contiguous array when it is first asked for."""
+    """The columns of a table, each made one contiguous array when it is first read."""
 
     table: pa.Table
     _arrays: dict[str, pa.Array] = field(default_factory=dict, compare=False, repr=False)
@@ -26,15 +28,15 @@ class Columns:
         return self._arrays[name]
 
     def at(self, name: str, rows: Int32 | None) -> pa.Array:
-        """The column at `rows`, or all of it for None."""
+        """Return the column at `rows`, or all of it for None."""
         return self.whole(name) if rows is None else take(self.whole(name), pa.array(rows))
 
     def arrays(self) -> dict[str, pa.Array]:
-        """The columns that were asked for so far, and those that the table does not have."""
+        """Return the columns that were read so far, and those that the table does not have."""
         return self._arrays
 
     def with_array(self, name: str, array: pa.Array) -> Columns:
-        """These columns and one that the table does not have."""
+        """Return these columns and one that the table does not have."""
         return Columns(self.table, {**self._arrays, name: array})
 
 
@@ -42,38 +44,31 @@ _UNCHECKED = pc.TakeOptions(boundscheck=False)
 
 
 def take(array: pa.Array, rows: pa.Array) -> pa.Array:
-    """The values at rows that are known to be in bounds: the check would cost as much as the copy."""
+    """Return the values at rows, which must be in bounds: the check would cost as much as the copy."""
     return pc.call_function("array_take", [array, rows], _UNCHECKED)
 
 
 def gatherable(schema: pa.Schema) -> pa.Schema:
-    """The same columns, as types that Arrow can gather: it cannot gather views."""
-    wide = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
-    return pa.schema([field.with_type(wide.get(field.type, field.type)) for field in schema])
+    """Return the same columns, as types that Arrow can gather."""
+    return pa.schema([field.with_type(VIEWS.get(field.type, field.type)) for field in schema])
 
 
 def contiguous(column: pa.ChunkedArray) -> pa.Array:
-    """One array with the column's values, of its type or of one with wider offsets; the output casts it back."""
-    if pa.types.is_string_view(column.type):
-        column = column.cast(pa.large_string())  # Arrow cannot gather views
-    elif pa.types.is_binary_view(column.type):
-        column = column.cast(pa.large_binary())
+    """Return the column as one array, of its type or of one with wider offsets; the output casts it back."""
+    if column.type in VIEWS:
+        column = column.cast(VIEWS[column.type])
     if column.num_chunks == 1:
         return column.chunk(0)
     if pa.types.is_dictionary(column.type):
         column = column.unify_dictionaries()
-    if column.nbytes > INT32_BYTES:
-        # 32-bit offsets cannot span the whole column.
-        if pa.types.is_string(column.type):
-            column = column.cast(pa.large_string())
-        elif pa.types.is_binary(column.type):
-            column = column.cast(pa.large_binary())
+    if column.nbytes > INT32_BYTES and column.type in WIDER:
+        column = column.cast(WIDER[column.type])
     combined = column.combine_chunks()
     return combined.chunk(0) if isinstance(combined, pa.ChunkedArray) else combined
 
 
 def plain(array: pa.Array) -> pa.Array:
-    """The same values without encodings that Arrow's functions treat apart: dictionaries and extension types."""
+    """Return the same values without encodings that Arrow's functions treat apart: dictionaries and extension types."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if pa.types.is_dictionary(array.type):
@@ -82,24 +77,22 @@ def plain(array: pa.Array) -> pa.Array:
 
 
 def nulls(array: pa.Array) -> Bool | None:
-    """Which values are null, or None when none is."""
-    if array.null_count == 0:
-        return None
-    return truths(pc.is_null(array))
+    """Return which values are null, or None if none is."""
+    return truths(pc.is_null(array)) if array.null_count else None
 
 
 def truths(array: pa.Array) -> Bool:
-    """The values of a boolean array without nulls, one byte each; Arrow's own way from bits to bytes is slower."""
+    """Return the values of a boolean array without nulls, one byte each, faster than Arrow does."""
     bits = array.buffers()[1]
     if bits is None or len(array) == 0:
         return np.zeros(len(array), np.bool_)
     skipped, start = array.offset // 8, array.offset % 8
-    found = np.unpackbits(np.frombuffer(bits, np.uint8)[skipped:], count=start + len(array), bitorder="little")
-    return found[start:].view(np.bool_)
+    unpacked = np.unpackbits(np.frombuffer(bits, np.uint8)[skipped:], count=start + len(array), bitorder="little")
+    return unpacked[start:].view(np.bool_)
 
 
 def fixed_width(array: pa.Array, dtype: np.dtype) -> np.ndarray:
-    """The values of a fixed-width array as they lie in memory, without a copy; what stands at nulls is arbitrary."""
+    """Return the values of a fixed-width array as they lie in memory, without a copy; arbitrary at nulls."""
     buffer = array.buffers()[1]
     if buffer is None or len(array) == 0:
         return np.zeros(len(array), dtype)
@@ -107,39 +100,32 @@ def fixed_width(array: pa.Array, dtype: np.dtype) -> np.ndarray:
 
 
 def integers(array: pa.Array) -> Int64 | None:
-    """Order-preserving int64 values of integers (uint64 shifted), booleans, dates, timestamps, durations and decimals
-    (their unscaled integers), arbitrary where null; None for other types, and for decimals that 64 bits do not hold."""
+    """Return int64 values in the order of the array's values; arbitrary where null.
+
+    uint64 is shifted, decimals are their unscaled integers. None for types that are no integers, booleans, decimals or
+    temporal ones, and for decimals that 64 bits do not hold.
+    """
     kind = array.type
     if pa.types.is_boolean(kind):
         return truths(pc.fill_null(array, False)).astype(np.int64)
     if pa.types.is_uint64(kind):
-        shifted = fixed_width(array, np.dtype(np.uint64)) ^ np.uint64(1 << 63)
-        return shifted.view(np.int64)
+        return (fixed_width(array, np.dtype(np.uint64)) ^ np.uint64(1 << 63)).view(np.int64)
     if pa.types.is_integer(kind):
         return fixed_width(array, np.dtype(kind.to_pandas_dtype())).astype(np.int64, copy=False)
-    if pa.types.is_temporal(kind) and kind.bit_width == 64:
-        return fixed_width(array, np.dtype(np.int64))
-    if pa.types.is_temporal(kind) and kind.bit_width == 32:
-        return fixed_width(array, np.dtype(np.int32)).astype(np.int64)
-    if pa.types.is_decimal(kind):
-        return _unscaled(array)
-    return None
+    if pa.types.is_temporal(kind) and kind.bit_width <= 64:
+        return fixed_width(array, np.dtype(f"i{kind.bit_width // 8}")).astype(np.int64, copy=False)
+    return _unscaled(array) if pa.types.is_decimal(kind) else None
 
 
 def _unscaled(array: pa.Array) -> Int64 | None:
     if not (pa.types.is_decimal128(array.type) or pa.types.is_decimal256(array.type)):
         array = array.cast(pa.decimal128(array.type.precision, array.type.scale))
-    words = array.type.bit_width // 64
-    buffer = array.buffers()[1]
-    if buffer is None or len(array) == 0:
-        return np.zeros(len(array), np.int64)
-    table = np.frombuffer(buffer, np.int64, len(array) * words, array.offset * words * 8).reshape(-1, words)
-    low = np.ascontiguousarray(table[:, 0])
-    missing = nulls(array)
+    words = fixed_width(array, np.dtype((np.int64, array.type.bit_width // 64)))
+    low = np.ascontiguousarray(words[:, 0])
     if array.type.precision > 18:
-        # The value fits when every higher word only repeats the sign of the lowest.
-        fits = (table[:, 1:] == (low >> 63)[:, None]).all(axis=1)
-        if missing is not None:
+        # The value fits if every higher word only repeats the sign of the lowest.
+        fits = (words[:, 1:] == (low >> 63)[:, None]).all(axis=1)
+        if (missing := nulls(array)) is not None:
             fits |= missing
         if not fits.all():
             return None

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streamsift.runtime.expressions.codes import ticks
+from streamsift.runtime.expressions.codes import nanoseconds
 from streamsift.runtime.expressions.values import (
     Value,
     as_array,
@@ -16,51 +16,35 @@ from streamsift.runtime.expressions.values import (
     as_numpy,
     common_decimal,
     from_numpy,
-    is_decimal,
-    is_duration,
-    is_float,
     is_instant,
-    is_integer,
-    is_null_typed,
     is_text,
     missing,
     same_unit,
+    shaped_as,
 )
 
-ARROW = {
-    "=": pc.equal,
-    "!=": pc.not_equal,
-    "<": pc.less,
-    "<=": pc.less_equal,
-    ">": pc.greater,
-    ">=": pc.greater_equal,
-}
+ARROW = {"=": pc.equal, "!=": pc.not_equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal}
 # Of codes, or of a three-way sign and 0.
 NUMPY = {"=": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
 
 
 def compare(op: str, left: Value, right: Value) -> Value:
-    """`left op right`; null where a side is null or NaN."""
-    if is_null_typed(left) or is_null_typed(right):
-        return _unknown(left, right)
-    if is_float(left) or is_float(right):
+    """Return `left op right`; null where a side is null or NaN."""
+    if pa.types.is_null(left.type) or pa.types.is_null(right.type):
+        return from_numpy(missing(left, right), missing(left, right), left, right)
+    if pa.types.is_floating(left.type) or pa.types.is_floating(right.type):
         return _with_float(op, left, right)
-    if is_decimal(left) or is_decimal(right):
+    if pa.types.is_decimal(left.type) or pa.types.is_decimal(right.type):
         return ARROW[op](*_one_scale(left, right))
-    if is_instant(left) or is_duration(left):
+    if is_instant(left) or pa.types.is_duration(left.type):
         return _temporal(op, left, right)
     if is_text(left) and left.type != right.type:
         left, right = pc.cast(left, pa.large_string()), pc.cast(right, pa.large_string())
     return ARROW[op](left, right)
 
 
-def _unknown(*values: Value) -> Value:
-    lengths = [len(value) for value in values if isinstance(value, pa.Array)]
-    return pa.nulls(lengths[0], pa.bool_()) if lengths else pa.scalar(None, pa.bool_())
-
-
 def _one_scale(left: Value, right: Value) -> tuple[Value, Value]:
-    """Integers and decimals as decimals of one type wide enough for both: at most 38 + 38 digits."""
+    """Return integers and decimals as decimals of one type wide enough for both: at most 38 + 38 digits."""
     left, right = as_decimal(left), as_decimal(right)
     kind = common_decimal((left.type, right.type))
     return pc.cast(left, kind), pc.cast(right, kind)
@@ -71,41 +55,30 @@ def _temporal(op: str, left: Value, right: Value) -> Value:
         left_ticks, right_ticks, _ = same_unit(left, right)
     except pa.ArrowInvalid:
         # The coarser side does not fit the finer unit: compare decimal nanoseconds.
-        left_ticks, right_ticks = _one_scale(_nanoseconds(left), _nanoseconds(right))
+        exact = (shaped_as(nanoseconds(as_array(value)), value) for value in (left, right))
+        left_ticks, right_ticks = _one_scale(*exact)
     return ARROW[op](left_ticks, right_ticks)
 
 
-def _nanoseconds(value: Value) -> Value:
-    found = ticks(as_array(value))
-    return found[0] if isinstance(value, pa.Scalar) else found
-
-
 def _with_float(op: str, left: Value, right: Value) -> Value:
-    if is_float(left) and is_float(right):
+    if pa.types.is_floating(left.type) and pa.types.is_floating(right.type):
         return ARROW[op](_without_nan(left), _without_nan(right))
-    if is_float(left):
-        signs, null = _signs(right, left)
-        return from_numpy(NUMPY[op](-signs, 0), null, left, right)
-    signs, null = _signs(left, right)
-    return from_numpy(NUMPY[op](signs, 0), null, left, right)
+    signs, null = _signs(right, left) if pa.types.is_floating(left.type) else _signs(left, right)
+    return from_numpy(NUMPY[op](-signs if pa.types.is_floating(left.type) else signs, 0), null, left, right)
 
 
 def _without_nan(value: Value) -> Value:
-    array = as_array(value)
-    nan = pc.is_nan(array)
-    if not pc.any(nan).as_py():
-        return value
-    array = pc.if_else(nan, pa.scalar(None, pa.float64()), array)
-    return array[0] if isinstance(value, pa.Scalar) else array
+    nan = pc.is_nan(value)
+    return pc.if_else(nan, pa.scalar(None, pa.float64()), value) if pc.any(as_array(nan)).as_py() else value
 
 
 def _signs(exact: Value, real: Value) -> tuple[np.ndarray, np.ndarray]:
-    """The sign of exact - real, an integer or decimal minus a double, and where it is unknown."""
+    """Return the sign of exact - real, an integer or decimal minus a double, and where it is unknown."""
     numbers = as_numpy(real)
     nan = np.isnan(numbers)
     null = missing(exact, real) | nan
     numbers = np.where(nan, 0.0, numbers)
-    if is_integer(exact):
+    if pa.types.is_integer(exact.type):
         return _integer_signs(as_numpy(exact), numbers), null
     if isinstance(exact, pa.Scalar) and exact.is_valid:
         return _constant_signs(Fraction(exact.as_py()), numbers), null
@@ -113,7 +86,7 @@ def _signs(exact: Value, real: Value) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _integer_signs(integers: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Against the floor, as integers: a cast to double would merge integers above 2^53."""
+    """Compare with the floor, as integers: a cast to double would merge integers above 2^53."""
     floor = np.floor(numbers)
     high, low = floor >= 2.0**63, floor < -(2.0**63)
     whole = np.where(high | low, 0.0, floor).astype(np.int64)
@@ -122,19 +95,19 @@ def _integer_signs(integers: np.ndarray, numbers: np.ndarray) -> np.ndarray:
 
 
 def _constant_signs(constant: Fraction, numbers: np.ndarray) -> np.ndarray:
-    """Against the double nearest to the constant, which lies on a known side of it."""
+    """Compare with the double nearest to the constant: it is computed on which side of the constant that lies."""
     nearest = float(constant)
     tie = (constant > Fraction(nearest)) - (constant < Fraction(nearest))
     return np.where(numbers < nearest, 1, np.where(numbers > nearest, -1, tie))
 
 
 def _decimal_signs(decimals: Value, numbers: np.ndarray, null: np.ndarray) -> np.ndarray:
-    """By doubles where they differ clearly, by exact fractions where they are close."""
+    """Compare as doubles where they differ clearly, as exact fractions where they are close."""
     rounded = as_numpy(pc.cast(decimals, pa.float64(), safe=False))
     rounded, numbers, null = np.broadcast_arrays(rounded, numbers, null)
     with np.errstate(invalid="ignore"):
         close = ~null & ~(np.abs(rounded - numbers) > 1e-9 * np.abs(rounded)) & np.isfinite(numbers)
-    signs = np.sign(np.where(rounded > numbers, 1, np.where(rounded < numbers, -1, 0)))
+    signs = np.where(rounded > numbers, 1, np.where(rounded < numbers, -1, 0))
     places = np.flatnonzero(close)
     exact = as_array(decimals) if isinstance(decimals, pa.Scalar) else decimals.take(pa.array(places))
     for place, value in zip(places, exact.to_pylist(), strict=False):

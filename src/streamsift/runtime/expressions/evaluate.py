@@ -30,29 +30,23 @@ from streamsift.runtime.expressions.values import (
     common_decimal,
     constant_value,
     from_numpy,
-    is_decimal,
-    is_float,
     is_instant,
-    is_null_typed,
     missing,
+    shaped_as,
     spread,
 )
 
-Provider = Callable[[int, str], pa.Array]
 MANY_ITEMS = 4  # from here on a set lookup beats one comparison per item of IN
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """n rows to evaluate over: `column(variable, name)` gives their values; `text` is the query's, for messages.
+    """n rows to evaluate over: `column(variable, name)` has their values; `text` is the query's, for messages."""
 
-    `group` gives the aggregates of groups, where there are any.
-    """
-
-    column: Provider
+    column: Callable[[int, str], pa.Array]
     length: int
     text: str
-    group: Callable[[GroupAggregate], pa.Array] | None = None
+    group: Callable[[GroupAggregate], pa.Array] | None = None  # the aggregates of groups, if there are any
 
 
 def evaluate(expression: Expr, rows: Rows) -> pa.Array:
@@ -61,123 +55,106 @@ def evaluate(expression: Expr, rows: Rows) -> pa.Array:
         # Carried through as it is.
         return rows.column(expression.variable, expression.name)
     if isinstance(expression, GroupAggregate) and expression.kind in (Kind.OTHER, Kind.DATE):
-        return _group_value(expression, rows)
+        return _group_values(expression, rows)
     return spread(_value(expression, rows), rows.length)
-
-
-def _group_value(expression: GroupAggregate, rows: Rows) -> pa.Array:
-    assert rows.group is not None, "aggregates over groups are evaluated over matches only"
-    try:
-        return rows.group(expression)
-    except Overflow as error:
-        raise _bad_value(str(error), expression, rows) from error
 
 
 def mask(expression: Expr, rows: Rows) -> Bool:
     """Return where the predicate is true."""
     array = evaluate(expression, rows)
-    if is_null_typed(array):
+    if pa.types.is_null(array.type):
         return np.zeros(rows.length, np.bool_)
-    if array.null_count:
-        array = pc.fill_null(array, False)
-    return truths(array)
+    return truths(pc.fill_null(array, False) if array.null_count else array)
 
 
-def _bad_value(message: str, expression: Expr, rows: Rows) -> BadInputError:
-    return BadInputError(render(f"Arithmetic overflow: {message}", rows.text, expression.span, ""))
+def _group_values(expression: GroupAggregate, rows: Rows) -> pa.Array:
+    assert rows.group is not None, "aggregates over groups are evaluated over matches only"
+    return rows.group(expression)
 
 
 def _value(expression: Expr, rows: Rows) -> Value:
-    match expression:
-        case Column(variable=variable, name=name):
-            return column_value(rows.column(variable, name))
-        case Constant(value=value):
-            return constant_value(value)
-        case GroupAggregate():
-            return column_value(_group_value(expression, rows))
-        case Operation(op=op, operands=operands):
-            values = [_value(operand, rows) for operand in operands]
-            return _operation(op, values, expression, rows)
+    try:
+        match expression:
+            case Column(variable=variable, name=name):
+                return column_value(rows.column(variable, name))
+            case Constant(value=value):
+                return constant_value(value)
+            case GroupAggregate():
+                return column_value(_group_values(expression, rows))
+            case Operation(op=op, operands=operands, kind=kind):
+                return _operation(op, [_value(operand, rows) for operand in operands], kind)
+    except Overflow as error:
+        raise BadInputError(render(f"Arithmetic overflow: {error}", rows.text, expression.span, "")) from error
 
 
-def _operation(op: str, values: Sequence[Value], expression: Operation, rows: Rows) -> Value:
+def _operation(op: str, values: Sequence[Value], kind: Kind) -> Value:
     if op in ARROW:
         return compare(op, *values)
     if op in LOGIC:
-        return LOGIC[op](*(_boolean(value) for value in values))
-    if op == "in":
-        return _in(values)
-    try:
-        if op in FUNCTIONS:
-            return FUNCTIONS[op](values, expression.kind)
-        assert op in UNARY or op in BINARY, op
-        if any(is_null_typed(value) for value in values):
-            return pa.scalar(None, DEFAULT_TYPES[expression.kind])
-        return arithmetic(op, values)
-    except Overflow as error:
-        raise _bad_value(str(error), expression, rows) from error
+        return LOGIC[op](*(pc.cast(value, pa.bool_()) for value in values))
+    if op in FUNCTIONS:
+        return FUNCTIONS[op](values, kind)
+    assert op in UNARY or op in BINARY, op
+    if any(pa.types.is_null(value.type) for value in values):
+        return pa.scalar(None, DEFAULT_TYPES[kind])
+    return arithmetic(op, values)
 
 
-def _boolean(value: Value) -> Value:
-    return pc.cast(value, pa.bool_()) if is_null_typed(value) else value
-
-
-def _in(values: Sequence[Value]) -> Value:
-    """value = item OR value = item ...: unknown if no item is equal and one comparison is unknown."""
+def _in(values: Sequence[Value], _: Kind) -> Value:
+    """Return value = item OR value = item ...: unknown if no item is equal and one comparison is unknown."""
     value, items = values[0], values[1:]
     same = all(isinstance(item, pa.Scalar) and item.is_valid and item.type == value.type for item in items)
-    if len(items) >= MANY_ITEMS and same and not is_float(value):
-        found = pc.is_in(value, value_set=pa.concat_arrays([as_array(item) for item in items]))
-        return pc.if_else(pc.is_valid(value), found, pa.scalar(None, pa.bool_()))
+    if len(items) >= MANY_ITEMS and same and not pa.types.is_floating(value.type):
+        is_item = pc.is_in(value, value_set=pa.concat_arrays([as_array(item) for item in items]))
+        return pc.if_else(pc.is_valid(value), is_item, pa.scalar(None, pa.bool_()))
     return reduce(pc.or_kleene, (compare("=", value, item) for item in items))
 
 
 def _like(values: Sequence[Value], _: Kind) -> Value:
     value, pattern = values
-    if is_null_typed(value) or not pattern.is_valid:
+    if pa.types.is_null(value.type) or not pattern.is_valid:
         return pa.scalar(None, pa.bool_())
     text = pattern.as_py()
     return pc.match_substring_regex(value, _regex(text)) if "\\" in text else pc.match_like(value, text)
 
 
 def _regex(pattern: str) -> str:
-    """A LIKE pattern with escapes as a regular expression: a backslash makes any character stand for itself."""
+    """Return a LIKE pattern with escapes as a regular expression: a backslash makes any character stand for itself."""
     signs = {"%": ".*", "_": "."}
     tokens = re.findall(r"\\.|.", pattern, re.DOTALL)
     return "(?s)^" + "".join(signs.get(token) or f"\\x{{{ord(token[-1]):x}}}" for token in tokens) + "$"
 
 
-def _letters(ascii_only: Callable[[Value], Value], change: Callable[[str], str]) -> Callable[..., Value]:
+def _in_case(ascii_only: Callable[[Value], Value], change: Callable[[str], str]) -> Callable[..., Value]:
     def apply(values: Sequence[Value], _: Kind) -> Value:
         value = values[0]
         array = as_array(value)
-        if is_null_typed(value):
+        if pa.types.is_null(value.type):
             return pa.scalar(None, pa.string())
         if pc.all(pc.string_is_ascii(array)).as_py() is not False:
             return ascii_only(value)
         # Unicode's full mappings (ß becomes SS), once per distinct text; Arrow has the one-to-one mappings only.
         encoded = pc.dictionary_encode(array)
         changed = pa.array([change(text) for text in encoded.dictionary.to_pylist()], array.type)
-        found = changed.take(encoded.indices)
-        return found[0] if isinstance(value, pa.Scalar) else found
+        return shaped_as(changed.take(encoded.indices), value)
 
     return apply
 
 
 def common(values: Sequence[Value], kind: Kind) -> list[Value]:
     """Return the values in the one type that a choice among them has."""
-    known = [value for value in values if not is_null_typed(value)]
-    if any(is_float(value) for value in known):
+    typed = [value for value in values if not pa.types.is_null(value.type)]
+    types = [value.type for value in typed]
+    if any(pa.types.is_floating(value.type) for value in typed):
         target = pa.float64()
-    elif any(is_decimal(value) for value in known):
-        target = common_decimal(v.type if is_decimal(v) else pa.decimal128(19, 0) for v in known)
-    elif any(is_instant(value) for value in known):
-        target = _common_instant([value.type for value in known])
-    elif len({value.type for value in known}) > 1:
-        durations = all(pa.types.is_duration(value.type) for value in known)
-        target = pa.duration(_finest([value.type for value in known])) if durations else pa.large_string()
+    elif any(pa.types.is_decimal(value.type) for value in typed):
+        target = common_decimal(t if pa.types.is_decimal(t) else pa.decimal128(19, 0) for t in types)
+    elif any(is_instant(value) for value in typed):
+        target = _common_instant(types)
+    elif len(set(types)) > 1:
+        target = pa.duration(_finest(types)) if all(map(pa.types.is_duration, types)) else pa.large_string()
     else:
-        target = known[0].type if known else DEFAULT_TYPES[kind]
+        target = types[0] if types else DEFAULT_TYPES[kind]
     try:
         return [as_float(value) if target == pa.float64() else pc.cast(value, target) for value in values]
     except pa.ArrowInvalid as error:
@@ -196,17 +173,17 @@ def _common_instant(types: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def _extreme(largest: bool) -> Callable[[Sequence[Value], Kind], Value]:
-    """LEAST and GREATEST: nulls are skipped, NaN is greater than every number."""
+    """Return LEAST or GREATEST: nulls are skipped, NaN is greater than every number."""
 
     def apply(values: Sequence[Value], kind: Kind) -> Value:
         values = common(values, kind)
-        if not is_float(values[0]):
+        if not pa.types.is_floating(values[0].type):
             target = values[0].type
             # Arrow has no extremes of booleans and of times with a zone: those of the numbers behind them.
             numbers = pa.int8() if pa.types.is_boolean(target) else pa.int64() if is_instant(values[0]) else target
             numbers = pa.int32() if pa.types.is_date32(target) else numbers
-            found = (pc.max_element_wise if largest else pc.min_element_wise)(*(pc.cast(v, numbers) for v in values))
-            return pc.cast(found, target)
+            extreme = pc.max_element_wise if largest else pc.min_element_wise
+            return pc.cast(extreme(*(pc.cast(v, numbers) for v in values)), target)
         best, null = as_numpy(values[0]), missing(values[0])
         for value in values[1:]:
             other, gone = as_numpy(value), missing(value)
@@ -226,9 +203,10 @@ LOGIC: dict[str, Callable[..., Value]] = {
 }
 FUNCTIONS: dict[str, Callable[[Sequence[Value], Kind], Value]] = {
     "is_null": lambda values, _: pc.is_null(values[0]),
+    "in": _in,
     "like": _like,
-    "lower": _letters(pc.ascii_lower, str.lower),
-    "upper": _letters(pc.ascii_upper, str.upper),
+    "lower": _in_case(pc.ascii_lower, str.lower),
+    "upper": _in_case(pc.ascii_upper, str.upper),
     "least": _extreme(largest=False),
     "greatest": _extreme(largest=True),
     "coalesce": lambda values, kind: pc.coalesce(*common(values, kind)),

@@ -7,7 +7,7 @@ A constant stays an Arrow scalar until the result of the whole expression is kno
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import date, datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from typing import TypeAlias
 
@@ -57,24 +57,12 @@ def column_value(array: pa.Array) -> pa.Array:
 
 
 def constant_value(value: Scalar) -> pa.Scalar:
-    if value is None:
-        return pa.scalar(None, pa.null())
-    if isinstance(value, bool | str | float):
-        return pa.scalar(value)
-    if isinstance(value, int) and -(2**63) <= value < 2**63:
-        return pa.scalar(value, pa.int64())
-    if isinstance(value, int | Decimal):
-        return _decimal_scalar(Decimal(value))
-    if isinstance(value, timedelta):
-        return pa.scalar(value, pa.duration("us"))
+    """Return a constant as the operators take it."""
     if isinstance(value, datetime):
         return pa.scalar(value, pa.timestamp("us", "UTC" if value.tzinfo else None))
-    assert isinstance(value, date)
-    return pa.scalar(value, pa.date32())
-
-
-def _decimal_scalar(value: Decimal) -> pa.Scalar:
-    _, digits, exponent = value.as_tuple()
+    if not isinstance(value, Decimal) and not (isinstance(value, int) and not -(2**63) <= value < 2**63):
+        return pa.scalar(value)  # null, boolean, string, int64, double, date32, or microseconds of duration
+    _, digits, exponent = Decimal(value).as_tuple()
     assert isinstance(exponent, int)
     scale = max(0, -exponent)
     precision = max(1, scale, len(digits) + max(0, exponent))
@@ -89,36 +77,16 @@ def decimal_type(precision: int, scale: int) -> pa.DataType:
 
 def common_decimal(kinds: Iterable[pa.DataType]) -> pa.DataType:
     """Return the decimal that holds all values of some decimals, with at most 76 digits."""
-    known = list(kinds)
-    scale = max(kind.scale for kind in known)
-    return decimal_type(min(WIDEST, max(kind.precision - kind.scale for kind in known) + scale), scale)
+    decimals = list(kinds)
+    scale = max(kind.scale for kind in decimals)
+    return decimal_type(min(WIDEST, max(kind.precision - kind.scale for kind in decimals) + scale), scale)
 
 
 def as_decimal(value: Value) -> Value:
     """Return integers as decimals; decimals as they are."""
-    if is_decimal(value):
+    if pa.types.is_decimal(value.type):
         return value
     return pc.cast(value, pa.decimal128(20 if pa.types.is_uint64(value.type) else 19, 0))
-
-
-def is_integer(value: Value) -> bool:
-    return pa.types.is_integer(value.type)
-
-
-def is_decimal(value: Value) -> bool:
-    return pa.types.is_decimal(value.type)
-
-
-def is_float(value: Value) -> bool:
-    return pa.types.is_floating(value.type)
-
-
-def is_null_typed(value: Value) -> bool:
-    return pa.types.is_null(value.type)
-
-
-def is_duration(value: Value) -> bool:
-    return pa.types.is_duration(value.type)
 
 
 def is_instant(value: Value) -> bool:
@@ -139,29 +107,33 @@ def as_array(value: Value) -> pa.Array:
     return spread(value, 1)
 
 
+def shaped_as(array: pa.Array, *operands: Value) -> Value:
+    """Return the array, or its only value if all operands are constants."""
+    return array[0] if all(isinstance(value, pa.Scalar) for value in operands) else array
+
+
 def as_float(value: Value) -> Value:
     """Return the nearest doubles."""
-    if is_decimal(value):
+    if pa.types.is_decimal(value.type):
         array = as_array(value)
-        found = pa.array(_nearest_doubles(array), mask=nulls(array), from_pandas=False)
-        return found[0] if isinstance(value, pa.Scalar) else found
-    return value if is_float(value) else pc.cast(value, pa.float64(), safe=False)
+        return shaped_as(pa.array(_nearest_doubles(array), mask=nulls(array), from_pandas=False), value)
+    return value if pa.types.is_floating(value.type) else pc.cast(value, pa.float64(), safe=False)
 
 
 def _nearest_doubles(decimals: pa.Array) -> Float64:
-    """Arrow's own cast is often off by the last bit: 38.41 becomes 38.410000000000004."""
+    """Return the nearest doubles. Arrow's cast is often off by the last bit: 38.41 becomes 38.410000000000004."""
     scale, unscaled = decimals.type.scale, integers(decimals)
     if unscaled is None or not 0 <= scale <= EXACT_POWERS:
-        found, inexact = np.zeros(len(decimals)), np.ones(len(decimals), np.bool_)
+        doubles, inexact = np.zeros(len(decimals)), np.ones(len(decimals), np.bool_)
     else:
         # Rounded once, if both the integer and the power of ten are doubles.
-        found = unscaled / float(10**scale)
+        doubles = unscaled / float(10**scale)
         inexact = (unscaled > EXACT_INTEGERS) | (unscaled < -EXACT_INTEGERS)
     if inexact.any():
         encoded = decimals.filter(pa.array(inexact)).dictionary_encode()
         numbers = np.array([*map(float, encoded.dictionary.to_pylist()), np.nan])
-        found[inexact] = numbers[pc.fill_null(encoded.indices, -1).to_numpy()]
-    return found
+        doubles[inexact] = numbers[pc.fill_null(encoded.indices, -1).to_numpy()]
+    return doubles
 
 
 def as_numpy(value: Value) -> np.ndarray:
@@ -174,20 +146,19 @@ def as_numpy(value: Value) -> np.ndarray:
 
 def missing(*values: Value) -> Bool:
     """Return where any of the values is null, broadcast together."""
-    found: Bool = np.zeros(1, np.bool_)
+    is_null: Bool = np.zeros(1, np.bool_)
     for value in values:
         if isinstance(value, pa.Scalar):
-            found = found | (not value.is_valid)
-        elif value.null_count or len(value) != found.size:
-            found = found | pc.is_null(value).to_numpy(zero_copy_only=False)
-    return found
+            is_null = is_null | (not value.is_valid)
+        elif value.null_count or len(value) != is_null.size:
+            is_null = is_null | pc.is_null(value).to_numpy(zero_copy_only=False)
+    return is_null
 
 
 def from_numpy(numbers: np.ndarray, null: Bool, *operands: Value) -> Value:
     """Return an Arrow value from NumPy results: a scalar again if all operands were."""
     null = np.broadcast_to(null, numbers.shape)
-    found = pa.array(numbers, mask=null if null.any() else None, from_pandas=False)
-    return found[0] if all(isinstance(value, pa.Scalar) for value in operands) else found
+    return shaped_as(pa.array(numbers, mask=null if null.any() else None, from_pandas=False), *operands)
 
 
 def instant_ticks(value: Value) -> tuple[Value, str]:
@@ -200,8 +171,7 @@ def instant_ticks(value: Value) -> tuple[Value, str]:
 
 def same_unit(left: Value, right: Value) -> tuple[Value, Value, str]:
     """Return both as counts of the finer of their units. Raises ArrowInvalid where 64 bits do not hold that."""
-    left_ticks, left_unit = instant_ticks(left)
-    right_ticks, right_unit = instant_ticks(right)
+    (left_ticks, left_unit), (right_ticks, right_unit) = instant_ticks(left), instant_ticks(right)
     finer = max(left_unit, right_unit, key=UNITS_PER_SECOND.__getitem__)
     return _rescaled(left_ticks, left_unit, finer), _rescaled(right_ticks, right_unit, finer), finer
 

@@ -1,7 +1,6 @@
 """Add the groups of Kleene variables to matches of single events.
 
 - `search`: drive the search of a pattern, or of a negated one inside it; collect elements, then build groups
-- `stream`: order, windows and the candidates of each step
 - `elements`: find the elements of one variable for each match so far; choose n of them
 - `problem`: describe the search for `+` and `*` groups: collected elements, keys, rules
 - `rules`: test an assignment of elements to groups: order, window, whether it could grow

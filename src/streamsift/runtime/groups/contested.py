@@ -1,7 +1,7 @@
 """Build groups element by element where two `+` or `*` variables may want the same event.
 
 If nothing orders two variables and a row may be of both classes, each of its events goes to one of them: every way to
-share them is an assignment of its own.
+share them is an assignment.
 """
 
 from __future__ import annotations
@@ -9,21 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from streamsift.runtime.arrays.comparing import first_from
 from streamsift.runtime.arrays.dtypes import Int32, Int64
-from streamsift.runtime.arrays.growing import grown, longer
-from streamsift.runtime.arrays.searching import first_from
+from streamsift.runtime.arrays.growing import grown
 from streamsift.runtime.groups.growing import assignment_bytes, open_places, possible_ends
 from streamsift.runtime.groups.problem import Problem
-from streamsift.runtime.groups.rules import fits_order, high_limit, low_limit, together, valid_span
+from streamsift.runtime.groups.rules import fits_order, high_limit, low_limit, valid_span
 
 NOBODY = -1
-
-
-@njit(cache=True, nogil=True, inline="always")
-def fits(problem: Problem, order: int, group: int, place: int, earliest: Int32, latest: Int32) -> bool:
-    """Return True if a place is after all groups that precede a group and before all that follow it."""
-    is_after = place >= low_limit(problem, order, group, latest)
-    return is_after and place < high_limit(problem, order, group, earliest)
 
 
 @njit(cache=True, nogil=True)
@@ -33,18 +26,12 @@ def may_have(problem: Problem, order: int, match: int, group: int, place: int, e
     entry = first_from(problem.places, begin, end, place)
     if problem.closed[group, match] or entry == end or problem.places[entry] != place:
         return False
-    return fits(problem, order, group, place, earliest, latest)
+    return low_limit(problem, order, group, latest) <= place < high_limit(problem, order, group, earliest)
 
 
 @njit(cache=True, nogil=True)
 def can_take(
-    problem: Problem,
-    match: int,
-    open_: Int32,
-    owner: Int64,
-    earliest: Int32,
-    latest: Int32,
-    span: tuple[int, int],
+    problem: Problem, match: int, open_: Int32, owner: Int64, earliest: Int32, latest: Int32, span: tuple[int, int]
 ) -> bool:
     """Return True if some element that nobody has can be added to an assignment with this span."""
     start, end = span
@@ -52,6 +39,7 @@ def can_take(
         if not fits_order(problem, order, match, earliest, latest):
             continue
         for group in range(earliest.size):
+            low, high = low_limit(problem, order, group, latest), high_limit(problem, order, group, earliest)
             for entry in range(problem.start[order, group, match], problem.stop[order, group, match]):
                 place = problem.places[entry]
                 number = first_from(open_, 0, open_.size, place)
@@ -59,8 +47,7 @@ def can_take(
                     continue
                 if problem.rules.keeps_end and place >= problem.reach.place_after[end]:
                     continue
-                is_inside = together(problem.reach, min(place, start), max(place, end))
-                if is_inside and fits(problem, order, group, place, earliest, latest):
+                if low <= place < high and max(place, end) <= problem.reach.window_high[min(place, start)]:
                     return True
     return False
 
@@ -75,10 +62,10 @@ def element_assignments(problem: Problem, begin_at: int, enough: int, most_bytes
     orders, count, matches = problem.start.shape
     earliest, latest = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
     table, places = np.empty((16, 1 + 2 * count), np.int64), np.empty(64, np.int32)
-    found, used = 0, 0
+    rows, used = 0, 0
     for match in range(begin_at, matches):
-        if found >= enough and problem.origins[match] != problem.origins[match - 1]:
-            return match, table[:found], places[:used]
+        if rows >= enough and problem.origins[match] != problem.origins[match - 1]:
+            return match, table[:rows], places[:used]
         for order in range(orders):
             leaves_out = problem.rules.extents or problem.rules.preceding[order].any()
             earliest[:] = -1
@@ -95,21 +82,21 @@ def element_assignments(problem: Problem, begin_at: int, enough: int, most_bytes
                         if span[0] >= 0 and (
                             problem.rules.extents or not can_take(problem, match, open_, owner, earliest, latest, span)
                         ):
-                            if found * assignment_bytes(count) + 3 * 4 * (used + open_.size) > most_bytes:
+                            if rows * assignment_bytes(count) + 3 * 4 * (used + open_.size) > most_bytes:
                                 return -1, table[:0], places[:0]
                             while used + open_.size > places.size:
-                                places = longer(places)
-                            if found == table.shape[0]:
+                                places = grown(places)
+                            if rows == table.shape[0]:
                                 table = grown(table)
-                            table[found, 0] = match
+                            table[rows, 0] = match
                             for group in range(count):
-                                table[found, 1 + group] = used
+                                table[rows, 1 + group] = used
                                 for number in range(open_.size):
                                     if owner[number] == group:
                                         places[used] = open_[number]
                                         used += 1
-                                table[found, 1 + count + group] = used
-                            found += 1
+                                table[rows, 1 + count + group] = used
+                            rows += 1
                         depth -= 1
                         continue
                     place = open_[depth]
@@ -137,4 +124,4 @@ def element_assignments(problem: Problem, begin_at: int, enough: int, most_bytes
                         if earliest[group] < 0:
                             earliest[group] = place
                     depth += 1
-    return matches, table[:found], places[:used]
+    return matches, table[:rows], places[:used]

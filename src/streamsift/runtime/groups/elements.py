@@ -1,32 +1,32 @@
 """Find the elements of one Kleene variable for each match so far: a range of a buffer.
 
 A buffer is sorted by (key, place), so without further predicates the elements of a match are a range of it as it
-stands: nothing is copied. Where each element must be tested, those that pass are copied to a buffer of their own.
+stands: nothing is copied. Where each element must be tested, those that pass are copied to another buffer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from streamsift.physical.detect import window_bound
 from streamsift.physical.plan import Alternative, Step
-from streamsift.runtime.arrays.comparing import holds
+from streamsift.runtime.arrays.comparing import first_from, holds
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
-from streamsift.runtime.arrays.grouping import group_entries
-from streamsift.runtime.arrays.searching import first_from
-from streamsift.runtime.events.comparisons import Comparisons
-from streamsift.runtime.groups.stream import GroupStream, Interval
+from streamsift.runtime.events.comparisons import Comparisons, StepCandidates
 from streamsift.runtime.matches import passing
 
 EARLIER, OPERATOR, PAIR_FIELDS = range(3)
 WINDOW_ROW, IS_UPPER, LIMIT_FIELDS = range(1, 4)  # after EARLIER
-CHUNK_ELEMENTS = 1 << 21
+
+
+class Interval(NamedTuple):
+    """Where events may lie: places [low, high). Both [matches]."""
+
+    low: Int32
+    high: Int32
 
 
 class Buffer(NamedTuple):
@@ -53,79 +53,38 @@ class Elements(NamedTuple):
 class ElementBuffer:
     """The candidates of a Kleene variable, given the steps that are bound before it."""
 
-    def __init__(self, stream: GroupStream, bound: Sequence[Step], step: Step) -> None:
-        self.stream, self.bound, self.step = stream, bound, step
-        own, codes = stream.candidates(step), stream.codes
-        entries, offsets, link, link_step = own, np.array([0, own.size], np.int64), np.empty(0, np.int32), -1
-        if step.lookup:
-            link_step = step.lookup[0].earlier
-            others = stream.candidates(bound[link_step])
-            (earlier, this), groups = codes.groups(
-                [(others, pair.earlier_side), (own, pair.this_side)] for pair in step.lookup
-            )
-            offsets, order = group_entries(this, groups)
-            entries, link = own[order], codes.by_place(others, earlier)
-        comparisons = Comparisons()
-        for pair in step.pairs:
-            window = window_bound(pair.earlier_side, pair.this_side)
-            if window is None:
-                others = stream.candidates(bound[pair.earlier])
-                sides = codes.compared_by_place(pair.op, (others, pair.earlier_side), (own, pair.this_side))
-                comparisons.add((pair.earlier,), pair.op, sides)
-            else:
-                comparisons.add_limit(pair.earlier, window, stream.window_rows)
-        tables = comparisons.tables(PAIR_FIELDS, stream.size)
-        self.buffer = Buffer(entries, offsets, link, link_step, *tables, stream.own_windows)
+    def __init__(self, candidates: StepCandidates, bound: Sequence[Step], step: Step) -> None:
+        self.candidates, self.bound, self.step = candidates, bound, step
+        entries, offsets, links = candidates.grouped(step, bound)
+        comparisons, reach = Comparisons(), candidates.reach
+        candidates.compare(step, bound, comparisons)
+        tables = comparisons.tables(PAIR_FIELDS, reach.place_after.size)
+        link_step, links = (-1, np.empty(0, np.int32)) if links is None else (step.lookup[0].earlier, links)
+        self.buffer = Buffer(entries, offsets, links, link_step, *tables, reach.own_windows)
 
-    def candidates(self, interval: Interval, partials: Int32, *, apart: bool) -> ElementRanges:
-        """Return the entries that may be elements: their group, inside the reach."""
-        start, stop = np.zeros(interval.low.size, np.int64), np.zeros(interval.low.size, np.int64)
+    def ranges(self, interval: Interval, partials: Int32) -> tuple[Int64, Int64]:
+        """Return for each partial match [k, P] the entries [start, stop) that may be elements, inside the interval."""
+        start, stop = np.zeros((2, interval.low.size), np.int64)
         find_ranges(self.buffer, interval, partials, start, stop)
-        return ElementRanges(self, start, stop, apart)
+        return start, stop
 
-
-@dataclass(frozen=True, slots=True)
-class ElementRanges:
-    """Where the elements of a Kleene variable lie for each match so far: entries [start, stop) of its buffer."""
-
-    buffer: ElementBuffer
-    start: Int64
-    stop: Int64
-    apart: bool  # no bound event can be among them
-
-    def part(self, begin: int, end: int) -> ElementRanges:
-        return ElementRanges(self.buffer, self.start[begin:end], self.stop[begin:end], self.apart)
-
-    def elements(self, bound: Int32) -> Elements:
-        """Return those that may be bound beside events [k, m]; the steps come first, others may follow them."""
-        buffer, step = self.buffer, self.buffer.step
-        if self.apart and not buffer.buffer.pairs.size and not step.filters:
-            return Elements(buffer.buffer.places, self.start, self.stop)
-        places = np.empty(int((self.stop - self.start).sum()), np.int32)
-        counts = np.empty(self.start.size, np.int64)
-        total = keep_passing(buffer.buffer, bound, self.start, self.stop, places, counts)
-        places = places[:total]
-        if step.filters and total:
+    def elements(self, start: Int64, stop: Int64, bound: Int32, *, apart: bool) -> Elements:
+        """Return the entries that may be bound beside events [k, m]; `apart`: none of these can be among them."""
+        if apart and not self.buffer.pairs.size and not self.step.filters:
+            return Elements(self.buffer.places, start, stop)
+        places, counts = np.empty(int((stop - start).sum()), np.int32), np.empty(start.size, np.int64)
+        places = places[: keep_passing(self.buffer, bound, start, stop, places, counts)]
+        borders = np.concatenate([[0], np.cumsum(counts)])
+        if self.step.filters and places.size:
             keep = self._passing(bound, np.repeat(np.arange(counts.size), counts), places)
-            ends = np.concatenate([[0], np.cumsum(keep)])
-            borders = ends[np.concatenate([[0], np.cumsum(counts)])]
-            return Elements(places[keep], borders[:-1], borders[1:])
-        ends = np.cumsum(counts)
-        return Elements(places, ends - counts, ends)
+            places, borders = places[keep], np.concatenate([[0], np.cumsum(keep)])[borders]
+        return Elements(places, borders[:-1], borders[1:])
 
     def _passing(self, bound: Int32, origins: Int64, places: Int32) -> Bool:
-        stream, step, reads = self.buffer.stream, self.buffer.step, list(self.buffer.step.reads)
-        chain = (*(self.buffer.bound[number] for number in reads), step)
-        some = np.vstack([bound[reads][:, origins], places])
-        return passing(Alternative(stream.query, chain, ()), stream.events, step.filters, some)
-
-
-def parts(wanted: list[ElementRanges]) -> Iterator[tuple[int, int, list[ElementRanges]]]:
-    """Split the matches so far into parts [begin, end) that have few elements at a time."""
-    part = np.cumsum(sum(each.stop - each.start for each in wanted)) // CHUNK_ELEMENTS
-    borders = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), part.size]
-    for begin, end in pairwise(borders):
-        yield begin, end, [each.part(begin, end) for each in wanted]
+        query, reads = self.candidates.query, list(self.step.reads)
+        chain = (*(self.bound[number] for number in reads), self.step)
+        events = np.vstack([bound[reads][:, origins], places])
+        return passing(Alternative(query, chain, ()), self.candidates.events, self.step.filters, events)
 
 
 @njit(cache=True, nogil=True)
@@ -137,9 +96,8 @@ def find_ranges(buffer: Buffer, interval: Interval, partials: Int32, start: Int6
             begin, end = buffer.offsets[group], buffer.offsets[group + 1]
             low, high = interval.low[partial], interval.high[partial]
             for limit in range(buffer.limits.shape[0]):
-                edge = buffer.own_windows[
-                    buffer.limits[limit, WINDOW_ROW], partials[buffer.limits[limit, EARLIER], partial]
-                ]
+                event = partials[buffer.limits[limit, EARLIER], partial]
+                edge = buffer.own_windows[buffer.limits[limit, WINDOW_ROW], event]
                 if buffer.limits[limit, IS_UPPER] == 1:
                     high = min(high, edge + np.int32(1))
                 else:

@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from streamsift.runtime.arrays.comparing import first_from
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.arrays.growing import grown
-from streamsift.runtime.arrays.searching import first_from
 from streamsift.runtime.groups.problem import GroupRules, Problem
 from streamsift.runtime.groups.rules import can_grow, low_limit, valid_span
 
@@ -22,30 +22,22 @@ from streamsift.runtime.groups.rules import can_grow, low_limit, valid_span
 @njit(cache=True, nogil=True, inline="always")
 def open_range(problem: Problem, order: int, match: int, group: int, end: int, latest: Int32) -> tuple[int, int]:
     """Return the elements that a group may have after those before it, in a match that ends at `end` (-1: anywhere)."""
-    reach = problem.reach
     begin, last = problem.start[order, group, match], problem.stop[order, group, match]
     low = low_limit(problem, order, group, latest)
     if end >= 0:
-        low = max(low, reach.window_low[end])
+        low = max(low, problem.reach.window_low[end])
         last = first_from(problem.places, begin, last, end + 1)
-    begin = first_from(problem.places, begin, last, low)
-    return begin, last
+    return first_from(problem.places, begin, last, low), last
 
 
 @njit(cache=True, nogil=True)
 def open_places(problem: Problem, order: int, match: int, end: int, none: Int32) -> Int32:
     """Return the places of all elements that a match with this end may have, ascending; `none` is an empty `latest`."""
-    total = 0
-    for group in range(none.size):
-        total += problem.stop[order, group, match] - problem.start[order, group, match]
-    places = np.empty(total, np.int32)
-    count = 0
+    places = np.empty(0, np.int32)
     for group in range(none.size):
         begin, last = open_range(problem, order, match, group, end, none)
-        for entry in range(begin, last):
-            places[count] = problem.places[entry]
-            count += 1
-    return np.unique(places[:count])
+        places = np.concatenate((places, problem.places[begin:last]))
+    return np.unique(places)
 
 
 @njit(cache=True, nogil=True)
@@ -61,7 +53,7 @@ def possible_ends(problem: Problem, order: int, match: int, none: Int32) -> Int3
 
 @njit(cache=True, nogil=True)
 def assignment_bytes(groups: int) -> int:
-    """Return what an assignment takes: its numbers, and copies of them while tables grow and are put in order."""
+    """Return the bytes of an assignment: its numbers, and copies while tables grow and are sorted."""
     return 6 * 8 * (1 + 2 * groups)
 
 
@@ -71,20 +63,19 @@ def range_assignments(problem: Problem, begin_at: int, enough: int, most_bytes: 
 
     Depth first over the growing variables, each after those before it. A group starts with the first element that is
     open to it, and stops with the last one, or with every one in turn if another group comes after it.
-
     Begins with match `begin_at` and ends with one that leaves `enough` assignments, when all that have the same origin
     are there. The next match is -1 if they would take more than `most_bytes`.
     """
     orders, count, matches = problem.start.shape
     most = most_bytes // assignment_bytes(count)
     table = np.empty((max(16, min(matches - begin_at, enough)), 1 + 2 * count), np.int64)
-    found = 0
+    rows = 0
     first, stop = np.zeros(count, np.int64), np.zeros(count, np.int64)
     earliest, latest = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
     begin, last = np.zeros(count, np.int64), np.zeros(count, np.int64)
     for match in range(begin_at, matches):
-        if found >= enough and problem.origins[match] != problem.origins[match - 1]:
-            return match, table[:found]
+        if rows >= enough and problem.origins[match] != problem.origins[match - 1]:
+            return match, table[:rows]
         for order in range(orders):
             for last_place in possible_ends(problem, order, match, latest):
                 end = int(last_place)
@@ -96,15 +87,15 @@ def range_assignments(problem: Problem, begin_at: int, enough: int, most_bytes: 
                             problem.rules.extents
                             or not can_grow(problem, order, match, first, stop, earliest, latest, span)
                         ):
-                            if found >= most:
+                            if rows >= most:
                                 return -1, table[:0]
-                            if found == table.shape[0]:
+                            if rows == table.shape[0]:
                                 table = grown(table)
-                            table[found, 0] = match
+                            table[rows, 0] = match
                             for group in range(count):
-                                table[found, 1 + group] = first[group]
-                                table[found, 1 + count + group] = stop[group]
-                            found += 1
+                                table[rows, 1 + group] = first[group]
+                                table[rows, 1 + count + group] = stop[group]
+                            rows += 1
                         depth -= 1
                         is_new = False
                         continue
@@ -123,7 +114,7 @@ def range_assignments(problem: Problem, begin_at: int, enough: int, most_bytes: 
                         latest[group] = problem.places[stop[group] - 1] if taken else -1
                     depth += 1 if taken else -1
                     is_new = taken
-    return matches, table[:found]
+    return matches, table[:rows]
 
 
 @njit(cache=True, nogil=True, inline="always")

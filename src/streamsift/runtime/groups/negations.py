@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -49,25 +50,20 @@ class GroupNegations:
 def _shifted(negation: Negation, first: int, more: int) -> Negation:
     """Return the negation with the steps from `first` on numbered higher, as more events are bound before them."""
 
-    def number(step: int) -> int:
-        return step + more if step >= first else step
-
-    def numbers(steps: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(map(number, steps))
+    def numbers(steps: Iterable[int]) -> tuple[int, ...]:
+        return tuple(step + more if step >= first else step for step in steps)
 
     def pairs(old: tuple[Pair, ...]) -> tuple[Pair, ...]:
-        return tuple(replace(pair, earlier=number(pair.earlier)) for pair in old)
+        earlier = numbers(pair.earlier for pair in old)
+        return tuple(replace(pair, earlier=number) for pair, number in zip(old, earlier, strict=True))
 
     steps = (
         replace(s, after=numbers(s.after), lookup=pairs(s.lookup), pairs=pairs(s.pairs), reads=numbers(s.reads))
         for s in negation.steps
     )
+    lower, upper = (replace(limit, steps=numbers(limit.steps)) for limit in (negation.lower, negation.upper))
+    first_step, ready = numbers((negation.first, negation.ready))
+    inner = tuple(_shifted(each, first, more) for each in negation.negations)
     return replace(
-        negation,
-        first=number(negation.first),
-        ready=number(negation.ready),
-        lower=replace(negation.lower, steps=numbers(negation.lower.steps)),
-        upper=replace(negation.upper, steps=numbers(negation.upper.steps)),
-        steps=tuple(steps),
-        negations=tuple(_shifted(inner, first, more) for inner in negation.negations),
+        negation, first=first_step, ready=ready, lower=lower, upper=upper, steps=tuple(steps), negations=inner
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ LEFT_SINGLE, LEFT, RIGHT_SINGLE, RIGHT, SIDE_FIELDS = range(5)
 
 
 class GroupRules(NamedTuple):
-    """What holds between groups. Sets of growing variables are bit masks."""
+    """The rules between groups. Sets of growing variables are bit masks."""
 
     preceding: Int64  # [orders, growing] those before it
     following: Int64  # [orders, growing] those after it
@@ -30,10 +31,10 @@ class GroupRules(NamedTuple):
 
 
 def rules_of(groups: KleeneGroups) -> GroupRules:
-    count, orders, search = len(groups.growing), groups.orders, groups.search
+    each, orders, search = range(len(groups.growing)), groups.orders, groups.search
 
     def table(rows: list[list[int]]) -> Int64:
-        return np.array(rows, np.int64).reshape(len(orders), count)
+        return np.array(rows, np.int64).reshape(len(orders), len(each))
 
     swapped = np.full((len(orders), max(len(order.swapped) for order in orders), SIDE_FIELDS), -1, np.int64)
     for number, order in enumerate(orders):
@@ -41,9 +42,7 @@ def rules_of(groups: KleeneGroups) -> GroupRules:
             swapped[number, place] = (left.has_single, _bits(left.growing), right.has_single, _bits(right.growing))
     return GroupRules(
         preceding=table([[_bits(others) for others in order.preceding] for order in orders]),
-        following=table(
-            [[_bits(g for g in range(count) if n in o.preceding[g]) for n in range(count)] for o in orders]
-        ),
+        following=table([[_bits(g for g in each if n in o.preceding[g]) for n in each] for o in orders]),
         sequence=table([list(order.sequence) for order in orders]),
         may_be_empty=np.array([growing.may_be_empty for growing in groups.growing], np.bool_),
         swapped=swapped,
@@ -76,31 +75,22 @@ class Problem(NamedTuple):
     reach: Reach
 
     @staticmethod
-    def of(elements: Iterable[Elements], singles: Int32, rules: GroupRules, reach: Reach) -> Problem:
+    def of(elements: Sequence[Elements], singles: Int32, rules: GroupRules, reach: Reach) -> Problem:
         """Collect the elements for each order and each growing variable; buffers that are the same are taken once."""
-        buffers: dict[int, tuple[int, Int32]] = {}
-        starts, stops = [], []
-        size = 0
-        for places, start, stop in elements:
-            if id(places) not in buffers:
-                buffers[id(places)] = size, places
-                size += places.size
-            base = buffers[id(places)][0]
-            starts.append(start + base)
-            stops.append(stop + base)
-        parts = [places for _, places in buffers.values()]
+        buffers = {id(each.places): each.places for each in elements}
+        bases = dict(zip(buffers, accumulate((b.size for b in buffers.values()), initial=0), strict=False))
         matches = singles.shape[1]
         shape = *rules.preceding.shape, matches
-        none = np.full((1, matches), -1, np.int32)
+        bound = singles if singles.size else np.full((1, matches), -1, np.int32)
         return Problem(
-            places=parts[0] if len(parts) == 1 else np.concatenate(parts),
-            start=np.stack(starts).reshape(shape),
-            stop=np.stack(stops).reshape(shape),
+            places=np.concatenate(list(buffers.values())) if len(buffers) > 1 else elements[0].places,
+            start=np.stack([each.start + bases[id(each.places)] for each in elements]).reshape(shape),
+            stop=np.stack([each.stop + bases[id(each.places)] for each in elements]).reshape(shape),
             origins=np.arange(matches),
             closed=np.zeros(shape[1:], np.bool_),
             some=np.empty((0, matches), np.int64),
-            first=(singles if singles.size else none).min(axis=0),
-            last=(singles if singles.size else none).max(axis=0),
+            first=bound.min(axis=0),
+            last=bound.max(axis=0),
             rules=rules,
             reach=reach,
         )
@@ -109,11 +99,6 @@ class Problem(NamedTuple):
         by_column = ("start", "stop", "origins", "closed", "some", "first", "last")
         tables: dict[str, Any] = {name: np.take(getattr(self, name), which, axis=-1) for name in by_column}
         return self._replace(**tables)
-
-    def by_origin(self) -> Problem:
-        """Return the same columns, those of a match beside each other."""
-        is_sorted = (self.origins[1:] >= self.origins[:-1]).all()
-        return self if is_sorted else self.columns(np.argsort(self.origins, kind="stable"))
 
     def by_key(self, key: Key, codes: Int64) -> Problem:
         """Split each column by the values that the elements of the key's variables have there.
@@ -139,10 +124,10 @@ class Problem(NamedTuple):
         split = self.columns(np.concatenate([values // width, empty]))
         is_empty = np.arange(split.origins.size) >= values.size
         base = self.places.size
-        for (order, member), own in pairs.items():
-            split.start[order, member, : values.size] = base + np.searchsorted(own, values, side="left")
-            split.stop[order, member, : values.size] = base + np.searchsorted(own, values, side="right")
-            base += own.size
+        for (order, member), pair in pairs.items():
+            split.start[order, member, : values.size] = base + np.searchsorted(pair, values, side="left")
+            split.stop[order, member, : values.size] = base + np.searchsorted(pair, values, side="right")
+            base += pair.size
         split.closed[members] |= is_empty
         some = np.where(is_empty, 0, _bits(members))
         return split._replace(places=np.concatenate([self.places, *sorted_places]), some=np.vstack([split.some, some]))

@@ -8,16 +8,9 @@ from __future__ import annotations
 
 from numba import njit
 
+from streamsift.runtime.arrays.comparing import first_from
 from streamsift.runtime.arrays.dtypes import Int32, Int64
-from streamsift.runtime.arrays.searching import first_from
-from streamsift.runtime.events.reach import Reach
 from streamsift.runtime.groups.problem import LEFT, LEFT_SINGLE, RIGHT, RIGHT_SINGLE, Problem
-
-
-@njit(cache=True, nogil=True)
-def together(reach: Reach, first: int, last: int) -> bool:
-    """Return True if a match from `first` to `last` is inside the window."""
-    return last <= reach.window_high[first]
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -42,10 +35,7 @@ def high_limit(problem: Problem, order: int, group: int, earliest: Int32) -> int
 
 @njit(cache=True, nogil=True, inline="always")
 def valid_span(problem: Problem, order: int, match: int, end: int, earliest: Int32, latest: Int32) -> tuple[int, int]:
-    """Return the places of the earliest and the latest event of an assignment; (-1, -1) if it is no match.
-
-    A match lacks no element, is inside the window, and ends at `end` (-1: anywhere).
-    """
+    """Return the places of the first and the last event; (-1, -1) if no match ends at `end` (-1: anywhere)."""
     bound, start_place, end_place = 0, int(problem.first[match]), int(problem.last[match])
     for group in range(earliest.size):
         if earliest[group] >= 0:
@@ -56,7 +46,7 @@ def valid_span(problem: Problem, order: int, match: int, end: int, earliest: Int
             return -1, -1
     if start_place < 0 or (end >= 0 and end_place != end) or not may_be_bound(problem, order, match, bound):
         return -1, -1
-    if not together(problem.reach, start_place, end_place):
+    if end_place > problem.reach.window_high[start_place]:
         return -1, -1
     return start_place, end_place
 
@@ -110,7 +100,7 @@ def can_begin(problem: Problem, match: int, group: int, earliest: Int32, latest:
         entry = first_from(problem.places, problem.start[order, group, match], last, low)
         while entry < last and problem.places[entry] < high:
             place = problem.places[entry]
-            if together(problem.reach, min(place, start), max(place, end)):
+            if max(place, end) <= problem.reach.window_high[min(place, start)]:
                 return True
             entry += 1
     return False
@@ -136,13 +126,14 @@ def can_grow(
             continue
         if first[group] > problem.start[order, group, match]:
             place = problem.places[first[group] - 1]
-            if place >= low_limit(problem, order, group, latest) and together(problem.reach, min(place, start), end):
+            low = low_limit(problem, order, group, latest)
+            if place >= low and end <= problem.reach.window_high[min(place, start)]:
                 return True
         if stop[group] < problem.stop[order, group, match]:
             place = problem.places[stop[group]]
             high = high_limit(problem, order, group, earliest)
             if problem.rules.keeps_end:
                 high = min(high, problem.reach.place_after[end])
-            if place < high and together(problem.reach, start, max(place, end)):
+            if place < high and max(place, end) <= problem.reach.window_high[start]:
                 return True
     return False

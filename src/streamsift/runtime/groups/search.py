@@ -3,34 +3,36 @@
 The strategy of "Optimizing Expressibility and Performance of Kleene Operators on Binary Tree-based Directed Graph in
 Complex Event Processing": single events are joined first, elements are collected for the joined events, and groups and
 choices of n are made of them last, so nothing is grouped that no match has. Memory is bounded by a chunk of anchors and
-its elements; the assignments of one anchor are held together.
+its elements; the assignments of one anchor are built together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from streamsift.logical.bound import BoundQuery, Column
-from streamsift.physical.plan import Cache, Decided, Edge, FixedGroup, GroupNegation, Growth, KleeneGroups, Order
+from streamsift.physical.plan import Cache, Decided, Edge, FixedGroup, GroupNegation, Growth, KleeneGroups
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
+from streamsift.runtime.events.comparisons import StepCandidates
 from streamsift.runtime.events.events import Events
-from streamsift.runtime.events.reach import Reach
 from streamsift.runtime.expressions.codes import group_codes
 from streamsift.runtime.groups.contested import element_assignments
-from streamsift.runtime.groups.elements import CHUNK_ELEMENTS, ElementBuffer, ElementRanges, Elements, choose, parts
+from streamsift.runtime.groups.elements import ElementBuffer, Elements, Interval, choose
 from streamsift.runtime.groups.growing import are_maximal, range_assignments
 from streamsift.runtime.groups.negations import GroupNegations
 from streamsift.runtime.groups.problem import Problem, rules_of
-from streamsift.runtime.groups.stream import GroupStream, Interval
-from streamsift.runtime.matches import GroupMatches, GroupValues
+from streamsift.runtime.matches import GroupMatches, GroupValues, parts_of
 from streamsift.runtime.resources import reserve, room
+
+CHUNK_ELEMENTS = 1 << 21
 
 
 class Around(NamedTuple):
-    """What bounds a negated pattern; all [m], one for each match of the pattern around it."""
+    """The bounds of a negated pattern; all [m], one for each match of the pattern around it."""
 
     interval: Interval  # where its events may lie
     taken: Int32  # [k, m] events that it must not bind, beside those of its steps
@@ -41,11 +43,11 @@ class GroupSearch:
 
     def __init__(self, query: BoundQuery, groups: KleeneGroups, events: Events, chunk: int, cache: Cache) -> None:
         self.query, self.groups, self.events, self.chunk = query, groups, events, chunk
-        self.stream = stream = GroupStream(query, events, (*groups.steps, *groups.own_steps()))
-        self.reach: Reach = stream.reach
-        self.chosen = [ElementBuffer(stream, groups.steps[: c.first], c.step) for c in groups.chosen]
+        candidates = StepCandidates(query, events, (*groups.steps, *groups.own_steps()))
+        self.reach = candidates.reach
+        self.chosen = [ElementBuffer(candidates, groups.steps[: c.first], c.step) for c in groups.chosen]
         singles = groups.steps[: groups.count_singles]
-        self.growing = [ElementBuffer(stream, singles, g.step) for g in groups.growing]
+        self.growing = [ElementBuffer(candidates, singles, g.step) for g in groups.growing]
         self.rules = rules_of(groups)
         self._column_codes: dict[str, Int64] = {}
         self.negations = GroupNegations(query, groups, events, cache)
@@ -53,7 +55,7 @@ class GroupSearch:
 
     def matches(self, anchors: Iterable[Int32]) -> Iterator[GroupMatches]:
         """Yield chunks of matches; `anchors` are chunks [steps, m] of places."""
-        if self.stream.size and self.events.width >= 0:
+        if self.events.rank.size and self.events.width >= 0:
             for partials in anchors:
                 yield from self._matches(np.ascontiguousarray(partials), np.arange(partials.shape[1]), None)
 
@@ -75,11 +77,12 @@ class GroupSearch:
         if number == len(self.chosen):
             yield partials, origins
             return
-        group = self.groups.chosen[number]
+        group, buffer = self.groups.chosen[number], self.chosen[number]
         interval = self._open_interval(partials, origins, around, group.after, group.before)
-        for begin, end, (part,) in parts([self.chosen[number].candidates(interval, partials, apart=False)]):
-            some, came_from = np.ascontiguousarray(partials[:, begin:end]), origins[begin:end]
-            elements = part.elements(_with_taken(some, came_from, around))
+        start, stop = buffer.ranges(interval, partials)
+        for part in parts_of((stop - start)[None], CHUNK_ELEMENTS):
+            some, came_from = np.ascontiguousarray(partials[:, part]), origins[part]
+            elements = buffer.elements(start[part], stop[part], _with_taken(some, came_from, around), apart=False)
             for which, longer in self._choices(group, some, elements):
                 yield from self._with_choices(number + 1, longer, came_from[which], around)
 
@@ -90,43 +93,38 @@ class GroupSearch:
             count = choose(*elements, group.size, cursor, chosen, which, out)
             which, out = which[:count], out[:, :count]
             longer = np.vstack([partials[:, which], out])
-            keep = self._are_together(longer)
+            keep = self.reach.window_high[longer.min(axis=0)] >= longer.max(axis=0)
             for column in group.agree:
                 values = self._codes(column)[out]
                 keep &= (values == values[0]).all(axis=0)
             if keep.any():
                 yield which[keep], np.ascontiguousarray(longer[:, keep])
 
-    def _are_together(self, events: Int32) -> Bool:
-        return self.reach.window_high[events.min(axis=0)] >= events.max(axis=0)
-
     # --- + and * ---
     def _with_groups(self, singles: Int32, origins: Int64, around: Around | None) -> Iterator[GroupMatches]:
-        groups, orders = self.groups, self.groups.orders
+        groups = self.groups
         if not groups.growing:
-            none = np.empty((0, singles.shape[1]), np.int64)
-            yield GroupMatches(singles, np.empty(0, np.int32), none, none, origins)
+            yield replace(GroupMatches.of_places(singles), origins=origins)
             return
-        ranges = [each for order in orders for each in self._candidates(order, singles, origins, around)]
-        for begin, end, some in parts(ranges):
-            part, came_from = singles[:, begin:end], origins[begin:end]
-            bound = np.ascontiguousarray(_with_taken(part, came_from, around))
-            problem = Problem.of([each.elements(bound) for each in some], part, self.rules, self.reach)
+        ranges = []
+        for order in groups.orders:
+            for buffer, after, before in zip(self.growing, order.after, order.before, strict=True):
+                interval = self._open_interval(singles, origins, around, after, before)
+                is_apart = len({*after, *before}) == singles.shape[0]
+                ranges.append((buffer, is_apart, *buffer.ranges(interval, singles)))
+        for part in parts_of(np.stack([stop - start for _, _, start, stop in ranges]), CHUNK_ELEMENTS):
+            some, came_from = singles[:, part], origins[part]
+            bound = np.ascontiguousarray(_with_taken(some, came_from, around))
+            elements = [b.elements(start[part], stop[part], bound, apart=apart) for b, apart, start, stop in ranges]
+            problem = Problem.of(elements, some, self.rules, self.reach)
             for key in groups.keys:
                 problem = problem.by_key(key, self._codes(key.members[0][1]))
-            for at, places, first, stop in (
-                [self._whole(part, problem)] if groups.independent else self._assignments(problem.by_origin())
-            ):
+            if groups.keys:  # the columns of a match beside each other
+                problem = problem.columns(np.argsort(problem.origins, kind="stable"))
+            whole = [self._whole(some, problem)] if groups.independent else None
+            for at, places, first, stop in whole or self._assignments(problem):
                 if at.size:
-                    yield GroupMatches(part[:, at], places, first, stop, came_from[at])
-
-    def _candidates(
-        self, order: Order, singles: Int32, origins: Int64, around: Around | None
-    ) -> Iterator[ElementRanges]:
-        """Yield the elements of each growing variable in one order of AND."""
-        for buffer, after, before in zip(self.growing, order.after, order.before, strict=True):
-            interval = self._open_interval(singles, origins, around, after, before)
-            yield buffer.candidates(interval, singles, apart=len({*after, *before}) == singles.shape[0])
+                    yield GroupMatches(some[:, at], places, first, stop, came_from[at])
 
     def _whole(self, singles: Int32, problem: Problem) -> tuple[Int64, Int32, Int64, Int64]:
         """Return groups that have all their elements, as nothing stands between them."""
@@ -142,10 +140,7 @@ class GroupSearch:
         return match, problem.places, first, stop
 
     def _assignments(self, problem: Problem) -> Iterator[tuple[Int64, Int32, Int64, Int64]]:
-        """Yield groups that make room for each other: the match that each assignment is for, and its ranges.
-
-        The assignments of a match come together, those of many matches a chunk at a time.
-        """
+        """Yield groups that make room for each other, in chunks: the match of each assignment, and its ranges."""
         begin = 0
         while begin < problem.origins.size:
             places, most = problem.places, room()
@@ -165,21 +160,20 @@ class GroupSearch:
             self._column_codes[column.name] = np.where(values < 0, count + np.arange(values.size), values)
         return self._column_codes[column.name]
 
+    def _window(self, events: Int32) -> Interval:
+        """Return the places in one window with all of the events [k, m]."""
+        return Interval(self.reach.window_low[events.max(axis=0)], self.reach.window_high[events.min(axis=0)] + 1)
+
     def _open_interval(
-        self,
-        partials: Int32,
-        origins: Int64,
-        around: Around | None,
-        after: tuple[int, ...],
-        before: tuple[int, ...],
+        self, partials: Int32, origins: Int64, around: Around | None, after: Sequence[int], before: Sequence[int]
     ) -> Interval:
         """Return where elements may lie: between these steps, and in the window as far as the bound events leave it."""
         if around is not None:
             low, high = _inherited(around, origins)
         elif partials.shape[0]:
-            low, high = self.stream.window(partials.min(axis=0), partials.max(axis=0))
+            low, high = self._window(partials)
         else:
-            low, high = np.zeros(origins.size, np.int32), np.full(origins.size, self.stream.size, np.int32)
+            low, high = np.zeros(origins.size, np.int32), np.full(origins.size, self.events.rank.size, np.int32)
         for step in after:
             low = np.maximum(low, self.reach.place_after[partials[step]])
         for step in before:
@@ -213,17 +207,11 @@ class GroupSearch:
             rest = np.flatnonzero(~forbidden)
             if rest.size:
                 left = np.ascontiguousarray(events[:, rest])
-                window, match_end = self._edges(left, matches.origins[rest], around)
+                # If no neighbor bounds the negation, the window does, or the first place after the match.
+                window = self._window(left) if around is None else _inherited(around, matches.origins[rest])
+                match_end = self.reach.place_after[left.max(axis=0)] if around is None else window.high
                 forbidden[rest] = self.occurrences[id(negation)].occurs(left, window, match_end, inner[:, rest])
         return forbidden
-
-    def _edges(self, events: Int32, origins: Int64, around: Around | None) -> tuple[Interval, Int32]:
-        """Return what bounds a negation where no neighbor does: the window, and [m] the first place after the match."""
-        if around is not None:
-            inherited = _inherited(around, origins)
-            return inherited, inherited.high
-        first, last = events.min(axis=0), events.max(axis=0)
-        return self.stream.window(first, last), self.reach.place_after[last]
 
     def _are_maximal(self, matches: GroupMatches) -> Bool:
         """Return True for the maximal assignments of the same single events, and for EMIT EACH the same end."""
@@ -240,18 +228,12 @@ class Occurrences(GroupSearch):
 
     def __init__(self, query: BoundQuery, negation: GroupNegation, events: Events, chunk: int, cache: Cache) -> None:
         super().__init__(query, negation.groups, events, chunk, cache)
-        self.negation = negation
-        self.reach = self.stream.unlimited
+        self.negation, count = negation, events.rank.size
+        everywhere = np.zeros(count, np.int32), np.full(count, count - 1, np.int32)
+        self.reach = self.reach._replace(window_low=everywhere[0], window_high=everywhere[1])
 
     def occurs(self, events: Int32, window: Interval, match_end: Int32, taken: Int32) -> Bool:
         """Return True for matches around, [steps, m], in which the pattern occurs without events of `taken` [k, m]."""
-        around = Around(self._interval(events, window, match_end), taken)
-        occurs = np.zeros(events.shape[1], np.bool_)
-        for matches in self._matches(events, np.arange(events.shape[1]), around):
-            occurs[matches.origins] = True
-        return occurs
-
-    def _interval(self, events: Int32, window: Interval, match_end: Int32) -> Interval:
         lower, upper = self.negation.lower, self.negation.upper
         low, high = window
         if lower.steps:
@@ -260,7 +242,10 @@ class Occurrences(GroupSearch):
             high = self.reach.place_since[events[list(upper.steps)]].min(axis=0)
         elif upper.edge is Edge.MATCH_END:
             high = match_end
-        return Interval(low, high)
+        occurs = np.zeros(events.shape[1], np.bool_)
+        for matches in self._matches(events, np.arange(events.shape[1]), Around(Interval(low, high), taken)):
+            occurs[matches.origins] = True
+        return occurs
 
 
 def _inherited(around: Around, origins: Int64) -> Interval:

@@ -33,10 +33,10 @@ def file_format(path: Path, given: str | None = None) -> str:
         raise SetupError(missing("no such file or directory", path))
     if given is not None:
         return given
-    found = {FORMATS.get(p.suffix.lower()) for p in _files(path)}
-    if len(found) != 1 or None in found:
+    by_suffix = [*{FORMATS.get(file.suffix.lower()) for file in _files(path)}]
+    if len(by_suffix) != 1 or by_suffix[0] is None:
         raise SetupError(f"cannot tell the format of {path} by its name; say --input-format csv, json or parquet")
-    return found.pop() or ""
+    return by_suffix[0]
 
 
 def _files(path: Path) -> list[Path]:
@@ -73,7 +73,7 @@ def _all_rows(dataset: ds.Dataset) -> pa.Table:
 
 
 def _rows_about(dataset: ds.FileSystemDataset) -> int:
-    """Estimate the number of rows: Parquet has it, of lines the first of a file are counted."""
+    """Estimate the number of rows: Parquet has it; of other files the lines at the beginning are counted."""
     if isinstance(dataset.format, ds.ParquetFileFormat):
         return dataset.count_rows()
     rows = 0.0
@@ -93,8 +93,7 @@ def read_schema(path: Path, given_format: str | None = None) -> pa.Schema:
 
 def read_names(path: Path, given_format: str | None = None) -> list[str]:
     """Return the names of the columns from the beginning of a file."""
-    names: list[str] = _read(path, given_format, lambda dataset: dataset.head(1)).column_names
-    return names
+    return read_head(path, 1, given_format).column_names
 
 
 def read_head(path: Path, rows: int, given_format: str | None = None) -> pa.Table:
@@ -103,9 +102,10 @@ def read_head(path: Path, rows: int, given_format: str | None = None) -> pa.Tabl
 
 
 def _read(path: Path, given_format: str | None, take: Callable[[ds.Dataset], Any]) -> Any:
-    found = file_format(path, given_format)
+    """Read a file with `take`; raise BadInputError if it cannot be read."""
+    read_as = file_format(path, given_format)
     try:
-        match found:
+        match read_as:
             case "csv":
                 table = typed(take(_text_dataset(path)))
                 names = [name or unnamed_column(n) for n, name in enumerate(table.column_names)]
@@ -113,15 +113,15 @@ def _read(path: Path, given_format: str | None, take: Callable[[ds.Dataset], Any
             case "json":
                 return take(ds.dataset(read_json(_files(path))))
             case _:
-                return take(ds.dataset(path, format=found))
+                return take(ds.dataset(path, format=read_as))
     except (pa.ArrowInvalid, OSError) as error:
         reason = _reason(str(error))
         hint = "" if given_format or reason == EMPTY else OTHER_FORMAT
-        raise BadInputError(f"{path} cannot be read as {found}: {reason}{hint}") from error
+        raise BadInputError(f"{path} cannot be read as {read_as}: {reason}{hint}") from error
 
 
 def unnamed_column(number: int) -> str:
-    """Return what a column without a name is called, as on Spark: pandas writes its index so."""
+    """Return the name of a column without one, as Spark names it: pandas writes its index so."""
     return f"_c{number}"
 
 
@@ -141,7 +141,7 @@ def _text_dataset(path: Path) -> ds.Dataset:
 
 
 def _reason(message: str) -> str:
-    """Return what is wrong with the file, without the places that Arrow names on its way there."""
+    """Return Arrow's reason why a file cannot be read, without its own source positions."""
     if "Empty CSV" in message:
         return EMPTY
     inner = re.sub(r"^.*Could not open \w+ input source '[^']*': (?:Invalid: )?", "", message, flags=re.DOTALL)

@@ -61,10 +61,10 @@ def _texts(data: bytes, name: str) -> pa.ChunkedArray:
 
 def exact_type(name: str, numbers: TextShape) -> pa.DataType:
     """Return the type that holds the numbers of a column. Raises BadInputError if none does."""
-    found = column_type(numbers)
-    if pa.types.is_string(found):
+    kind = column_type(numbers)
+    if pa.types.is_string(kind):
         raise BadInputError(
             f"the numbers of `{name}` cannot be read without rounding: an integer beyond 2^53 beside numbers with an "
             "exponent, or more than 38 digits\nHint: write them as strings, or with fewer digits."
         )
-    return found
+    return kind

@@ -9,7 +9,7 @@ Contract: two fields that are written as different numbers or times stay differe
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from enum import Enum, auto
 
 import pyarrow as pa
@@ -68,20 +68,14 @@ def merge(one: TextShape, other: TextShape) -> TextShape:
 
 def column_type(shape: TextShape) -> pa.DataType:
     """Return the type that holds every value of a column exactly: text if no other does."""
-    match shape.family:
-        case Family.EMPTY:
-            return pa.null()
-        case Family.NUMBER:
-            return _number_type(shape)
-        case Family.BOOLEAN:
-            return pa.bool_()
-        case Family.DATE:
-            return pa.date32()
-        case Family.LOCAL_TIME | Family.INSTANT if not (shape.nanoseconds and shape.beyond_nanoseconds):
-            zone = "UTC" if shape.family is Family.INSTANT else None
-            return pa.timestamp("ns" if shape.nanoseconds else "us", zone)
-        case _:
-            return pa.string()
+    if shape.family is Family.NUMBER:
+        return _number_type(shape)
+    if shape.family in (Family.LOCAL_TIME, Family.INSTANT) and not (shape.nanoseconds and shape.beyond_nanoseconds):
+        zone = "UTC" if shape.family is Family.INSTANT else None
+        return pa.timestamp("ns" if shape.nanoseconds else "us", zone)
+    return {Family.EMPTY: pa.null(), Family.BOOLEAN: pa.bool_(), Family.DATE: pa.date32()}.get(
+        shape.family, pa.string()
+    )
 
 
 def _number_type(shape: TextShape) -> pa.DataType:
@@ -101,7 +95,7 @@ def shape_of(texts: pa.ChunkedArray) -> TextShape:
     first = next((chunk.drop_null()[:1] for chunk in texts.chunks if chunk.null_count < len(chunk)), None)
     if first is None:
         return TextShape()
-    # Most columns of text are told by their first value alone.
+    # Most columns of text are recognized by their first value alone.
     readers = [read for read in (_number_shape, _boolean_shape, _time_shape) if read(_trimmed(first)) is not None]
     if not readers:
         return TextShape(Family.TEXT)
@@ -115,15 +109,14 @@ def _boolean_shape(texts: pa.ChunkedArray) -> TextShape | None:
 
 
 def _time_shape(texts: pa.ChunkedArray) -> TextShape | None:
-    for family, zone in ((Family.DATE, None), (Family.LOCAL_TIME, None), (Family.INSTANT, "UTC")):
-        for unit in ("us",) if family is Family.DATE else ("us", "ns"):
-            target = pa.date32() if family is Family.DATE else pa.timestamp(unit, zone)
-            if (times := _casts(texts, target)) is None:
-                continue
-            bounds = pc.min_max(times)
+    times = [(family, unit) for family in (Family.LOCAL_TIME, Family.INSTANT) for unit in ("us", "ns")]
+    for family, unit in ((Family.DATE, "us"), *times):
+        shape = TextShape(family, nanoseconds=unit == "ns")
+        if (values := _casts(texts, column_type(shape))) is not None:
+            bounds = pc.min_max(values)
             first, last = pc.year(bounds["min"]).as_py(), pc.year(bounds["max"]).as_py()
             beyond = first < NANOSECOND_YEARS[0] or last > NANOSECOND_YEARS[1]
-            return TextShape(family, nanoseconds=unit == "ns", beyond_nanoseconds=beyond) if first > 0 else None
+            return replace(shape, beyond_nanoseconds=beyond) if first > 0 else None
     return None
 
 
@@ -147,10 +140,9 @@ def _number_shape(texts: pa.ChunkedArray) -> TextShape | None:
 
 def _plain_shape(texts: pa.ChunkedArray, doubles: pa.ChunkedArray, floating: bool) -> TextShape:
     """Return the shape of a column of these numbers, which have no exponent, and of others if `floating`."""
-    digits = pc.ascii_ltrim(pc.ascii_ltrim(texts, "+-"), "0")
+    digits = pc.ascii_ltrim(texts, "+-0")
     point = pc.find_substring(digits, ".")
-    is_integer = pc.less(point, 0)
-    is_fraction = pc.invert(is_integer)
+    is_integer, is_fraction = pc.less(point, 0), pc.greater_equal(point, 0)
     integers, fractions = digits.filter(is_integer), pc.ascii_rtrim(digits.filter(is_fraction), "0")
     points = point.filter(is_fraction)
     rounded_integers = _any(_is_beyond_doubles(integers))
@@ -178,16 +170,12 @@ def _are_rounded(fractions: pa.ChunkedArray, doubles: pa.ChunkedArray) -> bool:
     """Return True if a fraction is not what its nearest double is written as."""
     is_long = pc.greater(pc.binary_length(fractions), SAFE_DIGITS)
     texts, written = fractions.filter(is_long), doubles.filter(is_long).cast(pa.string())
-    has_exponent = pc.match_substring(written, "e")
-    small = pc.replace_substring_regex(written.filter(has_exponent), "e.*", "")
-    plain = pc.invert(has_exponent)
-    return _any(pc.not_equal(_digits(texts.filter(has_exponent)), _digits(small))) or _any(
-        pc.not_equal(_digits(texts.filter(plain)), _digits(written.filter(plain)))
-    )
+    without_exponent = pc.replace_substring_regex(written, "e.*", "")
+    return _any(pc.not_equal(_digits(texts), _digits(without_exponent)))
 
 
 def _digits(numbers: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the digits that tell numbers of one magnitude apart."""
+    """Return the digits that distinguish numbers of one magnitude."""
     return pc.ascii_trim(pc.replace_substring(pc.ascii_ltrim(numbers, "-"), ".", ""), "0")
 
 
@@ -246,10 +234,9 @@ def converted(name: str, texts: pa.ChunkedArray, target: pa.DataType) -> pa.Chun
         raise BadInputError(f"column `{name}` cannot be read as {target}: {error}") from error
 
 
-def converted_block(name: str, texts: pa.ChunkedArray, known: TextShape) -> pa.ChunkedArray:
+def converted_block(name: str, texts: pa.ChunkedArray, earlier: TextShape) -> pa.ChunkedArray:
     """Convert rows that came after the type was chosen. Raises BadInputError if they would have changed the type."""
-    target = column_type(known)
-    wanted = column_type(merge(known, shape_of(texts)))
+    target, wanted = column_type(earlier), column_type(merge(earlier, shape_of(texts)))
     if wanted != target:
         raise BadInputError(
             f"column `{name}` has been read as {target} so far; new rows make it {wanted}\n"
@@ -261,5 +248,4 @@ def converted_block(name: str, texts: pa.ChunkedArray, known: TextShape) -> pa.C
 def typed(table: pa.Table) -> pa.Table:
     """Convert a table of strings, column by column, to the types that hold them."""
     columns = zip(table.column_names, table.columns, strict=True)
-    converted_columns = [converted(name, column, column_type(shape_of(column))) for name, column in columns]
-    return pa.table(converted_columns, names=table.column_names)
+    return pa.table([converted(*each, column_type(shape_of(each[1]))) for each in columns], names=table.column_names)

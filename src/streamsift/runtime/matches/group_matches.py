@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 class GroupMatches:
     """Single events [steps, m], and for each growing variable the elements places[first:stop] of each match.
 
-    `origins` [m] says which of the matches that were given, before groups, each one comes from.
+    `origins` [m] is the match of single events that each one was built from.
     """
 
     singles: Int32
@@ -42,12 +43,12 @@ class GroupMatches:
         return self.stop - self.first
 
     def empty_groups(self) -> Int64:
-        """For each match the bit mask of its empty groups."""
+        """Return for each match the bit mask of its empty groups."""
         bits = np.left_shift(1, np.arange(self.first.shape[0], dtype=np.int64))
         return ((self.sizes == 0) * bits[:, None]).sum(axis=0)
 
     def events(self) -> Int32:
-        """The single events, then the first and last element of each group; where it is empty, some event."""
+        """Return the single events, then the first and last element of each group; some event if it is empty."""
         if not self.first.shape[0]:
             return self.singles
         ends = np.full((2 * self.first.shape[0], len(self)), -1, np.int32)
@@ -55,17 +56,25 @@ class GroupMatches:
             bound = stop > first
             ends[2 * group, bound] = self.places[first[bound]]
             ends[2 * group + 1, bound] = self.places[stop[bound] - 1]
-        found = np.vstack([self.singles, ends])
-        return np.where(found < 0, found.max(axis=0), found)
+        events = np.vstack([self.singles, ends])
+        return np.where(events < 0, events.max(axis=0), events)
 
     def elements(self) -> Int32:
-        """All elements [most elements, m] of each match's groups, filled up with an event of the match."""
+        """Return all elements [most elements, m] of each match's groups, filled up with an event of the match."""
         sizes = self.sizes
-        found = np.repeat(self.events()[:1], int(sizes.sum(axis=0).max(initial=0)), axis=0)
+        elements = np.repeat(self.events()[:1], int(sizes.sum(axis=0).max(initial=0)), axis=0)
         used = np.zeros(len(self), np.int64)
         for first, size in zip(self.first, sizes, strict=True):
             for number in range(int(size.max(initial=0))):
                 has = np.flatnonzero(size > number)
-                found[used[has], has] = self.places[first[has] + number]
+                elements[used[has], has] = self.places[first[has] + number]
                 used[has] += 1
-        return found
+        return elements
+
+
+def parts_of(sizes: Int64, most: int) -> list[slice]:
+    """Split matches with groups of these sizes [groups, m] into parts of about `most` elements."""
+    borders = [0, sizes.shape[1]]
+    if sizes.sum() > most:
+        borders[1:1] = (np.flatnonzero(np.diff(np.cumsum(sizes.sum(axis=0)) // most)) + 1).tolist()
+    return [slice(begin, end) for begin, end in pairwise(borders)]

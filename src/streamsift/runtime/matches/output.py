@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +14,8 @@ from streamsift.runtime.events.times import time_column, time_type
 from streamsift.runtime.expressions.columns import Columns
 from streamsift.runtime.expressions.evaluate import Rows, evaluate
 from streamsift.runtime.expressions.group_functions import empty_aggregate
-from streamsift.runtime.matches.group_matches import GroupMatches
-from streamsift.runtime.matches.values import NOTHING_KNOWN, GroupValues, KnownColumns
+from streamsift.runtime.matches.group_matches import GroupMatches, parts_of
+from streamsift.runtime.matches.values import NOTHING_DETERMINED, DeterminedColumns, GroupValues
 
 BATCH_BYTES = 1 << 26  # of whole events, about
 BATCH_ELEMENTS = 1 << 20  # of groups
@@ -43,7 +42,7 @@ def match_schema(query: BoundQuery) -> pa.Schema:
 
 
 def _no_rows(query: BoundQuery) -> Rows:
-    """Return what tells the type of an expression."""
+    """Return the empty rows by which expressions are typed."""
     empty = Columns(query.schema.empty_table()).with_array(TIME, pa.array([], time_type(query)))
     return Rows(lambda _, name: empty.whole(name), 0, query.text, lambda group: empty_aggregate(group, empty))
 
@@ -65,35 +64,26 @@ def result_batches(
     schema: pa.Schema,
     events: Events,
     matches: GroupMatches,
-    known: KnownColumns = NOTHING_KNOWN,
+    columns: DeterminedColumns = NOTHING_DETERMINED,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the result of the matches, few elements of groups at a time."""
-    borders = [0, len(matches)]
-    if matches.sizes.sum() > BATCH_ELEMENTS:
-        part = np.cumsum(matches.sizes.sum(axis=0)) // BATCH_ELEMENTS
-        borders[1:1] = (np.flatnonzero(np.diff(part)) + 1).tolist()
-    for begin, end in pairwise(borders):
-        yield from _batches(plan, schema, events, matches.only(slice(begin, end)), known)
-
-
-def _batches(
-    plan: Alternative, schema: pa.Schema, events: Events, matches: GroupMatches, known: KnownColumns
-) -> Iterator[pa.RecordBatch]:
-    try:
-        yield _batch(plan, schema, events, matches, known)
-    except pa.ArrowInvalid:
-        # Texts so long that a batch of them passes Arrow's 2 GB: half the matches at a time.
-        if len(matches) < 2:
-            raise
-        half = len(matches) // 2
-        yield from _batches(plan, schema, events, matches.only(slice(0, half)), known)
-        yield from _batches(plan, schema, events, matches.only(slice(half, len(matches))), known)
+    pending = [matches.only(part) for part in reversed(parts_of(matches.sizes, BATCH_ELEMENTS))]
+    while pending:
+        part = pending.pop()
+        try:
+            yield _batch(plan, schema, events, part, columns)
+        except pa.ArrowInvalid:
+            # Texts so long that a batch of them passes Arrow's 2 GB: half the matches at a time.
+            if len(part) < 2:
+                raise
+            half = len(part) // 2
+            pending += [part.only(slice(half, None)), part.only(slice(half))]
 
 
 def _batch(
-    plan: Alternative, schema: pa.Schema, events: Events, matches: GroupMatches, known: KnownColumns
+    plan: Alternative, schema: pa.Schema, events: Events, matches: GroupMatches, columns: DeterminedColumns
 ) -> pa.RecordBatch:
-    query, values = plan.query, GroupValues(plan.query, plan, events, matches, known)
+    query, values = plan.query, GroupValues(plan.query, plan, events, matches, columns)
     arrays: list[pa.Array] = []
     for item, field in zip(query.output, schema, strict=False):
         match item:
@@ -109,8 +99,8 @@ def _batch(
         arrays += [values.column(step.variable, time_column(query)) for step in (plan.steps[0], plan.steps[-1])]
     elif query.show_bounds:
         places = matches.events()
-        for ends in (places.min(axis=0), places.max(axis=0)):
-            arrays.append(events.columns.at(time_column(query), events.rows_at(ends)))
+        ends = (places.min(axis=0), places.max(axis=0))
+        arrays += [events.columns.at(time_column(query), events.rows_at(end)) for end in ends]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

@@ -1,13 +1,14 @@
 """Evaluate the objectives of a ranking, and merge them into the score of each match.
 
-A score is a double: each objective's nearest one, negated for MIN, then merged from left to right. NaN means that the
-match is left out: an objective is null or NaN, or they cancel out.
+A score is a double: each objective's nearest one, negated for MIN, then merged from left to right. A match whose score
+is NaN is filtered out: an objective is null or NaN, or they cancel out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -41,13 +42,10 @@ def scores(ranking: Ranking, values: Sequence[pa.Array]) -> Float64:
 
 def merged_scores(ranking: Ranking, each: Sequence[Float64]) -> Float64:
     """Return the scores of the objectives as one."""
-    merged, taken = [], 0
+    parts = iter(each)
     with np.errstate(invalid="ignore", over="ignore"):
-        for merge in ranking.merges:
-            merged.append(_MERGED[merge.function](each[taken : taken + merge.count]))
-            taken += merge.count
         # np.minimum and its like keep NaN.
-        return reduce(np.minimum, merged)
+        return reduce(np.minimum, [_MERGED[m.function](list(islice(parts, m.count))) for m in ranking.merges])
 
 
 def objective_score(objective: BoundObjective, value: pa.Array) -> Float64:
@@ -56,9 +54,7 @@ def objective_score(objective: BoundObjective, value: pa.Array) -> Float64:
 
 
 def _score(objective: BoundObjective, value: pa.Array) -> Float64:
-    found = as_float(value)
-    missing = nulls(value)
-    numbers = np.array(found.fill_null(0.0) if missing is not None else found, np.float64)
+    numbers, missing = np.array(as_float(value).fill_null(0.0), np.float64), nulls(value)
     if missing is not None:
         numbers[missing] = np.nan
     return numbers if objective.maximise else -numbers

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import BoundQuery, ClassRule, Column, Expr, GroupAggregate, Kind, Operation
-from streamsift.physical.plan import Alternative, KleeneGroups, Pair
+from streamsift.physical.plan import Alternative, KleeneGroups
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.expressions.columns import take
@@ -21,15 +21,15 @@ Attribute = tuple[int, str]  # a variable and a column of its event
 
 
 @dataclass(frozen=True, slots=True)
-class KnownColumns:
-    """What the plan says of the columns of all matches, so that fewer are gathered."""
+class DeterminedColumns:
+    """The columns of matches that the plan determines, so that fewer are gathered."""
 
     texts: dict[Attribute, str] = field(default_factory=dict)  # attributes with one value for all matches
     equals: dict[Attribute, Attribute] = field(default_factory=dict)  # those equal to an earlier one
     _repeated: dict[str, pa.Array] = field(default_factory=dict)  # the longest array of each text that was read
 
     def constant(self, attribute: Attribute, length: int) -> pa.Array | None:
-        """Return the attribute's one value so many times; None if it has several."""
+        """Return the attribute's one value `length` times; None if it has several values."""
         text = self.texts.get(attribute)
         if text is None:
             return None
@@ -38,44 +38,42 @@ class KnownColumns:
         return self._repeated[text].slice(0, length)
 
 
-NOTHING_KNOWN = KnownColumns()
+NOTHING_DETERMINED = DeterminedColumns()
 
 
-def known_columns(plan: Alternative) -> KnownColumns:
-    """Return what a plan says: the type of a class by type is one text; `[id]` makes columns equal."""
-    known, name = KnownColumns(), plan.query.binding.type
+def determined_columns(plan: Alternative) -> DeterminedColumns:
+    """Return the columns that a plan determines: a class by type has one type name, `[id]` makes columns equal."""
+    columns, name = DeterminedColumns(), plan.query.binding.type
     typed = name is not None and pa.types.is_string(plan.query.schema.field(name).type)
     for step in plan.steps if plan.groups is None else ():
         event_class = plan.query.variables[step.variable].event_class
         if name is not None and typed and event_class.rule is ClassRule.TYPE:
-            known.texts[step.variable, name] = event_class.name
-        for pair in (*step.lookup, *step.pairs):
-            match pair:
-                case Pair(op="=", earlier_side=Column() as earlier, this_side=Column() as this):
-                    # Equal floats may differ (0.0 and -0.0), and so may equal columns of different types.
-                    if earlier.name == this.name and earlier.kind is not Kind.FLOAT:
-                        first = (earlier.variable, earlier.name)
-                        known.equals[this.variable, this.name] = known.equals.get(first, first)
-    return known
+            columns.texts[step.variable, name] = event_class.name
+        for pair in step.compared:
+            # Equal floats may differ: 0.0 and -0.0.
+            if pair.same_column is not None and pair.this_side.kind is not Kind.FLOAT:
+                first = (plan.steps[pair.earlier].variable, pair.same_column)
+                columns.equals[step.variable, pair.same_column] = columns.equals.get(first, first)
+    return columns
 
 
 def match_columns(plan: Alternative, events: Events, places: Int32) -> Rows:
-    """Return what an expression sees of matches without groups, at places [steps, matches]."""
+    """Return the rows that expressions see of matches without groups, at places [steps, matches]."""
     return GroupValues(plan.query, plan, events, GroupMatches.of_places(places)).rows()
 
 
 class GroupValues:
-    """What a chunk of matches binds, with groups or without. Every attribute is gathered once."""
+    """The values of a chunk of matches, with groups or without. Every attribute is gathered once."""
 
     def __init__(
         self,
         query: BoundQuery,
         plan: Alternative | KleeneGroups,
         events: Events,
-        found: GroupMatches,
-        known: KnownColumns = NOTHING_KNOWN,
+        matches: GroupMatches,
+        columns: DeterminedColumns = NOTHING_DETERMINED,
     ) -> None:
-        self.events, self.found, self.text, self.known = events, found, query.text, known
+        self.events, self.matches, self.text, self._plan_columns = events, matches, query.text, columns
         groups = plan.groups if isinstance(plan, Alternative) else plan
         steps = plan.steps if groups is None else groups.steps[: groups.count_singles]
         chosen, growing = ((), ()) if groups is None else (groups.chosen, groups.growing)
@@ -95,50 +93,50 @@ class GroupValues:
     def elements(self, variable: int) -> tuple[Int32, Int64]:
         """Return the places of a group's elements, match after match, and where those of each match start."""
         if variable not in self._elements:
+            matches = self.matches
             if variable in self.chosen:
                 group = self.chosen[variable]
-                places = self.found.singles[group.first : group.first + group.size].T.reshape(-1)
-                offsets = np.arange(len(self.found) + 1, dtype=np.int64) * group.size
+                places = matches.singles[group.first : group.first + group.size].T.reshape(-1)
+                offsets = np.arange(len(matches) + 1, dtype=np.int64) * group.size
             else:
-                first = self.found.first[self.growing[variable]]
-                sizes = self.found.sizes[self.growing[variable]]
+                first, sizes = (table[self.growing[variable]] for table in (matches.first, matches.sizes))
                 offsets = np.concatenate([[0], np.cumsum(sizes)])
-                places = self.found.places[np.repeat(first - offsets[:-1], sizes) + np.arange(offsets[-1])]
+                places = matches.places[np.repeat(first - offsets[:-1], sizes) + np.arange(offsets[-1])]
             self._elements[variable] = places, offsets
         return self._elements[variable]
 
     def column(self, variable: int, name: str) -> pa.Array:
         """Return an attribute of each match's event; for a group, of each element."""
-        attribute = self.known.equals.get((variable, name), (variable, name))
+        attribute = self._plan_columns.equals.get((variable, name), (variable, name))
         if attribute not in self._gathered:
-            constant = self.known.constant(attribute, len(self.found))
+            constant = self._plan_columns.constant(attribute, len(self.matches))
             self._gathered[attribute] = self._column(*attribute) if constant is None else constant
         return self._gathered[attribute]
 
     def _column(self, variable: int, name: str) -> pa.Array:
         whole = self.events.columns.whole(name)
         if not self.is_bound(variable):  # of a branch not taken
-            return pa.nulls(len(self.found), whole.type)
+            return pa.nulls(len(self.matches), whole.type)
         if variable not in self._rows:
             is_group = self.is_group(variable)
-            places = self.elements(variable)[0] if is_group else self.found.singles[self.singles[variable]]
+            places = self.elements(variable)[0] if is_group else self.matches.singles[self.singles[variable]]
             self._rows[variable] = pa.array(self.events.rows_at(places))
         return take(whole, self._rows[variable])
 
     def aggregate(self, expression: GroupAggregate) -> pa.Array:
         if not self.is_bound(expression.variable):
-            return empty_aggregate(expression, self.events.columns).take(pa.nulls(len(self.found), pa.int64()))
+            return empty_aggregate(expression, self.events.columns).take(pa.nulls(len(self.matches), pa.int64()))
         offsets = self.elements(expression.variable)[1]
         if expression.column is None:
             return pa.array(np.diff(offsets))
         return aggregate(expression.function, self.column(expression.variable, expression.column), offsets)
 
     def rows(self) -> Rows:
-        return Rows(self.column, len(self.found), self.text, self.aggregate)
+        return Rows(self.column, len(self.matches), self.text, self.aggregate)
 
     def passing(self, filters: Sequence[Expr]) -> Bool:
-        """Return which matches pass predicates with aggregates; each element of a group that they name must pass."""
-        keep = np.ones(len(self.found), np.bool_)
+        """Return True for matches that pass all predicates; each element of a group that one names must pass it."""
+        keep = np.ones(len(self.matches), np.bool_)
         for predicate in filters:
             elementwise = [v for v in read_variables(predicate) if self.is_group(v)]
             if not elementwise:
@@ -168,3 +166,28 @@ def read_variables(expression: Expr) -> Iterator[int]:
         case Operation():
             for operand in expression.operands:
                 yield from read_variables(operand)
+
+
+# --- predicates between the stages of a search ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Steps or levels [first, last] that one kernel call binds, and the predicates to apply once they are bound."""
+
+    first: int
+    last: int
+    filters: tuple[Expr, ...]
+
+
+def stages_of(filters: Sequence[tuple[Expr, ...]], first: int = 0) -> list[Stage]:
+    """Cut steps or levels from `first` on into stages, after every one with filters."""
+    last = first + len(filters) - 1
+    ends = [number for number, ready in enumerate(filters, start=first) if ready or number == last]
+    begins = [first, *(end + 1 for end in ends)]
+    return [Stage(begin, end, filters[end - first]) for begin, end in zip(begins, ends, strict=False)]
+
+
+def passing(alternative: Alternative, events: Events, filters: Sequence[Expr], places: Int32) -> Bool:
+    """Return where every filter is true of places [steps, m]; steps that no filter names may hold anything."""
+    return GroupValues(alternative.query, alternative, events, GroupMatches.of_places(places)).passing(filters)

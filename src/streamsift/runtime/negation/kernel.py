@@ -16,12 +16,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.arrays.comparing import holds
-from streamsift.runtime.arrays.dtypes import Int32, Int64
-from streamsift.runtime.arrays.searching import first_above
+from streamsift.runtime.arrays.comparing import first_above, holds
+from streamsift.runtime.arrays.dtypes import NO_LIMIT, Int32, Int64
 from streamsift.runtime.events.reach import Reach
 from streamsift.runtime.negation import layout
-from streamsift.runtime.negation.layout import NO_LIMIT, Frames, Ring, Tree
+from streamsift.runtime.negation.layout import Frames, Ring, Tree
 
 # Values of PHASE.
 BEGIN, ENTER, OPEN, NEXT, CHILDREN, LEAVE = range(6)
@@ -35,7 +34,7 @@ SPREAD = 2_654_435_761  # odd, 32 bits: "The Art of Computer Programming", secti
 @njit(cache=True, nogil=True)
 def search(
     tree: Tree,
-    stream: Reach,
+    reach: Reach,
     ring: Ring,
     frames: Frames,
     active: Int64,
@@ -48,11 +47,10 @@ def search(
 
     A frame extends partial matches [k, P] by the steps k to `last`; the number of those that were written to
     out [last + 1, C] is returned. When `out` is full it stops; fewer than C mean that it is done. Negations that need
-    Arrow are left to the caller, who has frames search for ONE_NEGATION each: outcomes [frames] tells what they found.
+    Arrow are left to the caller, who has frames search for ONE_NEGATION each: outcomes [frames] are their results.
 
-    It is one loop of more than 60 lines, as whatever enters a function retains and releases the arrays in its
-    arguments, inlined or not. With the interval, the lookup and the candidates of a step as inlined functions, nested
-    negations took 2.1 times as long, with calls 4.5 times. The parts that are inlined below cost nothing.
+    One loop, as a call retains and releases the arrays in its arguments, inlined or not. With the interval, the lookup
+    and the candidates of a step as inlined functions, nested negations took 2.1 times as long, with calls 4.5 times.
     """
     nodes, steps, numbers, places = tree.nodes, tree.steps, tree.numbers, tree.places
     count = 0
@@ -73,48 +71,48 @@ def search(
                 phase = OPEN
             elif phase == ENTER:
                 # --- the interval of a negation ---
-                low, high = 0, stream.place_after.size
+                low, high = 0, reach.place_after.size
                 lower, upper = nodes[node, layout.LOWER_EDGE], nodes[node, layout.UPPER_EDGE]
                 if lower != layout.BY_STEPS or upper != layout.BY_STEPS:
                     earliest, latest = ends_of(marks, nodes[0, layout.COUNT])
                     if lower == layout.BY_WINDOW:
-                        low = stream.window_low[latest]
+                        low = reach.window_low[latest]
                     if upper == layout.BY_MATCH:
-                        high = stream.place_after[latest]
+                        high = reach.place_after[latest]
                     elif upper == layout.BY_WINDOW:
-                        high = stream.window_high[earliest] + 1
+                        high = reach.window_high[earliest] + 1
                 for at in range(nodes[node, layout.LOWER_START], nodes[node, layout.LOWER_STOP]):
                     event = marks[numbers[at], layout.EVENT]
                     if lower == layout.BY_OWN_WINDOW:
-                        low = max(low, stream.own_windows[nodes[node, layout.OWN_WINDOW], event])
+                        low = max(low, reach.own_windows[nodes[node, layout.OWN_WINDOW], event])
                     else:
-                        low = max(low, stream.place_after[event])
+                        low = max(low, reach.place_after[event])
                 if upper == layout.BY_OWN_END:
                     high = 0
                 for at in range(nodes[node, layout.UPPER_START], nodes[node, layout.UPPER_STOP]):
                     event = marks[numbers[at], layout.EVENT]
                     if upper == layout.BY_OWN_WINDOW:
-                        high = min(high, stream.own_windows[nodes[node, layout.OWN_WINDOW] + 1, event] + 1)
+                        high = min(high, reach.own_windows[nodes[node, layout.OWN_WINDOW] + 1, event] + 1)
                     elif upper == layout.BY_OWN_END:
-                        high = max(high, stream.place_after[event])
+                        high = max(high, reach.place_after[event])
                     else:
-                        high = min(high, stream.place_since[event])
+                        high = min(high, reach.place_since[event])
                 marks[first, layout.LOW] = low
                 marks[first, layout.HIGH] = marks[first, layout.UNWIDENED_HIGH] = high
                 # --- what the ring has of it ---
                 marks[first, layout.RING_ENTRY] = -1
                 outcome = UNDECIDED if low < high else ABSENT
                 lookups = ring.lookups[node]
-                is_given_up = lookups >= TRIAL and ring.cache_hits[node] < lookups * ring.min_hit_rate
-                if outcome == UNDECIDED and nodes[node, layout.RING_BASE] >= 0 and not is_given_up:
-                    slot, is_known = np.int64(low), True
+                is_abandoned = lookups >= TRIAL and ring.cache_hits[node] < lookups * ring.min_hit_rate
+                if outcome == UNDECIDED and nodes[node, layout.RING_BASE] >= 0 and not is_abandoned:
+                    slot, is_cacheable = np.int64(low), True
                     reads, reads_stop = nodes[node, layout.READS_START], nodes[node, layout.READS_STOP]
                     for read in range(reads, reads_stop):
                         event = marks[tree.reads[read, layout.READ_STEP], layout.EVENT]
                         value = tree.values[tree.reads[read, layout.READ_BASE] + event]
-                        is_known = is_known and value >= 0
+                        is_cacheable = is_cacheable and value >= 0
                         slot += (np.int64(value) * SPREAD) >> 13
-                    if is_known:
+                    if is_cacheable:
                         entry = nodes[node, layout.RING_BASE] + (slot & nodes[node, layout.RING_MASK])
                         is_same = ring.keys[entry, 0] == low
                         for read in range(reads, reads_stop):
@@ -132,7 +130,7 @@ def search(
                             outcome = ABSENT
                         elif nodes[node, layout.EARLIEST] == 1:
                             # The first hit ends earliest: sought as far as a match reaches, it serves every end.
-                            marks[first, layout.HIGH] = max(high, stream.window_high[low] + 1)
+                            marks[first, layout.HIGH] = max(high, reach.window_high[low] + 1)
                         if outcome == UNDECIDED:
                             marks[first, layout.RING_ENTRY] = entry
                         else:
@@ -144,17 +142,17 @@ def search(
                 # --- the candidates of a step: in one window with all that is bound, or in the negation's interval ---
                 low = marks[first, layout.LOW]
                 if level == 0:
-                    low, marks[number, layout.HIGH] = 0, stream.place_after.size
+                    low, marks[number, layout.HIGH] = 0, reach.place_after.size
                     if number > 0:
                         earliest, latest = ends_of(marks, number)
-                        low, marks[number, layout.HIGH] = stream.window_low[latest], stream.window_high[earliest] + 1
+                        low, marks[number, layout.HIGH] = reach.window_low[latest], reach.window_high[earliest] + 1
                 for at in range(steps[row, layout.AFTER_START], steps[row, layout.AFTER_STOP]):
-                    low = max(low, stream.place_after[marks[numbers[at], layout.EVENT]])
+                    low = max(low, reach.place_after[marks[numbers[at], layout.EVENT]])
                 upper, reasons = NO_LIMIT, 0
                 limits, limits_stop = steps[row, layout.LIMITS_START], steps[row, layout.LIMITS_STOP]
                 for at in range(limits, limits_stop):
                     earlier = tree.limits[at, layout.EARLIER]
-                    edge = stream.own_windows[tree.limits[at, layout.WINDOW_ROW], marks[earlier, layout.EVENT]]
+                    edge = reach.own_windows[tree.limits[at, layout.WINDOW_ROW], marks[earlier, layout.EVENT]]
                     if tree.limits[at, layout.IS_UPPER] == 1:
                         upper = min(upper, edge)
                     else:
@@ -179,7 +177,7 @@ def search(
                 phase = NEXT
             if phase == NEXT:
                 # --- the next candidate that is distinct, and true for every pair and every filter ---
-                interval, own = (number, NO_LIMIT) if level == 0 else (first, first)
+                interval, inner = (number, NO_LIMIT) if level == 0 else (first, first)
                 high = marks[interval, layout.HIGH]
                 needs_check = level > 0 and steps[row, layout.FILTERED] == 1
                 is_whole = level == 0 and number == last and steps[row, layout.GUARDED] == 0
@@ -190,8 +188,8 @@ def search(
                     place = places[entry]
                     conflict = conflicting_step(tree, marks, row, place)
                     fits = conflict < 0
-                    if conflict >= own:
-                        reasons |= 1 << (conflict - own)
+                    if conflict >= inner:
+                        reasons |= 1 << (conflict - inner)
                     if fits and needs_check:
                         if marks[number, layout.RESULT_COUNT] == 0:
                             taken = WAITS

@@ -1,4 +1,4 @@
-"""Lay out what the nested search reads and writes: a pattern with its negations, cached results, states of searches.
+"""Lay out the arrays of the nested search: a pattern with its negations, cached results, states of searches.
 
 All events are places in the stream. An interval is [low, high) in places, and [least, most] in window positions, which
 differ from places only for count windows within partitions. The steps of a pattern and of the negations inside it are
@@ -8,8 +8,6 @@ numbered along the path from the pattern down: a negation's steps go on from tho
 from __future__ import annotations
 
 from typing import NamedTuple
-
-import numpy as np
 
 from streamsift.runtime.arrays.dtypes import Int32, Int64
 
@@ -35,7 +33,6 @@ LOW, UNWIDENED_HIGH, RING_ENTRY, MARK_FIELDS = range(7, 11)
 NODE, STEP, CHILD, LEVEL_FIELDS = range(4)
 # Fields of Frames.status.
 LEVEL, PHASE, NEXT_PARTIAL, ONE_NEGATION, AHEAD, STATUS_FIELDS = range(6)
-NO_LIMIT = np.iinfo(np.int32).max
 
 
 class Tree(NamedTuple):
@@ -44,7 +41,7 @@ class Tree(NamedTuple):
     The places of a step ascend within each of its lookup groups.
     """
 
-    nodes: Int64  # [nodes, NODE_FIELDS]; the children of a node are neighbours
+    nodes: Int64  # [nodes, NODE_FIELDS]; the children of a node are neighbors
     steps: Int64  # [steps, STEP_FIELDS]; ORDER: bits of all steps of the node that come before this one
     numbers: Int64  # lists of step numbers; OTHERS: steps that could bind the same event
     places: Int32  # the candidates of all steps
@@ -59,16 +56,15 @@ class Tree(NamedTuple):
 
 
 class Ring(NamedTuple):
-    """Cached results of negations. RING_BASE of a negation is where its own entries begin.
+    """Cached results of negations. RING_BASE of a negation is where its entries begin.
 
     A result depends on the interval and on the outer values that the negation reads. For each start of an interval and
-    these values two ends are kept: from which on the sub-pattern is known to occur, and up to which it is known to be
-    absent. So one entry serves most lookups of its start, whatever their end. It goes beyond section 5 of "Processing
-    Nested Complex Sequence Pattern Queries over Event Streams", which keeps neither negated nor correlated
-    sub-patterns.
+    these values an entry has two ends: from which on the sub-pattern occurs, and up to which it is absent. So it serves
+    most lookups of its start. Section 5 of "Processing Nested Complex Sequence Pattern Queries over Event Streams"
+    caches neither negated nor correlated sub-patterns.
 
     Contract: the slot of an entry follows from its start, modulo the size, which is at least the events of a window:
-    what falls behind the window is overwritten, and memory is bounded. A slot that another key takes is lost, never
+    entries behind the window are overwritten, and memory is bounded. A slot that another key takes is lost, never
     mistaken for it (tests/runtime/negation/test_nested.py, `test_cached_or_not_the_rows_are_the_same` and
     `test_rings_hold_a_window`).
     """

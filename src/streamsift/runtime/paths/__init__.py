@@ -1,13 +1,11 @@
 """Rank the matches of sequences with a linear score as best paths of a stratified graph.
 
 - `weights`: turn a linear score into vertex weights, and bound their rounding.
-- `reachable`: drop candidates that have no partners in their windows.
 - `graph`: build the stratified graph, best chains on both sides of cuts that windows share.
-- `strata`: build the graph of a plan, and the roots (windows, groups) to search it from.
+- `strata`: drop candidates without partners, build the graph of a plan, and the roots (windows, groups) to search it.
 - `heap`: keep sets of paths in a binary heap.
 - `enumerate`: read best paths one after the other, lazily and resumably.
 - `equivalence`: rank equivalence classes of paths where too many sums are too close to call.
-- `equivalent_matches`: read the first matches of the best classes.
 - `top_k_buffer`: keep the best paths of a window and move them to the next one; the policy for such buffers.
 - `thesis`: k-SSP and k-DSSP of the CPR thesis, and Yen's algorithm.
 - `best`: find the candidates for the k best of every group and tick.
@@ -18,7 +16,7 @@ to window instead. If too many paths may tie or break a comparison, equivalence 
 are too many as well, the caller enumerates all matches. `k-ssp` and `k-dssp` run only if they are asked for.
 """
 
-from streamsift.runtime.paths.best import SLACK, TickMatches, path_candidates
-from streamsift.runtime.paths.sorted_access import Loaded, path_component
-from streamsift.runtime.paths.strata import GaveUp, ticks_with_events
+from streamsift.runtime.paths.best import SLACK, TickMatches, not_below_kth, path_candidates
+from streamsift.runtime.paths.sorted_access import BufferedPathComponent, Loaded, PathComponent, path_component
+from streamsift.runtime.paths.strata import GaveUp, tick_windows, ticks_with_events
 from streamsift.runtime.paths.top_k_buffer import Reserve

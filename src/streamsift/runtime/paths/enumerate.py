@@ -1,4 +1,4 @@
-"""Enumerate the best paths of a stratified graph one after the other: lazily, and to be resumed.
+"""Enumerate the best paths of a stratified graph one after the other, lazily and resumably.
 
 A set of paths is described by a prefix of fixed choices and a range for the next one; its best path is the best entry
 of the range and what follows from it. Taking that path out of the set leaves disjoint sets of the same kind, two for
@@ -14,28 +14,27 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.arrays.comparing import holds
+from streamsift.runtime.arrays.comparing import first_from, holds
 from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32, Int64
-from streamsift.runtime.arrays.growing import grown, longer
-from streamsift.runtime.arrays.searching import first_from
+from streamsift.runtime.arrays.growing import grown
 from streamsift.runtime.paths.graph import EARLIER, OPERATOR, THIS, Graph, best_in
 from streamsift.runtime.paths.heap import SIZE, USED, Heap, heap_of, heap_pop, heap_push, larger, tie_order
 
-READ, FIRST_ROOT, COUNTS = range(3)  # of PathSearch.counts
+# Of the entries of a root [2 L + 5]: [FIRST, FIRST_END) that paths can begin with in front of the cut, [LAST, LAST_END)
+# that they can end with behind it; for each step the entry at the cut; then for each split the best last entry, or -1.
+FIRST, FIRST_END, LAST, LAST_END, AT_CUT = range(5)
 
 
 class Roots(NamedTuple):
     """Where to search paths: a group inside a window, and the first entry if that is given."""
 
     group: Int32
-    low: Int32
-    cut: Int32
-    high: Int32
+    window: Int64
     first: Int32  # entry, -1 for any
     since: Int32  # the last event is at this place or behind it, and behind the cut; -1 for anywhere
 
     def at(self, which: Int64) -> Roots:
-        return Roots(*(column[which] for column in self))
+        return Roots(self.group[which], self.window[which], self.first[which], self.since[which])
 
 
 class Rule(NamedTuple):
@@ -54,13 +53,9 @@ class PathSearch(NamedTuple):
 
     heap: Heap
     opened: Int64  # [roots, 2 L + 5]
-    counts: Int64  # [COUNTS] paths read, the number of the first root
+    n_read: Int64  # [1] paths read
     path: Int32  # [L] room to work in
-    child: Int32  # [3] room to work in
-
-    @property
-    def is_exhausted(self) -> bool:
-        return bool(self.heap.counts[SIZE] == 0)
+    stamps: Int64  # [groups + 1] room to mark groups in
 
 
 # --- sets of paths
@@ -74,52 +69,41 @@ def step_of(split: int, steps: int, decision: int) -> int:
 
 @njit(cache=True, nogil=True)
 def open_root(graph: Graph, roots: Roots, root: int, opened: Int64) -> None:
-    """Write where a root's window lies among the entries: opened [2 L + 5].
-
-    The first L are the entries at the cut, for each step; then the first one inside and the end, of the first and the
-    last step; then for each split the best entry that its back part can end with, -1 for none; then the first of those;
-    then the end of the entries that paths can begin with in front.
-    """
-    steps, group = graph.offsets.shape[0], roots.group[root]
+    """Write where a root's window lies among the entries: opened [2 L + 5]."""
+    steps, group, windows, window = graph.offsets.shape[0], roots.group[root], graph.windows, roots.window[root]
     for step in range(steps):
-        start, stop = graph.offsets[step, group], graph.offsets[step, group + 1]
-        opened[step] = first_from(graph.place, start, stop, roots.cut[root])
-        if step == 0:
-            opened[steps] = first_from(graph.place, start, stop, roots.low[root])
-            opened[2 * steps + 4] = opened[0]
-            if roots.first[root] >= 0:
-                opened[steps], opened[2 * steps + 4] = roots.first[root], roots.first[root] + 1
-        if step == steps - 1:
-            opened[steps + 1] = first_from(graph.place, start, stop, roots.high[root])
-            opened[2 * steps + 3] = opened[step]
-            if roots.since[root] >= 0:
-                opened[2 * steps + 3] = first_from(graph.place, opened[step], stop, roots.since[root])
-    for split in range(steps + 1):
-        opened[steps + 2 + split] = -1
-        if split < steps:
-            opened[steps + 2 + split] = choose(graph, split, split, opened[2 * steps + 3], opened[steps + 1])
+        start, end = graph.offsets[step, group], graph.offsets[step, group + 1]
+        opened[AT_CUT + step] = first_from(graph.place, start, end, windows.cut[window])
+    opened[FIRST_END], behind = opened[AT_CUT], opened[AT_CUT + steps - 1]
+    opened[FIRST] = first_from(graph.place, graph.offsets[0, group], opened[FIRST_END], windows.low[window])
+    if roots.first[root] >= 0:
+        opened[FIRST], opened[FIRST_END] = roots.first[root], roots.first[root] + 1
+    opened[LAST] = first_from(graph.place, behind, end, roots.since[root])
+    opened[LAST_END] = first_from(graph.place, behind, end, windows.high[window])
+    for split in range(steps):
+        opened[AT_CUT + steps + split] = choose(graph, split, split, opened[LAST], opened[LAST_END])
+    opened[AT_CUT + 2 * steps] = -1
 
 
 @njit(cache=True, nogil=True, inline="always")
 def choices(graph: Graph, opened: Int64, split: int, decision: int, path: Int32) -> tuple[int, int]:
-    """Return the entries [start, stop) that a decision may choose from, given those before it."""
-    steps = graph.offsets.shape[0]
-    step = step_of(split, steps, decision)
+    """Return the entries [start, end) that a decision may choose from, given those before it."""
+    step = step_of(split, graph.offsets.shape[0], decision)
     if decision == split:
-        return int(opened[2 * steps + 3]), int(opened[steps + 1])
+        return int(opened[LAST]), int(opened[LAST_END])
     if decision > split:
-        return int(opened[step]), int(graph.until[path[step + 1]])
+        return int(opened[AT_CUT + step]), int(graph.until[path[step + 1]])
     if decision > 0:
-        return int(graph.after[path[step - 1]]), int(opened[step])
-    return int(opened[steps]), int(opened[2 * steps + 4])
+        return int(graph.after[path[step - 1]]), int(opened[AT_CUT + step])
+    return int(opened[FIRST]), int(opened[FIRST_END])
 
 
 @njit(cache=True, nogil=True, inline="always")
-def choose(graph: Graph, split: int, decision: int, start: int, stop: int) -> int:
-    """Return the best of the entries [start, stop), or -1."""
+def choose(graph: Graph, split: int, decision: int, start: int, end: int) -> int:
+    """Return the best of the entries [start, end), or -1."""
     if decision < split:
-        return best_in(graph.front, split - 1, start, stop)
-    return best_in(graph.back, split, start, stop)
+        return best_in(graph.front, split - 1, start, end)
+    return best_in(graph.back, split, start, end)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -129,7 +113,7 @@ def complete(graph: Graph, opened: Int64, split: int, decision: int, path: Int32
     for step in range(decision + 1, split):
         path[step] = graph.front.follow[split - 1, path[step - 1]]
     if decision < split and split < steps:
-        path[steps - 1] = opened[steps + 2 + split]
+        path[steps - 1] = opened[AT_CUT + steps + split]
         decision = split
     if decision >= split:
         for step in range(step_of(split, steps, decision) - 1, split - 1, -1):
@@ -140,18 +124,16 @@ def complete(graph: Graph, opened: Int64, split: int, decision: int, path: Int32
 def root_sums(graph: Graph, roots: Roots) -> Float64:
     """Return the best sum of each root's paths; -inf if it has none."""
     steps = graph.offsets.shape[0]
-    sums = np.full(roots.group.size, -np.inf)
-    opened, none = np.empty(2 * steps + 5, np.int64), np.empty(0, np.int32)
+    sums, opened = np.full(roots.group.size, -np.inf), np.empty(2 * steps + 5, np.int64)
     for root in range(sums.size):
         open_root(graph, roots, root, opened)
         for split in range(1 if roots.first[root] >= 0 else 0, steps + 1):
-            total, back = 0.0, opened[steps + 2 + split]
+            total, back = 0.0, opened[AT_CUT + steps + split]
             if split < steps:
                 total += graph.back.sum[split, back] if back >= 0 else -np.inf
             if split > 0:
-                start, stop = choices(graph, opened, split, 0, none)
-                entry = choose(graph, split, 0, start, stop)
-                total += graph.front.sum[split - 1, entry] if entry >= 0 else -np.inf
+                front = best_in(graph.front, split - 1, opened[FIRST], opened[FIRST_END])
+                total += graph.front.sum[split - 1, front] if front >= 0 else -np.inf
             sums[root] = max(sums[root], total)
     return sums
 
@@ -179,14 +161,11 @@ def best_below(graph: Graph, is_front: bool, row: int, limit: int, node: int, be
 
 
 @njit(cache=True, nogil=True)
-def best_new_in(graph: Graph, split: int, decision: int, start: int, stop: int, low: int, high: int) -> int:
-    """Return the best entry of [start, stop) that is the first of its class from `low` on, or the last before `high`.
-
-    Classes are those of equivalence.py.
-    """
+def best_new_in(graph: Graph, split: int, decision: int, start: int, end: int, low: int, high: int) -> int:
+    """Return the best entry of [start, end) that is the first of its class from `low` on, or the last before `high`."""
     is_front, n = decision < split, graph.place.size
     row, limit = (split - 1, low) if is_front else (split, 1 - high)
-    best, left, right = -1, start + n, stop + n
+    best, left, right = -1, start + n, end + n
     while left < right:
         if left & 1:
             best = best_below(graph, is_front, row, limit, left, best)
@@ -201,16 +180,15 @@ def best_new_in(graph: Graph, split: int, decision: int, start: int, stop: int, 
 
 @njit(cache=True, nogil=True)
 def complete_by_class(
-    graph: Graph, opened: Int64, split: int, decision: int, start: int, stop: int, path: Int32
+    graph: Graph, opened: Int64, split: int, decision: int, start: int, end: int, path: Int32
 ) -> bool:
-    """Fill in the best choices from a decision among [start, stop) on, each of a class not split off, if there are."""
+    """Fill in the best choices from a decision among [start, end) on, each of a class not split off, if there are."""
     steps = graph.offsets.shape[0]
-    low, high = choices(graph, opened, split, decision, path)
     for later in range(decision, steps):
+        low, high = choices(graph, opened, split, later, path)
         if later > decision:
-            low, high = choices(graph, opened, split, later, path)
-            start, stop = low, high
-        entry = best_new_in(graph, split, later, start, stop, low, high)
+            start, end = low, high
+        entry = best_new_in(graph, split, later, start, end, low, high)
         if entry < 0:
             return False
         path[step_of(split, steps, later)] = entry
@@ -218,35 +196,33 @@ def complete_by_class(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def push(graph: Graph, search: PathSearch, limits: Int64, start: int, stop: int, threshold: float, heap: Heap) -> None:
-    """Add the set of paths that agree with search.path before a decision and choose from [start, stop) at it, if any.
+def push(graph: Graph, heap: Heap, opened: Int64, base: Int32, threshold: float, node: tuple[int, ...]) -> None:
+    """Add the set of a root's paths that agree with `base` before a decision and choose from [start, end) at it.
 
-    If its best is below the threshold, the set is not wanted. search.child is (root, split, decision).
+    Nothing is added if the set is empty, or its best path is below the threshold.
     """
-    base, node, used = search.path, search.child, heap.counts[USED]
-    split, decision = node[1], node[2]
-    if start >= stop or (decision < split < base.size and limits[base.size + 2 + split] < 0):
+    root, split, decision, start, end = node
+    used, steps = heap.counts[USED], base.size
+    if start >= end or (decision < split < steps and opened[AT_CUT + steps + split] < 0):
         return
     path, total = heap.paths[used], 0.0
-    for step in range(base.size):
+    for step in range(steps):
         path[step] = base[step]
     if graph.repeats.shape[1] > 0:
-        if not complete_by_class(graph, limits, split, decision, start, stop, path):
+        if not complete_by_class(graph, opened, split, decision, start, end, path):
             return
     else:
-        entry = choose(graph, split, decision, start, stop)
+        entry = choose(graph, split, decision, start, end)
         if entry < 0:
             return
-        path[step_of(split, base.size, decision)] = entry
-        complete(graph, limits, split, decision, path)
-    for step in range(base.size):
+        path[step_of(split, steps, decision)] = entry
+        complete(graph, opened, split, decision, path)
+    for step in range(steps):
         total += graph.weight[path[step]]
     if total < threshold:
         return
-    heap.sums[used] = total
-    for field in range(3):
-        heap.nodes[used, field] = node[field]
-    heap.nodes[used, 3], heap.nodes[used, 4] = start, stop
+    fields, heap.sums[used] = heap.nodes[used], total
+    fields[0], fields[1], fields[2], fields[3], fields[4] = root, split, decision, start, end
     heap.counts[USED] += 1
     heap_push(graph.ties, heap, used)
 
@@ -286,14 +262,15 @@ def is_below(graph: Graph, rule: Rule, sums: Float64, paths: Int32, path: int) -
 
 
 @njit(cache=True, nogil=True)
-def new_search(steps: int) -> PathSearch:
+def new_search(graph: Graph) -> PathSearch:
     """Return room for an enumeration."""
+    steps = graph.offsets.shape[0]
     return PathSearch(
         heap=heap_of(np.empty((256, steps), np.int32), np.empty(256)),
         opened=np.empty((1, 2 * steps + 5), np.int64),
-        counts=np.zeros(COUNTS, np.int64),
+        n_read=np.zeros(1, np.int64),
         path=np.zeros(steps, np.int32),
-        child=np.empty(3, np.int32),
+        stamps=np.zeros(graph.offsets.shape[1], np.int64),
     )
 
 
@@ -308,12 +285,13 @@ def read_paths(
     rule.max_read paths were read, most of which broke a comparison or might tie. One long function: a call for every
     path would count the references of all arrays of the heap; for the same reason what it calls is inlined.
     """
-    steps, resumes = search.path.size, buckets.size == 0
-    heap, opened, path, child = search.heap, search.opened, search.path, search.child
-    n_read, first = search.counts[READ], search.counts[FIRST_ROOT]
+    steps, resumes, threshold = search.path.size, buckets.size == 0, rule.threshold
+    heap, opened, path = search.heap, search.opened, search.path
+    n_read = search.n_read[0]
     out, sums, written = np.empty((1024, steps), np.int32), np.empty(1024), 0
-    counts, gave_up = np.zeros(max(1, buckets.size - 1), np.int64), np.zeros(max(1, buckets.size - 1), np.bool_)
-    for bucket in range(counts.size):
+    n_buckets = 1 if resumes else buckets.size - 1
+    counts, gave_up = np.zeros(n_buckets, np.int64), np.zeros(n_buckets, np.bool_)
+    for bucket in range(n_buckets):
         begin, last = written, -1
         if not resumes:
             first, n_read = buckets[bucket], 0
@@ -321,15 +299,14 @@ def read_paths(
             while opened.shape[0] < buckets[bucket + 1] - first:
                 opened = grown(opened)
             for root in range(first, buckets[bucket + 1]):
-                limits = opened[root - first]
-                open_root(graph, roots, root, limits)
+                of_root = opened[root - first]
+                open_root(graph, roots, root, of_root)
                 while heap.counts[USED] + steps + 1 > heap.paths.shape[0]:
                     heap = larger(heap)
                 # Paths that lie in front of the cut as a whole end before it.
                 for split in range(1 if roots.first[root] >= 0 else 0, steps if roots.since[root] >= 0 else steps + 1):
-                    child[0], child[1], child[2] = root, split, 0
-                    start, stop = choices(graph, limits, split, 0, path)
-                    push(graph, search, limits, start, stop, rule.threshold, heap)
+                    start, end = choices(graph, of_root, split, 0, path)
+                    push(graph, heap, of_root, path, threshold, (root - first, split, 0, start, end))
         while heap.counts[SIZE] > 0 and not (rule.slack < 0 and written - begin == rule.limit):
             node = heap_pop(graph.ties, heap)
             for step in range(steps):
@@ -337,7 +314,7 @@ def read_paths(
             root, split, decision = heap.nodes[node, 0], heap.nodes[node, 1], heap.nodes[node, 2]
             if last >= 0 and is_behind(rule, heap.sums[last], heap.sums[node]):
                 break
-            if rule.threshold > -np.inf and is_below(graph, rule, heap.sums, heap.paths, node):
+            if threshold > -np.inf and is_below(graph, rule, heap.sums, heap.paths, node):
                 break
             n_read += 1
             if n_read > rule.max_read:
@@ -346,9 +323,8 @@ def read_paths(
             broken = broken_at(graph, split, path)
             if broken == steps:
                 if written == out.shape[0]:
-                    out, sums = grown(out), longer(sums)
-                out[written] = path
-                sums[written] = heap.sums[node]
+                    out, sums = grown(out), grown(sums)
+                out[written], sums[written] = path, heap.sums[node]
                 written += 1
                 if written - begin == rule.limit:
                     last = node
@@ -356,27 +332,21 @@ def read_paths(
                         break
             while heap.counts[USED] + 2 * steps > heap.paths.shape[0]:
                 heap = larger(heap)
-            limits = opened[root - first]
+            of_root, start, end = opened[root], int(heap.nodes[node, 3]), int(heap.nodes[node, 4])
             for later in range(decision, min(broken, steps - 1) + 1):
-                child[0], child[1], child[2] = root, split, later
-                if later == decision:
-                    start, stop = int(heap.nodes[node, 3]), int(heap.nodes[node, 4])
-                else:
-                    start, stop = choices(graph, limits, split, later, path)
+                if later > decision:
+                    start, end = choices(graph, of_root, split, later, path)
                 chosen = int(path[step_of(split, steps, later)])
                 for side in range(2):
-                    begins, ends = (start, chosen) if side == 0 else (chosen + 1, stop)
-                    push(graph, search, limits, begins, ends, rule.threshold, heap)
+                    begins, ends = (start, chosen) if side == 0 else (chosen + 1, end)
+                    push(graph, heap, of_root, path, threshold, (root, split, later, begins, ends))
         counts[bucket] = written - begin
-    search.counts[READ], search.counts[FIRST_ROOT] = n_read, first
-    return PathSearch(heap, opened, search.counts, path, child), out[:written], sums[:written], counts, gave_up
+    search.n_read[0] = n_read
+    return PathSearch(heap, opened, search.n_read, path, search.stamps), out[:written], sums[:written], counts, gave_up
 
 
 @njit(cache=True, nogil=True)
 def best_paths(graph: Graph, roots: Roots, buckets: Int64, rule: Rule) -> tuple[Int32, Int64, Bool]:
     """Read the best paths of the roots buckets[i]:buckets[i + 1]: (paths [m, L], counts [i], given up [i])."""
-    steps = graph.offsets.shape[0]
-    if buckets.size < 2:
-        return np.empty((0, steps), np.int32), np.zeros(0, np.int64), np.zeros(0, np.bool_)
-    _, out, _, counts, gave_up = read_paths(graph, roots, buckets, rule, new_search(steps))
-    return out, counts, gave_up
+    _, paths, _, counts, gave_up = read_paths(graph, roots, buckets, rule, new_search(graph))
+    return paths, counts, gave_up

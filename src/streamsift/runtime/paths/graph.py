@@ -1,9 +1,9 @@
 """Build the stratified graph of a sequence's weighted candidates: best chains on both sides of cuts.
 
 The stratified graph and its prefix minima are those of the CPR thesis, section 3.2 (PQ-Array). Its arrays change with
-every move of the window. Here a window is cut in two at a place that all the windows of a block share. What lies before
-the cut is summed up from the cut backwards, what lies behind it from the cut on: neither depends on where the window
-begins or ends. Each place is in one front and one back part, so all windows together cost one pass over the events.
+every move of the window. Here a window is cut in two at a place that all windows of a block share. Chains before the
+cut are summed up from the cut backwards, chains behind it from the cut on: neither depends on where the window begins
+or ends. Each place is in one front and one back part, so all windows together cost one pass over the events.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
 class Chains(NamedTuple):
     """The best chain of each entry on one side of its cut, by the step at the chain's other end.
 
-    `tree` is a segment tree: over ranges of entries, the one with the best sum; among equal sums with the earliest
-    chain.
+    `tree` is a segment tree of the entries with the best sums; among equal sums, with the earliest chain.
     """
 
     sum: Float64  # [L, n] -inf for none
@@ -29,14 +28,24 @@ class Chains(NamedTuple):
     tree: Int32  # [L, 2n]
 
 
+class Windows(NamedTuple):
+    """Windows [low, high) of ascending bounds, and their cuts."""
+
+    low: Int32
+    cut: Int32
+    high: Int32
+
+
 class Graph(NamedTuple):
     """Entries are the candidates of all steps, step by step, each by (group, place). n entries, L steps.
 
-    front[j, e] is a chain of the steps from e's own to j that begins with e and ends before e's cut; back[j, e] one of
-    the steps from j to e's own that ends with e and begins behind e's cut.
+    front[j, e] is a chain of the steps from e's to j that begins with e and ends before e's cut; back[j, e] one of the
+    steps from j to e's that ends with e and begins behind e's cut.
     """
 
     offsets: Int64  # [L, groups + 1] where the entries of a group begin
+    windows: Windows
+    group: Int32  # [n]
     place: Int32  # [n]
     rank: Int32  # [n]
     ties: Int32  # [levels, n] what orders equal sums, level by level; the last distinguishes all entries
@@ -54,14 +63,6 @@ class Graph(NamedTuple):
 EARLIER, THIS, OPERATOR, PAIR_FIELDS = range(4)  # columns of Graph.pairs
 
 
-class Windows(NamedTuple):
-    """Windows [low, high) of ascending bounds, and their cuts."""
-
-    low: Int32
-    cut: Int32
-    high: Int32
-
-
 # --- segment trees over ranges of entries
 
 
@@ -77,10 +78,10 @@ def build_tree(chains: Chains, row: int) -> None:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def best_in(chains: Chains, row: int, start: int, stop: int) -> int:
-    """Return the best entry of [start, stop), or -1. Rows are not sliced: a view costs more than a look."""
+def best_in(chains: Chains, row: int, start: int, end: int) -> int:
+    """Return the best entry of [start, end), or -1. Rows are not sliced: a view costs more than a read."""
     best, order_row = -1, min(row, chains.order.shape[0] - 1)
-    low, high = start + chains.sum.shape[1], stop + chains.sum.shape[1]
+    low, high = start + chains.sum.shape[1], end + chains.sum.shape[1]
     while low < high:
         if low & 1:
             best = better_of(chains.sum, chains.order, row, order_row, best, chains.tree[row, low])
@@ -112,33 +113,24 @@ def cut_windows(low: Int32, high: Int32, places: int) -> tuple[Windows, Int32, I
 
     A cut is the end of the first window of its block; it serves the windows that begin before it.
     """
-    cut = np.empty(low.size, np.int32)
-    front = np.full(places, -1, np.int32)
-    back = np.full(places, -1, np.int32)
+    cut, front, back = np.empty(low.size, np.int32), np.full(places, -1, np.int32), np.full(places, -1, np.int32)
     block, first, current, end = -1, 0, -1, 0
     for window in range(low.size + 1):
         if window == low.size or low[window] >= current:
-            for place in range(first, current):
-                front[place] = block
-            for place in range(max(current, 0), end):
-                back[place] = block
+            front[first : max(current, 0)] = block
+            back[max(current, 0) : end] = block
             if window == low.size:
                 break
             block += 1
-            first = low[window]
-            current = high[window]
-        cut[window] = current
-        end = high[window]
+            first, current = low[window], high[window]
+        cut[window], end = current, high[window]
     return Windows(low, cut, high), front, back
 
 
 @njit(cache=True, nogil=True)
 def rank_pairs(one: Int32, two: Int32, base: int, end: int, ranked: Int32) -> None:
     """Number the entries [base, end) in order of the pairs (one, two), equal pairs alike: ranked [n]."""
-    width = np.int64(1) << 31
-    keys = np.empty(end - base, np.int64)
-    for entry in range(base, end):
-        keys[entry - base] = one[entry] * width + two[entry]
+    keys = one[base:end].astype(np.int64) * (1 << 31) + two[base:end]
     number, last = base - 1, np.int64(-1)
     for place in np.argsort(keys):
         number += keys[place] != last
@@ -155,10 +147,9 @@ def order_chains(ties: Int32, follow: Int32, base: int, end: int, is_front: bool
     """
     rest, ranked = np.empty_like(follow), np.empty_like(follow)
     for level in range(ties.shape[0]):
-        own = ties[level]
         for entry in range(base, end):
             rest[entry] = orders[level, follow[entry]] if follow[entry] >= 0 else 0
-        first, second = (own, rest) if is_front else (rest, own)
+        first, second = (ties[level], rest) if is_front else (rest, ties[level])
         if level == 0:
             rank_pairs(first, second, base, end, orders[0])
         else:
@@ -172,20 +163,13 @@ def fill_chains(graph: Graph, block: Int32, is_front: bool, end: int, chains: Ch
 
     In front chains are summed up backwards in time, in back forwards: `way` turns the comparisons round.
     """
-    offsets, rank, ties, weight, groups = (
-        graph.offsets,
-        graph.rank,
-        graph.ties,
-        graph.weight,
-        graph.offsets.shape[1] - 1,
-    )
-    sums, follow, groups = chains.sum[end : end + 1], chains.follow[end], offsets.shape[1] - 1
-    way = -1 if is_front else 1
+    offsets, rank, ties, groups = graph.offsets, graph.rank, graph.ties, graph.offsets.shape[1] - 1
+    sums, follow, way = chains.sum[end], chains.follow[end], -1 if is_front else 1
     sums[:] = -np.inf
     follow[:] = -1
     for entry in range(offsets[end, 0], offsets[end, groups]):
         if block[entry] >= 0:
-            sums[0, entry] = weight[entry]
+            sums[entry] = graph.weight[entry]
     # In front, single events distinguish chains that begin with them.
     in_order = is_front and ties.shape[0] == 1
     orders, level = ties if in_order else ties.copy(), ties.shape[0] - 1
@@ -202,12 +186,11 @@ def fill_chains(graph: Graph, block: Int32, is_front: bool, end: int, chains: Ch
                 while near != near_end and way * rank[near] < bound:
                     if block[near] != best_block:
                         best, best_block = -1, block[near]
-                    if sums[0, near] > -np.inf:
-                        best = better_of(sums, orders, 0, level, best, near)
+                    if sums[near] > -np.inf:
+                        best = better_of(chains.sum, orders, end, level, best, near)
                     near += way
                 if best >= 0 and best_block == block[entry]:
-                    sums[0, entry] = weight[entry] + sums[0, best]
-                    follow[entry] = best
+                    sums[entry], follow[entry] = graph.weight[entry] + sums[best], best
         if not in_order:
             order_chains(ties, follow, offsets[step, 0], offsets[step, groups], is_front, orders)
     chains.order[min(end, chains.order.shape[0] - 1)] = orders[level]
@@ -243,12 +226,16 @@ def new_chains(steps: int, orders: int, n: int) -> Chains:
 
 @njit(cache=True, nogil=True)
 def build_graph(
-    offsets: Int64, place: Int32, rank: Int32, ties: Int32, weight: Float64, front_block: Int32, back_block: Int32
+    offsets: Int64, place: Int32, rank: Int32, ties: Int32, weight: Float64, low: Int32, high: Int32, places: int
 ) -> Graph:
-    """Return the graph of entries whose blocks [n] are given, without comparisons."""
+    """Return the graph of entries in the windows [low, high) of a stream of so many places, without comparisons."""
     steps, n = offsets.shape[0], place.size
+    windows, front_blocks, back_blocks = cut_windows(low, high, places)
+    in_front, in_back = front_blocks[place], back_blocks[place]
     graph = Graph(
         offsets=offsets,
+        windows=windows,
+        group=np.empty(n, np.int32),
         place=place,
         rank=rank,
         ties=ties,
@@ -264,6 +251,8 @@ def build_graph(
     )
     neighbours(offsets, rank, graph.after, graph.until)
     for step in range(steps):
-        fill_chains(graph, front_block, True, step, graph.front)
-        fill_chains(graph, back_block, False, step, graph.back)
+        for group in range(offsets.shape[1] - 1):
+            graph.group[offsets[step, group] : offsets[step, group + 1]] = group
+        fill_chains(graph, in_front, True, step, graph.front)
+        fill_chains(graph, in_back, False, step, graph.back)
     return graph

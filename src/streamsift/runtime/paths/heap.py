@@ -11,17 +11,17 @@ import numpy as np
 from numba import njit
 
 from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
-from streamsift.runtime.arrays.growing import grown, longer
+from streamsift.runtime.arrays.growing import grown
 
 USED, SIZE = range(2)  # of Heap.counts
 
 
 class Heap(NamedTuple):
-    """Sets of paths, each with its best one; rows are numbered as they come."""
+    """Sets of paths, each with its best one; rows are numbered as they are made."""
 
     paths: Int32  # [nodes, L] the best path, as entries
     sums: Float64  # [nodes]
-    nodes: Int32  # [nodes, 5] root, split, decision, and the entries [start, stop) that it chooses from
+    nodes: Int32  # [nodes, 5] root (its number in the bucket), split, decision, entries [start, end) to choose from
     order: Int32  # [nodes] a binary heap of their numbers
     counts: Int64  # [2] rows that were made, nodes in the heap
 
@@ -35,7 +35,7 @@ def heap_of(paths: Int32, sums: Float64) -> Heap:
 
 @njit(cache=True, nogil=True)
 def larger(heap: Heap) -> Heap:
-    return Heap(grown(heap.paths), longer(heap.sums), grown(heap.nodes), longer(heap.order), heap.counts)
+    return Heap(grown(heap.paths), grown(heap.sums), grown(heap.nodes), grown(heap.order), heap.counts)
 
 
 @njit(cache=True, nogil=True)
@@ -51,7 +51,7 @@ def tie_order(ties: Int32, paths: Int32, one: int, others: Int32, two: int) -> i
 
 @njit(cache=True, nogil=True)
 def precedes(ties: Int32, sums: Float64, paths: Int32, one: int, two: int) -> bool:
-    """Return True if node `one` comes out before `two`: greater sum, then earlier events."""
+    """Return True if node `one` is read before `two`: greater sum, then earlier events."""
     if sums[one] != sums[two]:
         return sums[one] > sums[two]
     order = tie_order(ties, paths, one, paths, two)

@@ -1,4 +1,7 @@
-"""Build the stratified graph of all windows of a sequence with a linear score, and the roots to search it from."""
+"""Build the stratified graph of all windows of a sequence with a linear score, and the roots to search it from.
+
+Candidates without partners in their windows are dropped first: it costs less than to carry them through the graph.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,12 @@ from streamsift.runtime.arrays.comparing import OPERATORS
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Float64, Int32, Int64
 from streamsift.runtime.arrays.grouping import group_entries
 from streamsift.runtime.events.candidates import candidates, step_rows
-from streamsift.runtime.events.events import Events
-from streamsift.runtime.events.ties import tie_levels
+from streamsift.runtime.events.events import Events, tie_levels
 from streamsift.runtime.events.update_ticks import UpdateTicks
 from streamsift.runtime.expressions.codes import codes, group_codes
 from streamsift.runtime.expressions.evaluate import evaluate
 from streamsift.runtime.paths.enumerate import Roots
-from streamsift.runtime.paths.graph import PAIR_FIELDS, Graph, Windows, build_graph, cut_windows
-from streamsift.runtime.paths.reachable import in_reach, offsets_of
+from streamsift.runtime.paths.graph import PAIR_FIELDS, Graph, build_graph
 from streamsift.runtime.paths.weights import path_weights
 from streamsift.runtime.resources import FEWER_TICKS, reserve
 
@@ -47,24 +48,14 @@ class WeightedEntries:
 
 @dataclass(frozen=True, slots=True)
 class Strata:
-    """The graph of all windows, and where paths are searched for in it.
-
-    With ticks, `tick` is that of each window. Without, there is a window for each first event, whose group and entry
-    are given; or one for all, and groups.
-    """
+    """The graph of all windows, and where paths are searched for in it."""
 
     graph: Graph
-    windows: Windows
-    tick: Int64
-    group: Int32
-    first: Int32  # the entry that paths begin with, -1 for any
+    tick: Int64  # [windows] 0 without ticks
+    roots: Roots  # without ticks: one for each first event and its window, or for each group in the one window
     error: float  # by which sums may differ from scores, in units
     unit: float  # of weights
     bounds_only: bool  # True if the best sum of a root may be no match's
-
-    @property
-    def has_groups(self) -> bool:
-        return bool(self.graph.offsets.shape[1] > 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +73,7 @@ class Buckets:
         return Buckets(self.roots.at(roots), starts, self.tick[which])
 
 
-def strata(
+def build_strata(
     plan: PathPlan, events: Events, ticks: UpdateTicks | None, starts: Bool | None = None
 ) -> Strata | GaveUp | None:
     """Build the graph of a plan; None if it has no path. `starts` [places]: where matches may start."""
@@ -91,23 +82,20 @@ def strata(
         return GaveUp.NO_SUMS
     if (entries.offsets[:, 0] == entries.offsets[:, -1]).any():
         return None
-    bounds = _windows(events, ticks, entries, starts)
-    kept = in_reach(entries.offsets, entries.place, events.rank[entries.place], *bounds[:2])
+    low, high, tick, roots = _windows(events, ticks, entries, starts)
+    kept = in_reach(entries.offsets, entries.place, events.rank[entries.place], low, high)
     if not kept.any():
         return None
     if not kept.all():
-        offsets = offsets_of(entries.offsets, kept)
+        offsets = np.append(0, np.cumsum(kept))[entries.offsets]
         entries = replace(entries, offsets=offsets, place=entries.place[kept], weight=entries.weight[kept])
-        bounds = _windows(events, ticks, entries, starts)
-    low, high, tick, group, first = bounds
-    windows, front, back = cut_windows(low, high, events.rank.size)
-    places = entries.place
-    rank, ties = events.rank[places], _ties(events, entries)
-    graph = build_graph(entries.offsets, places, rank, ties, entries.weight, front[places], back[places])
+        low, high, tick, roots = _windows(events, ticks, entries, starts)
+    rank, ties, size = events.rank[entries.place], _ties(events, entries), events.rank.size
+    graph = build_graph(entries.offsets, entries.place, rank, ties, entries.weight, low, high, size)
     pairs, coded = _coded(plan, events, entries)
-    bounds_only = bool(pairs.size) or _cut_in_ties(windows.cut, events)
-    graph = graph._replace(pairs=pairs, codes=coded)
-    return Strata(graph, windows, tick, group, first, entries.error, entries.unit, bounds_only)
+    cut = graph.windows.cut[(graph.windows.cut > 0) & (graph.windows.cut < size)]
+    bounds_only = bool(pairs.size) or bool((events.rank[cut] == events.rank[cut - 1]).any())
+    return Strata(graph._replace(pairs=pairs, codes=coded), tick, roots, entries.error, entries.unit, bounds_only)
 
 
 def _entries(plan: PathPlan, events: Events) -> WeightedEntries:
@@ -115,30 +103,23 @@ def _entries(plan: PathPlan, events: Events) -> WeightedEntries:
     weights = path_weights(plan.score, plan.alternative, events, places)
     keep = [~np.isnan(weight) for weight in weights.steps]
     places = [part[kept] for part, kept in zip(places, keep, strict=True)]
+    groups, count = [np.zeros(part.size, np.int32) for part in places], 1
     if plan.keys:
-        columns = [[events.columns.at(key, events.rows_at(part)) for part in places] for key in plan.keys]
-        parts, count = group_codes(columns)
-    else:
-        parts, count = [np.zeros(part.size, np.int32) for part in places], 1
-    offsets, ordered, base = [], [], 0
-    for group in parts:
+        groups, count = group_codes([[events.columns.at(key, events.rows_at(p)) for p in places] for key in plan.keys])
+    offsets, place, weight, base = [], [], [], 0
+    for step, group in enumerate(groups):
         starts, order = group_entries(group, count)
         offsets.append(starts + base)
-        ordered.append(order)
+        place.append(places[step][order])
+        weight.append(weights.steps[step][keep[step]][order])
         base += order.size
-    weight = [part[kept][order] for part, kept, order in zip(weights.steps, keep, ordered, strict=True)]
-    place = [part[order] for part, order in zip(places, ordered, strict=True)]
     return WeightedEntries(
-        offsets=np.stack(offsets),
-        place=np.concatenate(place),
-        weight=np.concatenate(weight),
-        error=weights.error,
-        unit=weights.unit,
+        np.stack(offsets), np.concatenate(place), np.concatenate(weight), weights.error, weights.unit
     )
 
 
 def _ties(events: Events, entries: WeightedEntries) -> Int32:
-    """Return what orders equal sums, [levels, n]: places alone where no two events of a step have the same time."""
+    """Return the keys that order equal sums, [levels, n]: places alone if no two events of a step have one time."""
     levels = tie_levels(events)
     if len(levels) > 1:
         times = [np.sort(levels[0][entries.place[begin:end]]) for begin, end in entries.offsets[:, [0, -1]]]
@@ -165,86 +146,119 @@ def _coded(plan: PathPlan, events: Events, entries: WeightedEntries) -> tuple[In
 
 def _windows(
     events: Events, ticks: UpdateTicks | None, entries: WeightedEntries, starts: Bool | None
-) -> tuple[Int32, Int32, Int64, Int32, Int32]:
-    """Return (low, high, tick, group, first) as Strata has them."""
-    steps, count, nothing = entries.offsets.shape[0], events.rank.size, np.empty(0, np.int32)
-    first, last = entries.offsets[0, 0], entries.offsets[0, -1]
+) -> tuple[Int32, Int32, Int64, Roots]:
+    """Return the windows (low, high) that paths may begin in, with ticks and roots as Strata has them."""
+    offsets, place = entries.offsets[0], entries.place[: entries.offsets[0, -1]]
     if ticks is not None:
-        _, tick = tick_roots(np.array([0, last - first]), np.sort(entries.place[first:last]), ticks.first, ticks.last)
-        low = np.searchsorted(ticks.last, tick, side="left").astype(np.int32)
-        high = np.searchsorted(ticks.first, tick, side="right").astype(np.int32)
-        return low, high, tick, nothing, nothing
-    if starts is None and (events.window is None or steps == 1):
-        group = np.flatnonzero(np.diff(entries.offsets[0])).astype(np.int32)
-        whole, none = np.array([0, count], np.int32), np.full(group.size, -1, np.int32)
-        return whole[:1], whole[1:], np.zeros(1, np.int64), group, none
-    order = np.argsort(entries.place[first:last], kind="stable")
+        _, tick = tick_roots(np.array([0, place.size]), np.sort(place), ticks)
+        lows, highs = tick_windows(ticks, tick)
+        return lows.astype(np.int32), highs.astype(np.int32), tick, _anywhere(np.empty(0, np.int32), tick[:0])
+    if starts is None and (events.window is None or entries.offsets.shape[0] == 1):
+        group = np.flatnonzero(np.diff(offsets)).astype(np.int32)
+        whole, zeros = np.array([0, events.rank.size], np.int32), np.zeros(group.size, np.int64)
+        return whole[:1], whole[1:], np.zeros(1, np.int64), _anywhere(group, zeros)
+    order = np.argsort(place, kind="stable")
     if starts is not None:
-        order = order[starts[entries.place[first:last][order]]]
-    low = entries.place[first:last][order]
-    high = np.minimum(events.window_limit(low), count - 1).astype(np.int32) + np.int32(1)
-    group = np.repeat(np.arange(entries.offsets.shape[1] - 1, dtype=np.int32), np.diff(entries.offsets[0]))[order]
-    return low, high, np.zeros(low.size, np.int64), group, (order + first).astype(np.int32)
+        order = order[starts[place[order]]]
+    low = place[order]
+    high = np.minimum(events.window_limit(low), events.rank.size - 1).astype(np.int32) + np.int32(1)
+    roots = _anywhere(_groups(offsets)[order], np.arange(low.size))._replace(first=order.astype(np.int32))
+    return low, high, np.zeros(low.size, np.int64), roots
 
 
-def tick_roots(offsets: Int64, place: Int32, first: Int64, last: Int64) -> tuple[Int32, Int64]:
-    """Return each group with each tick whose window holds an entry of it: (groups, ticks), without repetition."""
-    count = list_roots(offsets, place, first, last, np.empty(0, np.int32), np.empty(0, np.int64))
-    reserve(count * ROOT_BYTES, "the windows of all ticks of UPDATE", FEWER_TICKS)
-    groups, ticks = np.empty(count, np.int32), np.empty(count, np.int64)
-    list_roots(offsets, place, first, last, groups, ticks)
-    return groups, ticks
+def _groups(offsets: Int64) -> Int32:
+    """Return the group of each entry of a step."""
+    return np.repeat(np.arange(offsets.size - 1, dtype=np.int32), np.diff(offsets))
 
 
-@njit(cache=True, nogil=True)
-def list_roots(offsets: Int64, place: Int32, first: Int64, last: Int64, groups: Int32, ticks: Int64) -> int:
-    """Write what `tick_roots` gives, if there is room, and return how many there are."""
-    count = 0
-    for group in range(offsets.size - 1):
-        done = first[0] - 1
-        for entry in range(offsets[group], offsets[group + 1]):
-            begin, end = max(done + 1, first[place[entry]]), last[place[entry]] + 1
-            if groups.size:
-                for tick in range(begin, end):
-                    groups[count + tick - begin] = group
-                    ticks[count + tick - begin] = tick
-            count += max(0, end - begin)
-            done = max(done, last[place[entry]])
-    return count
+def _anywhere(group: Int32, window: Int64) -> Roots:
+    nowhere = np.full(group.size, -1, np.int32)
+    return Roots(group, window, first=nowhere, since=nowhere)
+
+
+def tick_roots(offsets: Int64, place: Int32, ticks: UpdateTicks) -> tuple[Int32, Int64]:
+    """Return each group with each tick whose window holds an entry of it: (groups, ticks), without repetition.
+
+    The places of a group ascend, and so do the last ticks whose windows hold them.
+    """
+    group, place = _groups(offsets), place[offsets[0] : offsets[-1]]
+    begin, last = ticks.first[place], ticks.last[place]
+    follows = np.flatnonzero(np.diff(group) == 0) + 1
+    begin[follows] = np.maximum(begin[follows], last[follows - 1] + 1)
+    counts = np.maximum(last - begin + 1, 0)
+    reserve(int(counts.sum()) * ROOT_BYTES, "the windows of all ticks of UPDATE", FEWER_TICKS)
+    ends = np.cumsum(counts)
+    return np.repeat(group, counts), np.repeat(last - ends, counts) + np.arange(1, counts.sum() + 1)
+
+
+def tick_windows(ticks: UpdateTicks, which: Int32 | Int64 | int) -> tuple[Int64, Int64]:
+    """Return the places [low, high) that the windows of ticks hold."""
+    return np.searchsorted(ticks.last, which, side="left"), np.searchsorted(ticks.first, which, side="right")
 
 
 def ticks_with_events(ticks: UpdateTicks) -> Int64:
     """Return the ticks whose window holds any event."""
     everywhere = np.arange(ticks.first.size, dtype=np.int32)
-    return tick_roots(np.array([0, everywhere.size], np.int64), everywhere, ticks.first, ticks.last)[1]
+    return tick_roots(np.array([0, everywhere.size]), everywhere, ticks)[1]
 
 
-def _cut_in_ties(cut: Int32, events: Events) -> bool:
-    inner = cut[(cut > 0) & (cut < events.rank.size)]
-    return bool((events.rank[inner] == events.rank[inner - 1]).any())
-
-
-def tick_buckets(found: Strata, ticks: UpdateTicks, group_by: Int32) -> Buckets:
-    """Return a bucket for each window, or each GROUP BY value in it, with the groups that may have a match there."""
-    graph, tick = found.graph, found.tick
+def buckets_of(strata: Strata, ticks: UpdateTicks | None, group_by: Int32) -> Buckets:
+    """Return a bucket for each window, or GROUP BY value in it, with its groups; without ticks, one of all roots."""
+    if ticks is None:
+        return Buckets(strata.roots, np.array([0, strata.roots.group.size]), strata.tick[:1])
+    graph, tick = strata.graph, strata.tick
     group, owner = np.zeros(tick.size, np.int32), np.zeros(tick.size, np.int32)
-    if found.has_groups:
-        group, tick = tick_roots(graph.offsets[0], graph.place, ticks.first, ticks.last)
+    if graph.offsets.shape[1] > 2:
+        group, tick = tick_roots(graph.offsets[0], graph.place, ticks)
         owner = group_by[graph.place[graph.offsets[0, group]]] if group_by.size else np.zeros_like(group)
         order = np.lexsort([tick, owner])
         group, tick, owner = group[order], tick[order], owner[order]
-    roots = _roots(found, group, np.searchsorted(found.tick, tick), np.full(tick.size, -1, np.int32))
     starts = np.flatnonzero((np.diff(tick, prepend=tick[:1] - 1) != 0) | (np.diff(owner, prepend=-1) != 0))
+    roots = _anywhere(group, np.searchsorted(strata.tick, tick))
     return Buckets(roots, np.append(starts, tick.size), tick[starts])
 
 
-def one_bucket(found: Strata) -> Buckets:
-    """Return all roots of a graph without ticks."""
-    count = found.group.size
-    window = np.arange(count) if found.windows.low.size == count else np.zeros(count, np.int64)
-    return Buckets(_roots(found, found.group, window, found.first), np.array([0, count]), np.zeros(1, np.int64))
+@njit(cache=True, nogil=True)
+def in_reach(offsets: Int64, place: Int32, rank: Int32, low: Int32, high: Int32) -> Bool:
+    """Return which entries [n] have, in a window [low, high) with them, entries of all steps on the way there and on.
 
-
-def _roots(found: Strata, group: Int32, window: Int64, first: Int32) -> Roots:
-    low, cut, high = (bound[window] for bound in found.windows)
-    return Roots(group, low, cut, high, first, since=np.full(group.size, -1, np.int32))
+    A semi-join reduction: if a class is rare, most candidates of the others have none of it in their windows. Windows
+    have ascending bounds. Of the ways to an entry the one that begins last decides, with the first window of the entry;
+    of the ways on the one that ends first, with the last window. Both may hold in different windows only: too many may
+    be kept, never too few.
+    """
+    steps, groups, n = offsets.shape[0], offsets.shape[1] - 1, place.size
+    places = place.max() + 1 if n else 0
+    # For each place the first window that ends behind it, and the last that begins at it or before, or -1.
+    first_window = np.cumsum(np.bincount(high, minlength=places))
+    last_window = np.cumsum(np.bincount(low, minlength=places)) - 1
+    begins, ends, kept = np.full(n, -1, np.int32), np.empty(n, np.int32), np.zeros(n, np.bool_)
+    for step in range(steps):
+        for group in range(groups):
+            before, last = offsets[max(step - 1, 0), group], -1
+            for entry in range(offsets[step, group], offsets[step, group + 1]):
+                if step == 0:
+                    last = place[entry]
+                else:
+                    while before < offsets[step - 1, group + 1] and rank[before] < rank[entry]:
+                        last = max(last, begins[before])
+                        before += 1
+                window = first_window[place[entry]]
+                if window < high.size and low[window] <= last:
+                    begins[entry], kept[entry] = last, True
+    for step in range(steps - 1, -1, -1):
+        for group in range(groups):
+            behind, first = offsets[min(step + 1, steps - 1), group + 1] - 1, 1 << 31
+            for entry in range(offsets[step, group + 1] - 1, offsets[step, group] - 1, -1):
+                if step == steps - 1:
+                    first = place[entry]
+                else:
+                    while behind >= offsets[step + 1, group] and rank[behind] > rank[entry]:
+                        if kept[behind]:
+                            first = min(first, ends[behind])
+                        behind -= 1
+                window = last_window[place[entry]]
+                kept[entry] = kept[entry] and window >= 0 and first < high[window]
+                if kept[entry]:
+                    ends[entry] = first
+    return kept

@@ -2,7 +2,7 @@
 
 SSP, NSSP, k-SSP and k-DSSP of "CPR: Complex Pattern Ranking for Evaluating Top-k Pattern Queries over Event Streams",
 sections 3.2 and 3.4, with greatest sums in place of least weights. The engine ranks by `enumerate`, which keeps what
-these work out again for every path; they can be asked for, and are what it is measured against. With `plain` so is
+these compute again for every path. Users can request them, and benchmarks compare with them and, with `plain`, with
 Yen's algorithm on the same graph, which knows nothing of strata.
 """
 
@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from streamsift.runtime.arrays.comparing import first_from
 from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32, Int64
 
 TAKEN, SPREAD, WAITING, COUNTS = range(4)  # of Deviations.counts
@@ -33,13 +34,12 @@ class Deviations(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def shortest(
-    bounds: Int64, rank: Int32, weight: Float64, banned: Bool, plain: bool, step: int, source: int, path: Int32
-) -> float:
+def shortest(graph: Deviations, step: int, source: int, path: Int32) -> float:
     """SSP: find the best way on from entry `source` of step - 1 (-1: from the start) through the steps from `step` on.
 
     Fill path[step:] and return the sum, -inf for none.
     """
+    bounds, rank, weight, plain = graph.bounds, graph.rank, graph.weight, graph.plain
     steps = bounds.shape[0]
     least, most = bounds[:, 0].min(), bounds[:, 1].max()
     best = np.full(most - least, -np.inf)  # minWeight of the thesis: up to this entry of its step
@@ -51,7 +51,7 @@ def shortest(
         for entry in range(bounds[level, 0], bounds[level, 1]):
             total, total_before = -np.inf, -1
             if level == step:
-                if not banned[entry] and (source < 0 or rank[entry] > rank[source]):
+                if not graph.banned[entry] and (source < 0 or rank[entry] > rank[source]):
                     total = weight[entry]
             elif plain:
                 for other in range(bounds[level - 1, 0], bounds[level - 1, 1]):
@@ -64,18 +64,13 @@ def shortest(
                     total_before = pointer[reach - least]
                     total = weight[entry] + best[reach - least]
             before[entry - least] = total_before
-            if plain or entry == bounds[level, 0] or total >= best[entry - 1 - least]:
-                best[entry - least], pointer[entry - least] = total, entry
-            else:
+            best[entry - least], pointer[entry - least] = total, entry
+            if not plain and entry > bounds[level, 0] and total < best[entry - 1 - least]:
                 best[entry - least], pointer[entry - least] = best[entry - 1 - least], pointer[entry - 1 - least]
     first, last = bounds[steps - 1, 0], bounds[steps - 1, 1] - 1
     if last < first:
         return -np.inf
-    end = last
-    if plain:
-        for entry in range(first, last):
-            if best[entry - least] > best[end - least]:
-                end = entry
+    end = first + np.argmax(best[first - least : last + 1 - least]) if plain else last
     if best[end - least] > -np.inf:
         entry = pointer[end - least]
         for level in range(steps - 1, step - 1, -1):
@@ -88,8 +83,7 @@ def shortest(
 def deviate(graph: Deviations, last: int) -> None:
     """One round of NSSP: the best path that leaves path `last` at each of its steps joins the waiting ones."""
     steps, paths, banned, weight = graph.bounds.shape[0], graph.paths, graph.banned, graph.weight
-    waiting, taken = graph.waiting, graph.counts[TAKEN]
-    path = np.empty(steps, np.int32)
+    waiting, taken, path = graph.waiting, graph.counts[TAKEN], np.empty(steps, np.int32)
     for step in range(steps):
         for other in range(taken):
             shared = 0
@@ -97,12 +91,8 @@ def deviate(graph: Deviations, last: int) -> None:
                 shared += 1
             if shared == step:
                 banned[paths[other, step]] = True
-        total = 0.0
-        for level in range(step):
-            path[level] = paths[last, level]
-            total += weight[path[level]]
-        source = path[step - 1] if step else -1
-        total += shortest(graph.bounds, graph.rank, weight, banned, graph.plain, step, source, path)
+        path[:step] = paths[last, :step]
+        total = weight[path[:step]].sum() + shortest(graph, step, path[step - 1] if step else -1, path)
         for other in range(taken):
             banned[paths[other, step]] = False
         size = graph.counts[WAITING]
@@ -119,9 +109,7 @@ def next_shortest(graph: Deviations) -> tuple[int, float]:
     """NSSP: return the number of the next best path among the waiting ones and its sum; -inf if there is none."""
     counts = graph.counts
     if counts[TAKEN] == 0 and counts[WAITING] == 0:
-        graph.sums[0] = shortest(
-            graph.bounds, graph.rank, graph.weight, graph.banned, graph.plain, 0, -1, graph.waiting[0]
-        )
+        graph.sums[0] = shortest(graph, 0, -1, graph.waiting[0])
         counts[WAITING] = 1 if graph.sums[0] > -np.inf else 0
     for last in range(counts[SPREAD], counts[TAKEN]):
         deviate(graph, last)
@@ -141,16 +129,7 @@ def take(graph: Deviations, head: int, path: Int32) -> None:
         graph.paths[counts[TAKEN]] = path
         counts[TAKEN] += 1
     counts[WAITING] -= 1
-    last = counts[WAITING]
-    waiting[head], graph.sums[head] = waiting[last], graph.sums[last]
-
-
-@njit(cache=True, nogil=True)
-def path_total(weight: Float64, path: Int32) -> float:
-    total = 0.0
-    for step in range(path.size):
-        total += weight[path[step]]
-    return total
+    waiting[head], graph.sums[head] = waiting[counts[WAITING]], graph.sums[counts[WAITING]]
 
 
 @njit(cache=True, nogil=True)
@@ -185,9 +164,9 @@ def k_best_by_window(
 
     The entries of step i are offsets[i, 0]:offsets[i, 1], by place; paths are [windows, limit, L] entries.
 
-    k-SSP starts every window anew. k-DSSP (`dynamic`) keeps the paths that stay inside, and looks for those that end
-    with a new event apart. With `plain` they are Yen's algorithm and D-Yen. The parameters are the published problem's.
-    One function, as a call retains and releases every array that it takes.
+    k-SSP starts every window anew. k-DSSP (`dynamic`) keeps the paths that stay inside, and searches separately for
+    those that end with a new event. With `plain` they are Yen's algorithm and D-Yen. The parameters are those of the
+    published problem. One function, as a call retains and releases every array that it takes.
     """
     steps, windows = offsets.shape[0], low.size
     result, paths = np.full((windows, limit), -np.inf), np.full((windows, limit, steps), -1, np.int32)
@@ -197,15 +176,12 @@ def k_best_by_window(
     taken, new_from = 0, 0
     for window in range(windows):
         for step in range(steps):
-            first = offsets[step, 0]
-            part = place[first : offsets[step, 1]]
-            start = first + np.searchsorted(part, low[window])
-            stop = first + np.searchsorted(part, high[window])
-            middle = first + np.searchsorted(part, max(low[window], new_from)) if dynamic else start
+            first, last = offsets[step, 0], offsets[step, 1]
+            start, end = first_from(place, first, last, low[window]), first_from(place, first, last, high[window])
+            middle = first_from(place, start, end, new_from) if dynamic else start
             staying.bounds[step, 0], staying.bounds[step, 1] = start, middle
-            fresh.bounds[step, 0], fresh.bounds[step, 1] = middle if step == steps - 1 else start, stop
-        staying.counts[:] = 0
-        fresh.counts[:] = 0
+            fresh.bounds[step, 0], fresh.bounds[step, 1] = middle if step == steps - 1 else start, end
+        staying.counts[:], fresh.counts[:] = 0, 0
         for number in range(taken):
             if place[paths[window - 1, number, 0]] >= low[window]:
                 staying.paths[staying.counts[TAKEN]] = paths[window - 1, number]
@@ -215,7 +191,7 @@ def k_best_by_window(
         while taken < limit:
             if dynamic and old_total == -np.inf:
                 if handed < kept:
-                    old_total = path_total(weight, staying.paths[handed])
+                    old_total = weight[staying.paths[handed]].sum()
                 else:
                     old_head, old_total = next_shortest(staying)
             if new_total == -np.inf:

@@ -2,9 +2,8 @@
 
 k-DSSP of the CPR thesis (section 3.2) keeps the paths that stay inside, and searches separately for those that end with
 a new event. So does a buffer, on the graph that all windows share: it holds every path of the window down to a
-threshold score. A move drops those that begin too early and adds those that end with a new event and reach the
-threshold, which are few where the step is small. Only when too few are left is the window read as a whole, and where a
-new cut begins: then nothing behind the cut is known.
+threshold score. A move drops the paths that begin too early and adds those that end with a new event and reach the
+threshold. The window is read as a whole only if too few are left, or if it has a new cut.
 """
 
 from __future__ import annotations
@@ -15,23 +14,21 @@ import numpy as np
 from numba import njit
 
 from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
-from streamsift.runtime.arrays.growing import grown, longer
+from streamsift.runtime.arrays.growing import grown
 from streamsift.runtime.paths.enumerate import PathSearch, Roots, Rule, is_behind, is_below, new_search, read_paths
-from streamsift.runtime.paths.equivalence import first_of_classes
-from streamsift.runtime.paths.equivalent_matches import member_above
-from streamsift.runtime.paths.graph import Graph, Windows
-from streamsift.runtime.paths.heap import in_order, tie_order
+from streamsift.runtime.paths.equivalence import first_of_classes, member_above
+from streamsift.runtime.paths.graph import Graph
+from streamsift.runtime.paths.heap import in_order, precedes
 
 
 class Reserve(NamedTuple):
     """How many results a top-k buffer holds for the windows to come.
 
-    A buffer holds all results down to a threshold score. It is filled with a multiple of what is asked for, so that
-    moves of the window leave enough. New results add to it until it holds `max_filled` times as many: then the worst
-    are dropped and the threshold rises.
+    A buffer holds all results down to a threshold score: first a multiple of k, so that window moves leave enough, and
+    new results up to `max_filled` times as many. Then the worst are dropped and the threshold rises.
     """
 
-    filled: int  # times what is asked for
+    filled: int  # times k
     max_filled: int = 4  # times that
 
 
@@ -47,15 +44,6 @@ class Owners(NamedTuple):
     firsts: Int32
     last_starts: Int64  # [owners + 1]
     lasts: Int32
-
-
-class WindowedGraph(NamedTuple):
-    """A graph and the windows that a buffer moves over."""
-
-    graph: Graph
-    windows: Windows
-    group_of: Int32  # [n] the group of each entry
-    stamps: Int64  # [groups + 1] room to mark groups in
 
 
 class TopKBuffer(NamedTuple):
@@ -74,19 +62,18 @@ def new_buffer(steps: int) -> TopKBuffer:
 
 
 @njit(cache=True, nogil=True)
-def groups_inside(space: WindowedGraph, entries: Int32, low: int, high: int) -> Int32:
+def groups_inside(graph: Graph, stamps: Int64, entries: Int32, low: int, high: int) -> Int32:
     """Return the groups of those of the entries, ascending, that lie in [low, high)."""
-    place, stamps = space.graph.place, space.stamps
     groups, count = np.empty(16, np.int32), 0
     stamps[-1] += 1
-    for at in range(member_above(place, entries, 0, entries.size, low - 1), entries.size):
-        group = space.group_of[entries[at]]
-        if place[entries[at]] >= high or count == stamps.size - 1:
+    for at in range(member_above(graph.place, entries, 0, entries.size, low - 1), entries.size):
+        group = graph.group[entries[at]]
+        if graph.place[entries[at]] >= high or count == stamps.size - 1:
             break
         if stamps[group] != stamps[-1]:
             stamps[group] = stamps[-1]
             if count == groups.size:
-                groups = longer(groups)
+                groups = grown(groups)
             groups[count] = group
             count += 1
     return groups[:count]
@@ -94,32 +81,25 @@ def groups_inside(space: WindowedGraph, entries: Int32, low: int, high: int) -> 
 
 @njit(cache=True, nogil=True)
 def read_window(
-    space: WindowedGraph, window: int, groups: Int32, since: int, rule: Rule, search: PathSearch
+    graph: Graph, window: int, groups: Int32, since: int, rule: Rule, search: PathSearch
 ) -> tuple[PathSearch, Int32, Float64, bool]:
     """Read the best paths of a window, in order; those that end at `since` or behind it, unless that is -1."""
-    count, windows = groups.size, space.windows
-    roots = Roots(
-        group=groups,
-        low=np.full(count, windows.low[window], np.int32),
-        cut=np.full(count, windows.cut[window], np.int32),
-        high=np.full(count, windows.high[window], np.int32),
-        first=np.full(count, -1, np.int32),
-        since=np.full(count, since, np.int32),
-    )
-    search, paths, sums, _, gave_up = read_paths(space.graph, roots, np.array([0, count]), rule, search)
-    paths, sums = in_order(space.graph.ties, paths, sums)
+    size = groups.size
+    roots = Roots(groups, np.full(size, window), np.full(size, -1, np.int32), np.full(size, since, np.int32))
+    search, paths, sums, _, gave_up = read_paths(graph, roots, np.array([0, size]), rule, search)
+    paths, sums = in_order(graph.ties, paths, sums)
     return search, paths, sums, bool(gave_up[0])
 
 
 @njit(cache=True, nogil=True)
 def opened_buffer(
-    space: WindowedGraph, window: int, firsts: Int32, wanted: int, rule: Rule, search: PathSearch
+    graph: Graph, window: int, firsts: Int32, wanted: int, rule: Rule, search: PathSearch
 ) -> tuple[PathSearch, TopKBuffer, bool]:
-    """Return the buffer of a window that is read as a whole, and whether it was given up."""
-    groups = groups_inside(space, firsts, space.windows.low[window], space.windows.high[window])
-    threshold_path = np.zeros((1, search.path.size), np.int32)
+    """Return the buffer of a window that is read as a whole, and True if reading was given up."""
+    windows, threshold_path = graph.windows, np.zeros((1, search.path.size), np.int32)
+    groups = groups_inside(graph, search.stamps, firsts, windows.low[window], windows.high[window])
     rule = Rule(wanted, rule.slack, rule.max_read, -np.inf, threshold_path, False)
-    search, paths, sums, gave_up = read_window(space, window, groups, -1, rule, search)
+    search, paths, sums, gave_up = read_window(graph, window, groups, -1, rule, search)
     threshold, count = -np.inf, sums.size
     if count >= wanted:
         threshold = sums[wanted - 1] - MARGIN * rule.slack
@@ -131,37 +111,28 @@ def opened_buffer(
 
 @njit(cache=True, nogil=True)
 def moved_buffer(
-    space: WindowedGraph, window: int, lasts: Int32, since: int, rule: Rule, search: PathSearch, buffer: TopKBuffer
+    graph: Graph, window: int, lasts: Int32, since: int, rule: Rule, search: PathSearch, buffer: TopKBuffer
 ) -> tuple[PathSearch, TopKBuffer, bool]:
-    """Return the buffer of the window after one that ended at `since`, and whether it was given up."""
-    graph, low, old, threshold = space.graph, space.windows.low[window], 0, buffer.threshold
-    groups = groups_inside(space, lasts, since, space.windows.high[window])
-    # Sums that round come out in another order than that of the paths: read a little below the threshold.
-    wider = Rule(1 << 60, rule.slack, rule.max_read, threshold - rule.slack, buffer.threshold_path, False)
-    search, new_paths, new_sums, gave_up = read_window(space, window, groups, since, wider, search)
-    rule = Rule(rule.limit, rule.slack, rule.max_read, threshold, buffer.threshold_path, False)
-    room = buffer.sums.size + new_sums.size
-    paths, sums, count, new = np.empty((room, search.path.size), np.int32), np.empty(room), 0, 0
+    """Return the buffer of the window after one that ended at `since`, and True if reading was given up."""
+    windows, threshold, threshold_path = graph.windows, buffer.threshold, buffer.threshold_path
+    groups = groups_inside(graph, search.stamps, lasts, since, windows.high[window])
+    # Sums that round are read in another order than that of the paths: read a little below the threshold.
+    lower = Rule(1 << 60, rule.slack, rule.max_read, threshold - rule.slack, threshold_path, False)
+    search, new_paths, new_sums, gave_up = read_window(graph, window, groups, since, lower, search)
+    rule = Rule(rule.limit, rule.slack, rule.max_read, threshold, threshold_path, False)
+    paths, sums = np.concatenate((buffer.paths, new_paths)), np.concatenate((buffer.sums, new_sums))
+    old, end, new, kept, count = 0, buffer.sums.size, buffer.sums.size, np.empty(sums.size, np.int64), 0
     while True:
-        while old < buffer.sums.size and graph.place[buffer.paths[old, 0]] < low:
+        while old < end and graph.place[paths[old, 0]] < windows.low[window]:
             old += 1
-        while new < new_sums.size and is_below(graph, rule, new_sums, new_paths, new):
+        while new < sums.size and is_below(graph, rule, sums, paths, new):
             new += 1
-        if old == buffer.sums.size and new == new_sums.size:
+        if old == end and new == sums.size:
             break
-        is_old = new == new_sums.size
-        if not is_old and old < buffer.sums.size:
-            is_old = buffer.sums[old] > new_sums[new]
-            if buffer.sums[old] == new_sums[new]:
-                is_old = tie_order(graph.ties, buffer.paths, old, new_paths, new) <= 0
-        if is_old:
-            paths[count], sums[count] = buffer.paths[old], buffer.sums[old]
-            old += 1
-        else:
-            paths[count], sums[count] = new_paths[new], new_sums[new]
-            new += 1
-        count += 1
-    moved = TopKBuffer(paths[:count], sums[:count], threshold, buffer.threshold_path, buffer.is_complete)
+        is_old = new == sums.size or (old < end and precedes(graph.ties, sums, paths, old, new))
+        kept[count] = old if is_old else new
+        old, new, count = (old + 1, new, count + 1) if is_old else (old, new + 1, count + 1)
+    moved = TopKBuffer(paths[kept[:count]], sums[kept[:count]], threshold, threshold_path, buffer.is_complete)
     return search, moved, gave_up
 
 
@@ -194,35 +165,35 @@ def best_in_buffer(rule: Rule, buffer: TopKBuffer) -> int:
 
 @njit(cache=True, nogil=True)
 def buffered_paths(
-    space: WindowedGraph, owners: Owners, starts: Int64, visits: Int64, rule: Rule, entry_class: Int32
+    graph: Graph, owners: Owners, starts: Int64, visits: Int64, rule: Rule, entry_class: Int32
 ) -> tuple[Int32, Int64, bool]:
     """Read the best paths of the owners i in their windows visits[starts[i]:starts[i + 1]]: (paths, counts, given up).
 
     They are those of `read_paths`, with all that may be as good as the last; of each equivalence class only the first,
     if the classes of entries are given.
     """
-    graph, windows, steps = space.graph, space.windows, space.graph.offsets.shape[0]
+    cuts, steps = graph.windows.cut, graph.offsets.shape[0]
     out, written, counts = np.empty((1024, steps), np.int32), 0, np.zeros(visits.size, np.int64)
-    search, buffer = new_search(steps), new_buffer(steps)
+    search, buffer = new_search(graph), new_buffer(steps)
     for owner in range(starts.size - 1):
         firsts = owners.firsts[owners.first_starts[owner] : owners.first_starts[owner + 1]]
         lasts = owners.lasts[owners.last_starts[owner] : owners.last_starts[owner + 1]]
         cut, since, wanted, is_few = -1, -1, rule.limit, True
         for visit in range(starts[owner], starts[owner + 1]):
             window, best, gave_up = visits[visit], -1, False
-            if windows.cut[window] != cut:
-                cut, ahead = int(windows.cut[window]), min(visit + FEW_MOVES - 1, starts[owner + 1] - 1)
-                is_few = ahead < visit + FEW_MOVES - 1 or windows.cut[visits[ahead]] != cut
+            if cuts[window] != cut:
+                cut, ahead = int(cuts[window]), min(visit + FEW_MOVES - 1, starts[owner + 1] - 1)
+                is_few = ahead < visit + FEW_MOVES - 1 or cuts[visits[ahead]] != cut
                 wanted = rule.limit if is_few else RESERVE.filled * rule.limit
             elif not is_few:
-                search, buffer, gave_up = moved_buffer(space, window, lasts, since, rule, search, buffer)
+                search, buffer, gave_up = moved_buffer(graph, window, lasts, since, rule, search, buffer)
                 best = -1 if gave_up else best_in_buffer(rule, buffer)
                 if best < 0:
                     wanted *= 2
                 elif buffer.sums.size > RESERVE.max_filled * wanted:
                     buffer = trimmed(graph, rule, buffer, max(wanted, best))
             while best < 0:
-                search, buffer, gave_up = opened_buffer(space, window, firsts, wanted, rule, search)
+                search, buffer, gave_up = opened_buffer(graph, window, firsts, wanted, rule, search)
                 if gave_up and is_few:
                     return out[:0], counts, True
                 if gave_up:  # a reserve is too much to ask
@@ -234,6 +205,6 @@ def buffered_paths(
             while written + some.shape[0] > out.shape[0]:
                 out = grown(out)
             out[written : written + some.shape[0]] = some
-            written, since = written + some.shape[0], int(windows.high[window])
+            written, since = written + some.shape[0], int(graph.windows.high[window])
             counts[visit] = some.shape[0]
     return out[:written], counts, False

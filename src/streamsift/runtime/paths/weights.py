@@ -22,7 +22,7 @@ from streamsift.runtime.events.candidates import step_rows
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.expressions.columns import integers, nulls
 from streamsift.runtime.expressions.evaluate import evaluate
-from streamsift.runtime.expressions.values import as_float, is_decimal, is_integer
+from streamsift.runtime.expressions.values import as_float
 
 EXACT = 2.0**49  # sums of whole numbers up to here stay exact and distinct, as decimals of 15 digits do
 BINARY_PLACES = 2.0**10  # doubles that are multiples of 1 / this are whole numbers in disguise
@@ -47,35 +47,29 @@ def path_weights(score: LinearScore, plan: Alternative, events: Events, places: 
         evaluate(term.column, step_rows(plan, events, events.rows_at(places[step_of[term.column.variable]])))
         for term in score.terms
     ]
-    exact = _exact(score, arrays)
-    values = (
-        exact[0]
-        if exact is not None
-        else [_value(t, a, _moment(arrays)) for t, a in zip(score.terms, arrays, strict=True)]
-    )
+    moment = _moment(arrays)
+    exact = _exact(score, arrays, moment)
+    values = exact[0] if exact else [_value(t, a, moment) for t, a in zip(score.terms, arrays, strict=True)]
     weights = [np.zeros(part.size) for part in places]
     with np.errstate(invalid="ignore", over="ignore"):
         for term, value in zip(score.terms, values, strict=True):
             weights[step_of[term.column.variable]] += value
-    if exact is not None:
+    if exact:
         return Weights(tuple(weights), 0.0, exact[1])
     largest = sum((_largest(value) for value in values), abs(float(score.constant)))
     return Weights(tuple(weights), ROUNDING * (score.operations + 2 * len(places) + 8) * largest)
 
 
 def _largest(values: Float64) -> float:
-    known = values[~np.isnan(values)]
-    return float(np.abs(known).max()) if known.size else 0.0
+    return float(np.nanmax(np.abs(values), initial=0.0))
 
 
-def _exact(score: LinearScore, arrays: Sequence[pa.Array]) -> tuple[list[Float64], float] | None:
-    """Return the terms as whole numbers of one quantum, and that, if their sums are exact and tell all scores apart."""
-    quanta = [quantum for array in arrays if (quantum := _quantum(array.type)) is not None]
-    if len(quanta) < len(arrays) or any(term.coefficient.denominator > 1 for term in score.terms):
+def _exact(score: LinearScore, arrays: Sequence[pa.Array], moment: int) -> tuple[list[Float64], float] | None:
+    """Return the terms as whole numbers of one quantum, and that, if sums are exact and distinguish all scores."""
+    quanta = [_quantum(array.type) for array in arrays]
+    if not all(quanta) or any(term.coefficient.denominator > 1 for term in score.terms):
         return None
-    finest = min(quanta, default=Fraction(1))
-    moment = _moment(arrays)
-    values: list[Float64] = []
+    finest, values = min(quanta, default=Fraction(1)), list[Float64]()
     for term, array, quantum in zip(score.terms, arrays, quanta, strict=True):
         whole = _whole(array, moment)
         factor = term.coefficient * quantum / finest
@@ -92,8 +86,8 @@ def _is_instant(kind: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
 
 
-def _quantum(kind: pa.DataType) -> Fraction | None:
-    """Return what every value of the type is a whole number of."""
+def _quantum(kind: pa.DataType) -> Fraction:
+    """Return the quantum of the type: every value is a multiple of it. 0 if there is none."""
     if pa.types.is_floating(kind):
         return Fraction(1, int(BINARY_PLACES))
     if pa.types.is_integer(kind):
@@ -102,30 +96,24 @@ def _quantum(kind: pa.DataType) -> Fraction | None:
         return Fraction(1, 10**kind.scale)
     if (per_second := units_per_second(kind)) is not None:
         return Fraction(1, per_second)
-    return Fraction(86_400) if pa.types.is_date32(kind) else None
+    return Fraction(86_400 if pa.types.is_date32(kind) else 0)
 
 
 def _whole(array: pa.Array, moment: int) -> Float64 | None:
     """Return the values in units of their quantum; NaN where null; None if they are no whole numbers, or too large."""
     if pa.types.is_floating(array.type):
         values = np.array(pc.fill_null(array, np.nan), np.float64) * BINARY_PLACES
-        known = values[~np.isnan(values)]
-        return values if np.isfinite(known).all() and (known == np.rint(known)).all() else None
-    units = integers(array)
-    if units is None or not units.size:
-        return None if units is None else np.empty(0)
-    base = _base(array.type, moment)
-    low, high = int(units.min()) - base, int(units.max()) - base
-    if max(abs(low), abs(high)) >= EXACT:
+        is_whole = np.isnan(values) | (np.isfinite(values) & (values == np.rint(values)))
+        return values if is_whole.all() else None
+    units, base = integers(array), _base(array.type, moment)
+    if units is None or any(abs(int(end(initial=base)) - base) >= EXACT for end in (units.min, units.max)):
         return None
     return _with_nulls(array, units - base)
 
 
 def _base(kind: pa.DataType, moment: int) -> int:
     """Return the moment in units of a type of instants; 0 for other types."""
-    quantum = _quantum(kind)
-    assert quantum is not None
-    return int(moment / quantum) if _is_instant(kind) else 0
+    return int(moment / _quantum(kind)) if _is_instant(kind) else 0
 
 
 def _with_nulls(array: pa.Array, units: Int64) -> Float64:
@@ -140,13 +128,12 @@ def _value(term: Term, array: pa.Array, moment: int) -> Float64:
     """Return coefficient * column in doubles; NaN where null. Instants count from one moment: it cancels out."""
     if pa.types.is_null(array.type):
         return np.full(len(array), np.nan)
-    if is_integer(array) or is_decimal(array) or pa.types.is_floating(array.type):
+    if pa.types.is_integer(array.type) or pa.types.is_decimal(array.type) or pa.types.is_floating(array.type):
         values = np.array(pc.fill_null(as_float(array), np.nan), np.float64)
     else:
-        units, quantum = integers(array), _quantum(array.type)
+        units = integers(array)
         assert units is not None
-        assert quantum is not None
-        values = _with_nulls(array, units - _base(array.type, moment)) * float(quantum)
+        values = _with_nulls(array, units - _base(array.type, moment)) * float(_quantum(array.type))
     with np.errstate(invalid="ignore", over="ignore"):
         return values * float(term.coefficient)
 
@@ -154,10 +141,9 @@ def _value(term: Term, array: pa.Array, moment: int) -> Float64:
 def _moment(arrays: Sequence[pa.Array]) -> int:
     """Return a midnight (in seconds) near all instants: distances from it are smaller than times since the epoch."""
     for array in arrays:
-        known = array.drop_null() if _is_instant(array.type) else array[:0]
-        if len(known):
-            units, quantum = integers(known[:1]), _quantum(array.type)
+        values = array.drop_null() if _is_instant(array.type) else array[:0]
+        if len(values):
+            units = integers(values[:1])
             assert units is not None
-            assert quantum is not None
-            return int(int(units[0]) * quantum // 86_400) * 86_400
+            return int(int(units[0]) * _quantum(array.type) // 86_400) * 86_400
     return 0

@@ -1,4 +1,6 @@
-"""Keep the k best scored matches of each bucket, in whatever order they come.
+"""Keep the k best scored matches of each bucket, in any order of arrival.
+
+A bucket is a group at a tick, numbered `group * tick_count + (tick - first_tick)` in one run of a ranking plan.
 
 Contract: the k best by score, then by the events' times variable by variable, then by `order`, then by input order
 (tests/runtime/rank/test_best.py). Memory is a few times k per bucket and one chunk, whatever the number of matches.
@@ -6,24 +8,91 @@ Contract: the k best by score, then by the events' times variable by variable, t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
-from streamsift.runtime.rank.buckets import not_below_kth, ranks
+from streamsift.errors import BadInputError
+from streamsift.logical.bound import Ranking
+from streamsift.physical.plan import RankPlan
+from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32, Int64
+from streamsift.runtime.events.events import Events
+from streamsift.runtime.events.owned import Owned
+from streamsift.runtime.events.update_ticks import UpdateTicks, ticks_of
+from streamsift.runtime.expressions.codes import group_codes
+from streamsift.runtime.paths import not_below_kth
 from streamsift.runtime.resources import reserve
 
+MAX_BUCKETS = 1 << 62
 KEPT_BYTES = 100  # for each match, beside its places: what sorting takes
 PENDING = 1 << 17  # matches that may wait for the next sorting, at least
+
+
+@dataclass(frozen=True, slots=True)
+class RankRun:
+    """One run of a plan over events."""
+
+    plan: RankPlan
+    events: Events
+    ticks: UpdateTicks | None
+    first_tick: int
+    tick_count: int
+    groups: Int32  # [places] the GROUP BY value; empty without GROUP BY
+    starts: Bool | None = None  # [places] where matches may start, if not anywhere
+
+    @staticmethod
+    def of(
+        plan: RankPlan, events: Events, wanted: Callable[[UpdateTicks], UpdateTicks] | None, owned: Owned
+    ) -> RankRun:
+        query = plan.query
+        groups, group_count = np.empty(0, np.int32), 1
+        if query.group_by:
+            (groups,), group_count = group_codes([[events.columns.at(key, events.rows)] for key in query.group_by])
+        ticks = ticks_of(query, events) if query.update else None
+        if ticks is not None and wanted is not None:
+            ticks = wanted(ticks)
+        if ticks is not None and owned.ticks is not None:
+            ticks = owned.ticks.of(ticks)
+        starts = None if owned.rows is None else owned.rows[events.rows]
+        first, count = 0, 1
+        if ticks is not None and ticks.first.size:
+            first = int(ticks.first.min())
+            count = max(1, int(ticks.last.max()) - first + 1)
+        if count * max(1, group_count) >= MAX_BUCKETS:
+            raise BadInputError("The ticks of UPDATE do not fit 64 bits: update less often.")
+        return RankRun(plan, events, ticks, first, count, groups, starts)
+
+    @property
+    def ranking(self) -> Ranking:
+        assert self.plan.query.ranking is not None
+        return self.plan.query.ranking
+
+    def buckets(self, tick: Int64, places: Int32) -> Int64:
+        """Return the buckets of matches by their ticks, counted from the first, and the place of any event of each."""
+        return tick + self.groups[places].astype(np.int64) * self.tick_count if self.groups.size else tick
+
+    def tick_of(self, buckets: Int64) -> Int64:
+        return buckets % self.tick_count + self.first_tick
+
+    def output_order(self, buckets: Int64) -> Int64:
+        """Return the order of result rows whose buckets ascend: by tick, then as they are."""
+        if self.ticks is None:
+            return np.arange(buckets.size)
+        ticks = self.tick_of(buckets)
+        return np.argsort(self.ticks.row_places[ticks] if self.ticks.row_places.size else ticks, kind="stable")
+
+
+def ranks(bucket: Int64) -> Int64:
+    """Return the rank from 1 of each match in its bucket; buckets ascend, and the best of each come first."""
+    return np.arange(1, bucket.size + 1) - np.searchsorted(bucket, bucket, side="left")
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
     """Matches [m] with their scores; places [variables, m] of their events, -1 where there is none.
 
-    Kleene matches instead have their chunk for an alternative, and for places [1, m] their number in it.
+    Kleene matches have their chunk for an alternative instead, and for places [1, m] their number in it.
     """
 
     bucket: Int64
@@ -33,17 +102,6 @@ class Scored:
 
     def at(self, which: np.ndarray) -> Scored:
         return Scored(self.bucket[which], self.score[which], self.places[:, which], self.alternative[which])
-
-
-def joined(parts: Sequence[Scored]) -> Scored:
-    if len(parts) == 1:
-        return parts[0]
-    return Scored(
-        np.concatenate([part.bucket for part in parts]),
-        np.concatenate([part.score for part in parts]),
-        np.concatenate([part.places for part in parts], axis=1),
-        np.concatenate([part.alternative for part in parts]),
-    )
 
 
 @dataclass(slots=True)
@@ -57,7 +115,11 @@ class Best:
     waiting: int = 0
 
     def add(self, matches: Scored) -> None:
-        matches = matches.at(self._may_count(matches))
+        if self.kept is not None:  # only those not below the worst of the k that their bucket has already
+            place = np.searchsorted(self.kept.bucket, matches.bucket, side="right") - 1
+            first = place - (self.limit - 1)
+            is_full = (first >= 0) & (self.kept.bucket[np.maximum(first, 0)] == matches.bucket)
+            matches = matches.at(~is_full | (matches.score >= self.kept.score[np.maximum(place, 0)]))
         if not matches.score.size:
             return
         self.pending.append(matches)
@@ -66,24 +128,22 @@ class Best:
         if self.waiting >= max(PENDING, 0 if self.kept is None else self.kept.score.size):
             self.settle()
 
-    def _may_count(self, matches: Scored) -> np.ndarray:
-        """Return which matches are not below the worst of the k that their bucket has already."""
-        if self.kept is None:
-            return np.ones(matches.score.size, np.bool_)
-        place = np.searchsorted(self.kept.bucket, matches.bucket, side="right") - 1
-        first = place - (self.limit - 1)
-        is_full = (first >= 0) & (self.kept.bucket[np.maximum(first, 0)] == matches.bucket)
-        return ~is_full | (matches.score >= self.kept.score[np.maximum(place, 0)])
-
     def settle(self) -> Scored | None:
         """Return the k best of each bucket, by bucket, best first; None if there is no match at all."""
         if self.pending:
-            matches = joined(self.pending if self.kept is None else [self.kept, *self.pending])
+            parts = self.pending if self.kept is None else [self.kept, *self.pending]
+            columns = zip(*((part.bucket, part.score, part.places, part.alternative) for part in parts), strict=True)
+            matches = Scored(*(np.concatenate(column, axis=-1) for column in columns))
             reserve(KEPT_BYTES * matches.score.size + 4 * matches.places.nbytes, "the best of each group and tick")
             self.pending, self.waiting = [], 0
             # By score alone first: ties are settled only among those that may stay.
             matches = matches.at(not_below_kth(matches.bucket, matches.score, self.limit))
-            keys = [level[row] for level in self.levels for row in matches.places]
+            places = self.tie_places(matches)
+            keys: list[np.ndarray] = [level[row] for level in self.levels for row in places]
             matches = matches.at(np.lexsort([*reversed(keys), -matches.score, matches.bucket]))
             self.kept = matches.at(ranks(matches.bucket) <= self.limit)
         return self.kept
+
+    def tie_places(self, matches: Scored) -> Sequence[Int32]:
+        """Return the places [matches] that ties are broken by, the most important first; -1 where there is none."""
+        return list(matches.places)

@@ -1,11 +1,11 @@
 """Join the best events of each window first, to find the matches that can be among the k best of a monotone score.
 
 The rank join of the CPR thesis (section 3.2, "Nonlinear Preference Sequence Ranking"; section 3.3 on boundaries). Each
-variable's candidates form a queue (`join_queues`). Matches of the events that were taken from the queues so far are
-found by the ordinary search. Those below the k-th score in a queue cannot be in a better match: where they begin is the
-boundary. Queues are read on, twice as far each time, until all of them have reached it.
+variable's candidates form a queue (`join_queues`). The ordinary search finds the matches of the events that were taken
+from the queues so far. Events whose bound is below the k-th score cannot be in a better match: where they begin in a
+queue is its boundary. Queues are read twice as far each time, until all of them have reached their boundaries.
 
-When the window moves, what was joined is kept in a top-k buffer: all matches from a threshold score on. Matches that
+When the window moves, the joined matches stay in a top-k buffer: all matches from a threshold score on. Matches that
 begin too early are dropped, and those with a new event that reach the threshold are added; if too few are left, the
 window is joined anew.
 """
@@ -22,14 +22,15 @@ from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32
 from streamsift.runtime.arrays.grouping import distinct
 from streamsift.runtime.detect import match_places
 from streamsift.runtime.events.events import Events
+from streamsift.runtime.events.update_ticks import UpdateTicks
 from streamsift.runtime.expressions.columns import Columns, take
 from streamsift.runtime.matches import match_columns, objective_values, scores
-from streamsift.runtime.paths import Reserve
+from streamsift.runtime.paths import GaveUp, Loaded, Reserve, tick_windows, ticks_with_events
 from streamsift.runtime.rank.join_queues import JoinQueues
 from streamsift.runtime.resources import FEWER_TIES, reserve
 
 LOOK_AHEAD = PlannerOptions(plan=PlanShape.LEFT)  # a window's few best events are not worth a choice of trees
-FIRST_READ = 8  # events that are taken from each queue at first, and at least the k that are asked for
+FIRST_READ = 8  # events that are taken from each queue at first, and at least k
 RESERVE = Reserve(4)  # of the matches that are joined, where windows overlap
 MAX_KEPT = 1 << 18  # matches, before those below the k-th score are dropped
 
@@ -54,13 +55,16 @@ def events_at(events: Events, places: Int32) -> Events:
 
 
 class RankJoin:
-    """One run of a plan over events, window by window; with `ticks`, these hold matches whole: they have no other."""
+    """One run of a plan over events, window by window; the windows of `ticks` replace that of each match."""
 
-    def __init__(self, plan: JoinPlan, events: Events, *, ticks: bool) -> None:
-        self.events = replace(events, window=None, width=0) if ticks else events
-        self.plan, self.queues = plan, JoinQueues(plan, events)
+    error = 0.0  # of the scores of matches
+
+    def __init__(self, plan: JoinPlan, events: Events, ticks: UpdateTicks | None) -> None:
+        self.events = events if ticks is None else replace(events, window=None, width=0)
+        self.plan, self.queues, self.windows = plan, JoinQueues(plan, events), ticks
+        self.ticks = np.zeros(1, np.int64) if ticks is None else ticks_with_events(ticks)
         self.reserve = 1
-        self.low = self.high = self.asked = 0
+        self.low = self.high = self.wanted = self.loaded = self.first_load = 0
         self.is_open = False  # all matches of the window are here whose score is at least the threshold
         self.threshold = -np.inf
         self.places, self.score = self._no_matches()
@@ -73,16 +77,20 @@ class RankJoin:
         """Return True if all matches of the window are here."""
         return self.is_open and self.threshold == -np.inf
 
-    def move(self, low: int, high: int) -> None:
-        """Move to the window of the places [low, high)."""
-        first, since, self.low, self.high = self.low, self.high, low, high
+    def open(self, tick: int) -> None:
+        """Move to the window of a tick."""
+        self.first_load, self.loaded = max(self.loaded, self.first_load // 2), 0
+        first, since, low, high = self.low, self.high, 0, self.events.rank.size
+        if self.windows is not None:
+            low, high = map(int, tick_windows(self.windows, tick))
+        self.low, self.high = low, high
         overlaps = first <= low < since <= high
         self.reserve = RESERVE.filled if overlaps else 1
         self.is_open = self.is_open and overlaps
         if not self.is_open:
             return
         self._keep(self.places.min(axis=0, initial=high) >= low)
-        self.is_open = self.is_complete or self.score.size >= self.asked
+        self.is_open = self.is_complete or self.score.size >= self.wanted
         if self.is_open and high > since and not self.queues.is_empty:
             self._add_matches_from(since)
 
@@ -90,11 +98,20 @@ class RankJoin:
         """Return matches [steps, m] as places and their scores: the k best, and all that tie with the k-th."""
         if not self.is_open or (self.score.size < limit and not self.is_complete):
             self._join(self.reserve * limit)
-        self.asked = limit
+        self.wanted = limit
         if self.score.size <= limit:
             return self.places, self.score
         among = self.score >= _kth(self.score, limit)
         return self.places[:, among], self.score[among]
+
+    def load(self, count: int) -> Loaded | GaveUp:
+        """Return the next matches, about so many; at first, as many as the window before loaded (iNNLPS)."""
+        places, score = self.best(max(self.loaded + count, self.first_load))
+        if not np.isfinite(score).all():  # an infinite component says nothing of the sum it goes into
+            return GaveUp.NO_SUMS
+        order = np.lexsort([*places[::-1], -score])[self.loaded :]
+        self.loaded = score.size
+        return Loaded(places[:, order].T, score[order], self.is_complete and score.size == self.score.size)
 
     def _keep(self, which: Bool) -> None:
         self.places, self.score = self.places[:, which], self.score[which]
@@ -106,7 +123,7 @@ class RankJoin:
         queues, steps = self.queues.queues, range(len(self.queues.queues))
         if self.queues.is_empty or not all(self.queues.has_some(step, self.low, self.high) for step in steps):
             return
-        tops = self.queues.tops([self.low for _ in steps], self.high)
+        tops = self.queues.tops([self.low] * len(queues), self.high)
         # A queue of equal bounds has no best: it is read whole.
         most = [self.high - self.low + 1 if queue.is_flat else max(FIRST_READ, limit) for queue in queues]
         while True:
@@ -128,22 +145,20 @@ class RankJoin:
 
     def _add_matches_from(self, since: int) -> None:
         """Add matches that reach the threshold and have an event from this place on."""
-        queues, taken = self.queues.queues, []
-        last = len(queues) - 1
+        queues, high, worst, taken = self.queues.queues, self.high, self.threshold, []
         # The last event of a sequence with a new event is new.
-        for new in [last] if self.plan.alternative.is_sequence else range(len(queues)):
-            lows = [since if step == new else self.low for step in range(len(queues))]
-            if not self.queues.has_some(new, since, self.high, self.threshold):
+        for new in range(len(queues) - 1 if self.plan.alternative.is_sequence else 0, len(queues)):
+            if not self.queues.has_some(new, since, high, worst):
                 continue
-            high, worst = self.high, self.threshold
+            lows = [since if step == new else self.low for step in range(len(queues))]
             candidates = [queue.read(low, high, worst, high) for queue, low in zip(queues, lows, strict=True)]
             if all(part.size for part in candidates):
-                candidates = self._reaching(candidates, self.queues.tops(lows, self.high))
+                candidates = self._reaching(candidates, self.queues.tops(lows, high))
             if all(part.size for part in candidates):
                 taken += candidates
         if not taken:
             return
-        filled = max(RESERVE.filled * self.asked, 1)
+        filled = max(RESERVE.filled * self.wanted, 1)
         places, score, self.threshold = self._matches(taken, RESERVE.max_filled * filled)
         new_ones = places.max(axis=0, initial=-1) >= since
         self.places = np.concatenate([self.places, places[:, new_ones]], axis=1)
@@ -153,20 +168,17 @@ class RankJoin:
         self._keep(self.score >= self.threshold)
 
     def _matches(self, taken: list[Int32], limit: int) -> tuple[Int32, Float64, float]:
-        """Return the matches of the places that were taken (for whatever step) from the threshold on, and the new one.
-
-        The k-th score raises it.
-        """
+        """Return the matches of these places from the threshold on, and the threshold, raised by the k-th score."""
         alternative = self.plan.alternative
         query = alternative.query
         assert query.ranking is not None
         places = distinct(np.concatenate(taken))
         some = events_at(self.events, places)
         (kept, score), threshold = self._no_matches(), self.threshold
-        for found in match_places(alternative, some, LOOK_AHEAD):
-            more = scores(query.ranking, objective_values(query.ranking, match_columns(alternative, some, found)))
+        for matches in match_places(alternative, some, LOOK_AHEAD):
+            more = scores(query.ranking, objective_values(query.ranking, match_columns(alternative, some, matches)))
             stays = more >= threshold  # NaN does not
-            kept = np.concatenate([kept, places[found[:, stays]]], axis=1)
+            kept = np.concatenate([kept, places[matches[:, stays]]], axis=1)
             score = np.concatenate([score, more[stays]])
             reserve(3 * (kept.nbytes + score.nbytes), "matches that tie for the last of the best", FEWER_TIES)
             if score.size >= limit:

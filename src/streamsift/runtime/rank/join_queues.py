@@ -1,8 +1,8 @@
 """Read each variable's candidates of a monotone score best first, of any window.
 
-A candidate's bound is the best score that a match with it could have: its own part beside the best part of every other
-variable. The order of a queue is that of the whole stream, found once: by the candidates' own part if there is one
-objective, else by their bounds among all events. Of a window only what is read of it is looked at.
+A candidate's bound is the best score that a match with it could have: its part of the score beside the best part of
+every other variable. The order of a queue is that of the whole stream, found once: by the candidates' parts if there is
+one objective, else by their bounds among all events. A window costs only the candidates that are read of it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from streamsift.errors import BadInputError
-from streamsift.logical.bound import BoundObjective, Ranking
+from streamsift.logical.bound import BoundObjective
 from streamsift.physical.plan import JoinPlan
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Float64, Int32, Int64
 from streamsift.runtime.arrays.range_tree import NOTHING, greatest, tree_of
@@ -23,7 +23,6 @@ from streamsift.runtime.expressions.codes import codes
 from streamsift.runtime.expressions.evaluate import evaluate
 from streamsift.runtime.matches import match_columns, merged_scores, objective_score
 
-NO_PLACES = np.empty(0, np.int64)
 TOLERANCE = 1e-9  # bounds are raised by it, for functions whose last bit is not monotone
 
 
@@ -38,13 +37,12 @@ class Queue:
 
     def read(self, low: int, high: int, worst: float, most: int) -> Int32:
         """Return the best at the places [low, high) that may be in a match with this score, so many of them at most."""
-        floor = int(np.searchsorted(self.limits, worst))
         first, last = np.searchsorted(self.places, [low, high])
-        return self.places[greatest(self.tree, first, last, floor, most)]
+        return self.places[greatest(self.tree, first, last, int(np.searchsorted(self.limits, worst)), most)]
 
 
 class JoinQueues:
-    """Those of a plan over the events of a whole stream."""
+    """The queues of a plan over the events of a whole stream."""
 
     def __init__(self, plan: JoinPlan, events: Events) -> None:
         ranking = plan.alternative.query.ranking
@@ -52,20 +50,20 @@ class JoinQueues:
         self.plan, self.events, self.ranking = plan, events, ranking
         self.places = candidates(plan.alternative, events)
         self.is_empty = not all(part.size for part in self.places)
-        # With one objective, who is before whom does not depend on the other variables' best.
+        # With one objective, the order of a queue does not depend on the other variables' best.
         self.is_one = len(plan.objectives) == 1
+        self.hopeless = [np.zeros(part.size, np.bool_) for part in self.places]
+        self.parts: list[dict[int, Int64]] = []  # for each objective the candidates' parts, by step
+        self.knows_all: list[bool] = []
         self.queues: list[Queue] = []
         if not self.is_empty:
-            self._own_parts()
-            self.queues = self._queues()
+            self._read_parts()
+            self._order_queues()
 
-    def _own_parts(self) -> None:
+    def _read_parts(self) -> None:
         step_of = {step.variable: number for number, step in enumerate(self.plan.alternative.steps)}
-        self.hopeless = [np.zeros(part.size, np.bool_) for part in self.places]
-        self.parts: list[dict[int, Int64]] = []  # for each objective the candidates' own parts, by step
-        self.knows_all = []
         for objective in self.plan.objectives:
-            own, knows_all = {}, True
+            by_step, knows_all = {}, True
             for part in objective.parts:
                 step = step_of[part.variable]
                 rows = step_rows(self.plan.alternative, self.events, self.events.rows_at(self.places[step]))
@@ -75,25 +73,22 @@ class JoinQueues:
                     knows_all = knows_all and not unknown.any()
                 else:
                     self.hopeless[step] |= unknown
-                own[step] = np.where(unknown, NOTHING, ordered if part.rises else -ordered)
-            self.parts.append(own)
+                by_step[step] = np.where(unknown, NOTHING, ordered if part.rises else -ordered)
+            self.parts.append(by_step)
             self.knows_all.append(knows_all)
-        self.part_trees = [{step: tree_of(own) for step, own in parts.items()} for parts in self.parts]
+        self.part_trees = [{step: tree_of(part) for step, part in parts.items()} for parts in self.parts]
 
-    def _queues(self) -> list[Queue]:
+    def _order_queues(self) -> None:
         tops = self.tops([0] * len(self.places), self.events.rank.size)
-        found = []
         for step, places in enumerate(self.places):
-            bound = self.bounds(step, places, tops)
-            alike = np.zeros(places.size, np.int64)
-            order = np.argsort(self.parts[0].get(step, alike) if self.is_one else bound, kind="stable")
+            bound, equal = self.bounds(step, places, tops), np.zeros(places.size, np.int64)
+            order = np.argsort(self.parts[0].get(step, equal) if self.is_one else bound, kind="stable")
             order = order[~self.hopeless[step][order]]
             number = np.full(places.size, NOTHING, np.int64)
             number[order] = np.arange(order.size)
             limits = np.maximum.accumulate(bound[order])
             is_flat = order.size == 0 or bool(limits[0] == limits[-1])
-            found.append(Queue(places, tree_of(number), limits, is_flat))
-        return found
+            self.queues.append(Queue(places, tree_of(number), limits, is_flat))
 
     def has_some(self, step: int, low: int, high: int, worst: float = -np.inf) -> bool:
         """Return True if a candidate of this step at the places [low, high) may be in a match with this score."""
@@ -107,17 +102,14 @@ class JoinQueues:
         return self.is_one and bool(self.bounds(step, np.array([place], np.int32), tops)[0] < worst)
 
     def tops(self, lows: Sequence[int], high: int) -> Int32:
-        """Return for each objective and step [objectives, steps] the place of the best part from the step's low on.
-
-        Each step has a candidate there.
-        """
-        found = np.empty((len(self.part_trees), len(self.places)), np.int32)
+        """Return for each objective and step [objectives, steps] the place of its best part; each has a candidate."""
+        tops = np.empty((len(self.part_trees), len(self.places)), np.int32)
         for step, places in enumerate(self.places):
             first, last = np.searchsorted(places, [lows[step], high])
             for objective, trees in enumerate(self.part_trees):
-                best = greatest(trees[step], first, last, NOTHING, 1) if step in trees else NO_PLACES
-                found[objective, step] = places[best[0] if best.size else first]
-        return found
+                best = greatest(trees[step], first, last, NOTHING, 1).tolist() if step in trees else []
+                tops[objective, step] = places[best[0] if best else first]
+        return tops
 
     def bounds(self, step: int, places: Int32, tops: Int32) -> Float64:
         """Return for each of these candidates a bound on the scores of its matches, given the best of the others."""
@@ -129,21 +121,16 @@ class JoinQueues:
             corner = np.repeat(best[:, None], places.size, axis=1)
             corner[step] = places
             by_objective.append(self._corner_scores(written, corner))
-        return _raised(self.ranking, by_objective)
+        merged = merged_scores(self.ranking, by_objective)
+        with np.errstate(invalid="ignore"):
+            merged = merged + TOLERANCE * (np.abs(merged) + 1)
+        return np.where(np.isnan(merged), np.inf, merged)
 
     def _corner_scores(self, objective: BoundObjective, corner: Int32) -> Float64:
-        """Return the scores [m] of what need be no matches [steps, m]; inf where there is none."""
+        """Return the scores [m] of combinations [steps, m], matches or not; inf if there is no score."""
         seen = match_columns(self.plan.alternative, self.events, corner)
         try:
             bound = objective_score(objective, evaluate(objective.expression, seen))
         except BadInputError:  # an overflow that no match need have
             return np.full(corner.shape[1], np.inf)
         return np.where(np.isnan(bound), np.inf, bound)
-
-
-def _raised(ranking: Ranking, by_objective: Sequence[Float64]) -> Float64:
-    merged = merged_scores(ranking, by_objective)
-    with np.errstate(invalid="ignore"):
-        merged = merged + TOLERANCE * (np.abs(merged) + 1)
-    merged[np.isnan(merged)] = np.inf
-    return merged

@@ -1,45 +1,46 @@
 """Merge the components of a pattern, each ranked by itself, into the matches that can be among the k best.
 
 The top-k merge of the CPR thesis (sections 3.3 and 3.4): `merge_kernel` reads the components' matches as its schedule
-says, and asks for more of them. When the window moves, the matches that it joined stay joined: those that are still
-inside are kept, and paths that were read before are joined with new ones only (dTMM).
+says, and requests more of them. A component with a linear score is read by best paths (`paths/sorted_access.py`), a
+monotone one by a rank join. When the window moves, joined matches that are still inside are kept, and paths that were
+read before are joined with new ones only (dTMM).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
 
 from streamsift.logical.bound import Expr
 from streamsift.physical.detect import PLACE
-from streamsift.physical.plan import MergePlan
+from streamsift.physical.plan import JoinPlan, MergePlan, RankPlan
 from streamsift.physical.rank import MAX_PATHS
 from streamsift.runtime.arrays.comparing import GREATER_EQUAL, LESS, OPERATORS, UNEQUAL
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Int32, Int64
 from streamsift.runtime.events.candidates import candidates, step_rows
 from streamsift.runtime.events.events import Events
-from streamsift.runtime.events.update_ticks import UpdateTicks
+from streamsift.runtime.events.update_ticks import UpdateTicks, ticks_of
 from streamsift.runtime.expressions.codes import codes
 from streamsift.runtime.expressions.evaluate import evaluate
-from streamsift.runtime.paths import SLACK, GaveUp, Reserve, TickMatches
-from streamsift.runtime.rank.merge_components import RankedComponent, component_of
+from streamsift.runtime.paths import SLACK, GaveUp, Reserve, TickMatches, path_component, tick_windows
+from streamsift.runtime.rank.join import RankJoin
 from streamsift.runtime.rank.merge_kernel import DONE, GAVE_UP, merge, threshold_of
-from streamsift.runtime.rank.merge_queues import MergeMemory, MergeQueues, WindowQueues
-from streamsift.runtime.rank.merge_schedules import SCHEDULES, MergeRules, new_steering
+from streamsift.runtime.rank.merge_queues import MergeMemory, RankedComponent, WindowQueues
+from streamsift.runtime.rank.merge_schedules import SCHEDULES, MergeRules, new_state
 
 RESERVE = Reserve(2)
 
 
 @dataclass(slots=True)
 class Accesses:
-    """What was read in all windows; `known` is the share of `sorted` that had been read in the window before."""
+    """What was read in all windows; `carried` is the share of `sorted` that had been read in the window before."""
 
     sorted: int = 0
     random: int = 0
-    known: int = 0
+    carried: int = 0
     again: int = 0  # windows that were begun again, without what was kept
     windows: int = 0
 
@@ -51,59 +52,60 @@ class RankMerge:
         self.plan, self.events, self.ticks, self.limit = plan, events, ticks, limit
         # What was looked up was joined without being read: with lookups, reading does not tell what is joined.
         self.dynamic = plan.keeps and not plan.looks_up
+        self.kept = RESERVE.filled * limit if self.dynamic and ticks is not None else limit
         self.candidates = candidates(plan.alternative, events)
         self.accesses = Accesses()
 
     def best(self) -> TickMatches | GaveUp:
         """Return matches among which are the k best of every window."""
-        components: list[RankedComponent] = []
-        for component in self.plan.components:
-            ranked = component_of(component.plan, self.events, self.ticks, keeps=self.plan.keeps)
+        steps, components = len(self.plan.alternative.steps), list[RankedComponent]()
+        places, of_tick = [np.empty((0, steps), np.int32)], [np.empty(0, np.int64)]
+        for plan in (component.plan for component in self.plan.components):
+            if isinstance(plan, JoinPlan):
+                components.append(RankJoin(plan, self.events, self.ticks))
+                continue
+            ranked = path_component(plan, self.events, self.ticks, keeps=self.plan.keeps)
             if isinstance(ranked, GaveUp):
                 return ranked
+            if ranked is None:  # no match has this component
+                return TickMatches(places[0].T, of_tick[0])
             components.append(ranked)
-        steps = len(self.plan.alternative.steps)
-        places, of_tick = [np.empty((0, steps), np.int32)], [np.empty(0, np.int64)]
         ticks = reduce(np.intersect1d, [component.ticks for component in components])
-        if ticks.size:
-            rules, queues = self._rules(components), WindowQueues(self.plan, components, *self._keys())
-            nothing = memory = MergeMemory.nothing(len(components), steps)
-            for tick in ticks.tolist():
-                matches = self._window(tick, queues, rules, memory if self.dynamic else nothing)
-                if isinstance(matches, GaveUp):
-                    return matches
-                memory, best = matches
-                self.accesses.windows += 1
-                places.append(best)
-                of_tick.append(np.full(best.shape[0], tick, np.int64))
+        rules, queues = self._rules(components), WindowQueues(self.plan, components, *self._keys())
+        nothing = memory = MergeMemory.nothing(len(components), steps)
+        for tick in ticks.tolist():
+            matches = self._window(tick, queues, rules, memory if self.dynamic else nothing)
+            if isinstance(matches, GaveUp):
+                return matches
+            memory, best = matches
+            self.accesses.windows += 1
+            places.append(best)
+            of_tick.append(np.full(best.shape[0], tick, np.int64))
         return TickMatches(np.ascontiguousarray(np.concatenate(places).T), np.concatenate(of_tick))
 
     def _window(
         self, tick: int, queues: WindowQueues, rules: MergeRules, memory: MergeMemory
     ) -> tuple[MergeMemory, Int32] | GaveUp:
-        """Return the best matches [m, steps] of a window, and what to remember of it."""
-        low = int(np.searchsorted(self.ticks.last, tick, side="left")) if self.ticks is not None else 0
-        matches = queues.open(tick, memory, low, rules.kept)
-        steering, status = new_steering(len(self.plan.components)), 0
+        """Return the state that a window leaves, and its best matches [m, steps]."""
+        low = 0 if self.ticks is None else int(tick_windows(self.ticks, tick)[0])
+        matches = queues.open(tick, memory, low, self.kept)
+        state, status, read = new_state(*queues.arrays.rows.shape[::2]), 0, self.accesses
         while status != DONE:
-            matches, status = merge(queues.arrays, rules, steering, MAX_PATHS, matches)
+            matches, status = merge(queues.arrays, rules, state, MAX_PATHS, matches)
             gave_up = GaveUp.TOO_MANY if status == GAVE_UP else queues.load(status) if status >= 0 else None
             if gave_up:
                 return gave_up
-        self._count(queues.arrays)
+        arrays = queues.arrays
+        read.sorted += int(arrays.read.sum())
+        read.random += int(arrays.fetches.sum())
+        read.carried += int((arrays.carried & (np.arange(arrays.carried.shape[1]) < arrays.read[:, None])).sum())
         count, is_full = matches.counts[0], matches.counts[1] >= self.limit
         worst = matches.best[self.limit - 1] - rules.slack if is_full else -np.inf
         if worst < memory.threshold:  # what fell below it in an earlier window was not kept
-            self.accesses.again += 1
+            read.again += 1
             return self._window(tick, queues, rules, MergeMemory.nothing(len(memory.paths), matches.rows.shape[1]))
         rows, score = matches.rows[:count], matches.score[:count]
         return queues.memory(matches, max(memory.threshold, threshold_of(rules, matches))), rows[score >= worst]
-
-    def _count(self, queues: MergeQueues) -> None:
-        self.accesses.sorted += int(queues.read.sum())
-        self.accesses.random += int(queues.fetches.sum())
-        read = np.arange(queues.known.shape[1]) < queues.read[:, None]
-        self.accesses.known += int(np.count_nonzero(queues.known & read))
 
     # --- rules -----------------------------------------------------------------------------------------------------
 
@@ -121,44 +123,34 @@ class RankMerge:
             codes=np.array(coded, np.int64).reshape(len(coded), self.events.rank.size),
             costs=np.full(costs.size, costs.sum()) if plan.looks_up else costs,
             limit=self.limit,
-            kept=RESERVE.filled * self.limit if self.dynamic and self.ticks is not None else self.limit,
             slack=SLACK * error,
             looks_up=plan.looks_up,
             schedule=SCHEDULES.index(plan.schedule),
         )
 
     def _pairs(self) -> tuple[list[tuple[int, int, int]], list[Int64]]:
-        """Return what must hold between events of different components, as (one, two, operator) and codes by place.
-
-        That is order, that no event is bound twice, windows and comparisons.
-        """
+        """Return the comparisons between events of different components: (one, two, operator), and codes by place."""
         plan, events, before = self.plan, self.events, set(self.plan.before)
-        pairs: list[tuple[int, int, int]] = []
-        coded: list[Int64] = []
-
-        def add(one: int, two: int, operator: int, left: np.ndarray, right: np.ndarray) -> None:
-            pairs.append((one, two, operator))
-            coded.extend((left, right))
-
+        rules: list[tuple[int, int, int, np.ndarray, np.ndarray]] = []
         steps, places = len(plan.alternative.steps), np.arange(events.rank.size, dtype=np.int32)
-        together = [set(component.steps) for component in plan.components]
-        apart = [(a, b) for b in range(steps) for a in range(b) if not any({a, b} <= own for own in together)]
+        inside = {(one, two) for component in plan.components for one in component.steps for two in component.steps}
+        apart = [(one, two) for two in range(steps) for one in range(two) if (one, two) not in inside]
         for one, two in apart:
-            # What lies between two events in order says so already.
+            # An event between the two in order says so already.
             if not any((one, step) in before and (step, two) in before for step in range(steps)):
                 operator, code = (LESS, events.rank) if (one, two) in before else (UNEQUAL, places)
-                add(one, two, operator, code, code)
+                rules.append((one, two, operator, code, code))
             if self.ticks is None and events.window is not None:  # else a tick's window holds all components
                 limits = events.window_limit(places)
-                add(one, two, GREATER_EQUAL, limits, events.window_position)
+                rules.append((one, two, GREATER_EQUAL, limits, events.window_position))
                 if (one, two) not in before:
-                    add(two, one, GREATER_EQUAL, limits, events.window_position)
+                    rules.append((two, one, GREATER_EQUAL, limits, events.window_position))
         for two, step in enumerate(plan.alternative.steps):
-            for pair in step.compared:
-                if (pair.earlier, two) in apart:
-                    sides = [(pair.earlier, pair.earlier_side), (two, pair.this_side)]
-                    add(pair.earlier, two, OPERATORS[pair.op], *self._codes(sides, ordered=pair.op not in ("=", "!=")))
-        return pairs, coded
+            for pair in (pair for pair in step.compared if (pair.earlier, two) in apart):
+                sides = [(pair.earlier, pair.earlier_side), (two, pair.this_side)]
+                left, right = self._codes(sides, ordered=pair.op not in ("=", "!="))
+                rules.append((pair.earlier, two, OPERATORS[pair.op], left, right))
+        return [rule[:3] for rule in rules], [code for rule in rules for code in rule[3:]]
 
     def _codes(self, sides: Sequence[tuple[int, Expr]], *, ordered: bool) -> list[Int64]:
         """Return the values of expressions of steps as comparable codes [places]; UNKNOWN where there is none."""
@@ -182,3 +174,23 @@ class RankMerge:
             return [np.arange(count, dtype=np.int32)] * components, max(1, count)
         distinct, dense = np.unique(np.concatenate(self._codes(self.plan.key, ordered=False)), return_inverse=True)
         return np.split(dense.astype(np.int32), components), max(1, distinct.size)
+
+
+def merge_accesses(plan: RankPlan, events: Events) -> Iterator[str]:
+    """Yield the accesses of all windows together, by each schedule, whether or not the run merges."""
+    assert plan.query.ranking is not None
+    ticks = ticks_of(plan.query, events) if plan.query.update else None
+    for number, branch in enumerate(plan.branches, start=1):
+        if not isinstance(branch, MergePlan):
+            continue
+        which = f"alternative {number}, " if len(plan.branches) > 1 else ""
+        for schedule in SCHEDULES:
+            merge = RankMerge(replace(branch, schedule=schedule), events, ticks, plan.query.ranking.limit)
+            if isinstance(merge.best(), GaveUp):
+                yield f"{which}merge by {schedule.value}: given up, too many matches of a part would be read"
+                continue
+            read = merge.accesses
+            carried = f", {read.carried:,} of them known from the window before" if merge.dynamic else ""
+            lookups = f", {read.random:,} by lookup" if branch.looks_up else ""
+            windows = f" in {read.windows:,} windows" if ticks is not None else ""
+            yield f"{which}merge by {schedule.value}: {read.sorted:,} matches of parts read{windows}{carried}{lookups}"

@@ -1,31 +1,22 @@
 """Merge queues of paths: find the best combinations of paths that fit together.
 
 TA and NRA of the CPR thesis, section 3.3 ("TMM"), for paths that may be in many matches: a path that is read is joined
-with what is known of the other queues. It stops for more paths of a queue, and goes on when they are there.
+with the paths of the other queues that were read or can be looked up. The merge returns when a queue needs more paths,
+and resumes when they are loaded.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from streamsift.runtime.arrays.comparing import holds
-from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32, Int64
+from streamsift.runtime.arrays.dtypes import Int32
 from streamsift.runtime.rank.merge_queues import MergeMatches, MergeQueues, add_match, is_exhausted, link
-from streamsift.runtime.rank.merge_schedules import LAST, MergeRules, Steering, bound_at, merged, next_queue
+from streamsift.runtime.rank.merge_schedules import LAST, MergeRules, MergeState, bound_at, merged, next_queue
 
 DONE, GAVE_UP = -1, -2  # what `merge` returns instead of the queue that it needs more of
-
-
-class Room(NamedTuple):
-    """Where partial matches of m components are put together."""
-
-    value: Float64  # [m] the scores of the components, for those not chosen yet the best
-    partial: Int32  # [m + 1, steps]
-    cursor: Int64  # [m + 1]
-    all_known: Bool  # [m + 1]
+UNOPENED = -2  # the cursor of a queue whose partners were not looked for; -1: there are no others
 
 
 @njit(cache=True, nogil=True)
@@ -66,27 +57,28 @@ def first_partner(queues: MergeQueues, rules: MergeRules, queue: int, row: int, 
 
 @njit(cache=True, nogil=True)
 def join(
-    queues: MergeQueues, rules: MergeRules, queue: int, path: int, room: Room, matches: MergeMatches
+    queues: MergeQueues, rules: MergeRules, queue: int, path: int, state: MergeState, matches: MergeMatches
 ) -> MergeMatches:
-    """Add the matches of a path with what is known of the other queues, depth first, best partners first."""
+    """Add the matches of a path with those of the other queues, depth first, best partners first."""
     components, steps, key = queues.read.size, queues.rows.shape[2], queues.key[queue, path]
-    if components == 2 and queues.known[queue, path] and queues.head[1 - queue, 1, key] < 0:
+    if components == 2 and queues.carried[queue, path] and queues.head[1 - queue, 1, key] < 0:
         return matches
-    value, partial, cursor, all_known = room.value, room.partial, room.cursor, room.all_known
+    value, partial, cursor, all_carried = state.value, state.partial, state.cursor, state.all_carried
     for other in range(components):
         value[other] = queues.score[other, 0]
     value[queue] = queues.score[queue, path]
-    partial[1], all_known[1] = queues.rows[queue, path], queues.known[queue, path]
-    level = 1
-    # Known paths were joined with each other: where all the others are known, the last one must not be.
-    row = 1 if components == 2 and all_known[1] else 0
-    cursor[1] = first_partner(queues, rules, 0 if queue > 0 else 1, row, key)
+    partial[1], all_carried[1] = queues.rows[queue, path], queues.carried[queue, path]
+    level, cursor[1] = 1, UNOPENED
     while level >= 1:
         if level == components:
             matches = add_match(matches, partial[level], merged(rules, value))
             level -= 1
             continue
         other = level - 1 if level - 1 < queue else level
+        # Carried paths were joined with each other: where all the others are carried, the last one must not be.
+        row = 1 if level == components - 1 and all_carried[level] else 0
+        if cursor[level] == UNOPENED:
+            cursor[level] = first_partner(queues, rules, other, row, key)
         candidate = cursor[level]
         if candidate < 0:
             value[other] = queues.score[other, 0]
@@ -99,56 +91,39 @@ def join(
         if merged(rules, value) < threshold_of(rules, matches):
             cursor[level] = -1  # those that follow are no better
             continue
-        cursor[level] = queues.following[other, candidate, 1 if level == components - 1 and all_known[level] else 0]
+        cursor[level] = queues.following[other, candidate, row]
         if not fits(rules, partial[level], queues.rows[other, candidate]):
             continue
         level += 1
         for step in range(steps):
             partial[level, step] = max(partial[level - 1, step], queues.rows[other, candidate, step])
-        all_known[level] = all_known[level - 1] and queues.known[other, candidate]
-        if level < components:
-            row = 1 if level == components - 1 and all_known[level] else 0
-            cursor[level] = first_partner(queues, rules, level - 1 if level - 1 < queue else level, row, key)
+        all_carried[level] = all_carried[level - 1] and queues.carried[other, candidate]
+        cursor[level] = UNOPENED
     return matches
 
 
 @njit(cache=True, nogil=True)
-def take(queues: MergeQueues, rules: MergeRules, queue: int) -> int:
-    """Sorted access: take the next path of a queue."""
-    path = queues.read[queue]
-    queues.read[queue] += 1
-    if rules.looks_up:  # it is the first of those with its key that were not read
-        queues.head[queue, 0, queues.key[queue, path]] = queues.following[queue, path, 0]
-    else:
-        link(queues, queue, path, path + 1)
-    return int(path)
-
-
-@njit(cache=True, nogil=True)
 def merge(
-    queues: MergeQueues, rules: MergeRules, steering: Steering, max_read: int, matches: MergeMatches
+    queues: MergeQueues, rules: MergeRules, state: MergeState, max_read: int, matches: MergeMatches
 ) -> tuple[MergeMatches, int]:
-    """Read until no match that is not found can be among the best; DONE, GAVE_UP, or the queue to load more of."""
-    components, steps = queues.read.size, queues.rows.shape[2]
-    room = Room(
-        value=np.empty(components),
-        partial=np.empty((components + 1, steps), np.int32),
-        cursor=np.empty(components + 1, np.int64),
-        all_known=np.empty(components + 1, np.bool_),
-    )
-    value = np.empty(components)
-    for queue in range(components):
+    """Read until no match that was not joined can be among the best; DONE, GAVE_UP, or the queue to load more of."""
+    for queue in range(queues.read.size):
         if queues.loaded[queue] == 0:
             return matches, DONE if queues.complete[queue] else queue
     while True:
-        bound = bound_at(queues, rules, queues.read, value)
+        bound = bound_at(queues, rules, queues.read, state.value)
         has_all = matches.counts[1] >= rules.limit and matches.best[rules.limit - 1] - rules.slack > bound
         if bound == -np.inf or has_all:
             return matches, DONE
         if queues.read.sum() > max_read or matches.counts[0] > max_read:
             return matches, GAVE_UP
-        queue = next_queue(queues, rules, steering, bound, value)
+        queue = next_queue(queues, rules, state, bound)
         if queues.read[queue] == queues.loaded[queue] and not is_exhausted(queues, queue):
             return matches, queue
-        steering.memory[LAST] = queue
-        matches = join(queues, rules, queue, take(queues, rules, queue), room, matches)
+        state.memory[LAST], path = queue, int(queues.read[queue])
+        queues.read[queue] += 1  # sorted access
+        if rules.looks_up:  # it is the first of those with its key that were not read
+            queues.head[queue, 0, queues.key[queue, path]] = queues.following[queue, path, 0]
+        else:
+            link(queues, queue, path, path + 1)
+        matches = join(queues, rules, queue, path, state, matches)

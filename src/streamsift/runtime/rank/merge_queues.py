@@ -1,7 +1,4 @@
-"""Fill the queues that a merge reads: on demand, window after window.
-
-When the window moves, the matches that were joined stay joined (`MergeMemory`).
-"""
+"""Fill the queues that a merge reads, on demand, window after window; keep joined matches when the window moves."""
 
 from __future__ import annotations
 
@@ -13,11 +10,12 @@ from numba import njit
 
 from streamsift.physical.plan import MergePlan
 from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32, Int64
-from streamsift.runtime.arrays.growing import grown, longer, wider
-from streamsift.runtime.arrays.row_set import are_known
-from streamsift.runtime.paths import GaveUp
-from streamsift.runtime.rank.merge_components import RankedComponent
+from streamsift.runtime.arrays.growing import grown, wider
+from streamsift.runtime.arrays.hashing import contains_rows
+from streamsift.runtime.paths import BufferedPathComponent, GaveUp, Loaded, PathComponent
+from streamsift.runtime.rank.join import RankJoin
 
+RankedComponent = PathComponent | BufferedPathComponent | RankJoin  # sorted access to its matches
 FIRST_LOAD = 16
 FIRST_ROOM = 256  # matches
 
@@ -26,14 +24,14 @@ class MergeQueues(NamedTuple):
     """The paths of m components of a pattern in one window, n of each at most, best first.
 
     Paths with the same key may fit together, others do not. `following` links those of a queue with the same key, in
-    order: with lookups all that are loaded and not read yet, else those that were read. It does so twice: row 1 is of
-    those that are not known.
+    order: with lookups all that are loaded and not read yet, else those that were read. Row 1 links those that are not
+    carried.
     """
 
     score: Float64  # [m, n]
     rows: Int32  # [m, n, steps] the places of the events, -1 for the steps of other components
     key: Int32  # [m, n]
-    known: Bool  # [m, n] True if it was read in the window before: known paths were joined with each other there
+    carried: Bool  # [m, n] True if it was read in the window before: carried paths were joined with each other there
     following: Int32  # [m, n, 2] -1 for none
     head: Int32  # [m, 2, keys] the first path with the key, -1 for none
     tail: Int32  # [m, 2, keys]
@@ -58,7 +56,7 @@ def new_queues(components: int, room: int, steps: int, keys: int) -> MergeQueues
         score=np.empty((components, room)),
         rows=np.empty((components, room, steps), np.int32),
         key=np.empty((components, room), np.int32),
-        known=np.zeros((components, room), np.bool_),
+        carried=np.zeros((components, room), np.bool_),
         following=np.empty((components, room, 2), np.int32),
         head=np.full((components, 2, keys), -1, np.int32),
         tail=np.full((components, 2, keys), -1, np.int32),
@@ -86,7 +84,7 @@ def link(queues: MergeQueues, queue: int, begin: int, end: int) -> None:
     """Add paths [begin, end) to those of their queue with the same key."""
     for path in range(begin, end):
         key = queues.key[queue, path]
-        for row in range(1 if queues.known[queue, path] else 2):
+        for row in range(1 if queues.carried[queue, path] else 2):
             last = queues.tail[queue, row, key]
             queues.following[queue, path, row] = -1
             if queues.head[queue, row, key] < 0:
@@ -101,11 +99,9 @@ def add_match(matches: MergeMatches, row: Int32, score: float) -> MergeMatches:
     """Keep a match, and its score among the best."""
     count, place = matches.counts[0], matches.counts[1]
     if count == matches.score.size:
-        matches = MergeMatches(grown(matches.rows), longer(matches.score), matches.best, matches.counts)
-    matches.rows[count] = row
-    matches.score[count] = score
+        matches = MergeMatches(grown(matches.rows), grown(matches.score), matches.best, matches.counts)
+    matches.rows[count], matches.score[count], best = row, score, matches.best
     matches.counts[0] += 1
-    best = matches.best
     if place < best.size:
         matches.counts[1] += 1
     elif score > best[place - 1]:
@@ -148,57 +144,54 @@ class WindowQueues:
 
     def __init__(self, plan: MergePlan, components: list[RankedComponent], key_of: list[Int32], keys: int) -> None:
         self.plan, self.components, self.key_of = plan, components, key_of
-        self.known: list[Int32] = []
+        self.carried: list[Int32] = []
         self.arrays = new_queues(len(components), FIRST_LOAD, len(plan.alternative.steps), keys)
 
     def open(self, tick: int, memory: MergeMemory, low: int, kept: int) -> MergeMatches:
-        """Begin a window; with lookups all matches of the components are loaded when they are first asked for."""
-        arrays = self.arrays
-        for queue in range(len(self.components)):
+        """Begin a window with the matches that are remembered and lie at `low` or behind it."""
+        arrays, self.carried = self.arrays, memory.paths
+        for queue, component in enumerate(self.components):
             used = arrays.key[queue, : arrays.loaded[queue]]
             arrays.head[queue][:, used] = -1
             arrays.tail[queue][:, used] = -1
             arrays.fetched[queue, used] = -1
+            component.open(tick)
         if self.plan.looks_up:  # lookups that found nothing leave a mark too
             arrays.fetched[:] = -1
         for counts in (arrays.loaded, arrays.read, arrays.fetches, arrays.complete):
             counts[:] = 0
-        self.known = memory.paths
-        for component in self.components:
-            component.open(tick)
         return add_inside(new_matches(arrays.rows.shape[2], kept), memory.rows, memory.score, low)
 
     def load(self, queue: int) -> GaveUp | None:
         """Load more matches of a component, with lookups as many as there are."""
         while True:
-            gave_up = self._load_some(queue)
-            if gave_up or not self.plan.looks_up or self.arrays.complete[queue]:
-                return gave_up
+            more = self.components[queue].load(max(FIRST_LOAD, int(self.arrays.loaded[queue])))
+            if isinstance(more, GaveUp):
+                return more
+            self._append(queue, more)
+            if more.complete or not self.plan.looks_up:
+                return None
 
-    def _load_some(self, queue: int) -> GaveUp | None:
+    def _append(self, queue: int, more: Loaded) -> None:
         component, begin = self.plan.components[queue], int(self.arrays.loaded[queue])
-        more = self.components[queue].load(max(FIRST_LOAD, begin))
-        if isinstance(more, GaveUp):
-            return more
         end = begin + more.score.size
         while self.arrays.score.shape[1] < end:
-            growing = ("score", "rows", "key", "known", "following")
+            growing = ("score", "rows", "key", "carried", "following")
             self.arrays = self.arrays._replace(**{name: wider(getattr(self.arrays, name)) for name in growing})
         arrays = self.arrays
         rows = np.full((more.score.size, arrays.rows.shape[2]), -1, np.int32)
         rows[:, list(component.steps)] = more.places
         arrays.rows[queue, begin:end] = rows
         arrays.score[queue, begin:end] = more.score * component.scale
-        arrays.known[queue, begin:end] = are_known(rows, self.known[queue])
+        arrays.carried[queue, begin:end] = contains_rows(self.carried[queue], rows)
         step = self.plan.key[queue][0] if self.plan.key else component.steps[0]
         arrays.key[queue, begin:end] = self.key_of[queue][rows[:, step]]
         arrays.loaded[queue], arrays.complete[queue] = end, more.complete
         if self.plan.looks_up:
             link(arrays, queue, begin, end)
-        return None
 
     def memory(self, matches: MergeMatches, threshold: float) -> MergeMemory:
-        """Return what the next window may use of this one.
+        """Return the matches that the next window may use.
 
         A match of the window before whose paths were not all read again would be joined twice, should they be read in
         the next window: it is not kept.
@@ -211,5 +204,5 @@ class WindowQueues:
         for component, read in zip(self.plan.components, paths, strict=True):
             part = np.full(rows.shape, -1, np.int32)
             part[:, list(component.steps)] = rows[:, list(component.steps)]
-            were_read &= are_known(part, read)
+            were_read &= contains_rows(read, part)
         return MergeMemory(paths, rows[were_read], score[were_read], threshold)

@@ -1,14 +1,13 @@
-"""Choose the queue that a merge reads next, and bound what was not read.
+"""Choose the queue that a merge reads next, and bound the score of unread matches.
 
 The thresholds and schedules of the CPR thesis, section 3.3. With lookups (TA) every match of a path that was read is
-known, so a new one has paths below the last read in all queues. Without (NRA) its other paths may be the best of their
+joined, so a new one has paths below the last read in all queues. Without (NRA) its other paths may be the best of their
 queues.
 
-The schedules are round robin, gradient, statistics and waste-avoiding boundary selection (WABS). WABS asks how a bound
-that was passed could have been reached at the least cost, knowing what was read since, and reads on in those
-proportions. The thesis asks so between two results, of the boundary of the last but one. Here it is asked as reading
-goes on, of the bound that was passed with about half of what was read: no result need be found before reading is
-steered.
+The schedules are round robin, gradient, statistics and waste-avoiding boundary selection (WABS). WABS computes how a
+bound that was passed could have been reached at the least cost, and reads on in those proportions. The thesis does so
+between two results, for the boundary of the last but one. Here it is done while reading, for the bound that was passed
+with about half of what was read: reading is steered before the first result.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ import numpy as np
 from numba import njit
 
 from streamsift.physical.plan import Schedule
-from streamsift.runtime.arrays.dtypes import Bool, Float64, Int64
+from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32, Int64
 from streamsift.runtime.rank.merge_queues import MergeQueues, is_exhausted
 
 SCHEDULES = (Schedule.ROUND_ROBIN, Schedule.GRADIENT, Schedule.STATISTICS, Schedule.WABS)  # as kernels number them
 ROUND_ROBIN, GRADIENT, STATISTICS, WABS = range(4)
 LOOK_BACK = 8  # paths over which a gradient is taken
 SAMPLE = 64  # paths that are read before statistics are taken anew
-FIRST_REVISION, GROWTH = 8, 1.25  # WABS looks at its boundary again when so much more was read
+FIRST_REVISION, GROWTH = 8, 1.25  # WABS revises its boundary when so much more was read
 MAX_BOUNDARIES = 64  # that WABS compares at a time
-LAST, REVISED, CHOSEN, MEMORY = range(4)  # of Steering.memory
+LAST, REVISED, CHOSEN, MEMORY = range(4)  # of MergeState.memory
 PASSED = 3  # revisions: together they are about half of what was read
 
 
@@ -42,24 +41,34 @@ class MergeRules(NamedTuple):
     pairs: Int64  # [pairs, 3] what must hold between the events of two steps: (one, two, operator)
     codes: Int64  # [2 * pairs, places] the two sides, by place
     costs: Float64  # [m] of reading one path, beside looking its partners up
-    limit: int  # matches that are asked for
-    kept: int  # matches below the best that are kept for the next window, at least the limit
+    limit: int  # k
     slack: float  # scores that differ by less may be in another order
     looks_up: bool  # TA, not NRA
     schedule: int
 
 
-class Steering(NamedTuple):
-    """What a schedule remembers; `new_steering` begins with nothing."""
+class MergeState(NamedTuple):
+    """What the schedule of a merge of m components remembers, and where partial matches are put together."""
 
     memory: Int64  # [MEMORY] the last queue read, the paths read at the last revision, the queue that was chosen
     ratio: Float64  # [m] the boundary that WABS reads towards
     passed: Float64  # [PASSED] the bounds at the last revisions
+    value: Float64  # [m] the scores of the components, for those not chosen yet the best
+    partial: Int32  # [m + 1, steps]
+    cursor: Int64  # [m + 1]
+    all_carried: Bool  # [m + 1]
 
 
-@njit(cache=True, nogil=True)
-def new_steering(components: int) -> Steering:
-    return Steering(np.full(MEMORY, -1, np.int64), np.zeros(components), np.full(PASSED, np.inf))
+def new_state(components: int, steps: int) -> MergeState:
+    return MergeState(
+        memory=np.full(MEMORY, -1, np.int64),
+        ratio=np.zeros(components),
+        passed=np.full(PASSED, np.inf),
+        value=np.empty(components),
+        partial=np.empty((components + 1, steps), np.int32),
+        cursor=np.empty(components + 1, np.int64),
+        all_carried=np.empty(components + 1, np.bool_),
+    )
 
 
 # --- bounds
@@ -90,24 +99,26 @@ def score_at(queues: MergeQueues, queue: int, read: int) -> float:
 
 
 @njit(cache=True, nogil=True)
+def set_values(queues: MergeQueues, rules: MergeRules, read: Int64, value: Float64) -> None:
+    """Fill value [m] with the best scores that paths of a new match can have; without lookups, those of one queue."""
+    for queue in range(read.size):
+        value[queue] = score_at(queues, queue, read[queue] if rules.looks_up else 0)
+
+
+@njit(cache=True, nogil=True)
 def bound_at(queues: MergeQueues, rules: MergeRules, read: Int64, value: Float64) -> float:
     """Return the best score of a match that reading so far [m] does not find; value [m] is room to work in."""
-    components = read.size
-    if rules.looks_up:
-        for queue in range(components):
-            if queues.complete[queue] and read[queue] == queues.loaded[queue]:
-                return -np.inf
-            value[queue] = score_at(queues, queue, read[queue])
-        return merged(rules, value)
     best = -np.inf
-    for queue in range(components):
-        value[queue] = queues.score[queue, 0]
-    for queue in range(components):
-        if not (queues.complete[queue] and read[queue] == queues.loaded[queue]):
+    set_values(queues, rules, read, value)
+    for queue in range(read.size):
+        if queues.complete[queue] and read[queue] == queues.loaded[queue]:
+            if rules.looks_up:
+                return -np.inf
+        elif not rules.looks_up:
             value[queue] = score_at(queues, queue, read[queue])
             best = max(best, merged(rules, value))
             value[queue] = queues.score[queue, 0]
-    return best
+    return merged(rules, value) if rules.looks_up else best
 
 
 # --- schedules
@@ -166,22 +177,14 @@ def by_statistics(queues: MergeQueues, rules: MergeRules, value: Float64) -> int
 def depth_for(queues: MergeQueues, rules: MergeRules, queue: int, read: Int64, target: float, value: Float64) -> int:
     """Return how far one queue had to be read for the bound to be `target`, if the others were read so far.
 
-    Without lookups the bound of one queue does not depend on how far the others are read. One more than was read if
-    that is not enough.
+    Return one more than was read if that is not enough. With lookups, no queue is exhausted.
     """
     low, high = 0, queues.read[queue] + 1
-    if not rules.looks_up:
-        for other in range(read.size):
-            value[other] = queues.score[other, 0]
+    set_values(queues, rules, read, value)
     while low < high:
         middle = (low + high) >> 1
-        read[queue] = middle
-        if rules.looks_up:
-            bound = bound_at(queues, rules, read, value)
-        else:
-            value[queue] = score_at(queues, queue, middle)
-            bound = merged(rules, value)
-        if middle <= queues.read[queue] and bound > target:
+        value[queue] = score_at(queues, queue, middle)
+        if middle <= queues.read[queue] and merged(rules, value) > target:
             low = middle + 1
         else:
             high = middle
@@ -192,8 +195,8 @@ def depth_for(queues: MergeQueues, rules: MergeRules, queue: int, read: Int64, t
 def cheapest_boundary(queues: MergeQueues, rules: MergeRules, target: float, value: Float64, ratio: Float64) -> None:
     """Fill ratio [m] with how far each queue had to be read for the bound to be `target`, at the least cost.
 
-    Without lookups each queue has its own answer. With them a few depths of all queues but the last are tried, and
-    what they ask of the last.
+    Without lookups the depth of one queue does not depend on the others. With them a few depths of all queues but the
+    last are tried.
     """
     components, read = queues.read.size, queues.read.copy()
     if not rules.looks_up:
@@ -223,8 +226,7 @@ def cheapest_boundary(queues: MergeQueues, rules: MergeRules, target: float, val
 @njit(cache=True, nogil=True)
 def holds_bound(queues: MergeQueues, rules: MergeRules, queue: int, bound: float, value: Float64) -> bool:
     """Return True if the bound can fall only if this queue is read, or would fall if it were."""
-    for other in range(value.size):
-        value[other] = score_at(queues, other, queues.read[other]) if rules.looks_up else queues.score[other, 0]
+    set_values(queues, rules, queues.read, value)
     if rules.looks_up:
         value[queue] = -np.inf
         return merged(rules, value) < bound
@@ -233,9 +235,9 @@ def holds_bound(queues: MergeQueues, rules: MergeRules, queue: int, bound: float
 
 
 @njit(cache=True, nogil=True)
-def in_proportion(queues: MergeQueues, rules: MergeRules, steering: Steering, bound: float, value: Float64) -> int:
+def in_proportion(queues: MergeQueues, rules: MergeRules, state: MergeState, bound: float) -> int:
     """WABS: of the queues that hold the bound up, return the one least far on its way to the cheapest boundary."""
-    memory, ratio, passed = steering.memory, steering.ratio, steering.passed
+    memory, ratio, passed, value = state.memory, state.ratio, state.passed, state.value
     total = queues.read.sum()
     if total < FIRST_REVISION * queues.read.size:
         return next_in_turn(queues, memory[LAST])
@@ -256,15 +258,15 @@ def in_proportion(queues: MergeQueues, rules: MergeRules, steering: Steering, bo
 
 
 @njit(cache=True, nogil=True)
-def next_queue(queues: MergeQueues, rules: MergeRules, steering: Steering, bound: float, value: Float64) -> int:
-    """Return the queue to read, given the bound on what is not read; one has paths left."""
-    memory, total = steering.memory, queues.read.sum()
+def next_queue(queues: MergeQueues, rules: MergeRules, state: MergeState, bound: float) -> int:
+    """Return the queue to read, given the bound on unread scores; at least one queue has paths left."""
+    memory, total = state.memory, queues.read.sum()
     if rules.schedule == WABS:
-        return in_proportion(queues, rules, steering, bound, value)
+        return in_proportion(queues, rules, state, bound)
     if rules.schedule == GRADIENT:
         return steepest(queues, memory[LAST])
     if rules.schedule == ROUND_ROBIN or total < LOOK_BACK * queues.read.size:
         return next_in_turn(queues, memory[LAST])
     if memory[CHOSEN] < 0 or total >= memory[REVISED] + SAMPLE or is_exhausted(queues, memory[CHOSEN]):
-        memory[REVISED], memory[CHOSEN] = total, by_statistics(queues, rules, value)
+        memory[REVISED], memory[CHOSEN] = total, by_statistics(queues, rules, state.value)
     return int(memory[CHOSEN])

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from streamsift.logical.bound import TIME, BoundQuery, TimeKind
 from streamsift.physical.plan import Alternative
-from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
+from streamsift.runtime.arrays.dtypes import Int32
 from streamsift.runtime.events.times import time_type
 from streamsift.runtime.events.update_ticks import tick_type, tick_values
 from streamsift.runtime.expressions.columns import Columns
@@ -18,19 +18,16 @@ from streamsift.runtime.expressions.evaluate import Rows
 from streamsift.runtime.expressions.group_functions import empty_aggregate
 from streamsift.runtime.matches import (
     GroupMatches,
-    known_columns,
-    match_columns,
+    GroupValues,
+    determined_columns,
     match_schema,
     objective_values,
     result_batches,
 )
-from streamsift.runtime.rank.best import Scored
-from streamsift.runtime.rank.buckets import RankRun, ranks
+from streamsift.runtime.rank.best import RankRun, Scored, ranks
 
 ROWS = 1 << 16  # of a batch
-# Objectives and columns of matches of a source (their alternative, or chunk), given as their places; with ties, what
-# these are broken by; at last the table row of any event of each.
-ColumnsOf = Callable[[int, Int32, bool], list[pa.Array]]
+MatchesOf = Callable[[int, Int32], tuple[int, GroupMatches]]  # the alternative and matches of a source at places
 
 
 def rank_schema(query: BoundQuery) -> pa.Schema:
@@ -47,7 +44,7 @@ def rank_schema(query: BoundQuery) -> pa.Schema:
     return pa.schema([*fields, *match_schema(query)])
 
 
-def rank_batches(run: RankRun, best: Scored, columns_of: ColumnsOf, *, ties: bool) -> Iterator[pa.RecordBatch]:
+def rank_batches(run: RankRun, best: Scored, matches_of: MatchesOf, *, ties: bool) -> Iterator[pa.RecordBatch]:
     """Yield the matches (by bucket, best first) as result rows, in order of their ticks.
 
     With `ties`, beside them what ties are broken by: other tasks may have matches of the same bucket.
@@ -61,7 +58,7 @@ def rank_batches(run: RankRun, best: Scored, columns_of: ColumnsOf, *, ties: boo
         parts, numbers = [], []
         for source in np.unique(matches.alternative):
             here = np.flatnonzero(matches.alternative == source)
-            arrays = columns_of(int(source), matches.places[:, here], ties)
+            arrays = _match_arrays(run, *matches_of(int(source), matches.places[:, here]), ties)
             numbers.append(here)
             parts.append([cast_to(array, kind) for array, kind in zip_longest(arrays, kinds)])
         columns = parts[0]
@@ -69,7 +66,9 @@ def rank_batches(run: RankRun, best: Scored, columns_of: ColumnsOf, *, ties: boo
             back = pa.array(np.argsort(np.concatenate(numbers), kind="stable"))
             columns = [pa.concat_arrays(column).take(back) for column in zip(*parts, strict=True)]
         *columns, rows = columns
-        leading = _leading_columns(run, matches.bucket, rank[which], matches.score, np.asarray(rows))
+        ends = [tick_values(query, run.events, run.ticks, run.tick_of(matches.bucket))] if run.ticks else []
+        groups = [run.events.columns.at(column, np.asarray(rows)) for column in query.group_by]
+        leading = [*ends, *groups, pa.array(rank[which], pa.int64()), pa.array(matches.score)]
         leading = [cast_to(array, schema.field(number).type) for number, array in enumerate(leading)]
         fields = [
             pa.field(name, array.type) for name, array in zip(tie_names(query), columns[len(kinds) :], strict=False)
@@ -77,33 +76,25 @@ def rank_batches(run: RankRun, best: Scored, columns_of: ColumnsOf, *, ties: boo
         yield pa.RecordBatch.from_arrays([*leading, *columns], schema=pa.schema([*schema, *fields]))
 
 
-def _leading_columns(run: RankRun, bucket: Int64, rank: Int64, score: Float64, rows: Int32) -> list[pa.Array]:
-    """Return window_end, the group, rank and score; `rows` are those of any event of each match."""
-    query, events = run.plan.query, run.events
-    ends = [tick_values(query, events, run.ticks, run.tick_of(bucket))] if run.ticks else []
-    groups = [events.columns.at(column, rows) for column in query.group_by]
-    return [*ends, *groups, pa.array(rank, pa.int64()), pa.array(score)]
-
-
-def columns_of_matches(run: RankRun) -> ColumnsOf:
-    """Return the columns of matches of single events, given as places [variables, m]."""
-
-    def columns(number: int, places: Int32, ties: bool) -> list[pa.Array]:
-        alternative, events = run.plan.alternatives[number], run.events
-        bound_places = places[variable_rows(alternative)]
-        arrays = objective_values(run.ranking, match_columns(alternative, events, bound_places))
-        schema, computed = match_schema(run.plan.query), known_columns(alternative)
-        found = GroupMatches.of_places(bound_places)
-        matches = pa.Table.from_batches(result_batches(alternative, schema, events, found, computed))
-        arrays = [*arrays, *matches.columns]
-        for column in tie_columns(run.plan.query) if ties else []:
-            for row in places:
-                bound = pa.array(events.rows_at(np.maximum(row, 0)), mask=row < 0)
-                arrays.append(events.columns.whole(column).take(bound))
-        first = places[(places >= 0).argmax(axis=0), np.arange(places.shape[1])]
-        return [*arrays, pa.array(events.rows_at(first))]
-
-    return columns
+def _match_arrays(run: RankRun, number: int, matches: GroupMatches, ties: bool) -> list[pa.Array]:
+    """Return the objectives and columns of matches; with `ties`, the tie breakers; the row of an event."""
+    query, alternative = run.plan.query, run.plan.alternatives[number]
+    computed = determined_columns(alternative)
+    values = GroupValues(alternative.query, alternative, run.events, matches, computed)
+    batches = result_batches(alternative, match_schema(query), run.events, matches, computed)
+    arrays = [*objective_values(run.ranking, values.rows()), *pa.Table.from_batches(batches).columns]
+    for name in tie_columns(query) if ties else []:
+        for variable in (variable for variable in query.variables if variable.positive):
+            if values.is_group(variable.index):
+                offsets = values.elements(variable.index)[1]
+                empty = np.append(np.diff(offsets) == 0, False)  # no group comes first, as no event does
+                starts = pa.array(offsets.astype(np.int32), mask=empty)
+                arrays.append(pa.ListArray.from_arrays(starts, values.column(variable.index, name)))
+            elif variable.quantifier is not None and not values.is_bound(variable.index):
+                arrays.append(pa.nulls(len(matches), pa.list_(run.events.columns.whole(name).type)))
+            else:
+                arrays.append(values.column(variable.index, name))
+    return [*arrays, pa.array(run.events.rows_at(matches.events()[0]))]
 
 
 def tie_columns(query: BoundQuery) -> list[str]:
@@ -126,7 +117,7 @@ def variable_rows(alternative: Alternative) -> list[int]:
 
 
 def cast_to(array: pa.Array, kind: pa.DataType | None) -> pa.Array:
-    """Return one chunk of a type, or of the array's own."""
+    """Return the array as one chunk, cast to the type if there is one."""
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
     return array if kind is None or array.type == kind else array.cast(kind)

@@ -14,19 +14,17 @@ from streamsift.runtime.arrays.dtypes import Int32, Int64
 from streamsift.runtime.arrays.grouping import distinct
 from streamsift.runtime.detect import match_places
 from streamsift.runtime.events.candidates import candidates
-from streamsift.runtime.events.events import Events
+from streamsift.runtime.events.events import Events, tie_levels
 from streamsift.runtime.events.owned import EVERYTHING, Owned
-from streamsift.runtime.events.ties import tie_levels
 from streamsift.runtime.events.update_ticks import UpdateTicks, each_tick
-from streamsift.runtime.matches import match_columns, objective_values, scores
-from streamsift.runtime.paths import GaveUp, path_candidates, ticks_with_events
-from streamsift.runtime.rank.best import Best, Scored
-from streamsift.runtime.rank.buckets import RankRun
+from streamsift.runtime.matches import GroupMatches, match_columns, objective_values, scores
+from streamsift.runtime.paths import GaveUp, path_candidates, tick_windows
+from streamsift.runtime.rank.best import Best, RankRun, Scored
 from streamsift.runtime.rank.groups import rank_groups
 from streamsift.runtime.rank.join import RankJoin
 from streamsift.runtime.rank.merge import RankMerge
-from streamsift.runtime.rank.output import columns_of_matches, rank_batches, variable_rows
-from streamsift.runtime.resources import found_matches
+from streamsift.runtime.rank.output import rank_batches, variable_rows
+from streamsift.runtime.resources import add_to_match_count
 
 JOINED_MATCHES = 1 << 14  # that are scored at a time: every call has its price
 
@@ -39,10 +37,10 @@ def rank(
     wanted: Callable[[UpdateTicks], UpdateTicks] | None = None,
     owned: Owned = EVERYTHING,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the ranking as result rows, in batches; with `ties`, beside them what ties are broken by.
+    """Yield the ranking as result rows, in batches; with `ties`, also the tie breakers.
 
-    Of a stream only the `wanted` ticks are ranked: it is given all, and leaves them between the others' first and last.
-    Of a task only the ticks, or the matches that begin with a row, that are `owned` are ranked.
+    A stream ranks only the ticks that `wanted` returns, given all. A task ranks only the ticks that it owns, or the
+    matches that begin with a row that it owns.
     """
     run = RankRun.of(plan, events, wanted, owned)
     if any(alternative.groups is not None for alternative in plan.alternatives):
@@ -53,15 +51,16 @@ def rank(
         for matches in _candidates(run, number):
             best.add(matches)
     kept = best.settle()
+
+    def matches_of(number: int, places: Int32) -> tuple[int, GroupMatches]:
+        return number, GroupMatches.of_places(places[variable_rows(plan.alternatives[number])])
+
     if kept is not None:
-        yield from rank_batches(run, kept, columns_of_matches(run), ties=ties)
+        yield from rank_batches(run, kept, matches_of, ties=ties)
 
 
 def _candidates(run: RankRun, number: int) -> Iterator[Scored]:
-    """Yield matches of an alternative among which are the k best of each bucket, by the strategy of its branch.
-
-    All its matches, if that gives up, or there are few.
-    """
+    """Yield matches of an alternative among which are the k best of each bucket; all if its strategy gives up."""
     branch, ticks, limit = run.plan.branches[number], run.ticks, run.ranking.limit
     if isinstance(branch, MergePlan | JoinPlan) and (run.starts is not None or _has_few(run, branch.alternative)):
         branch = branch.alternative
@@ -88,7 +87,7 @@ def _has_few(run: RankRun, alternative: Alternative) -> bool:
     if run.ticks is None or run.plan.detection.choices.rank is not RankBy.AUTO:
         return False
     ticks = distinct(np.concatenate([run.ticks.first, run.ticks.last]))
-    low, high = _bounds(run.ticks, ticks)
+    low, high = tick_windows(run.ticks, ticks)
     matches = np.ones(ticks.size)
     for part in candidates(alternative, run.events):
         matches *= np.maximum(np.searchsorted(part, high) - np.searchsorted(part, low), 0)
@@ -96,26 +95,16 @@ def _has_few(run: RankRun, alternative: Alternative) -> bool:
     return bool(ticks.size == 0 or matches.mean() / orders <= FEW_MATCHES)
 
 
-def _bounds(ticks: UpdateTicks, which: Int32 | Int64) -> tuple[Int64, Int64]:
-    """Return the places [low, high) of ticks."""
-    return np.searchsorted(ticks.last, which, side="left"), np.searchsorted(ticks.first, which, side="right")
-
-
 def _joined(run: RankRun, number: int, branch: JoinPlan) -> Iterator[Scored]:
     """Yield the matches that can be among the best, window by window."""
-    ticks, lows, highs = np.full(1, run.first_tick), np.zeros(1, np.int64), np.full(1, run.events.rank.size)
-    if run.ticks is not None:
-        ticks = ticks_with_events(run.ticks)
-        lows, highs = _bounds(run.ticks, ticks)
-    join = RankJoin(branch, run.events, ticks=run.ticks is not None)
-    waiting: list[tuple[Int32, Int64]] = []
-    last, count = ticks.size - 1, 0
-    for window, (tick, low, high) in enumerate(zip(ticks.tolist(), lows.tolist(), highs.tolist(), strict=True)):
-        join.move(low, high)
+    join = RankJoin(branch, run.events, run.ticks)
+    waiting, count = list[tuple[Int32, Int64]](), 0
+    for window, tick in enumerate(join.ticks.tolist(), start=1):
+        join.open(tick)
         places, _ = join.best(run.ranking.limit)
         waiting.append((places, np.full(places.shape[1], tick - run.first_tick, np.int64)))
         count += places.shape[1]
-        if window == last or count >= JOINED_MATCHES:
+        if window == join.ticks.size or count >= JOINED_MATCHES:
             yield _scored(run, number, *(np.concatenate(part, axis=-1) for part in zip(*waiting, strict=True)))
             waiting, count = [], 0
 
@@ -125,7 +114,7 @@ def _enumerated(run: RankRun, number: int) -> Iterator[Scored]:
     for places in match_places(run.plan.alternatives[number], run.events, run.plan.detection.choices):
         if run.starts is not None:
             places = places[:, run.starts[places.min(axis=0)]]
-        found_matches(places.shape[1])
+        add_to_match_count(places.shape[1])
         matches = _scored(run, number, places, np.zeros(places.shape[1], np.int64))
         if run.ticks is None:
             yield matches
@@ -139,8 +128,7 @@ def _enumerated(run: RankRun, number: int) -> Iterator[Scored]:
 def _scored(run: RankRun, number: int, places: Int32, tick: Int64) -> Scored:
     """Return those of the matches [steps, m] that have a score, in the buckets of these ticks."""
     query, alternative = run.plan.query, run.plan.alternatives[number]
-    seen = match_columns(alternative, run.events, places)
-    score = scores(run.ranking, objective_values(run.ranking, seen))
+    score = scores(run.ranking, objective_values(run.ranking, match_columns(alternative, run.events, places)))
     keep = np.flatnonzero(~np.isnan(score))
     of_variable = np.full((sum(v.positive for v in query.variables), keep.size), -1, np.int32)
     of_variable[variable_rows(alternative)] = places[:, keep]

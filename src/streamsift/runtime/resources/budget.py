@@ -10,14 +10,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import pyarrow as pa
 
 from streamsift.errors import MemoryLimitExceeded, StreamsiftError
 from streamsift.runtime.resources.memory import free_bytes
 
-T = TypeVar("T")
 MIN_FREE = 1 << 27  # bytes that a query leaves the system, whatever its limit
 UNLIMITED = 1 << 62
 _MORE = "memory_limit= sets another limit"
@@ -32,31 +30,31 @@ FEWER_TICKS = "a longer UPDATE makes fewer of them"
 
 @dataclass(slots=True)
 class Budget:
-    """The memory that a query may hold, what it holds of results, and how many matches it has found."""
+    """The memory that a query may hold, the size of its results, and how many matches it has found."""
 
     limit: int
     matches: int = 0
-    held: int = 0
-    _buffers: dict[int, int] = field(default_factory=dict)  # address: size, of those that are held
+    result_bytes: int = 0
+    _buffers: dict[int, int] = field(default_factory=dict)  # address: size, of the results
 
     def hold(self, batch: pa.RecordBatch) -> None:
-        """Count a batch that the caller keeps; raise if the result has become too large."""
+        """Count a batch that the caller keeps. Raise if the result has become too large."""
         for column in batch.columns:
             for buffer in column.buffers():
                 if buffer is not None and buffer.size > (counted := self._buffers.get(buffer.address, 0)):
                     self._buffers[buffer.address] = buffer.size
-                    self.held += buffer.size - counted
-        if self.held > self.limit:
-            raise self._exceeded(f"its result holds {size_text(self.held)}", _ROWS)
+                    self.result_bytes += buffer.size - counted
+        if self.result_bytes > self.limit:
+            raise self._exceeded(f"its result holds {size_text(self.result_bytes)}", _ROWS)
         free = free_bytes()
         if free is not None and free < MIN_FREE:
             raise self._exceeded(f"the system has only {size_text(free)} left", _ROWS)
 
     def reserve(self, size: int, purpose: str, advice: str) -> None:
         """Raise if an array of so many bytes would be too large; `purpose` ends "it needs 3 GB for …"."""
-        if size > self.limit - self.held:
-            held = f" beside {size_text(self.held)} of results" if self.held else ""
-            raise self._exceeded(f"it needs {size_text(size)} for {purpose}{held}", f"{advice}; {_MORE}.")
+        if size > self.limit - self.result_bytes:
+            beside = f" beside {size_text(self.result_bytes)} of results" if self.result_bytes else ""
+            raise self._exceeded(f"it needs {size_text(size)} for {purpose}{beside}", f"{advice}; {_MORE}.")
 
     def refused(self) -> MemoryLimitExceeded:
         """Return the error for an allocation that the system has refused."""
@@ -89,7 +87,7 @@ def limited(budget: Budget) -> Iterator[None]:
         _BUDGET.reset(token)
 
 
-def limited_batches(batches: Iterator[T], budget: Budget) -> Iterator[T]:
+def limited_batches(batches: Iterator[pa.RecordBatch], budget: Budget) -> Iterator[pa.RecordBatch]:
     """Yield the same, each made under the budget; between two of them the caller's context is as it was."""
     while True:
         with limited(budget):
@@ -99,14 +97,14 @@ def limited_batches(batches: Iterator[T], budget: Budget) -> Iterator[T]:
         yield batch
 
 
-def held(batches: Iterable[pa.RecordBatch], budget: Budget) -> Iterator[pa.RecordBatch]:
+def count_results(batches: Iterable[pa.RecordBatch], budget: Budget) -> Iterator[pa.RecordBatch]:
     """Yield the batches to a caller who keeps them all; raise before they are too large."""
     for batch in batches:
         budget.hold(batch)
         yield batch
 
 
-def found_matches(count: int) -> None:
+def add_to_match_count(count: int) -> None:
     """Add so many matches to the count of this context's budget."""
     if (budget := _BUDGET.get()) is not None:
         budget.matches += count
@@ -121,11 +119,11 @@ def reserve(size: int, purpose: str, advice: str = FEWER_EVENTS) -> None:
 def room() -> int:
     """Return how many bytes the budget of this context leaves for one array."""
     budget = _BUDGET.get()
-    return UNLIMITED if budget is None else max(0, budget.limit - budget.held)
+    return UNLIMITED if budget is None else max(0, budget.limit - budget.result_bytes)
 
 
 def default_limit() -> int:
-    """Return half of what this process may still take."""
+    """Return half of the memory that this process may still take."""
     free = free_bytes()
     return UNLIMITED if free is None else free // 2
 

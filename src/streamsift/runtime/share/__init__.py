@@ -1,8 +1,7 @@
 """Run several queries at once and count what they have in common once.
 
 - `run`: run a sharing plan
-- `alphabet`: events as symbols of an alphabet that the queries share
-- `tree`: queries that begin alike, on one tree of prefixes
+- `prefixes`: queries that begin alike, on one tree of prefixes
 - `chop`, `chop_kernels`: queries with inner parts in common, by chop-connect
 
 The plan (`physical/share`) says which queries share a tree, which are chopped and which run alone. A tree or a chopped

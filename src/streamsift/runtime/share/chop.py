@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
 from streamsift.physical.share import ChoppedQueries
 from streamsift.runtime.arrays.dtypes import Int32, Int64
-from streamsift.runtime.count import LARGEST_COUNT, AggregateInput, Timeline, Totals, arrange, tree_of
-from streamsift.runtime.share.alphabet import parts_of
+from streamsift.runtime.arrays.grouping import distinct, group_entries
+from streamsift.runtime.count import LARGEST_COUNT, AggregateInput, Timeline, TotalRecords, arrange, tree_of
 from streamsift.runtime.share.chop_kernels import (
-    ChopCounts,
     Connects,
     Ends,
     Pieces,
@@ -27,20 +25,14 @@ from streamsift.runtime.share.chop_kernels import (
     empty_state,
     starts_in_window,
 )
+from streamsift.runtime.share.prefixes import parts_of
 
 MAX_NUMBERS = 1 << 24  # of counters and snapshots, 128 MB
 
 
-class Routes(NamedTuple):
-    """The routes of the queries, and the places where they connect pieces: queries that go the same way share those."""
-
-    connects: list[tuple[int, ...]]  # the pieces up to there
-    ends: list[tuple[int, ...]]  # the distinct routes
-
-
 def count_chopped(chopped: ChoppedQueries, given: AggregateInput) -> dict[str, Timeline] | None:
     """Return the counts of every query; None if they might pass 64 bits, or cost more than counting each alone."""
-    steps, used = _steps(chopped, given)
+    steps, group = _steps(chopped, given)
     most, total, seen = starts_in_window(steps)
     operations, symbol_of = steps.operations, np.zeros(len(chopped.nodes) + 1, np.int64)
     for symbol, (begin, end) in enumerate(pairwise(operations.first_node)):
@@ -51,44 +43,34 @@ def count_chopped(chopped: ChoppedQueries, given: AggregateInput) -> dict[str, T
         return None
     if _largest_count(chopped, most[symbol_of]) >= LARGEST_COUNT:
         return None
-    routes = _routes(chopped)
+    routes = list(dict.fromkeys(chopped.routes.values()))
     room = np.array([1 << (max(int(starts), 1) - 1).bit_length() for starts in most[starting]])
-    connects = _connects(routes, room)
+    connects, ends = _connects(routes, room)
     if int(connects.offset[-1]) + len(chopped.nodes) * 2 * int(room.max()) > MAX_NUMBERS:
         return None
-    ends = _ends(chopped, routes, seen[symbol_of])
     first = np.array([*chopped.first, len(chopped.nodes) + 1])
     pieces = Pieces(np.append(0, np.repeat(np.arange(room.size), np.diff(first))), first, room)
-    size, filled = int(ends.room[-1]), ends.room[:-1].copy()
-    out = ChopCounts(np.empty(size, np.int32), np.empty(size, np.int64), np.empty(size, np.int64))
+    begin = np.append(0, np.cumsum(seen[symbol_of[first[ends.piece + 1] - 1]]))
+    out, filled = TotalRecords.room(int(begin[-1])), begin[:-1].copy()
     connect_pieces(pieces, connects, ends, steps, empty_state(pieces, connects, ends), out, filled)
-    timelines = {}
-    for end, route in enumerate(routes.ends):
-        written = slice(ends.room[end], filled[end])
-        counts = out.total[written, None]
-        totals = Totals(counts, counts.astype(np.float64), np.empty((counts.size, 0), np.int64))
-        group, is_end = used[out.key[written]], np.ones(counts.size, np.bool_)
-        timelines[route] = Timeline(group, out.stamp[written], is_end, totals)
+    timelines = {route: out.totals(slice(begin[n], filled[n]), group) for n, route in enumerate(routes)}
     return {name: timelines[route] for name, route in chopped.routes.items()}
 
 
 def _steps(chopped: ChoppedQueries, given: AggregateInput) -> tuple[Steps, Int32]:
     """Return the events in order, and the group of each key."""
     tree = tree_of([node.parent for node in chopped.nodes], ())
-    layout = arrange(parts_of(chopped.query, chopped.nodes, given.events), tree, given, given.groups.of_place)
+    layout = arrange(parts_of(chopped.query, chopped.nodes, given.events), tree, given, given.group_of)
     operations = layout.operations
-    is_last = np.ones(operations.place.size, np.bool_)
-    is_last[:-1] = np.diff(given.events.rank[operations.place]) != 0
+    is_last = np.diff(given.events.rank[operations.place], append=-1) != 0
     is_last[operations.offsets[1:] - 1] = True
-    until = np.zeros(given.events.rank.size, np.int64)
-    until[operations.place] = 1
-    present = np.flatnonzero(until)
-    until[present] = given.clock.leaves(present.astype(np.int32)) - 1
+    until, places = np.zeros(given.events.rank.size, np.int64), distinct(operations.place)
+    until[places] = given.clock.leaves(places) - 1
     return Steps(operations, is_last, until[operations.place]), layout.group
 
 
 def _largest_count(chopped: ChoppedQueries, most: Int64) -> float:
-    """A bound for every count: the product of the most events of each step in one window."""
+    """Return a bound for every count: the product of the most events of each step in one window."""
     worth = [
         math.prod(max(float(events), 1.0) for events in most[first : first + chopped.length(piece)])
         for piece, first in enumerate(chopped.first)
@@ -96,38 +78,22 @@ def _largest_count(chopped: ChoppedQueries, most: Int64) -> float:
     return max(math.prod(worth[piece] for piece in route) for route in chopped.routes.values())
 
 
-def _routes(chopped: ChoppedQueries) -> Routes:
-    ends = list(dict.fromkeys(chopped.routes.values()))
-    connects = dict.fromkeys(route[:end] for route in ends for end in range(2, len(route) + 1))
-    return Routes(sorted(connects, key=len), ends)
-
-
-def _connects(routes: Routes, room: Int64) -> Connects:
-    number = {route: place for place, route in enumerate(routes.connects)}
-    target = np.array([route[-1] for route in routes.connects], np.int64)
-    tag = np.array([route[0] for route in routes.connects], np.int64)
-    by_target = np.argsort(target, kind="stable")
-    return Connects(
-        source=np.array([route[-2] for route in routes.connects], np.int64),
+def _connects(routes: list[tuple[int, ...]], room: Int64) -> tuple[Connects, Ends]:
+    """Return the places where the routes connect pieces, which routes that go the same way share, and their ends."""
+    ways = sorted(dict.fromkeys(route[:end] for route in routes for end in range(2, len(route) + 1)), key=len)
+    number = {way: place for place, way in enumerate(ways)}
+    target, source, tag = (np.array([way[at] for way in ways], np.int64) for at in (-1, -2, 0))
+    first, of_piece = group_entries(target.astype(np.int32), room.size)
+    connects = Connects(
+        source=source,
         target=target,
         tag=tag,
-        before=np.array([number.get(route[:-1], -1) for route in routes.connects], np.int64),
-        offset=np.append(0, np.cumsum(room[target] * room[tag])).astype(np.int64),
-        row=np.append(0, np.cumsum(room[target])).astype(np.int64),
-        first=np.searchsorted(target[by_target], np.arange(room.size + 1)),
-        of_piece=by_target,
+        before=np.array([number.get(way[:-1], -1) for way in ways], np.int64),
+        offset=np.append(0, np.cumsum(room[target] * room[tag])),
+        row=np.append(0, np.cumsum(room[target])),
+        first=first,
+        of_piece=of_piece,
     )
-
-
-def _ends(chopped: ChoppedQueries, routes: Routes, candidates_of_node: Int64) -> Ends:
-    number = {route: place for place, route in enumerate(routes.connects)}
-    piece = np.array([route[-1] for route in routes.ends], np.int64)
-    by_piece = np.argsort(piece, kind="stable")
-    last = np.array([chopped.first[p] + chopped.length(p) - 1 for p in piece])
-    return Ends(
-        piece=piece,
-        connect=np.array([number.get(route, -1) for route in routes.ends], np.int64),
-        first=np.searchsorted(piece[by_piece], np.arange(len(chopped.first) + 1)),
-        of_piece=by_piece,
-        room=np.append(0, np.cumsum(candidates_of_node[last])).astype(np.int64),
-    )
+    piece = np.array([route[-1] for route in routes])
+    connect = np.array([number.get(route, -1) for route in routes])
+    return connects, Ends(piece, connect, *group_entries(piece.astype(np.int32), room.size))

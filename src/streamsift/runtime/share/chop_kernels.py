@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
-from streamsift.runtime.count import Operations
+from streamsift.runtime.count import Operations, TotalRecords, record_count
 
 
 class Steps(NamedTuple):
@@ -23,14 +23,6 @@ class Steps(NamedTuple):
     until: Int64  # [operations] the last stamp whose window holds its event
 
 
-class ChopCounts(NamedTuple):
-    """Records of one count: those of a query's end side by side."""
-
-    key: Int32
-    stamp: Int64
-    total: Int64
-
-
 class Pieces(NamedTuple):
     piece_of: Int64  # [nodes + 1]
     first: Int64  # [pieces + 1] the first node of each
@@ -38,7 +30,7 @@ class Pieces(NamedTuple):
 
 
 class Connects(NamedTuple):
-    """A connect joins a piece to what comes before it in a query; queries that go the same way so far share it."""
+    """A connect joins a piece to the pieces before it in a query; queries with equal pieces so far share it."""
 
     source: Int64  # the piece before
     target: Int64  # the piece whose starts take a snapshot
@@ -47,15 +39,14 @@ class Connects(NamedTuple):
     offset: Int64  # [connects + 1] where its snapshots begin: for each start of the target one number for each tag
     row: Int64  # [connects + 1] where its rows of `since` and `until` begin
     first: Int64  # [pieces + 1] where the connects of each target begin
-    of_piece: Int64
+    of_piece: Int32
 
 
 class Ends(NamedTuple):
     piece: Int64
     connect: Int64  # -1 for a query of one piece
     first: Int64  # [pieces + 1] where the ends of each piece begin
-    of_piece: Int64
-    room: Int64  # [ends + 1] where the counts of each are written
+    of_piece: Int32
 
 
 class ChopState(NamedTuple):
@@ -63,7 +54,7 @@ class ChopState(NamedTuple):
 
     counts: Int64  # [nodes + 1, columns]
     until: Int64  # [pieces, columns]
-    begin: Int64  # [pieces] the first start in the window, as far as was looked at
+    begin: Int64  # [pieces] the first start that has not left the window at the last stamp
     after: Int64  # [pieces]
     origin: Int64  # [pieces]
     snapshots: Int64
@@ -71,26 +62,17 @@ class ChopState(NamedTuple):
     after_last: Int64  # and the tag after that of its last
     fresh: Int64  # [pieces] new starts at this time that are not yet added
     sofar: Int64  # [ends] the matches before this time's events
-    asked: Int64  # [ends] the event at which `sofar` was asked for
+    counted_at: Int64  # [ends] the event at which `sofar` was counted
 
 
 def empty_state(pieces: Pieces, connects: Connects, ends: Ends) -> ChopState:
-    """No start anywhere. Made outside the kernel: arrays that it makes itself are counted at each use."""
-    count, rows = pieces.room.size, int(connects.row[-1])
-    columns = 2 * int(pieces.room.max())
-    return ChopState(
-        np.zeros((pieces.piece_of.size, columns), np.int64),
-        np.zeros((count, columns), np.int64),
-        np.zeros(count, np.int64),
-        np.zeros(count, np.int64),
-        np.zeros(count, np.int64),
-        np.zeros(int(connects.offset[-1]), np.int64),
-        np.zeros(rows, np.int64),
-        np.zeros(rows, np.int64),
-        np.zeros(count, np.int64),
-        np.zeros(ends.piece.size, np.int64),
-        np.full(ends.piece.size, -1, np.int64),
-    )
+    """Return a state without starts. Arrays that the kernel made itself would be counted at each use."""
+    count, rows, columns = pieces.room.size, int(connects.row[-1]), 2 * int(pieces.room.max())
+    starts = (pieces.piece_of.size, columns), (count, columns), count, count, count
+    shapes = (*starts, int(connects.offset[-1]), rows, rows, count, ends.piece.size, ends.piece.size)
+    state = ChopState(*(np.zeros(shape, np.int64) for shape in shapes))
+    state.counted_at[:] = -1
+    return state
 
 
 @njit(cache=True, nogil=True)
@@ -99,19 +81,19 @@ def starts_in_window(steps: Steps) -> tuple[Int64, Int64, Int64]:
     there are."""
     operations = steps.operations
     symbols = operations.first_node.size - 1
-    held, most = np.zeros(symbols, np.int64), np.zeros(symbols, np.int64)
+    present, most = np.zeros(symbols, np.int64), np.zeros(symbols, np.int64)
     total, seen = np.zeros(symbols, np.int64), np.zeros(symbols, np.int64)
     for key in range(operations.offsets.size - 1):
-        held[:] = 0
+        present[:] = 0
         tail = operations.offsets[key]
         for i in range(operations.offsets[key], operations.offsets[key + 1]):
             while steps.until[tail] < operations.stamp[i]:
-                held[operations.symbol[tail]] -= 1
+                present[operations.symbol[tail]] -= 1
                 tail += 1
             symbol = operations.symbol[i]
-            held[symbol] += 1
-            most[symbol] = max(most[symbol], held[symbol])
-            total[symbol] += held[symbol]
+            present[symbol] += 1
+            most[symbol] = max(most[symbol], present[symbol])
+            total[symbol] += present[symbol]
             seen[symbol] += 1
     return most, total, seen
 
@@ -126,7 +108,7 @@ def expire(state: ChopState, piece: int, stamp: int) -> None:
 
 @njit(cache=True, nogil=True, inline="always")
 def add_start(pieces: Pieces, state: ChopState, piece: int, until: int) -> None:
-    """A column for one more start; when there is none left, those in the window move to the first ones."""
+    """Add a column for one more start; when there is none left, those in the window move to the first ones."""
     column = state.after[piece] - state.origin[piece]
     if column == state.until.shape[1]:
         shift = state.begin[piece] - state.origin[piece]
@@ -145,7 +127,7 @@ def add_start(pieces: Pieces, state: ChopState, piece: int, until: int) -> None:
 
 @njit(cache=True, nogil=True, inline="always")
 def take_snapshot(pieces: Pieces, connects: Connects, state: ChopState, connect: int, start: int) -> None:
-    """The matches of all pieces before, by the tags in the window: those that begin at a tag or later."""
+    """Write the matches of all pieces before, by the tags in the window: those that begin at a tag or later."""
     source, tag, before = connects.source[connect], connects.tag[connect], connects.before[connect]
     node = pieces.first[source + 1] - 1
     since, until = state.begin[tag], state.after[tag]
@@ -164,15 +146,15 @@ def take_snapshot(pieces: Pieces, connects: Connects, state: ChopState, connect:
         count = state.counts[node, earlier - state.origin[source]]
         if count > 0:
             row = earlier & (pieces.room[source] - 1)
-            known = state.after_last[connects.row[before] + row]
+            end = state.after_last[connects.row[before] + row]
             shift = connects.offset[before] + row * pieces.room[tag] - state.since[connects.row[before] + row]
-            for n in range(since, known):
+            for n in range(since, end):
                 state.snapshots[at + n - since] += count * state.snapshots[shift + n]
 
 
 @njit(cache=True, nogil=True, inline="always")
 def matches_of(pieces: Pieces, connects: Connects, state: ChopState, piece: int, connect: int, stamp: int) -> int:
-    """The matches in the window of a query that ends with a piece."""
+    """Return the matches in the window of a query that ends with a piece."""
     expire(state, piece, stamp)
     node = pieces.first[piece + 1] - 1
     origin = state.origin[piece]
@@ -195,13 +177,13 @@ def matches_of(pieces: Pieces, connects: Connects, state: ChopState, piece: int,
 
 @njit(cache=True, nogil=True)
 def connect_pieces(
-    pieces: Pieces, connects: Connects, ends: Ends, steps: Steps, state: ChopState, out: ChopCounts, filled: Int64
+    pieces: Pieces, connects: Connects, ends: Ends, steps: Steps, state: ChopState, out: TotalRecords, filled: Int64
 ) -> None:
-    """At each time: snapshots for the new starts and the matches so far, then the counters, then the matches again.
+    """Take at each time snapshots for the new starts and the matches so far, then the counters, then the matches again.
 
     One function, as a call retains and releases every array that it takes.
     """
-    operations, fresh, sofar, asked = steps.operations, state.fresh, state.sofar, state.asked
+    operations, fresh, sofar, counted_at = steps.operations, state.fresh, state.sofar, state.counted_at
     first_node, nodes, symbol = operations.first_node, operations.nodes, operations.symbol
     for key in range(operations.offsets.size - 1):
         state.begin[:] = 0
@@ -232,8 +214,8 @@ def connect_pieces(
                     if node == pieces.first[piece + 1] - 1:
                         for e in range(ends.first[piece], ends.first[piece + 1]):
                             which = ends.of_piece[e]
-                            if asked[which] != begin:
-                                asked[which] = begin
+                            if counted_at[which] != begin:
+                                counted_at[which] = begin
                                 sofar[which] = matches_of(pieces, connects, state, piece, ends.connect[which], stamp)
             for i in range(begin, end):
                 for k in range(first_node[symbol[i]], first_node[symbol[i] + 1]):
@@ -256,12 +238,9 @@ def connect_pieces(
                     piece = pieces.piece_of[node]
                     for e in range(ends.first[piece], ends.first[piece + 1]):
                         which = ends.of_piece[e]
-                        if asked[which] == begin:
-                            asked[which] = -1
+                        if counted_at[which] == begin:
+                            counted_at[which] = -1
                             total = matches_of(pieces, connects, state, piece, ends.connect[which], stamp)
                             if total > sofar[which]:
-                                out.key[filled[which]] = key
-                                out.stamp[filled[which]] = stamp
-                                out.total[filled[which]] = total
-                                filled[which] += 1
+                                record_count(out, filled, which, key, stamp, True, total)
             begin = end

@@ -1,4 +1,4 @@
-"""Hold events and numbers by key between micro-batches, and convert them to bytes and back.
+"""Keep events and numbers by key between micro-batches, and convert them to bytes and back.
 
 - `event_store`: the events that later results may read, in order, and as chunks to be written
 - `key_index`: the rows of the store that share a key with given rows

@@ -1,10 +1,10 @@
-"""Hold the events that later results may read, in the order of the stream, and write them as chunks.
+"""Retain the events that later results may read, in the order of the stream, and write them as chunks.
 
-Events wait until time has passed them; then they stand in the order (time, order, arrival). Rows that are no longer
-needed are evicted. A chunk holds the events that came between two writes; it is dropped with its last event.
+Events wait until the watermark passes them; then they stand in the order (time, order, arrival). Rows that are no
+longer needed are evicted. A chunk has the events that came between two writes; it is dropped with its last event.
 
-Contract: what `changes` gave, written and read in any order of chunks, makes the same store again, but for dropped
-events of chunks that others still need (tests/runtime/stream/test_engine.py).
+Contract: the chunks that `changes` returned, read in any order, make the same store again, but for evicted events of
+chunks that others still need (tests/runtime/stream/test_engine.py).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from streamsift.errors import BadInputError
 from streamsift.logical.bound import Binding
-from streamsift.runtime.arrays.append_buffer import TableTail, Tail
 from streamsift.runtime.arrays.dtypes import Bool, Int64, Times
+from streamsift.runtime.arrays.growing import ColumnBuffer, TableBuffer
 from streamsift.runtime.events.times import ticks_of
 from streamsift.runtime.expressions.codes import codes
 from streamsift.runtime.expressions.columns import contiguous, gatherable
@@ -29,22 +29,22 @@ Relevant = Callable[[pa.Table], Bool]
 
 
 class EventStore:
-    """Rows are numbered by their place in the stream since its beginning; `first` is the first that is held."""
+    """Rows are numbered by their place in the stream since its beginning; `first` is the first that is retained."""
 
     def __init__(
         self, schema: pa.Schema, binding: Binding, relevant: Relevant | None, keys: tuple[str, ...] = ()
     ) -> None:
-        """`relevant` says which events can matter, None: all; by `keys` rows can be found without a pass over all."""
+        """`relevant` returns which events affect results, None: all; `keys` find rows without a pass over all."""
         self.schema, self.binding, self._relevant = gatherable(schema), binding, relevant
         self.index = KeyIndex(keys) if keys else None
         self.first = 0
-        self.events = TableTail(self.schema)
+        self.events = TableBuffer(self.schema)
         is_real = ticks_of(pa.array([], schema.field(binding.time).type), binding).dtype == np.float64
-        self._ticks, self._chunks = Tail(np.float64 if is_real else np.int64), Tail(np.int64)
+        self._ticks, self._chunks = ColumnBuffer(np.float64 if is_real else np.int64), ColumnBuffer(np.int64)
         self._waiting: list[tuple[pa.Table, Times, Int64]] = []  # with the number of each event's chunk
         self._unsaved: list[pa.Table] = []
         self._next_chunk = 0
-        self._held: dict[int, int] = {}  # how many rows of each chunk are needed
+        self._needed_rows: dict[int, int] = {}  # of each chunk
         self._written: set[int] = set()
         self._dropped: list[int] = []
 
@@ -72,13 +72,13 @@ class EventStore:
 
     def _wait(self, events: pa.Table, chunk: int) -> None:
         self._waiting.append((events, self._ticks_of(events), np.full(events.num_rows, chunk, np.int64)))
-        self._held[chunk] = self._held.get(chunk, 0) + events.num_rows
+        self._needed_rows[chunk] = self._needed_rows.get(chunk, 0) + events.num_rows
 
     def _ticks_of(self, events: pa.Table) -> Times:
         return ticks_of(contiguous(events.column(self.binding.time)), self.binding)
 
     def arrive(self, now: int | float | None) -> int:
-        """Put the events that time has passed in order, after those before; return the number of the first."""
+        """Put the events that the watermark has passed in order, after those before; return the number of the first."""
         begin = self.first + self.rows
         if not self._waiting:
             return begin
@@ -93,12 +93,15 @@ class EventStore:
             come = come[self._order(events, ticks, come)]
             in_order = come.size == ticks.size and bool((come[1:] > come[:-1]).all())
             events = events.combine_chunks() if in_order else events.take(pa.array(come))
-            self.events.append(events)
-            if self.index is not None:
-                self.index.append(events)
-            self._ticks.append(ticks[come])
-            self._chunks.append(chunks[come])
+            self._append(events, ticks[come], chunks[come])
         return begin
+
+    def _append(self, events: pa.Table, ticks: Times, chunks: Int64) -> None:
+        self.events.append(events)
+        self._ticks.append(ticks)
+        self._chunks.append(chunks)
+        if self.index is not None:
+            self.index.append(events)
 
     def _order(self, events: pa.Table, ticks: Times, rows: Int64) -> Int64:
         if self.binding.order is None:
@@ -113,7 +116,7 @@ class EventStore:
 
     @property
     def ticks(self) -> Times:
-        """Return the times of the rows that are held, ascending."""
+        """Return the times of the rows, ascending."""
         return self._ticks.values
 
     @property
@@ -134,11 +137,7 @@ class EventStore:
         count = min(row - self.first, self.rows)
         if count > 0:
             self._release(self._chunks.values[:count])
-            self.events.drop(count)
-            self._ticks.drop(count)
-            self._chunks.drop(count)
-            if self.index is not None:
-                self.index.drop(count)
+            self._drop(count)
             self.first += count
 
     def keep(self, needed: Bool) -> None:
@@ -147,21 +146,20 @@ class EventStore:
             return
         events, ticks, chunks = self.events.take(np.flatnonzero(needed)), self.ticks, self._chunks.values
         self._release(chunks[~needed])
-        self.events = TableTail(self.schema)
-        self.events.append(events)
-        if self.index is not None:
-            self.index = KeyIndex(self.index.columns)
-            self.index.append(events)
-        kept_ticks, kept_chunks = ticks[needed], chunks[needed]
-        for column, values in ((self._ticks, kept_ticks), (self._chunks, kept_chunks)):
-            column.drop(column.values.size)
-            column.append(values)
+        kept = events, ticks[needed], chunks[needed]
+        self._drop(self.rows)
+        self._append(*kept)
+
+    def _drop(self, count: int) -> None:
+        for column in (self.events, self._ticks, self._chunks, self.index):
+            if column is not None:
+                column.drop(count)
 
     def _release(self, chunks: Int64) -> None:
         for chunk, count in zip(*(part.tolist() for part in np.unique(chunks, return_counts=True)), strict=True):
-            self._held[chunk] -= count
-            if not self._held[chunk]:
-                del self._held[chunk]
+            self._needed_rows[chunk] -= count
+            if not self._needed_rows[chunk]:
+                del self._needed_rows[chunk]
                 if chunk in self._written:
                     self._written.remove(chunk)
                     self._dropped.append(chunk)
@@ -170,7 +168,7 @@ class EventStore:
     def changes(self) -> tuple[dict[int, bytes], tuple[int, ...]]:
         """Return the chunk of the events since the last call, and the chunks that are no longer needed."""
         added, dropped = {}, tuple(self._dropped)
-        if self._next_chunk in self._held:
+        if self._next_chunk in self._needed_rows:
             added[self._next_chunk] = chunk_bytes(HOLDS_EVENTS, pa.concat_tables(self._unsaved))
             self._written.add(self._next_chunk)
         if self._unsaved:

@@ -22,7 +22,7 @@ FORMAT_KEY, HOLDS_KEY = b"streamsift_format", b"streamsift_holds"
 class Changes:
     """What must be written since the last time, to be able to load the engine as it is now."""
 
-    head: bytes  # replaces the head before it
+    head: bytes  # replaces the header before it
     added: dict[int, bytes]  # chunks by number
     dropped: tuple[int, ...]  # numbers of chunks that are needed no more
 
@@ -53,7 +53,7 @@ def chunk_bytes(holds: str, table: pa.Table) -> bytes:
 
 
 def read_chunk(chunk: bytes) -> tuple[str, pa.Table]:
-    """Return what the chunk holds, and the table."""
+    """Return the kind of the chunk, and its table."""
     try:
         table = pa.ipc.open_stream(chunk).read_all()
     except pa.ArrowInvalid:

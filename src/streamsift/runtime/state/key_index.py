@@ -1,7 +1,7 @@
 """Find the rows that share a key with given rows, without a pass over all: chains by hash.
 
 A row knows the one before it with the same hash. Keys are distinguished by their hashes alone: rows of another key that
-has the same one are found too, which costs time and changes no result, as matches never mix keys.
+has the same one are returned too, which costs time and changes no result, as matches never mix keys.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numba import njit
 
-from streamsift.runtime.arrays.append_buffer import Tail
 from streamsift.runtime.arrays.dtypes import Int64
+from streamsift.runtime.arrays.growing import ColumnBuffer
 from streamsift.runtime.expressions.codes import codes
 from streamsift.runtime.expressions.columns import contiguous, fixed_width, integers, nulls, plain
 
@@ -23,11 +23,11 @@ SAMPLE = 1 << 10  # rows that tell which share of all has some keys
 
 
 class KeyIndex:
-    """Rows are numbered from the first that is held."""
+    """Rows are numbered from the first that is not dropped."""
 
     def __init__(self, columns: tuple[str, ...]) -> None:
         self.columns = columns
-        self._hashes, self._before = Tail(np.uint64), Tail(np.int64)
+        self._hashes, self._before = ColumnBuffer(np.uint64), ColumnBuffer(np.int64)
         self._first = 0  # the number of the first row since the beginning
         self._last = np.full(MIN_SLOTS, -1, np.int64)  # by hash: the last row, counted since the beginning
 
@@ -64,9 +64,9 @@ class KeyIndex:
 
     def rows_with(self, hashes: UInt64, most: int) -> Int64 | None:
         """Return the rows that have one of these (distinct) hashes, ascending; None if they are more than `most`."""
-        found = np.empty(most, np.int64)
-        count = follow(self._last, self._before.values, self._hashes.values, self._first, hashes, found)
-        return None if count < 0 else np.sort(found[:count])
+        rows = np.empty(most, np.int64)
+        count = follow(self._last, self._before.values, self._hashes.values, self._first, hashes, rows)
+        return None if count < 0 else np.sort(rows[:count])
 
 
 @njit(cache=True, nogil=True)
@@ -80,16 +80,16 @@ def chain(last: Int64, hashes: UInt64, next_row: int, before: Int64) -> None:
 
 
 @njit(cache=True, nogil=True)
-def follow(last: Int64, before: Int64, hashes: UInt64, first: int, wanted: UInt64, found: Int64) -> int:
-    """Write the rows with the wanted hashes, counted from `first`; returns how many, -1 if there is no room."""
+def follow(last: Int64, before: Int64, hashes: UInt64, first: int, wanted: UInt64, rows: Int64) -> int:
+    """Write the rows with the wanted hashes, counted from `first`; return how many, -1 if there is no room."""
     mask, count = np.uint64(last.size - 1), 0
     for i in range(wanted.size):
         row = last[wanted[i] & mask]
         while row >= first:
             if hashes[row - first] == wanted[i]:
-                if count == found.size:
+                if count == rows.size:
                     return -1
-                found[count] = row - first
+                rows[count] = row - first
                 count += 1
             row = before[row - first]
     return count
@@ -100,27 +100,26 @@ def follow(last: Int64, before: Int64, hashes: UInt64, first: int, wanted: UInt6
 
 def key_hashes(events: pa.Table, columns: Sequence[str]) -> UInt64:
     """Return a hash of each row's key; equal keys have equal hashes, in this table and in any other."""
-    found = np.zeros(events.num_rows, np.uint64)
+    hashes = np.zeros(events.num_rows, np.uint64)
     with np.errstate(over="ignore"):  # hashes wrap; Numba does not mind, plain Python warns
         for name in columns:
-            mix(found, _values(plain(contiguous(events.column(name)))))
-    return found
+            mix(hashes, _values(plain(contiguous(events.column(name)))))
+    return hashes
 
 
 def _values(array: pa.Array) -> UInt64:
-    """Return numbers that are equal where values are; other types have one number for all."""
+    """Return numbers that are equal where values are; types that have no case here have one number for all."""
     kind = array.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         array = array.cast(pa.large_string())
         _, offsets, data = array.buffers()
-        starts = (
-            np.frombuffer(offsets, np.int64, len(array) + 1, array.offset * 8) if len(array) else np.zeros(1, np.int64)
-        )
+        starts = np.zeros(1, np.int64)
+        if len(array):
+            starts = np.frombuffer(offsets, np.int64, len(array) + 1, array.offset * 8)
         texts = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
         values = hash_texts(starts, texts)
     elif pa.types.is_floating(kind):
-        (found,) = codes([array])
-        values = found.view(np.uint64)
+        values = codes([array])[0].view(np.uint64)
     elif pa.types.is_integer(kind) or pa.types.is_temporal(kind) or pa.types.is_boolean(kind):
         whole = integers(array)
         values = np.zeros(len(array), np.uint64) if whole is None else whole.view(np.uint64)
@@ -135,21 +134,21 @@ def _values(array: pa.Array) -> UInt64:
 
 @njit(cache=True, nogil=True)
 def hash_texts(starts: Int64, texts: np.ndarray) -> UInt64:
-    """FNV-1a, 64 bits."""
-    found = np.empty(starts.size - 1, np.uint64)
-    for i in range(found.size):
+    """Return FNV-1a hashes of 64 bits."""
+    hashes = np.empty(starts.size - 1, np.uint64)
+    for i in range(hashes.size):
         value = np.uint64(14695981039346656037)
         for k in range(starts[i], starts[i + 1]):
             value = (value ^ np.uint64(texts[k])) * np.uint64(1099511628211)
-        found[i] = value
-    return found
+        hashes[i] = value
+    return hashes
 
 
 @njit(cache=True, nogil=True)
-def mix(found: UInt64, values: UInt64) -> None:
-    """Add a column to the hashes so far: the finaliser of SplitMix64, so that neighbours go far apart."""
-    for i in range(found.size):
-        value = found[i] * np.uint64(0x9E3779B97F4A7C15) + values[i] + np.uint64(0x9E3779B97F4A7C15)
+def mix(hashes: UInt64, values: UInt64) -> None:
+    """Add a column to the hashes so far: the finalizer of SplitMix64, so that neighbors go far apart."""
+    for i in range(hashes.size):
+        value = hashes[i] * np.uint64(0x9E3779B97F4A7C15) + values[i] + np.uint64(0x9E3779B97F4A7C15)
         value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        found[i] = value ^ (value >> np.uint64(31))
+        hashes[i] = value ^ (value >> np.uint64(31))

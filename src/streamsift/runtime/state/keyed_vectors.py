@@ -1,8 +1,7 @@
 """Keep vectors of numbers by key: state that outlives its events.
 
-Contract: `changes` gives what was set since the last call, or everything where that keeps what is written in proportion
-to what was set; taken in that order by `load`, it makes the same state again
-(tests/generated/test_generated_streams.py).
+Contract: `changes` returns what was set since the last call, or everything if that keeps what is written in proportion
+to what was set; read in that order by `load`, it makes the same state (tests/generated/test_generated_streams.py).
 """
 
 from __future__ import annotations
@@ -13,9 +12,8 @@ import pyarrow.compute as pc
 from numba import njit
 
 from streamsift.errors import StreamsiftError
-from streamsift.runtime.arrays.append_buffer import TableTail
 from streamsift.runtime.arrays.dtypes import Bool, Float64, Int64
-from streamsift.runtime.arrays.growing import with_room
+from streamsift.runtime.arrays.growing import TableBuffer, with_room
 from streamsift.runtime.expressions.columns import contiguous, fixed_width, gatherable
 from streamsift.runtime.state.key_index import MIN_SLOTS, UInt64, key_hashes
 
@@ -28,7 +26,7 @@ class KeyedVectors:
 
     def __init__(self, fields: pa.Schema, whole: int, real: int) -> None:
         self.fields = gatherable(fields) if len(fields) else the_only_key(1).schema
-        self._keys = TableTail(self.fields)
+        self._keys = TableBuffer(self.fields)
         self.whole: Int64 = np.zeros((64, whole), np.int64)
         self.real: Float64 = np.zeros((64, real), np.float64)
         self._hashes: UInt64 = np.zeros(64, np.uint64)
@@ -43,23 +41,22 @@ class KeyedVectors:
         hashes = key_hashes(keys, self.fields.names)
         self._make_room(keys.num_rows)
         before = self.count
-        found, self.count = find_or_add(self._slots, self._hashes, before, hashes)
-        new = np.flatnonzero(found >= before)
-        self._keys.append(keys.take(pa.array(new)))
-        self._check(keys, found, np.flatnonzero(found < before))
-        return found
+        numbers, self.count = find_or_add(self._slots, self._hashes, before, hashes)
+        self._keys.append(keys.take(pa.array(np.flatnonzero(numbers >= before))))
+        self._check(keys, numbers, np.flatnonzero(numbers < before))
+        return numbers
 
     def at(self, numbers: Int64) -> pa.Table:
         """Return the keys that have these numbers."""
         distinct, which = np.unique(numbers, return_inverse=True)
         return self._keys.take(distinct).take(pa.array(which))
 
-    def _check(self, keys: pa.Table, found: Int64, known: Int64) -> None:
-        """Compare the keys, not only their hashes: if two share one, there is no answer, rather than a wrong one."""
-        known = known[np.argsort(found[known], kind="stable")]
-        held, asked = self._keys.take(found[known]), keys.take(pa.array(known))
+    def _check(self, keys: pa.Table, numbers: Int64, old: Int64) -> None:
+        """Compare the old keys, not only their hashes: if two share one, raise rather than return a wrong result."""
+        old = old[np.argsort(numbers[old], kind="stable")]
+        kept, given = self._keys.take(numbers[old]), keys.take(pa.array(old))
         for name in self.fields.names:
-            if not pc.all(pc.equal(held.column(name), asked.column(name))).as_py() and known.size:
+            if old.size and not pc.all(pc.equal(kept.column(name), given.column(name))).as_py():
                 raise StreamsiftError(f"two values of `{name}` share a hash of 64 bits: leave one of them out")
 
     def _make_room(self, more: int) -> None:
@@ -123,7 +120,7 @@ def _unpacked(column: pa.ChunkedArray, like: np.ndarray) -> np.ndarray:
 @njit(cache=True, nogil=True)
 def find_or_add(slots: Int64, hashes: UInt64, count: int, wanted: UInt64) -> tuple[Int64, int]:
     """Return the number of each wanted hash, by open addressing; new ones are numbered on from `count`."""
-    found = np.empty(wanted.size, np.int64)
+    numbers = np.empty(wanted.size, np.int64)
     mask = np.uint64(slots.size - 1)
     for i in range(wanted.size):
         slot = wanted[i] & mask
@@ -133,5 +130,5 @@ def find_or_add(slots: Int64, hashes: UInt64, count: int, wanted: UInt64) -> tup
             slots[slot] = count
             hashes[count] = wanted[i]
             count += 1
-        found[i] = slots[slot]
-    return found, count
+        numbers[i] = slots[slot]
+    return numbers, count

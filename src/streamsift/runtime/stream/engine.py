@@ -10,36 +10,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from streamsift.language.syntax import Emit
-from streamsift.physical.plan import AggregatePlan, Plan
+from streamsift.physical.plan import AggregatePlan, Alternative, Plan
 from streamsift.physical.stream import DecideBy, StreamPlan, stream_plan
-from streamsift.runtime.arrays.dtypes import Bool
+from streamsift.runtime.arrays.dtypes import Bool, Int32
 from streamsift.runtime.count import relevant_places
 from streamsift.runtime.events.candidates import candidates
+from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.prepare import prepare
-from streamsift.runtime.state import (
-    HOLDS_EVENTS,
-    Changes,
-    EventStore,
-    chunk_bytes,
-    head_bytes,
-    read_chunk,
-    read_head,
-)
+from streamsift.runtime.state import HOLDS_EVENTS, Changes, EventStore, chunk_bytes, head_bytes, read_chunk, read_head
 from streamsift.runtime.stream.decider import Decider
 from streamsift.runtime.stream.matches import MatchDecider
 from streamsift.runtime.stream.rows import RowDecider
-from streamsift.runtime.stream.running_totals import RunningTotals
+from streamsift.runtime.stream.totals import RunningTotals, WindowTotals
 from streamsift.runtime.stream.watermark import Tick, WatermarkStep, is_real
-from streamsift.runtime.stream.window_totals import WindowTotals
 
 
 class ManyEngine:
-    """The state of queries over the events of one bucket of keys, which are held once. Rows come by name of query.
+    """The state of queries over the events of one bucket of keys, which are stored once. Rows come by name of query.
 
     What a stream cannot have raises when it is made, before any event comes. `late` counts the events that came at or
     before the time that had passed.
@@ -48,14 +41,13 @@ class ManyEngine:
     def __init__(self, plans: Mapping[str, Plan]) -> None:
         streams = {name: stream_plan(plan) for name, plan in plans.items()}
         self.late = 0
-        self._deciders: dict[str, Decider] = {name: _decider(stream) for name, stream in streams.items()}
+        self._deciders: dict[str, Decider] = {name: _DECIDERS[s.decide_by](s) for name, s in streams.items()}
         fields = {field.name: field for plan in plans.values() for field in plan.query.schema}
-        binding = next(iter(plans.values())).query.binding
+        query = next(iter(plans.values())).query
         keys = {decider.keys for decider in self._deciders.values()}
-        self._store = EventStore(
-            pa.schema(fields.values()), binding, _relevant(list(streams.values())), keys.pop() if len(keys) == 1 else ()
-        )
-        self._is_real = is_real(next(iter(plans.values())).query)
+        schema, relevant = pa.schema(fields.values()), _relevant(list(streams.values()))
+        self._store = EventStore(schema, query.binding, relevant, keys.pop() if len(keys) == 1 else ())
+        self._is_real = is_real(query)
         self._passed: Tick | None = None
         self._vectors = {
             f"{name}/{part}": vectors
@@ -106,7 +98,7 @@ class ManyEngine:
         return min((m for m in (*moments, self._store.earliest_waiting()) if m is not None), default=None)
 
     def changes(self) -> Changes:
-        """Return what must be written since the last call."""
+        """Return the changes since the last call."""
         added, dropped = self._store.changes()
         for holds, vectors in self._vectors.items():
             table, is_all = vectors.changes()
@@ -123,14 +115,29 @@ class ManyEngine:
 
     def load(self, head: bytes, chunks: Iterable[tuple[int, bytes]]) -> None:
         """Take the state of an engine of the same queries; to be called before anything else."""
-        values = read_head(head)
-        self._passed, self.late = values["passed"], values["late"]
-        held = [(number, *read_chunk(chunk)) for number, chunk in chunks]
-        events = [(number, table) for number, holds, table in held if holds == HOLDS_EVENTS]
-        for number, holds, table in sorted(held, key=lambda chunk: chunk[0]):
-            if holds != HOLDS_EVENTS:
+        values, events = read_head(head), []
+        for number, chunk in sorted(chunks):
+            holds, table = read_chunk(chunk)
+            if holds == HOLDS_EVENTS:
+                events.append((number, table))
+            else:
                 self._vectors[holds].load(table)
                 self._logs[holds].append(number)
+        self._restore(values, events)
+
+    def follow(self, head: bytes, chunks: Iterable[tuple[int, bytes]]) -> bool:
+        """Catch up with a later state of the same stream: its header, and its chunks from `next_chunk` on.
+
+        What was computed from earlier events stays, so it costs the new ones. False: it cannot, and must be loaded.
+        """
+        if not all(decider.follows for decider in self._deciders.values()):
+            return False
+        self._restore(read_head(head), [(number, read_chunk(chunk)[1]) for number, chunk in chunks])
+        self._store.discard_changes()
+        return True
+
+    def _restore(self, values: dict[str, Any], events: list[tuple[int, pa.Table]]) -> None:
+        self._passed, self.late = values["passed"], values["late"]
         self._store.load(events, values["next_chunk"], self._passed)
         if self._passed is not None:
             self._evict(self._passed)
@@ -139,22 +146,6 @@ class ManyEngine:
     def next_chunk(self) -> int:
         """Return the first number that no chunk has yet."""
         return self._store.next_chunk
-
-    def follow(self, head: bytes, chunks: Iterable[tuple[int, bytes]]) -> bool:
-        """Catch up with a later state of the same stream: its head, and its chunks from `next_chunk` on.
-
-        What is known of earlier events stays, so it costs the new ones. False: it cannot, and must be loaded.
-        """
-        if not all(decider.follows for decider in self._deciders.values()):
-            return False
-        values = read_head(head)
-        held = [(number, read_chunk(chunk)[1]) for number, chunk in chunks]
-        self._passed, self.late = values["passed"], values["late"]
-        self._store.load(held, values["next_chunk"], self._passed)
-        if self._passed is not None:
-            self._evict(self._passed)
-        self._store.discard_changes()
-        return True
 
     def rows(self) -> int:
         """Return how many rows the state has."""
@@ -166,19 +157,12 @@ class ManyEngine:
         return self._store.nbytes + vectors + sum(decider.nbytes for decider in self._deciders.values())
 
 
-def _decider(stream: StreamPlan) -> Decider:
-    match stream.decide_by:
-        case DecideBy.MATCHES:
-            return MatchDecider(stream)
-        case DecideBy.RUNNING_TOTALS:
-            return RunningTotals(stream)
-        case DecideBy.WINDOW_TOTALS:
-            return WindowTotals(stream)
-        case DecideBy.RECOMPUTED:
-            return RowDecider(stream)
-
-
-# --- which events can matter ----------------------------------------------------------------------------------------
+_DECIDERS: dict[DecideBy, Callable[[StreamPlan], Decider]] = {
+    DecideBy.MATCHES: MatchDecider,
+    DecideBy.RUNNING_TOTALS: RunningTotals,
+    DecideBy.WINDOW_TOTALS: WindowTotals,
+    DecideBy.RECOMPUTED: RowDecider,
+}
 
 
 def _relevant(streams: list[StreamPlan]) -> Callable[[pa.Table], Bool] | None:
@@ -186,21 +170,19 @@ def _relevant(streams: list[StreamPlan]) -> Callable[[pa.Table], Bool] | None:
     if any(stream.counts_rows for stream in streams):
         return None
 
-    def of_any(events: pa.Table) -> Bool:
-        found = np.zeros(events.num_rows, np.bool_)
+    def of_any(table: pa.Table) -> Bool:
+        relevant = np.zeros(table.num_rows, np.bool_)
         for stream in streams:
-            _mark(stream.plan, events, found)
-        return found
+            events = prepare(stream.plan.query, table)
+            for places in _relevant_places(stream.plan, events):
+                relevant[events.rows[places]] = True
+        return relevant
 
     return of_any
 
 
-def _mark(plan: Plan, table: pa.Table, found: Bool) -> None:
-    events = prepare(plan.query, table)
+def _relevant_places(plan: Plan, events: Events) -> list[Int32]:
     if isinstance(plan, AggregatePlan) and plan.query.emit is Emit.CHANGES:
-        found[events.rows[relevant_places(plan, events)]] = True
-        return
-    for alternative in plan.alternatives:
-        steps = tuple(alternative.all_steps())
-        for places in candidates(type(alternative)(alternative.query, steps, ()), events):
-            found[events.rows[places]] = True
+        return [relevant_places(plan, events)]
+    steps = (Alternative(one.query, tuple(one.all_steps()), ()) for one in plan.alternatives)
+    return [places for one in steps for places in candidates(one, events)]

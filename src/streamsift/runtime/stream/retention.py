@@ -1,32 +1,37 @@
-"""Compute which rows of the past a later result may still read."""
+"""Compute which rows of the past a later result may still read.
+
+Ticks of UPDATE n EVENTS are after every n-th row of a partition, counted since the beginning. Rows are then evicted in
+multiples of n, so the retained ones always begin with the first row after a tick.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from streamsift.logical.bound import BoundQuery, BoundWindow, WindowKind
 from streamsift.physical.stream import StateWindow, StreamPlan
-from streamsift.runtime.arrays.dtypes import NO_LIMIT, Bool
+from streamsift.runtime.arrays.dtypes import NO_LIMIT, Bool, Int32, Int64
 from streamsift.runtime.arrays.grouping import positions_in_group
 from streamsift.runtime.events.prepare import prepare
 from streamsift.runtime.events.times import window_width
 from streamsift.runtime.expressions.codes import group_codes
 from streamsift.runtime.expressions.columns import contiguous
-from streamsift.runtime.state import EventStore
+from streamsift.runtime.state import EventStore, KeyedVectors, the_only_key
 from streamsift.runtime.stream.watermark import INT64, Tick, after, earlier, following, is_real
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How far results look back: so much time, or so many rows of a partition; `delay` is what they wait for."""
+    """How far results look back: so much time, or so many rows of a partition; `delay` is how long they wait."""
 
     widths: tuple[Tick, ...]  # of time windows, one behind the other
     rows: int  # of count windows; 0: there is none
-    keys: tuple[str, ...]  # by which count windows count apart
+    keys: tuple[str, ...]  # the partition of count windows
     delay: tuple[Tick, ...]  # from the time of a row to what makes it final; of count windows nothing
-    is_endless: bool = False  # no window: all that came is looked at
+    is_endless: bool = False  # no window: all that came is read
 
     def needed(self, store: EventStore, bound: Tick | None) -> int | Bool:
         """Return the first row, or which rows, a result after the moment `bound` reads; None: there was none yet."""
@@ -35,18 +40,11 @@ class Retention:
         if not self.rows:
             horizon = earlier(bound, *self.widths)
             return store.first + int(np.searchsorted(store.ticks, store.ticks.dtype.type(horizon)))
-        return self._rows_needed(store, bound)
-
-    def _rows_needed(self, store: EventStore, bound: Tick) -> Bool:
-        events = store.events.whole()
-        groups, count = np.zeros(store.rows, np.int32), 1
-        if self.keys:
-            (groups,), count = group_codes([[contiguous(events.column(key))] for key in self.keys])
+        groups, count = _partitions(store.events.whole(), self.keys)
         position = positions_in_group(groups, count)
         # Rows of no partition are in no window; a tick of UPDATE does not count them either.
-        known = groups >= 0
-        passed = np.bincount(groups[known & (store.ticks <= bound)], minlength=max(count, 1))
-        return known & (position >= passed[groups] - self.rows)
+        passed = np.bincount(groups[(groups >= 0) & (store.ticks <= bound)], minlength=count)
+        return (groups >= 0) & (position >= passed[groups] - self.rows)
 
     def expiry(self, tick: Tick) -> Tick | None:
         """Return the first moment whose passing lets a row be evicted; None if no time does."""
@@ -61,13 +59,12 @@ def retention_of(stream: StreamPlan) -> Retention:
     query = stream.plan.query
     if query.window is None:
         return Retention((), 0, (), (), is_endless=True)
-    reasons, found = stream.state_windows, stream.windows
-    statement, own = found[0], found[1:]
-    if statement[0].kind is WindowKind.COUNT:
-        length = sum(int(window.length) for window, _ in found)
-        return Retention((), min((len(reasons) + 2 * bool(own)) * length, NO_LIMIT), statement[1], ())
-    width = width_of(query, statement[0])
-    inner = tuple(width_of(query, window) for window, _ in own)
+    reasons, ((statement, keys), *definitions) = stream.state_windows, stream.windows
+    if statement.kind is WindowKind.COUNT:
+        length = sum(int(window.length) for window, _ in stream.windows)
+        return Retention((), min((len(reasons) + 2 * bool(definitions)) * length, NO_LIMIT), keys, ())
+    width = width_of(query, statement)
+    inner = tuple(width_of(query, window) for window, _ in definitions)
     waits = StateWindow.WAITING in reasons
     delay = (width, *inner) if waits else ()
     return Retention((*delay, *(width,) * (len(reasons) - waits), *inner), 0, (), delay)
@@ -75,5 +72,50 @@ def retention_of(stream: StreamPlan) -> Retention:
 
 def width_of(query: BoundQuery, window: BoundWindow) -> Tick:
     """Return the width of a time window in the units of ticks."""
-    found = window_width(window, prepare(query, query.schema.empty_table()).unit)
-    return float(found) if is_real(query) else int(found)
+    width = window_width(window, prepare(query, query.schema.empty_table()).unit)
+    return float(width) if is_real(query) else int(width)
+
+
+class RowCounts:
+    """How many rows each partition has had."""
+
+    def __init__(self, schema: pa.Schema, keys: tuple[str, ...], step: int) -> None:
+        self.keys, self.step = keys, step
+        self.vectors = KeyedVectors(pa.schema([schema.field(key) for key in keys]), whole=1, real=0)
+
+    def add(self, rows: pa.Table) -> None:
+        """Count rows that came."""
+        groups, count = _partitions(rows, self.keys)
+        more = np.bincount(groups[groups >= 0], minlength=count)
+        present = np.flatnonzero(more)
+        numbers = self._numbers(rows, groups, count)[present]
+        whole = self.vectors.whole[numbers] + more[present, None]
+        self.vectors.set(numbers, whole, self.vectors.real[numbers])
+
+    def needed(self, store: EventStore, rows: int) -> Bool:
+        """Return the last `rows` rows of each partition, and those since the tick before them."""
+        table = store.events.whole()
+        groups, count = _partitions(table, self.keys)
+        had = self.vectors.whole[self._numbers(table, groups, count), 0]
+        evicted = had - np.bincount(groups[groups >= 0], minlength=count)
+        first = np.maximum(had - rows, 0) // self.step * self.step - evicted  # by position among those in the store
+        needed: Bool = (groups >= 0) & (positions_in_group(groups, count) >= first[groups])
+        return needed
+
+    def _numbers(self, rows: pa.Table, groups: Int32, count: int) -> Int64:
+        """Return the number of each partition that has a row; 0 for others."""
+        numbers = np.zeros(count, np.int64)
+        grouped = np.flatnonzero(groups >= 0)
+        present, first = np.unique(groups[grouped], return_index=True)
+        if present.size:
+            keys = rows.select(self.keys).take(pa.array(grouped[first])) if self.keys else the_only_key(1)
+            numbers[present] = self.vectors.numbers(keys)
+        return numbers
+
+
+def _partitions(rows: pa.Table, keys: tuple[str, ...]) -> tuple[Int32, int]:
+    """Return the partition of each row, -1 for none, and how many there are, but at least 1."""
+    if not keys:
+        return np.zeros(rows.num_rows, np.int32), 1
+    (groups,), count = group_codes([[contiguous(rows.column(key))] for key in keys])
+    return groups, max(count, 1)

@@ -17,19 +17,16 @@ from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.prepare import prepare
 from streamsift.runtime.events.stamps import Clock
 from streamsift.runtime.events.update_ticks import UpdateTicks
+from streamsift.runtime.execute import output_schema
 from streamsift.runtime.rank import rank
-from streamsift.runtime.schema import output_schema
 from streamsift.runtime.state import EventStore, KeyedVectors
-from streamsift.runtime.stream.affected_rows import rows_sharing_keys
 from streamsift.runtime.stream.decider import Decider
-from streamsift.runtime.stream.retention import Retention, retention_of
-from streamsift.runtime.stream.row_counts import RowCounts
+from streamsift.runtime.stream.retention import Retention, RowCounts, retention_of
 from streamsift.runtime.stream.watermark import (
     Tick,
     WatermarkStep,
     after,
     closing,
-    in_order,
     last_tick,
     next_closing,
     time_of_tick,
@@ -37,10 +34,10 @@ from streamsift.runtime.stream.watermark import (
 
 
 class RowDecider(Decider):
-    """Decides the rows of one plan over the matches in a window: those of a time, or of a tick of UPDATE.
+    """Make the rows of one plan over the matches in a window final: those of a time, or of a tick of UPDATE.
 
     A row of a time is final once the watermark has passed it, and all windows that begin before it if matches wait for
-    their end. Rows of EMIT CHANGES compare with the row at the relevant event before: the window of that one is held.
+    their end. Rows of EMIT CHANGES compare with the row at the relevant event before: that one's window is retained.
     """
 
     def __init__(self, stream: StreamPlan) -> None:
@@ -69,8 +66,9 @@ class RowDecider(Decider):
             self._row_counts.add(store.events.take(np.arange(arrived - store.first, store.rows)))
         if not store.rows or self.no_tick_passes(step):
             return self.schema.empty_table()
-        rows = self._rows(store, arrived)
-        events = prepare(query, store.events.whole() if rows is None else store.events.take(rows))
+        new = slice(arrived - store.first, store.rows)
+        last_steps = zip(self.plan.alternatives, self._last_steps, strict=True)
+        events = prepare(query, self.affected(store, ((new, one.query, last) for one, last in last_steps)))
         if isinstance(self.plan, RankPlan):
             batches = list(rank(self.plan, events, wanted=lambda ticks: self._wanted_ticks(events, ticks, step)))
         else:
@@ -78,44 +76,34 @@ class RowDecider(Decider):
             self._remember(events, step)
         return pa.Table.from_batches(batches, self.schema)
 
-    def _rows(self, store: EventStore, arrived: int) -> Int64 | None:
-        """Return the rows of the groups in which a match may end now; None for all."""
-        if store.index is None or store.index.columns != self.keys:
-            return None
-        new = slice(arrived - store.first, store.rows)
-        return rows_sharing_keys(
-            store,
-            ((new, a.query, last) for a, last in zip(self.plan.alternatives, self._last_steps, strict=True)),
-        )
-
     # --- which rows ---
-    def tick_numbers(self, step: WatermarkStep) -> tuple[int | None, int | None]:
-        """Return the last ticks that were final before, and that are final now."""
+    def tick_numbers(self, step: WatermarkStep) -> WatermarkStep:
+        """Return the same step by ticks: the last that were final before, and that are final now."""
 
         def number(moment: Tick | None) -> int | None:
             return None if moment is None else last_tick(self.plan.query, moment, *self.retention.delay)
 
-        return number(step.passed), number(step.now)
+        return WatermarkStep(number(step.passed), number(step.now))
 
     def no_tick_passes(self, step: WatermarkStep) -> bool:
         if not self.ticks_by_time:
             return False
-        low, high = self.tick_numbers(step)
-        return low is not None and low == high
+        numbers = self.tick_numbers(step)
+        return numbers.passed is not None and numbers.passed == numbers.now
 
     def _wanted(self, events: Events, clock: Clock, stamps: Int64, step: WatermarkStep) -> Bool:
         """Return which rows of aggregation, by the stamps of their clock."""
         if self.ticks_by_time:
-            return in_order(stamps, *self.tick_numbers(step))
+            return self.tick_numbers(step).covers(stamps)
         assert clock.places is not None
         return step.covers(self._when(events)[clock.places(stamps)])
 
     def _wanted_ticks(self, events: Events, ticks: UpdateTicks, step: WatermarkStep) -> UpdateTicks:
         """Return the ticks of a ranking without those that are not wanted."""
         if self.ticks_by_time:
-            low, high = self.tick_numbers(step)
-            first = ticks.first if low is None else np.maximum(ticks.first, low + 1)
-            return replace(ticks, first=first, last=ticks.last if high is None else np.minimum(ticks.last, high))
+            numbers, first, last = self.tick_numbers(step), ticks.first, ticks.last
+            first = first if numbers.passed is None else np.maximum(first, int(numbers.passed) + 1)
+            return replace(ticks, first=first, last=last if numbers.now is None else np.minimum(last, int(numbers.now)))
         # Ticks of a partition are numbered on and ascend in time: those that are wanted are its last ones.
         count = ticks.row_places.size
         wanted = np.flatnonzero(step.covers(self._when(events)[ticks.row_places]))
@@ -128,12 +116,9 @@ class RowDecider(Decider):
         window = self.plan.query.window
         if not self._waits or window is None:
             return events.ticks
-        found = closing(window, self.plan.query.partition_by, events)
-        for width in self.retention.delay[1:]:
-            found = after(found, width)
-        return found
+        return after(closing(window, self.plan.query.partition_by, events), *self.retention.delay[1:])
 
-    # --- what must be held ---
+    # --- what must be retained ---
     def _remember(self, events: Events, step: WatermarkStep) -> None:
         """Remember the last relevant event whose row is final."""
         if self._changes and isinstance(self.plan, AggregatePlan):
@@ -159,12 +144,11 @@ class RowDecider(Decider):
     def wake(self, store: EventStore, passed: Tick | None) -> Tick | None:
         if not store.rows:
             return None
-        found = [] if self._changes else [self.retention.expiry(store.ticks[0].item())]
+        moments = [] if self._changes else [self.retention.expiry(store.ticks[0].item())]
         if self.ticks_by_time:
-            known = store.ticks[0].item() if passed is None else passed
-            following = last_tick(self.plan.query, known, *self.retention.delay) + 1
-            found.append(time_of_tick(self.plan.query, following, *self.retention.delay))
+            since = store.ticks[0].item() if passed is None else passed
+            following = last_tick(self.plan.query, since, *self.retention.delay) + 1
+            moments.append(time_of_tick(self.plan.query, following, *self.retention.delay))
         elif self._waits and passed is not None and self.retention.delay:
-            found.append(next_closing(store.ticks, passed, *self.retention.delay))
-        later = [moment for moment in found if moment is not None and (passed is None or moment > passed)]
-        return min(later, default=None)
+            moments.append(next_closing(store.ticks, passed, *self.retention.delay))
+        return min((m for m in moments if m is not None and (passed is None or m > passed)), default=None)

@@ -1,4 +1,4 @@
-"""Compute what becomes final as the watermark advances: matches, rows and ticks of UPDATE."""
+"""Find the matches, rows and ticks that become final as the watermark advances."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ import pyarrow as pa
 from streamsift.logical.bound import BoundQuery, BoundWindow, WindowKind
 from streamsift.logical.durations import in_units, nearest_double, unit_of, zero_of
 from streamsift.runtime.arrays.doubles import last_multiple, last_within
-from streamsift.runtime.arrays.dtypes import Bool, Int64, Times
+from streamsift.runtime.arrays.dtypes import Bool, Times
 from streamsift.runtime.arrays.grouping import group_entries
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.stamps import rows_later
 from streamsift.runtime.events.times import saturating_sum, window_width
-from streamsift.runtime.expressions.codes import group_codes
 
 Tick = int | float
 INT64 = np.iinfo(np.int64)
@@ -32,13 +31,13 @@ class WatermarkStep:
     now: Tick | None
 
     def covers(self, when: Times) -> Bool:
-        """Return which of these moments lie after what had passed before, and not after now."""
-        found = np.ones(when.size, np.bool_)
+        """Return True for moments that this step passes: after the previous watermark, not after this one."""
+        covered = np.ones(when.size, np.bool_)
         if self.passed is not None:
-            found &= when > self.passed
+            covered &= when > self.passed
         if self.now is not None:
-            found &= when <= self.now
-        return found
+            covered &= when <= self.now
+        return covered
 
 
 def closing(window: BoundWindow, keys: tuple[str, ...], events: Events) -> Times:
@@ -46,10 +45,7 @@ def closing(window: BoundWindow, keys: tuple[str, ...], events: Events) -> Times
     if window.kind is WindowKind.TIME:
         return after(events.ticks, window_width(window, events.unit))
     count = events.rank.size
-    groups, number = np.zeros(count, np.int32), 1
-    if keys:
-        (groups,), number = group_codes([[events.columns.at(key, events.rows)] for key in keys])
-    offsets, order = group_entries(groups, number)
+    offsets, order = group_entries(*events.partitions(keys))
     last = rows_later(offsets, order, count, min(int(window.length), count + 1) - 1, -1)
     end = np.inf if events.ticks.dtype == np.float64 else INT64.max
     return np.where(last >= 0, events.ticks[last], end) if count else events.ticks
@@ -101,7 +97,7 @@ def last_tick(query: BoundQuery, now: Tick, *delays: Tick) -> int:
     assert query.update is not None
     unit = unit_of(query)
     step = in_units(query.update.length, unit)
-    # A tick becomes final with the moment before it: all that it holds, and what that waits for, is known.
+    # A tick becomes final with the moment before it: all of its window, and what that waits for, has arrived.
     moment = first_open(now, *delays)
     if isinstance(moment, int):
         number = (moment - zero_of(unit)) // step
@@ -122,13 +118,3 @@ def time_of_tick(query: BoundQuery, number: int, *delays: Tick) -> Tick:
     else:
         before = np.array([max(min(math.ceil(at) - 1 + zero_of(unit), INT64.max), INT64.min)])
     return after(before, *delays)[0].item()
-
-
-def in_order(values: Int64, low: int | None, high: int | None) -> Bool:
-    """Return which numbers lie after `low` and not after `high`; None is no bound."""
-    found = np.ones(values.size, np.bool_)
-    if low is not None:
-        found &= values > low
-    if high is not None:
-        found &= values <= high
-    return found

@@ -1,7 +1,6 @@
 """Gather the events of a task, or raise an error that says what is too large before the system kills the task.
 
-The engine needs a few times what the events take. How much a worker may have is what the system says
-(`runtime/resources/memory.py`).
+The engine needs a few times what the events take. The system says how much a worker may have (`runtime/resources`).
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from streamsift.runtime.resources import Budget, default_limit, free_bytes, limi
 # queries (joins, negations, groups, totals, rankings, count windows), with few keys and many, took 24 to 127 bytes.
 # The documents say the same number (tests/project/test_contracts.py).
 WORKING_BYTES = 160
-_CHECKED_BYTES = 1 << 27  # memory is looked at after as much has come: smaller tasks are not asked
+_CHECKED_BYTES = 1 << 27  # memory is checked after as much has come: smaller tasks are not checked
 
 
 def gathered(batches: Iterable[pa.RecordBatch], keys: Sequence[int]) -> pa.Table:
@@ -65,9 +64,3 @@ def too_large(events: pa.Table, keys: Sequence[int], why: str) -> BadInputError:
     return BadInputError(
         f"One task has {events.num_rows:,} events at once, {count:,} of them of the key {key}, and {why}.\nHint: {hint}"
     )
-
-
-def no_memory(rows: int) -> BadInputError:
-    """Return an error for a worker that cannot even take its events in, which wait on disk."""
-    hint = "give it more: spark.executor.pyspark.memory, or fewer workers (spark.executor.cores) in the same memory."
-    return BadInputError(f"A Python worker has no memory left after {rows:,} events of its task.\nHint: {hint}")

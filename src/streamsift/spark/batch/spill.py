@@ -1,4 +1,4 @@
-"""Cut the record batches of a task into tables of bounded size, with whole shards each (`distribute/sharding.py`).
+"""Cut the record batches of a task into tables of bounded size, with whole shards each (`distribute/routing.py`).
 
 A task with no more events than a table may have is one table. A larger task is spilled to disk, in partitions by a hash
 of the shards, and comes back a few spill partitions at a time; one that is too large is divided once more. Only the
@@ -17,8 +17,9 @@ from typing import IO
 import numpy as np
 import pyarrow as pa
 
+from streamsift.errors import BadInputError
 from streamsift.runtime import tables_of
-from streamsift.spark.batch.memory import gathered, no_memory
+from streamsift.spark.batch.memory import gathered
 
 MAX_ROWS, MAX_BYTES = 1 << 20, 1 << 28  # of a table, unless a single shard has more
 _PARTITION_BITS = 6
@@ -41,7 +42,9 @@ def tables(batches: Iterable[pa.RecordBatch], shard: int, keys: Sequence[int]) -
     try:
         yield from _tables(counted(), shard, keys, 0)
     except (MemoryError, pa.ArrowMemoryError) as error:
-        raise no_memory(rows) from error
+        more = "give it more: spark.executor.pyspark.memory, or fewer workers (spark.executor.cores) in the same memory"
+        message = f"A Python worker has no memory left after {rows:,} events of its task.\nHint: {more}."
+        raise BadInputError(message) from error
 
 
 def _tables(batches: Iterator[pa.RecordBatch], shard: int, keys: Sequence[int], depth: int) -> Iterator[pa.Table]:
@@ -52,7 +55,8 @@ def _tables(batches: Iterator[pa.RecordBatch], shard: int, keys: Sequence[int], 
     if following is None:
         yield first
         return
-    with TemporaryFile(dir=_folder()) as file:
+    folder = os.environ.get(_TEMPORARY, "").split(",")[0] or None  # None: the system's
+    with TemporaryFile(dir=folder) as file:
         partitions = _spilled(chain(first.to_batches(), [following], batches), file, shard, depth)
         del first, following
         yield from _read_back(partitions, shard, keys, depth)
@@ -123,8 +127,3 @@ def _read_back(partitions: list[_SpillPartition], shard: int, keys: Sequence[int
             together = together.with_partition(partition)
     if together.rows:
         yield pa.Table.from_batches(together.batches())
-
-
-def _folder() -> str | None:
-    """Return a folder for large files that are soon deleted; None: the system's."""
-    return os.environ[_TEMPORARY].split(",")[0] if os.environ.get(_TEMPORARY) else None

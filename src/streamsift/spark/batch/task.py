@@ -1,45 +1,81 @@
-"""Run a plan on the events of one table, and return the result rows that its shards own."""
+"""Run a plan on the events of one table, and return the result rows that its shards own.
+
+Class names cross to Python as small integers, and become strings again here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 
+from streamsift.logical import bound as b
 from streamsift.physical import Plan
 from streamsift.runtime import BadRows, execute
-from streamsift.runtime.events.owned import EVERYTHING
-from streamsift.spark.columns import with_class_names
-from streamsift.spark.distribute import Distribution, needs_merge, owned_results, sharded_events
+from streamsift.spark.columns import text
+from streamsift.spark.distribute import (
+    Distribution,
+    ShardedEvents,
+    needs_merge,
+    owned_results,
+    owned_totals,
+    sharded_events,
+)
+
+MAX_NAMES = 100  # as a byte
+OTHER = "(of no class of the pattern)"  # shown of rows that cannot be used; no other row with it is read
+
+
+def class_names(plan: Plan) -> tuple[str, ...]:
+    """Return the names, if all that a match can hold is one of them; else none, and the type stays text."""
+    query = plan.query
+    classes = {variable.event_class for variable in query.variables}
+    if query.binding.type is None or any(each.rule is not b.ClassRule.TYPE for each in classes):
+        return ()
+    names = sorted({each.name for each in classes})
+    is_text = pa.types.is_string(query.schema.field(query.binding.type).type)
+    return tuple(names) if is_text and len(names) <= MAX_NAMES else ()
+
+
+def class_code(query: b.BoundQuery, names: Sequence[str]) -> SparkColumn:
+    """Return 1 for the first name, …, 0 for any other string, null for none."""
+    assert query.binding.type is not None
+    return F.array_position(F.array(*map(F.lit, names)), text(query.binding.type)).cast("tinyint")
+
+
+def execute_owned(
+    plan: Plan, how: Distribution, sharded: ShardedEvents, bad_rows: str, report: Callable[[BadRows], None] | None
+) -> Iterator[pa.RecordBatch]:
+    """Run a plan on the events of a table: return its matches, ranks with their tie breakers, or all totals."""
+    events, owned = sharded.events.select(plan.query.schema.names), owned_results(plan, how, sharded)
+    return execute(plan, events, bad_rows=bad_rows, report=report, ties=needs_merge(plan, how), owned=owned)
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What every task of a plan does. It travels to Spark's Python workers."""
+    """The work of every task of a plan. It travels to Spark's Python workers."""
 
     plan: Plan
     distribution: Distribution
     bad_rows: str
     report: Callable[[BadRows], None] | None = None
-    class_names: tuple[str, ...] = ()  # if the type's column has their numbers
+    class_names: tuple[str, ...] = ()  # if the type's column has their codes
 
     def results(self, arrived: pa.Table) -> Iterator[pa.RecordBatch]:
         """Run on events as they are shuffled: the query's columns, then SHARD, and if replicated SHARD_OFFSETS."""
-        owned = EVERYTHING
-        if self.distribution.is_replicated:
-            sharded = sharded_events(arrived)
-            events = self._events(sharded.events)
-            owned = owned_results(self.plan, self.distribution, replace(sharded, events=events))
-        else:
-            events = self._events(arrived.select(range(arrived.num_columns - 1)))
-        ties = needs_merge(self.plan, self.distribution)
-        return execute(self.plan, events, bad_rows=self.bad_rows, report=self.report, ties=ties, owned=owned)
-
-    def _events(self, arrived: pa.Table) -> pa.Table:
-        """Name columns by position. The session's time zone is in the arriving type; the same instants are meant."""
         query = self.plan.query
-        events = arrived.rename_columns(query.schema.names)
-        if self.class_names:
-            events = with_class_names(events, query, self.class_names)
-        return events.cast(query.schema)
+        sharded = sharded_events(arrived, len(query.schema))
+        events = sharded.events.rename_columns(query.schema.names)
+        if self.class_names and query.binding.type is not None:
+            position = events.column_names.index(query.binding.type)
+            names = pa.array([OTHER, *self.class_names], pa.string())
+            texts = pc.take(names, events.column(position).combine_chunks())
+            events = events.set_column(position, query.binding.type, texts)
+        # The session's time zone is in the arriving type; the same instants are meant.
+        sharded = replace(sharded, events=events.cast(query.schema))
+        rows = execute_owned(self.plan, self.distribution, sharded, self.bad_rows, self.report)
+        return map(owned_totals(self.plan, self.distribution, sharded), rows)

@@ -1,10 +1,10 @@
 """Translate event times to those that Spark's watermark understands, and a watermark back to times.
 
-Spark counts a watermark in milliseconds since 1970. Calendar times are what they are; numbers become codes, which are
-in the same order: the first 53 bits of a double. So a watermark over numbers is exact for integers below 2^41, and
-else as exact as a timestamp of today is in milliseconds.
+Spark counts a watermark in milliseconds since 1970. Calendar times need no change; numbers become codes in the same
+order: the first 53 bits of a double. So a watermark over numbers is exact for integers below 2^41, and else as exact
+as a timestamp of today is in milliseconds.
 
-Contract: no event before `watermark - lateness` will be taken any more; an event at that very time will. So `passed`
+Contract: the engine drops events before `watermark - lateness` and takes an event at that very time. So `passed`
 is strictly before the watermark, and rounding only ever makes it earlier (tests/spark/stream/test_event_time.py).
 """
 
@@ -32,6 +32,8 @@ _DROPPED_BITS = 64 - _CODE_BITS
 _MIDDLE = 1 << (_CODE_BITS - 1)
 _MAGNITUDE = (1 << 63) - 1
 _MARGIN = 3  # codes: one for the strict comparison, one for the margin of `passed`, one for rounding to a double
+
+CALENDAR = (TimeKind.TIMESTAMP, TimeKind.TEXT, TimeKind.DATE)
 
 Tick = int | float
 
@@ -92,7 +94,7 @@ EventTime = CalendarTime | NumberTime
 def event_time(query: BoundQuery, lateness: Fraction) -> EventTime:
     """Return how Spark sees times. `lateness` is in seconds for calendar times, else in the column's units."""
     kind = query.binding.time_kind
-    if kind in (TimeKind.TIMESTAMP, TimeKind.TEXT, TimeKind.DATE):
+    if kind in CALENDAR:
         per_millisecond = Fraction(1, MILLISECONDS_PER_DAY) if kind is TimeKind.DATE else Fraction(1000)
         return CalendarTime(per_millisecond, math.ceil(lateness * 1000))
     data_type = query.schema.field(query.binding.time).type
@@ -110,8 +112,7 @@ def lateness_of(given: Any, binding: Binding) -> Fraction:
     if window is None or window.length.unit is Unit.EVENT or window.exclusive:
         raise QueryError(f"lateness={given!r}", hint='it is a length of time such as "10 s", or a number.')
     unit = window.length.unit
-    is_calendar = binding.time_kind in (TimeKind.TIMESTAMP, TimeKind.TEXT, TimeKind.DATE)
-    if unit is not Unit.NONE and not is_calendar:
+    if unit is not Unit.NONE and binding.time_kind not in CALENDAR:
         raise QueryError(
             f"lateness={given!r}, but `{binding.time}` is a {binding.time_kind.value}",
             hint=f"leave the unit out (lateness={window.length.value}), or bind a timestamp column.",

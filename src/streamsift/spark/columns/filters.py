@@ -1,17 +1,17 @@
 """Make Catalyst conditions for the rows that can affect a result, evaluated in the JVM before any shuffle.
 
 Contract: a condition keeps every row that the engine would use, and may keep more. The engine evaluates every predicate
-again with the language's own rules, so what has no exact Catalyst counterpart is left out here. A comparison that is
-unknown to the language may be anything here: three-valued logic is monotone, so a true predicate stays true
+again by the language's rules, so a predicate without an exact Catalyst counterpart is omitted here. A comparison that
+is unknown to the language may be anything here: three-valued logic is monotone, so a true predicate stays true
 (tests/spark/batch/test_generated_on_spark.py, tests/spark/batch/test_cases_on_spark.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import reduce
-from operator import and_, or_
+from operator import and_, eq, ge, gt, le, lt, ne, or_
 
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
@@ -26,21 +26,14 @@ from streamsift.physical import Plan
 from streamsift.physical.plan import Step
 from streamsift.runtime.events.times import parse_text_times
 
-_COMPARE = {
-    "=": SparkColumn.__eq__,
-    "!=": SparkColumn.__ne__,
-    "<": SparkColumn.__lt__,
-    "<=": SparkColumn.__le__,
-    ">": SparkColumn.__gt__,
-    ">=": SparkColumn.__ge__,
-}
-_EXACT_IN_DOUBLE = 2**52
+_COMPARE = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
+_EXACT_DOUBLE = 2**52
 _DECIMAL_DIGITS = 38
 _INT64 = range(-(2**63), 2**63)
 
 
 def column(name: str) -> SparkColumn:
-    """Return a column by its whole name, whatever characters it has."""
+    """Return a column by its whole name, with any characters in it."""
     return F.col("`" + name.replace("`", "``") + "`")
 
 
@@ -99,65 +92,55 @@ def describe_filter(plan: Plan) -> str:
 
 def can_be_bound(steps: Iterable[tuple[Step, b.BoundQuery]]) -> SparkColumn | None:
     """Return the rows that one of these steps, each of a query, could bind, or None if every row may be one."""
-    types: dict[str, list[str]] = {}
+    types: dict[str, list[str]] = {}  # many classes share one `isin`
     conditions: list[SparkColumn] = []
     for step, query in steps:
         event_class = query.variables[step.variable].event_class
-        condition = _step_condition(step, query)
-        if condition is not None:
-            conditions.append(condition)
-        elif event_class.rule is b.ClassRule.TYPE:
-            assert query.binding.type is not None
-            types.setdefault(query.binding.type, []).append(event_class.name)
+        type_column = query.binding.type if event_class.rule is b.ClassRule.TYPE else None
+        predicates = (*step.local, event_class.predicate) if event_class.predicate is not None else step.local
+        parts = [_exact(part, query.schema) for predicate in predicates for part in _conjuncts(predicate)]
+        exact = [part for part in parts if part is not None]
+        if exact:
+            exact += [text(type_column) == F.lit(event_class.name)] if type_column is not None else []
+            conditions.append(reduce(and_, exact))
+        elif type_column is not None:
+            types.setdefault(type_column, []).append(event_class.name)
         else:
             return None
     conditions += [text(column).isin(names) for column, names in types.items()]
     return reduce(or_, conditions) if conditions else F.lit(False)
 
 
-def _step_condition(step: Step, query: b.BoundQuery) -> SparkColumn | None:
-    """Return the class and local predicates of a step; None if its class says all (many classes share one `isin`)."""
-    event_class = query.variables[step.variable].event_class
-    parts = [p for e in step.local for p in _conjuncts(e)]
-    if event_class.predicate is not None:
-        parts += _conjuncts(event_class.predicate)
-    conditions = [c for c in (_exact(part, query.schema) for part in parts) if c is not None]
-    if not conditions:
-        return None
-    if event_class.rule is b.ClassRule.TYPE:
-        assert query.binding.type is not None
-        conditions.append(text(query.binding.type) == F.lit(event_class.name))
-    return reduce(and_, conditions)
+def all_or_none(
+    join: Callable[[SparkColumn, SparkColumn], SparkColumn], conditions: Iterable[SparkColumn | None]
+) -> SparkColumn | None:
+    """Return the conditions joined; None if one of them is None."""
+    parts = list(conditions)
+    exact = [part for part in parts if part is not None]
+    return reduce(join, exact) if len(exact) == len(parts) else None
 
 
 def _conjuncts(expression: b.Expr) -> list[b.Expr]:
-    match expression:
-        case b.Operation(op="and"):
-            return [part for operand in expression.operands for part in _conjuncts(operand)]
-        case _:
-            return [expression]
+    if isinstance(expression, b.Operation) and expression.op == "and":
+        return [part for operand in expression.operands for part in _conjuncts(operand)]
+    return [expression]
 
 
 def _exact(expression: b.Expr, schema: pa.Schema) -> SparkColumn | None:
     """Return the same condition in Catalyst, or None where it would not be the same."""
     match expression:
         case b.Operation(op="and" | "or"):
-            operands = [_exact(o, schema) for o in expression.operands]
-            known = [o for o in operands if o is not None]
-            return reduce(and_ if expression.op == "and" else or_, known) if len(known) == len(operands) else None
+            join = and_ if expression.op == "and" else or_
+            return all_or_none(join, (_exact(operand, schema) for operand in expression.operands))
         case b.Operation(op="not", operands=(operand,)):
             inner = _exact(operand, schema)
             return None if inner is None else ~inner
         case b.Operation(op="is_null", operands=(b.Column(name=name),)) if name != b.TIME:
             return column(name).isNull()
-        case b.Operation(op="like", operands=(b.Column() as left, b.Constant(value=str() as pattern))) if (
-            "\\" not in pattern
-        ):
-            return text(left.name).like(pattern)
+        case b.Operation(op="like", operands=(b.Column() as left, b.Constant(value=str() as form))) if "\\" not in form:
+            return text(left.name).like(form)
         case b.Operation(op="in", operands=(b.Column() as left, *items)):
-            comparisons = [_comparison("=", left, item, schema) for item in items]
-            known = [c for c in comparisons if c is not None]
-            return reduce(or_, known) if len(known) == len(comparisons) else None
+            return all_or_none(or_, (_comparison("=", left, item, schema) for item in items))
         case b.Operation(operands=(b.Column() as left, b.Constant() as right)):
             return _comparison(expression.op, left, right, schema)
         case _:
@@ -171,14 +154,12 @@ def _comparison(op: str, left: b.Column, right: b.Expr, schema: pa.Schema) -> Sp
     match (left.kind, right.value):
         case (b.Kind.STRING, str() as value):
             return compare(text(left.name), F.lit(value))
-        case (b.Kind.BOOLEAN, bool() as value):
-            return compare(column(left.name), F.lit(value))
         case (b.Kind.DECIMAL, int() | Decimal() as value):
             literal = _decimal(value, schema.field(left.name).type)
             return None if literal is None else compare(column(left.name), literal)
         case (b.Kind.INTEGER, int() as value) if value in _INT64:
             return compare(column(left.name), F.lit(value))
-        case (b.Kind.INTEGER | b.Kind.FLOAT, int() | float() as value) if abs(value) < _EXACT_IN_DOUBLE:
+        case (b.Kind.INTEGER | b.Kind.FLOAT | b.Kind.BOOLEAN, int() | float() as value) if abs(value) < _EXACT_DOUBLE:
             return compare(column(left.name), F.lit(value))
         case _:
             return None  # a timestamp without zone, for one, would be compared in the session's zone

@@ -52,7 +52,7 @@ def _nullable(data_type: pa.DataType) -> pa.DataType:
 
 
 def query_of_all(plans: Mapping[str, Plan]) -> BoundQuery:
-    """Return a query with the columns of all: what becomes of a row's time is the same for each."""
+    """Return a query with the columns of all; they treat the time of a row alike."""
     fields = {field.name: field for plan in plans.values() for field in plan.query.schema}
     return replace(next(iter(plans.values())).query, schema=pa.schema(fields.values()))
 
@@ -86,7 +86,7 @@ def _zone(name: str) -> tzinfo:
 
 
 def result_schema(events: StructType, query: BoundQuery, *, ties: bool = False) -> StructType:
-    """Return the schema of the result: whole events keep the input's own Spark types.
+    """Return the schema of the result: whole events keep the Spark types of the input.
 
     With `ties`, also the columns by which the rankings of partitions are merged.
     """
@@ -94,18 +94,15 @@ def result_schema(events: StructType, query: BoundQuery, *, ties: bool = False) 
     event_type = StructType([StructField(f.name, f.dataType, True) for f in events.fields])
     spark_types = {field.name: field.dataType for field in events.fields}
     time_type: DataType = (
-        TimestampType() if query.binding.time_kind is TimeKind.TEXT else events[query.binding.time].dataType
+        TimestampType() if query.binding.time_kind is TimeKind.TEXT else spark_types[query.binding.time]
     )
-    known = {name: spark_types[column] for name, column in zip(query.group_names, query.group_by, strict=True)}
+    leading = {name: spark_types[column] for name, column in zip(query.group_names, query.group_by, strict=True)}
     if query.aggregates or query.update:
-        known[arrow.names[0]] = _row_time(query, arrow.field(0).type, time_type)
-    if query.aggregates:
-        return _nullable_columns(arrow.names, [known.get(f.name) or from_arrow_type(f.type) for f in arrow])
-    types: list[DataType] = []
-    leading = len(arrow) - len(query.output) - 2 * query.show_bounds
-    for field in list(arrow)[:leading]:
-        types.append(known.get(field.name) or from_arrow_type(field.type))
-    for item, field in zip(query.output, list(arrow)[leading:], strict=False):
+        leading[arrow.names[0]] = _row_time(query, arrow.field(0).type, time_type)
+    outputs, bounds = ((), 0) if query.aggregates else (query.output, 2 * query.show_bounds)
+    first_output = len(arrow) - len(outputs) - bounds
+    types = [leading.get(field.name) or from_arrow_type(field.type) for field in list(arrow)[:first_output]]
+    for number, item in enumerate(outputs, first_output):
         match item:
             case WholeEvent(variable=variable):
                 is_group = query.variables[variable].quantifier is not None
@@ -113,10 +110,15 @@ def result_schema(events: StructType, query: BoundQuery, *, ties: bool = False) 
             case Computed(expression=Column(name=name)) if name in spark_types:
                 types.append(spark_types[name])
             case _:
-                types.append(from_arrow_type(field.type))
-    types += [time_type, time_type] if query.show_bounds else []
-    columns = _nullable_columns(arrow.names, types)
-    return StructType(columns.fields + (_tie_fields(query, spark_types, time_type) if ties else []))
+                types.append(from_arrow_type(arrow.field(number).type))
+    names, types = arrow.names, types + [time_type] * bounds
+    if ties:
+        kinds = [time_type, *([spark_types[query.binding.order]] if query.binding.order else [])]
+        positive = [variable for variable in query.variables if variable.positive]
+        # Arrays compare element by element, as groups do.
+        types += [ArrayType(kind) if v.quantifier is not None else kind for kind in kinds for v in positive]
+        names = [*names, *tie_names(query)]
+    return StructType([StructField(name, data_type, True) for name, data_type in zip(names, types, strict=True)])
 
 
 def _row_time(query: BoundQuery, kind: pa.DataType, time_type: DataType) -> DataType:
@@ -134,20 +136,3 @@ def _row_time(query: BoundQuery, kind: pa.DataType, time_type: DataType) -> Data
             "update less often, or use run_local.",
         )
     return TimestampNTZType() if kind.tz is None else TimestampType()
-
-
-def _nullable_columns(names: list[str], types: list[DataType]) -> StructType:
-    return StructType([StructField(name, data_type, True) for name, data_type in zip(names, types, strict=True)])
-
-
-def _tie_fields(query: BoundQuery, types: dict[str, DataType], time_type: DataType) -> list[StructField]:
-    """Return the columns beside the result by which partitions' candidates are put in order."""
-    kinds = [time_type, *([types[query.binding.order]] if query.binding.order else [])]
-    # Arrays compare element by element, as groups do.
-    own = [
-        ArrayType(kind) if variable.quantifier is not None else kind
-        for kind in kinds
-        for variable in query.variables
-        if variable.positive
-    ]
-    return [StructField(name, kind, True) for name, kind in zip(tie_names(query), own, strict=True)]

@@ -22,11 +22,12 @@ from streamsift.spark.columns import counted_keys
 from streamsift.spark.distribute.slices import Slices, describe_length, slices
 
 MAX_COPIES = 1  # of an event, on average, that may be made for a partial key
+_NO_SLICES = 'spread="keys" asks for no slices of time'
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """How events are co-located: those of a key, those of a time slice, or all; `why_not` of what was not chosen."""
+    """How events are co-located: by key, by time slice, or all together; `why_not` has the reasons against others."""
 
     keys: tuple[str, ...]
     slices: Slices | None = None  # of each key
@@ -40,43 +41,29 @@ class Distribution:
 
 
 def distribution_of(plan: Plan, tasks: int) -> Distribution:
-    keys, how = shuffle_keys(plan), slices(plan)
+    keys, cut = shuffle_keys(plan), slices(plan)
     requested = (plan if isinstance(plan, DetectPlan) else plan.detection).choices.spread
-    if keys and isinstance(how, Slices) and requested is not Spread.KEYS and _cut_keys(plan, keys):
-        return Distribution(keys, how)
-    if keys:
-        return Distribution(keys, why_not=(_why_not_cut(plan, how, requested),))
-    partial = "" if requested is Spread.SLICES and isinstance(how, Slices) else _partial_key(plan, tasks)
+    why_no_slices = cut if isinstance(cut, str) else _NO_SLICES if requested is Spread.KEYS else ""
+    if keys and isinstance(plan, RankPlan) and (plan.query.update or not needs_merge(plan, Distribution(keys))):
+        why_no_slices = "the best of a key are found where all of it is"  # and cut, they would need a merge
+    if keys and why_no_slices:
+        return Distribution(keys, why_not=(why_no_slices,))
+    if isinstance(cut, Slices) and (keys or requested is Spread.SLICES):
+        return Distribution(keys, cut)
     if requested is Spread.KEYS:
-        how = 'spread="keys" asks for no slices of time'
-    if isinstance(partial, PartialKey) and (isinstance(how, str) or _copies(partial, tasks) <= how.copies):
-        instead = how if isinstance(how, str) else f"they would make {float(how.copies):.2g} copies"
-        return Distribution((partial.column,), partial=partial, why_not=(f"not cut by time: {instead}",))
-    if isinstance(partial, PartialKey):
-        partial = f"by {partial.column} it would be {_copies(partial, tasks):.2g}"
-    if isinstance(how, Slices):
-        return Distribution((), how, why_not=(partial,) if partial else ())
-    return Distribution((), why_not=tuple(filter(None, dict.fromkeys([why_one_task(plan), how, partial]))))
-
-
-def _cut_keys(plan: Plan, keys: tuple[str, ...]) -> bool:
-    """Return True if keys are cut by time too: not if their best, which need no merge now, would then need one."""
-    return not isinstance(plan, RankPlan) or (plan.query.update is None and needs_merge(plan, Distribution(keys)))
-
-
-def _why_not_cut(plan: Plan, how: Slices | str, requested: Spread) -> str:
-    """Return why a hot key would not be cut by time."""
-    if isinstance(plan, RankPlan) and not _cut_keys(plan, shuffle_keys(plan)):
-        return "the best of a key are found where all of it is"
-    return how if isinstance(how, str) else f'spread="{requested.value}" asks for no slices of time'
-
-
-def _partial_key(plan: Plan, tasks: int) -> PartialKey | str:
-    """Return a partial key; else what is wrong with the best, or nothing if there is none."""
-    key = partial_key(plan) if isinstance(plan, DetectPlan) and not counted_keys(plan.query) else None
-    if key is not None and _copies(key, tasks) > MAX_COPIES:
-        return f"by {key.column} it would be {_copies(key, tasks):.2g}: {_copied(key, plan)}, to all {tasks} tasks"
-    return key or ""
+        cut = _NO_SLICES
+    partial = partial_key(plan) if isinstance(plan, DetectPlan) and not counted_keys(plan.query) else None
+    why_no_key: list[str] = []
+    if partial is not None:
+        copies = _copies(partial, tasks)
+        if copies <= MAX_COPIES and (isinstance(cut, str) or copies <= cut.copies):
+            instead = cut if isinstance(cut, str) else f"they would make {float(cut.copies):.2g} copies"
+            return Distribution((partial.column,), partial=partial, why_not=(f"not cut by time: {instead}",))
+        too_many = f": {_copied(partial, plan)}, to all {tasks} tasks" if copies > MAX_COPIES else ""
+        why_no_key = [f"by {partial.column} it would be {copies:.2g}{too_many}"]
+    if isinstance(cut, Slices):
+        return Distribution((), cut, why_not=tuple(why_no_key))
+    return Distribution((), why_not=tuple(dict.fromkeys([why_one_task(plan), cut, *why_no_key])))
 
 
 def _copies(partial: PartialKey, tasks: int) -> float:
@@ -123,8 +110,7 @@ def shuffle_keys(plan: Plan) -> tuple[str, ...]:
     """Return columns to split the work by. A count window counts positions over a whole stream or partition."""
     query = plan.query
     keys = _aggregate_keys(query) if isinstance(plan, AggregatePlan) else query.partition_by or plan.keys
-    counted = [set(columns) for columns in counted_keys(query)]
-    return tuple(key for key in keys if all(key in columns for columns in counted))
+    return tuple(key for key in keys if all(key in columns for columns in counted_keys(query)))
 
 
 def _aggregate_keys(query: b.BoundQuery) -> tuple[str, ...]:

@@ -1,44 +1,97 @@
-"""State which results the task that has some shards owns: each result belongs to one shard.
+"""Drop the replicas of a table's events, and state which results its shards own: each result belongs to one shard.
+
+Replicas of an event may meet again: Spark puts small tasks into one partition, and a table in memory has the events of
+many shards (`spark/batch/spill.py`). The first replica of an event in a table is kept.
 
 A match belongs to the owner shard of its first event, or with a partial key to that of the step that has the key; a
-tick of UPDATE to the slice it lies in. A row of totals belongs to the sum of its slice and its group's number. That
-number is a hash that only the JVM makes; but the owner of an event of the group is the sum of the event's own slice and
-the number, so it is known from that.
+tick of UPDATE to the slice it lies in. A row of totals belongs to the sum of its slice and its group's number. Only the
+JVM makes that number, a hash; but an event of the group has as owner the sum of the event's slice and the number.
+
+Contract: a shard is in one table; a table has each of its events once, and an event is owned in one table, however
+shards are put together (tests/spark/distribute/test_slices.py, test_partial_keys.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import BoundQuery
 from streamsift.physical import AggregatePlan, Plan
-from streamsift.runtime.arrays.dtypes import Int64
-from streamsift.runtime.events.owned import EVERYTHING, Owned, OwnedTicks
+from streamsift.runtime.arrays.dtypes import Bool, Int64
+from streamsift.runtime.arrays.grouping import distinct
+from streamsift.runtime.events.owned import EVERYTHING, Owned
+from streamsift.runtime.events.update_ticks import OwnedTicks
 from streamsift.runtime.expressions.codes import group_codes
 from streamsift.spark.distribute.distribution import Distribution
-from streamsift.spark.distribute.sharding import NO_OWNER, ShardedEvents, is_in
-from streamsift.spark.distribute.slices import Slices, slice_numbers
+from streamsift.spark.distribute.routing import OFFSET_BITS
+from streamsift.spark.distribute.slices import Slices, slice_numbers, tick_distance
+
+_NO_OWNER = np.iinfo(np.int64).min  # of a row that cannot be used
+
+
+@dataclass(frozen=True, slots=True)
+class ShardedEvents:
+    """The events of a table, each once, which of them are owned there, and its shards, in ascending order."""
+
+    events: pa.Table
+    owned: Bool  # [rows]
+    owner: Int64  # [rows], a shard here or elsewhere
+    shards: Int64
+
+    def take(self, rows: Int64) -> ShardedEvents:
+        return ShardedEvents(self.events.take(pa.array(rows)), self.owned[rows], self.owner[rows], self.shards)
+
+
+def sharded_events(table: pa.Table, columns: int) -> ShardedEvents:
+    """Return the events of a table with so many columns, then SHARD, and if they may be replicated SHARD_OFFSETS."""
+    events = table.select(range(columns))
+    if table.num_columns == columns + 1:
+        return ShardedEvents(
+            events, np.ones(len(table), np.bool_), np.zeros(len(table), np.int64), np.zeros(1, np.int64)
+        )
+    arrived, offsets = (table.column(columns + nth).combine_chunks() for nth in (0, 1))
+    shard, offset = (each.fill_null(0).to_numpy(zero_copy_only=False) for each in (arrived, offsets))
+    shards = distinct(arrived.drop_null().to_numpy(zero_copy_only=False))
+    # How far a shard is from the first one of its event, and the owner from there. Most have one shard: both are 0.
+    to_shard, to_owner = offset & ((1 << OFFSET_BITS) - 1), offset >> OFFSET_BITS
+    owner = shard + to_owner - to_shard
+    owned = np.ones(shard.size, np.bool_)
+    away = np.flatnonzero(to_shard != to_owner)
+    owned[away] = np.isin(owner[away], shards)
+    owner[arrived.is_null().to_numpy(zero_copy_only=False)] = _NO_OWNER
+    # Does the table have an earlier shard of the event? Then it has the event already.
+    later = np.flatnonzero(to_shard)
+    again = later[shards[np.searchsorted(shards, shard[later] - to_shard[later])] < shard[later]]
+    if not again.size:
+        return ShardedEvents(events, owned, owner, shards)
+    kept = np.ones(shard.size, np.bool_)
+    kept[again] = False
+    return ShardedEvents(events.filter(pa.array(kept)), owned[kept], owner[kept], shards)
 
 
 def owned_results(plan: Plan, distribution: Distribution, sharded: ShardedEvents) -> Owned:
+    """Return the matches or ticks that the engine is to return."""
     slices = distribution.slices
     if distribution.partial is not None:
         return Owned(rows=sharded.owned, steps=distribution.partial.owners)
-    if slices is None:
+    if slices is None or isinstance(plan, AggregatePlan):
         return EVERYTHING
-    if isinstance(plan, AggregatePlan):
-        return Owned(totals=_owned_totals(plan.query, slices, sharded))
     if plan.query.update is not None:
-        return Owned(ticks=OwnedTicks(sharded.shards, slices.ticks_each))
+        return Owned(ticks=OwnedTicks(sharded.shards, int(slices.length / tick_distance(plan.query))))
     return Owned(rows=sharded.owned)
 
 
-def _owned_totals(
-    query: BoundQuery, slices: Slices, sharded: ShardedEvents
+def owned_totals(
+    plan: Plan, distribution: Distribution, sharded: ShardedEvents
 ) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+    """Return a function that keeps the owned rows of totals; rows of other plans stay as they are."""
+    query, slices = plan.query, distribution.slices
+    if slices is None or not isinstance(plan, AggregatePlan):
+        return lambda rows: rows
     groups, numbers = _groups(query, slices, sharded)
 
     def owned(totals: pa.RecordBatch) -> pa.RecordBatch:
@@ -49,7 +102,7 @@ def _owned_totals(
             by_code = np.zeros(max(of_group.max(initial=0), of_row.max(initial=0)) + 1, np.int64)
             by_code[of_group] = numbers
             shards = shards + by_code[of_row]
-        return totals.filter(pa.array(is_in(shards, sharded.shards)))
+        return totals.filter(pa.array(np.isin(shards, sharded.shards)))
 
     return owned
 
@@ -58,7 +111,7 @@ def _groups(query: BoundQuery, slices: Slices, sharded: ShardedEvents) -> tuple[
     """Return the groups' values, one array for each column, and their numbers."""
     if not query.group_by:
         return [], np.zeros(1, np.int64)
-    good = np.flatnonzero(sharded.owner != NO_OWNER)
+    good = np.flatnonzero(sharded.owner != _NO_OWNER)
     columns = [sharded.events.column(name).combine_chunks().take(pa.array(good)) for name in query.group_by]
     (codes,), _ = group_codes([[column] for column in columns])
     code, some = np.unique(codes, return_index=True)  # an event of each

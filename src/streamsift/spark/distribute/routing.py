@@ -1,6 +1,10 @@
-"""Filter and number events in the JVM, before the shuffle: which rows can affect a result, and which shards they go to.
+"""Filter and number events in the JVM, and shuffle them: which rows can affect a result, and which shards they go to.
 
 Batch, stream and shared queries call the same functions, so that a row is kept, and a key hashed, in one way.
+
+Shards are numbered: by a hash of a key, by time slices, by both, by tasks. An event goes to a range of them: to that of
+its key; to two if a slice that needs it borders on its own; to all if every task needs it. One of them owns the event.
+Shards are assigned to tasks round-robin.
 
 Contract: every row that cannot be used (null time) is kept, and goes to ONE partition, whatever its key, so that one
 worker can count and show them all (tests/spark/batch/test_batch.py).
@@ -8,33 +12,36 @@ worker can count and show them all (tests/spark/batch/test_batch.py).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from operator import and_, or_
+from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 
 from streamsift.logical import bound as b
 from streamsift.physical import AggregatePlan, Plan
-from streamsift.spark.columns import can_be_bound, can_matter, column, is_bad
+from streamsift.spark.columns import all_or_none, can_be_bound, can_matter, column, is_bad
 from streamsift.spark.distribute.distribution import Distribution, shuffle_keys
-from streamsift.spark.distribute.sharding import ShardRange
 from streamsift.spark.distribute.slices import slices_around
 
-BAD = "$streamsift_bad"  # a column beside the events until the shuffle is done
+# Columns beside the events, until the shuffle is done and after it.
+BAD, _KEY = "$streamsift_bad", "$streamsift_key"
+_FIRST, _OWNER, _LAST = "$streamsift_first", "$streamsift_owner", "$streamsift_last"
+_PLACEMENT = "$streamsift_placement"  # for whose queries this replica is
+SHARD = "$streamsift_shard"  # where this replica goes; null for rows that cannot be used
+# One more column if events may be replicated: the distances from the first shard to the owner and to this one.
+SHARD_OFFSETS = "$streamsift_shard_offsets"
+OFFSET_BITS = 31  # of each of the two distances
 
 
 def task_count(df: DataFrame) -> int:
     """Return how many tasks a shuffle has, before Spark puts small ones together."""
     return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
-
-
-def with_bad_rows_marked(df: DataFrame, query: b.BoundQuery) -> DataFrame:
-    """Return the columns of a query, and BAD beside them."""
-    return df.select(*(column(name) for name in query.schema.names)).withColumn(BAD, is_bad(query))
 
 
 # --- which rows ------------------------------------------------------------------------------------------------------
@@ -45,9 +52,7 @@ def can_matter_to(plans: Iterable[Plan]) -> SparkColumn | None:
 
     Many plans have the same condition: each is evaluated once.
     """
-    conditions = list({condition_key(plan): _can_matter_with_keys(plan) for plan in plans}.values())
-    needed = [condition for condition in conditions if condition is not None]
-    return reduce(or_, needed) if len(needed) == len(conditions) else None
+    return all_or_none(or_, {condition_key(plan): _can_matter_with_keys(plan) for plan in plans}.values())
 
 
 def _can_matter_with_keys(plan: Plan) -> SparkColumn | None:
@@ -59,7 +64,7 @@ def _can_matter_with_keys(plan: Plan) -> SparkColumn | None:
 
 
 def condition_key(plan: Plan) -> Hashable:
-    """Return what is equal for plans on the same events to which the same rows can matter."""
+    """Return a value that is equal for plans on the same events that read the same rows."""
     bound_by = frozenset(
         (a.query.variables[step.variable].event_class, step.local) for a in plan.alternatives for step in a.all_steps()
     )
@@ -90,7 +95,60 @@ def key_hash(keys: Iterable[str], query: b.BoundQuery, below: int = 1 << 31) -> 
     return F.pmod(F.xxhash64(*normal_keys), F.lit(below)) if normal_keys else F.lit(0).cast("bigint")
 
 
-def shards_of(plan: Plan, distribution: Distribution, tasks: int, key: SparkColumn) -> ShardRange:
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A distribution, and the plans by it."""
+
+    distribution: Distribution
+    plans: dict[str, Plan]
+
+
+class ShardRange(NamedTuple):
+    """Where an event goes: the shards from `first` to `last`, one of them its owner; None: to `first` alone."""
+
+    first: SparkColumn
+    owner: SparkColumn
+    last: SparkColumn | None = None
+
+
+def shuffled(
+    events: DataFrame, query: b.BoundQuery, placements: Sequence[Placement], tasks: int, observation: Observation | None
+) -> DataFrame:
+    """Shuffle the events that can affect a result, and bad rows, which are all reported, into partitions.
+
+    Beside their columns is the number of the placement, if there are several, then SHARD, and SHARD_OFFSETS if an event
+    may be replicated.
+    """
+    events = events.withColumn(BAD, is_bad(query))
+    if observation is not None:
+        events = events.observe(observation, F.count(F.lit(1)).alias("rows"), F.count_if(BAD).alias("bad_rows"))
+    conditions = [can_matter_to(placement.plans.values()) for placement in placements]
+    if len(placements) > 1:
+        useful = [F.lit(True) if condition is None else condition for condition in conditions]
+        numbers = F.array_compact(F.array(*(F.when(condition, number) for number, condition in enumerate(useful))))
+        # Not `explode`: Spark would evaluate all conditions once more in a filter, to drop rows that have none.
+        used_by = F.explode_outer(F.when(F.col(BAD), F.array(F.lit(0))).otherwise(numbers))
+        events = events.withColumn(_PLACEMENT, used_by).where(F.col(_PLACEMENT).isNotNull())
+        ranges = [_shards_of_placement(each, number, tasks) for number, each in enumerate(placements)]
+        ends = zip(*ranges, strict=True)  # the first shards of all placements, their owners, their last shards
+        shards = [F.coalesce(*(F.when(F.col(_PLACEMENT) == n, c) for n, c in enumerate(columns))) for columns in ends]
+        return _routed(events, ShardRange(*shards), tasks)
+    if conditions[0] is not None:
+        events = events.where(conditions[0] | F.col(BAD))
+    (plan, *_), how = placements[0].plans.values(), placements[0].distribution
+    events = events.withColumn(_KEY, key_hash(how.keys, query))  # a column, as it is needed more than once
+    return _routed(events, _shards_of(plan, how, tasks, F.col(_KEY)), tasks)
+
+
+def _shards_of_placement(placement: Placement, number: int, tasks: int) -> ShardRange:
+    """Return the range of shards; work for one task has a shard of its own, if there are enough."""
+    how, plan = placement.distribution, next(iter(placement.plans.values()))
+    key = key_hash(how.keys, plan.query) if how.keys or how.is_replicated else F.lit(number)
+    shards = _shards_of(plan, how, tasks, key)
+    return shards._replace(last=shards.first) if shards.last is None else shards
+
+
+def _shards_of(plan: Plan, distribution: Distribution, tasks: int, key: SparkColumn) -> ShardRange:
     """Return the shards of an event: that of its key, all tasks, or those of the slices around it from its key's on."""
     if distribution.partial is not None:
         replicated = zip(plan.alternatives, distribution.partial.copied, strict=True)
@@ -101,7 +159,51 @@ def shards_of(plan: Plan, distribution: Distribution, tasks: int, key: SparkColu
         return ShardRange(F.when(is_copied, 0).otherwise(task), task, F.when(is_copied, tasks - 1).otherwise(task))
     if distribution.slices is None:
         return ShardRange(key, key)
-    # The slices of totals begin at the same time for all keys: in Python, too, they are known from the time alone.
+    # The slices of totals begin at the same time for all keys: in Python, too, they follow from the time alone.
     moved_by = key if distribution.keys and not isinstance(plan, AggregatePlan) else None
-    low, own, high = slices_around(plan.query, distribution.slices, moved_by)
-    return ShardRange(low + key, own + key, high + key)
+    return ShardRange(*(number + key for number in slices_around(plan.query, distribution.slices, moved_by)))
+
+
+def _routed(events: DataFrame, shards: ShardRange, tasks: int) -> DataFrame:
+    """Replicate events for all shards that need them, with SHARD and SHARD_OFFSETS, and shuffle them by shards."""
+    good = ~F.col(BAD)
+    if shards.last is None:
+        replicas = events.withColumn(SHARD, F.when(good, shards.first.cast("bigint")))
+    else:
+        # Not `explode`: Spark would make the shards once more in a filter, to drop rows that have none.
+        ends = {_FIRST: shards.first, _OWNER: shards.owner, _LAST: shards.last}
+        to_owner, to_shard = F.col(_OWNER) - F.col(_FIRST), F.col(SHARD) - F.col(_FIRST)
+        replicas = (
+            events.withColumns({name: F.when(good, number.cast("bigint")) for name, number in ends.items()})
+            .withColumn(SHARD, F.explode_outer(F.when(good, F.sequence(_FIRST, _LAST))))
+            .withColumn(SHARD_OFFSETS, to_owner * F.lit(1 << OFFSET_BITS) + to_shard)
+        )
+    # Spark hashes what it partitions by: these numbers are hashed to one partition each.
+    names = F.array(*(F.lit(name) for name in bucket_numbers(tasks)))
+    task = F.pmod(F.col(SHARD), F.lit(tasks)).cast("int") + 1
+    return replicas.repartition(F.element_at(names, task)).drop(BAD, _KEY, _FIRST, _OWNER, _LAST)
+
+
+def bucket_numbers(count: int) -> tuple[int, ...]:
+    """Return names for buckets such that Spark's hash partitioning gives each partition one of `count` buckets."""
+    names: dict[int, int] = {}
+    candidate = 0
+    while len(names) < count:
+        names.setdefault(_spark_hash(candidate) % count, candidate)
+        candidate += 1
+    return tuple(names[partition] for partition in range(count))
+
+
+def _spark_hash(value: int, seed: int = 42) -> int:
+    """Return the Murmur3 hash of a 32-bit integer, as Spark partitions by it."""
+    word = 2**32 - 1
+
+    def rotated(x: int, by: int) -> int:
+        return ((x << by) | (x >> (32 - by))) & word
+
+    mixed = rotated(value * 0xCC9E2D51 & word, 15) * 0x1B873593 & word
+    hashed = (rotated(seed ^ mixed, 13) * 5 + 0xE6546B64) & word
+    hashed ^= 4  # the length in bytes
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
+        hashed = (hashed ^ (hashed >> shift)) * factor & word
+    return hashed - 2**32 if hashed >= 2**31 else hashed

@@ -1,7 +1,6 @@
-"""Read events from files and prepare results for files: what the command line does on Spark.
+"""Read events from files and prepare results for files, for the command line on Spark.
 
 - `sources`: start a local session, count its tasks, and read or stream CSV, JSON and Parquet files.
-- `text_columns`: give columns of strings the types that the local engine gives them.
 - `sinks`: prepare a result for files, count its rows, or take its first rows.
 
 CSV is read as strings and typed by the code of the local engine, in one more pass; JSON only where doubles would round.

@@ -20,7 +20,7 @@ def counted(df: DataFrame) -> tuple[DataFrame, Callable[[], int]]:
 
 
 def heads(df: DataFrame, limit: int) -> DataFrame:
-    """Yield the first rows of each partition: all of them are begun, so bad rows are found, and none is finished."""
+    """Return the first rows of each partition: each is begun, so bad rows are reported, and none is finished."""
     names = df.columns
 
     def first(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -38,11 +38,7 @@ def flat(df: DataFrame) -> DataFrame:
 def _columns(value: Column, field: StructField, name: str) -> list[Column]:
     match field.dataType:
         case StructType() as struct:
-            return [
-                c
-                for inner in struct.fields
-                for c in _columns(value.getField(inner.name), inner, f"{name}.{inner.name}")
-            ]
+            return [c for f in struct.fields for c in _columns(value.getField(f.name), f, f"{name}.{f.name}")]
         case ArrayType() | MapType():
             return [F.to_json(value).alias(name)]
         case DayTimeIntervalType():

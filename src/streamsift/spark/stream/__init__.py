@@ -1,10 +1,9 @@
 """Run plans on a streaming DataFrame, with their state in Spark's state store.
 
-- `run`: pack, shuffle by bucket, run the engines with `transformWithState`, unpack; set the watermark.
+- `run`: pack, shuffle by bucket, run the engines with `transformWithState`, unpack; set the watermark; explain.
 - `packing`: pack rows into Arrow messages per bucket, and unpack result messages.
 - `stateful`: run the engine of a bucket; write its header and chunks, read them again after a failure.
-- `identity`: refuse a checkpoint that another query has written.
-- `placement`: say how a stream runs, for explain.
+- `identity`: reject a checkpoint that another query has written.
 - `metrics`: report what the last triggers did.
 
 Events are in as many buckets as the shuffle has partitions, by the keys that all plans have in common; without such a
@@ -13,5 +12,4 @@ key in one bucket. A stream cannot merge rankings, so a ranking over all keys is
 
 from streamsift.spark.stream.metrics import Metrics, Trigger, metrics
 from streamsift.spark.stream.packing import message_of, messages_of, unpack
-from streamsift.spark.stream.placement import many_placement, stream_placement
-from streamsift.spark.stream.run import run_combined, run_stream
+from streamsift.spark.stream.run import many_placement, run_combined, run_stream, stream_placement

@@ -1,7 +1,7 @@
-"""Describe what the state of a plan depends on, and refuse a checkpoint of which that has changed.
+"""Describe the identity of a plan's state, and reject a checkpoint with another one.
 
-Names of variables and of output columns, and choices such as caching, are no part of it: with those changed, a stream
-continues from its checkpoint. What is part of it must be what it was, or rows would be lost or made twice.
+Names of variables and of output columns, and options such as caching, are no part of it: with those changed, a stream
+continues from its checkpoint. If any other part changed, rows would be lost or made twice.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from streamsift.physical.plan import AggregatePlan, Plan
 
 
 def describe_state(plan: Plan, keys: tuple[str, ...], buckets: int) -> dict[str, str]:
-    """Return what the state of a plan depends on, part by part. Checkpoints keep these words: do not change them."""
-    query = plan.query
+    """Return the parts of a plan that its state depends on. Checkpoints keep these words: do not change them."""
+    query, window = plan.query, plan.query.window
     # Variables are called by their place: a longer name is no other query.
     named = tuple(replace(v, name=f"v{v.index + 1}") for v in query.variables)
     query = replace(query, variables=named)
+    counted = plan.branches if isinstance(plan, AggregatePlan) else ()
     parts = {
         "the pattern": "; ".join(line.strip() for line in describe_pattern(query)),
         "WHERE": " AND ".join(sorted(describe_expression(p.expression, named) for p in query.predicates)),
-        "WITHIN": _window(query),
+        "WITHIN": "" if window is None else f"{window.length} {window.kind.value}" + " EXCLUSIVE" * window.exclusive,
         "PARTITION BY": ", ".join(query.partition_by),
         "GROUP BY": ", ".join(query.group_by),
         "AGG": ", ".join(
@@ -34,7 +35,7 @@ def describe_state(plan: Plan, keys: tuple[str, ...], buckets: int) -> dict[str,
         "PREF": _preference(query),
         "UPDATE": "" if query.update is None else f"{query.update.length} {query.update.kind.value}",
         "EMIT": query.emit.value,
-        "how it counts": _strategies(plan),
+        "how it counts": ", ".join(branch.strategy.value for branch in counted),
         "time": query.binding.time,
         "type": query.binding.type or "",
         "order": query.binding.order or "",
@@ -43,11 +44,6 @@ def describe_state(plan: Plan, keys: tuple[str, ...], buckets: int) -> dict[str,
         "the number of buckets (spark.sql.shuffle.partitions)": str(buckets),
     }
     return {name: text for name, text in parts.items() if text}
-
-
-def _window(query: BoundQuery) -> str:
-    window = query.window
-    return "" if window is None else f"{window.length} {window.kind.value}" + " EXCLUSIVE" * window.exclusive
 
 
 def _preference(query: BoundQuery) -> str:
@@ -60,16 +56,12 @@ def _preference(query: BoundQuery) -> str:
     return f"{' AND '.join(objectives)} merged {describe_merges(query.ranking)}, the {query.ranking.limit} best"
 
 
-def _strategies(plan: Plan) -> str:
-    return ", ".join(branch.strategy.value for branch in plan.branches) if isinstance(plan, AggregatePlan) else ""
-
-
 def to_text(description: dict[str, str]) -> str:
     return json.dumps(description, ensure_ascii=False)
 
 
 def check_same(saved: str, now: str) -> None:
-    """Raise, naming what changed, unless the state that was saved is the state of this query."""
+    """Raise an error that names the changes unless the saved state belongs to this query."""
     if saved == now:
         return
     before, after = json.loads(saved), json.loads(now)

@@ -18,7 +18,7 @@ class Trigger:
     matches: int  # result rows that were appended
     late: int  # events before the watermark, dropped
     bad_rows: int  # rows without a usable time or order, dropped
-    state_rows: int | None  # after it; None: not known, as the progress that would tell is no longer kept
+    state_rows: int | None  # after it; None if Spark no longer keeps the progress that counted all of it
     state_bytes: int | None
     latency_ms: int
     watermark: str | None  # as Spark gives it: a timestamp; of times that are numbers, their code
@@ -76,14 +76,14 @@ def _by_name(observed: Any) -> dict[str, int]:
     """Return observed metrics by name: a row, or, on Spark Connect, a row with their values and their schema."""
     if observed is None:
         return {}
-    known = dict(observed) if isinstance(observed, dict) else observed.asDict()
-    if known.keys() == {"values", "schema"}:
-        return dict(zip((field["name"] for field in known["schema"]["fields"]), known["values"], strict=True))
-    return known
+    by_name = dict(observed) if isinstance(observed, dict) else observed.asDict()
+    if by_name.keys() == {"values", "schema"}:
+        return dict(zip((field["name"] for field in by_name["schema"]["fields"]), by_name["values"], strict=True))
+    return by_name
 
 
 def _triggers(progress: Any) -> Iterator[Trigger]:
-    state: tuple[int, int] | None = None
+    state: tuple[int, int] | tuple[None, None] = None, None
     last = -1
     for each in progress:
         observed = _by_name(each["observedMetrics"].get(METRICS))
@@ -92,7 +92,7 @@ def _triggers(progress: Any) -> Iterator[Trigger]:
         last = each["batchId"]
         if observed["buckets"] == observed["all_buckets"]:
             state = observed["state_rows"], observed["state_bytes"]
-        elif state is not None:
+        elif state[0] is not None:
             state = state[0] + observed["state_rows_change"], state[1] + observed["state_bytes_change"]
         yield Trigger(
             batch=last,
@@ -100,8 +100,8 @@ def _triggers(progress: Any) -> Iterator[Trigger]:
             matches=observed["matches"],
             late=observed["late"],
             bad_rows=observed["bad_rows"],
-            state_rows=None if state is None else state[0],
-            state_bytes=None if state is None else state[1],
+            state_rows=state[0],
+            state_bytes=state[1],
             latency_ms=each["durationMs"].get("triggerExecution", 0),
             watermark=(each["eventTime"] or {}).get("watermark"),
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +25,10 @@ from streamsift.runtime.events.times import ticks_of
 from streamsift.spark.columns import EventTime
 
 PACKED = "bucket int, seen timestamp_ltz, bad boolean, message binary"  # a session may mean another type by `timestamp`
+_PACKED_TYPES = pa.schema(
+    {"bucket": pa.int32(), "seen": pa.timestamp("us", "UTC"), "bad": pa.bool_(), "message": pa.binary()}
+)
 ROWS_PER_MESSAGE = 1 << 20
-EVENT_TIME = pa.timestamp("us", "UTC")
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -34,8 +37,8 @@ Batches = Iterator[pa.RecordBatch]
 class Packer:
     """Packs the rows of one task: the query's columns, then whether a row can matter, then the number of its bucket.
 
-    A bucket is called by one of `buckets`. The first task also has an empty message for each of them: so every bucket
-    is told of the time in every micro-batch that has data, and its state is counted.
+    A bucket is called by one of `buckets`. The first task also has an empty message for each of them: so in every
+    micro-batch that has data every bucket sees the watermark, and its state is counted.
     """
 
     query: BoundQuery
@@ -45,58 +48,39 @@ class Packer:
     def __call__(self, batches: Batches) -> Batches:
         for table in tables_of(batches, ROWS_PER_MESSAGE):
             if table.num_rows:
-                yield self._packed(table)
+                yield pa.RecordBatch.from_pylist(list(self._messages(table)), _PACKED_TYPES)
         context = TaskContext.get()
         if context is None or context.partitionId() == 0:
-            yield _messages([(bucket, None, False, None) for bucket in self.buckets])
+            empty = [{"bucket": bucket, "bad": False} for bucket in self.buckets]
+            yield pa.RecordBatch.from_pylist(empty, _PACKED_TYPES)
 
-    def _packed(self, table: pa.Table) -> pa.RecordBatch:
+    def _messages(self, table: pa.Table) -> Iterator[dict[str, Any]]:
+        """Yield the bad rows as they are described, the greatest time, and the events of each bucket."""
         schema = self.query.schema
         # By position, and with the session's time zone in the arriving type: the same instants are meant.
         events = table.select(range(len(schema))).rename_columns(schema.names).cast(schema)
-        matters = table.column(len(schema)).combine_chunks().to_numpy(zero_copy_only=False).astype(np.bool_)
-        numbers = table.column(len(schema) + 1).combine_chunks().to_numpy(zero_copy_only=False)
-        packed: list[tuple[int, int | None, bool, bytes | None]] = []
+        matters, numbers = (table.column(len(schema) + nth).to_numpy() for nth in (0, 1))
         bad = find_bad_rows(self.query, events)
         if bad is not None:
             described = json.dumps([bad[1].count, bad[1].examples]).encode()
-            packed.append((self.buckets[0], None, True, described))
-            good = pa.array(~bad[0])
-            events, matters, numbers = events.filter(good), matters[~bad[0]], numbers[~bad[0]]
-        if events.num_rows:
-            ticks = ticks_of(events.column(self.query.binding.time).combine_chunks(), self.query.binding)
-            packed.append((self.buckets[0], self.time.seen(ticks.max().item()), False, None))
-            packed += self._by_bucket(events, matters, numbers)
-        return _messages(packed)
-
-    def _by_bucket(
-        self, events: pa.Table, matters: np.ndarray, numbers: np.ndarray
-    ) -> Iterator[tuple[int, None, bool, bytes]]:
-        kept = np.flatnonzero(matters)
-        if not kept.size:
+            yield {"bucket": self.buckets[0], "bad": True, "message": described}
+            events, matters, numbers = events.filter(pa.array(~bad[0])), matters[~bad[0]], numbers[~bad[0]]
+        if not events.num_rows:
             return
+        ticks = ticks_of(events.column(self.query.binding.time).combine_chunks(), self.query.binding)
+        yield {"bucket": self.buckets[0], "seen": self.time.seen(ticks.max().item()), "bad": False}
+        kept = np.flatnonzero(matters)
         order = kept[np.argsort(numbers[kept], kind="stable")]
         events = events.take(pa.array(order))
-        ends = np.flatnonzero(np.diff(numbers[order], append=-1)) + 1
-        start = 0
-        for end in ends.tolist():
-            yield self.buckets[int(numbers[order[start]])], None, False, message_of(events.slice(start, end - start))
-            start = end
-
-
-def _messages(rows: list[tuple[int, int | None, bool, bytes | None]]) -> pa.RecordBatch:
-    buckets, seen, bad, messages = zip(*rows, strict=True) if rows else ((), (), (), ())
-    columns = [
-        pa.array(buckets, pa.int32()),
-        pa.array(seen, pa.int64()).cast(EVENT_TIME),
-        pa.array(bad, pa.bool_()),
-        pa.array(messages, pa.binary()),
-    ]
-    return pa.RecordBatch.from_arrays(columns, ["bucket", "seen", "bad", "message"])
+        used, starts = np.unique(numbers[order], return_index=True)
+        ends = [*starts[1:], order.size]  # one too many if no row can matter
+        for number, start, end in zip(used.tolist(), starts, ends, strict=False):
+            part = events.slice(start, end - start)
+            yield {"bucket": self.buckets[number], "bad": False, "message": message_of(part)}
 
 
 def bad_rows_in(messages: list[bytes]) -> BadRows:
-    """Add up what all tasks say of rows that cannot be used."""
+    """Add up the reports of all tasks on rows that cannot be used."""
     reports = [json.loads(message) for message in messages]
     examples = [example for _, some in reports for example in some]
     return BadRows(sum(count for count, _ in reports), tuple(examples[:5]))

@@ -1,4 +1,4 @@
-"""Run plans on a streaming DataFrame: one shuffle, state by hash buckets of keys.
+"""Run plans on a streaming DataFrame, with state by hash buckets of keys, and say how for explain.
 
     events ─ pack ─ watermark ─ shuffle by bucket ─ BucketProcessor ─ observe ─ unpack ─ rows
 
@@ -15,9 +15,19 @@ from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark 
 
 from streamsift.errors import QueryError
 from streamsift.logical.bound import BoundQuery
-from streamsift.physical import Plan
+from streamsift.physical import Plan, RankPlan
+from streamsift.physical.explain import describe_stream
+from streamsift.physical.share import SharingPlan
 from streamsift.physical.stream import stream_plan
-from streamsift.spark.columns import EventTime, column, event_time, lateness_of, query_of_all, result_schema
+from streamsift.spark.columns import (
+    CALENDAR,
+    column,
+    describe_filter,
+    event_time,
+    lateness_of,
+    query_of_all,
+    result_schema,
+)
 from streamsift.spark.distribute import (
     Distribution,
     bucket_numbers,
@@ -26,6 +36,7 @@ from streamsift.spark.distribute import (
     needs_merge,
     shuffle_keys,
     task_count,
+    why_one_task,
 )
 from streamsift.spark.stream.identity import describe_state, to_text
 from streamsift.spark.stream.metrics import METRICS
@@ -36,6 +47,11 @@ WATERMARK = "spark.watermarkDelayMs"  # where Spark notes a caller's withWaterma
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+
+# Lines of explain.
+ONE_BUCKET = "cost: every event goes through one task, so one core is the limit, and its memory holds the whole state"
+EACH_ALONE = "each is counted on its own: prefixes that queries have in common are shared in batch only"
+WRITTEN = "it is kept in RocksDB; a micro-batch writes its own events and drops what has expired"
 
 
 def run_stream(df: DataFrame, plan: Plan, *, lateness: Any, bad_rows: str) -> DataFrame:
@@ -54,7 +70,13 @@ def run_combined(df: DataFrame, plans: Mapping[str, Plan], *, lateness: Any, bad
     use_rocksdb(df.sparkSession)
     keys = common_keys(plans)
     buckets = bucket_count(df, keys)
-    messages = _packed(df, plans, query, time, keys, buckets)
+    # Evaluated by Spark, applied by the packer: a row that no step can bind shows the time, too.
+    condition = can_matter_to(plans.values())
+    matters = F.lit(True) if condition is None else F.coalesce(condition, F.lit(False))
+    columns = [column(name).alias(f"c{i}") for i, name in enumerate(query.schema.names)]
+    bucket = key_hash(keys, query, below=buckets).cast("int")
+    rows = df.select(*columns, matters.alias("matters"), bucket.alias("bucket"))
+    messages = rows.mapInArrow(Packer(query, time, bucket_numbers(buckets)), PACKED)
     if not has_watermark:
         messages = messages.withWatermark("seen", f"{time.delay_milliseconds} milliseconds")
     about = {
@@ -85,18 +107,6 @@ def common_keys(plans: Mapping[str, Plan]) -> tuple[str, ...]:
 
 def bucket_count(df: DataFrame, keys: tuple[str, ...]) -> int:
     return task_count(df) if keys else 1
-
-
-def _packed(
-    df: DataFrame, plans: Mapping[str, Plan], query: BoundQuery, time: EventTime, keys: tuple[str, ...], buckets: int
-) -> DataFrame:
-    condition = can_matter_to(plans.values())
-    # Evaluated by Spark, applied by the packer: also a row that no step can bind tells the time.
-    matters = F.lit(True) if condition is None else F.coalesce(condition, F.lit(False))
-    columns = [column(name).alias(f"c{i}") for i, name in enumerate(query.schema.names)]
-    bucket = key_hash(keys, query, below=buckets).cast("int")
-    rows = df.select(*columns, matters.alias("matters"), bucket.alias("bucket"))
-    return rows.mapInArrow(Packer(query, time, bucket_numbers(buckets)), PACKED)
 
 
 def _observed(results: DataFrame, buckets: int) -> DataFrame:
@@ -134,3 +144,42 @@ def use_rocksdb(spark: SparkSession) -> None:
         spark.conf.set(PROVIDER, ROCKSDB)
         # What a micro-batch changed is uploaded, not the files that it touched.
         spark.conf.set(CHANGELOG, "true")
+
+
+# --- explain ---------------------------------------------------------------------------------------------------------
+
+
+def stream_placement(df: DataFrame, plan: Plan) -> list[str]:
+    """Say how events are distributed, what state there is, when rows are emitted, and what that costs."""
+    keys, time = stream_keys(plan), plan.query.binding.time
+    if keys:
+        where = f"{bucket_count(df, keys)} buckets by {', '.join(keys)}: a task and a Python call per bucket"
+    elif isinstance(plan, RankPlan) and (merged := shuffle_keys(plan)):
+        where = f"one bucket: the best of all are ranked where all matches are, not by {', '.join(merged)}"
+    else:
+        where = f"one bucket: {why_one_task(plan)}"
+    lines = [f"Spark: a stream with state, in {where}", *([] if keys else [ONE_BUCKET])]
+    lines += [*describe_stream(plan), WRITTEN]
+    greatest = f"the greatest `{time}` of earlier micro-batches, less `lateness`"
+    watermark = f"the caller's, on `{time}`" if time in marked_columns(df) else greatest
+    lines.append(f"watermark: {watermark}")
+    if plan.query.binding.time_kind not in CALENDAR:
+        lines.append(f"Spark shows a timestamp that stands for a number in `{time}`: it is a code, not a time")
+    return [*lines, describe_filter(plan)]
+
+
+def many_placement(df: DataFrame, plan: SharingPlan) -> list[str]:
+    """Say how several queries run on one stream."""
+    for one in plan.plans.values():
+        stream_plan(one)  # raises what a stream cannot have
+    keys = common_keys(plan.plans)
+    queries = f"Spark: {len(plan.plans)} queries over one pass and one state of events"
+    if keys:
+        buckets = f"{bucket_count(df, keys)} buckets by {', '.join(keys)}"
+        return [f"{queries}, in {buckets}, which all of them have", EACH_ALONE]
+    return [
+        f"{queries}, in one bucket: they have no key in common by which events could be spread",
+        EACH_ALONE,
+        ONE_BUCKET,
+        *(f"{name}: alone, by {', '.join(stream_keys(one)) or 'no key'}" for name, one in plan.plans.items()),
+    ]

@@ -1,12 +1,12 @@
 """Keep the state of a stream in Spark's state store, and run the engine of each bucket on its messages.
 
-The state of a bucket is a header and immutable chunks; a micro-batch writes the header and the chunks of its own
-events. A Python worker caches the engine of a bucket beside the version of the state that it stands for. A version is
-written with each state, beside those before it. An engine of an earlier version catches up, as another worker had the
-bucket in between; one whose version the state does not know, after a failure or a retry, is thrown away and read again
+The state of a bucket is a header and immutable chunks; a micro-batch writes the header and the chunks of its events. A
+Python worker caches the engine of a bucket beside the version of the state that it stands for. A version is written
+with each state, beside those before it. An engine of an earlier version catches up, as another worker had the bucket in
+between; an engine whose version is not in the state, after a failure or a retry, is dropped and read again
 (tests/spark/stream/test_stateful.py).
 
-Contract: the watermark advances first, then events come: an event is late exactly if it is before the watermark of its
+Contract: the watermark advances before events are pushed: an event is late exactly if it is before the watermark of its
 micro-batch, whichever bucket it falls into and whenever that was used last
 (tests/spark/stream/test_stateful.py, `test_what_is_late_does_not_depend_on_the_bucket`).
 """
@@ -61,7 +61,7 @@ CHUNK = _fields(chunk=BinaryType())
 
 @dataclass(slots=True)
 class CachedEngine:
-    """An engine, and what the state says beside it."""
+    """An engine, and the rest of the header that it was read from."""
 
     engine: ManyEngine
     version: str = ""  # of the state; "": none has been written yet
@@ -96,18 +96,12 @@ class BucketProcessor(StatefulProcessor):
         rows: Iterator[Row],  # type: ignore[override]
         timerValues: TimerValues,  # noqa: N803
     ) -> Iterator[Row]:
-        events: list[bytes] = []
-        bad: list[bytes] = []
-        for row in rows:
-            if row.message is not None:
-                (bad if row.bad else events).append(row.message)
-        dropped = 0
-        if bad:
-            described = bad_rows_in(bad)
-            if self.bad_rows == "fail":
-                raise bad_rows_error(described, next(iter(self.plans.values())).query.binding)
-            dropped = described.count
-        yield from self._step(key[0], events, timerValues.getCurrentWatermarkInMs(), dropped, None)
+        messages = [row for row in rows if row.message is not None]
+        bad = bad_rows_in([row.message for row in messages if row.bad])
+        if bad.count and self.bad_rows == "fail":
+            raise bad_rows_error(bad, next(iter(self.plans.values())).query.binding)
+        events = [row.message for row in messages if not row.bad]
+        yield from self._step(key[0], events, timerValues.getCurrentWatermarkInMs(), bad.count, None)
 
     def handleExpiredTimer(  # noqa: N802
         self,
@@ -123,7 +117,7 @@ class BucketProcessor(StatefulProcessor):
         self, bucket: int, messages: list[bytes], watermark: int, bad_rows: int, expired: int | None
     ) -> Iterator[Row]:
         cached = self._engine(bucket)
-        engine, late, before = cached.engine, cached.engine.late, (cached.rows, cached.bytes)
+        engine, late, rows_before, bytes_before = cached.engine, cached.engine.late, cached.rows, cached.bytes
         passed = self.time.passed(watermark)
         final = {} if passed is None else engine.advance(passed)
         for message in messages:
@@ -137,8 +131,8 @@ class BucketProcessor(StatefulProcessor):
             bad_rows=bad_rows,
             state_rows=rows,
             state_bytes=size,
-            state_rows_change=rows - before[0],
-            state_bytes_change=size - before[1],
+            state_rows_change=rows - rows_before,
+            state_bytes_change=size - bytes_before,
             buckets=1,
         )
         for name, results in final.items():
@@ -164,7 +158,7 @@ class BucketProcessor(StatefulProcessor):
         return CachedEngine(cached.engine, *described)
 
     def _since(self, cached: CachedEngine, header: bytes) -> Iterator[tuple[int, bytes]]:
-        """Yield the chunks that were written since an engine saw the state; some may have been dropped since then."""
+        """Yield the chunks that were written since an engine read the state; some may have been dropped since then."""
         for number in range(cached.engine.next_chunk, read_head(bytes(header))["next_chunk"]):
             chunk = self._chunks.getValue((number,))
             if chunk is not None:
@@ -192,7 +186,7 @@ class BucketProcessor(StatefulProcessor):
 
 
 def _keep(key: tuple[str, int], cached: CachedEngine) -> None:
-    """Keep an engine in memory, and evict the least recently used ones if they are too large together."""
+    """Cache an engine, and evict the least recently used ones if they are too large together."""
     _ENGINES[key] = cached
     total = sum(each.bytes for each in _ENGINES.values())
     while total > CACHED_BYTES and len(_ENGINES) > 1:

@@ -1,8 +1,8 @@
-"""Make rows of totals over a window final, at the cost of the new events.
+"""Make rows of aggregation final at the cost of the new events, by totals that are updated incrementally.
 
-The events of the window are held, as for any query, beside the totals in memory. Events that are held and not yet
-counted are counted first: after a state was read that is all of them, after another worker had the state those that
-came meanwhile. Values that cannot be added up without their events are counted with the window, by `RowDecider`.
+Without a window no event is retained. In a window its events are, as for any query, beside the totals in memory. Events
+in the store that are not yet counted are counted first: all of them after a state was read, those that came meanwhile
+after another worker had the state. `RowDecider` counts values that cannot be added up without their events.
 """
 
 from __future__ import annotations
@@ -15,14 +15,35 @@ from streamsift.physical.stream import StreamPlan
 from streamsift.runtime.arrays.dtypes import Bool
 from streamsift.runtime.count import IncrementalTotals, NotIncremental
 from streamsift.runtime.events.update_ticks import first_ticks
-from streamsift.runtime.state import EventStore
+from streamsift.runtime.state import EventStore, KeyedVectors
 from streamsift.runtime.stream.decider import Decider
 from streamsift.runtime.stream.rows import RowDecider
 from streamsift.runtime.stream.watermark import LAST_TICK, Tick, WatermarkStep
 
 
+class RunningTotals(Decider):
+    """Make the rows of totals without a window final, from the events of a step and the totals before it."""
+
+    follows = False
+
+    def __init__(self, stream: StreamPlan) -> None:
+        assert isinstance(stream.plan, AggregatePlan)
+        self._totals = IncrementalTotals(stream.plan)
+        self.schema = self._totals.schema
+
+    def final(self, store: EventStore, arrived: int, step: WatermarkStep) -> pa.Table:
+        rows = self._totals.add(store.events.take(np.arange(arrived - store.first, store.rows)))
+        return pa.Table.from_batches([] if rows is None else [rows], self.schema)
+
+    def needed(self, store: EventStore, passed: Tick) -> int | Bool:
+        return store.first + store.rows
+
+    def state(self) -> dict[str, KeyedVectors]:
+        return self._totals.state()
+
+
 class WindowTotals(Decider):
-    """Decides the rows of one plan."""
+    """Make the rows of totals over a window final."""
 
     def __init__(self, stream: StreamPlan) -> None:
         assert isinstance(stream.plan, AggregatePlan)
@@ -49,19 +70,18 @@ class WindowTotals(Decider):
     def _updated(self, totals: IncrementalTotals, store: EventStore, step: WatermarkStep) -> pa.Table:
         """Count the rows that are not counted yet: those whose results were emitted before, then the others."""
         first = 0 if self._counted is None else int(np.searchsorted(store.ticks, self._counted, side="right"))
-        moments, low, high = store.ticks[first:], step.passed, step.now
-        first_tick, last_tick = None, None
+        moments, bounds, first_tick, last_tick = store.ticks[first:], step, None, None
         if self._recounted.ticks_by_time:
-            low, high = self._recounted.tick_numbers(step)
-            moments = first_ticks(self._query, moments)
-            first_tick, last_tick = None if low is None else low + 1, LAST_TICK if high is None else high
-        middle = first if low is None else first + int(np.searchsorted(moments, low, side="right"))
-        stop = store.rows if high is None else first + int(np.searchsorted(moments, high, side="right"))
+            bounds, moments = self._recounted.tick_numbers(step), first_ticks(self._query, moments)
+            first_tick = None if bounds.passed is None else int(bounds.passed) + 1
+            last_tick = LAST_TICK if bounds.now is None else int(bounds.now)
+        middle = first if bounds.passed is None else first + int(np.searchsorted(moments, bounds.passed, side="right"))
+        end = store.rows if bounds.now is None else first + int(np.searchsorted(moments, bounds.now, side="right"))
         if first < middle:
             totals.add(store.events.take(np.arange(first, middle)), shows=False)
-        rows = totals.add(store.events.take(np.arange(middle, stop)), first_tick, last_tick)
-        if first < stop:
-            self._counted = store.ticks[stop - 1].item()
+        rows = totals.add(store.events.take(np.arange(middle, end)), first_tick, last_tick)
+        if first < end:
+            self._counted = store.ticks[end - 1].item()
         if totals.evict_keys():
             self._counted = None
         return pa.Table.from_batches([] if rows is None else [rows], self.schema)

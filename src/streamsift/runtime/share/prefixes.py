@@ -1,0 +1,48 @@
+"""Count queries that begin alike on one tree of prefixes: one pass returns the totals of every query over time.
+
+Events are symbols of an alphabet that the queries share. An event class with its single-event predicates extends or
+empties prefixes of several queries. There is one symbol for each length of these prefixes, so that operations on longer
+prefixes come before those on shorter ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from streamsift.logical.bound import BoundQuery
+from streamsift.logical.expressions import anonymous
+from streamsift.physical.plan import Alternative, Step, Strategy
+from streamsift.physical.share import SharedTree, TreeNode
+from streamsift.runtime.count import AggregateInput, SymbolEvents, Timeline, arrange, count_layout, tree_of
+from streamsift.runtime.events.candidates import candidates
+from streamsift.runtime.events.events import Events
+
+MAX_NUMBERS = 1 << 26  # in front, 512 MB
+
+
+def parts_of(query: BoundQuery, nodes: Sequence[TreeNode], events: Events) -> list[SymbolEvents]:
+    """Return the events of each symbol, and the prefixes, numbered from 1 on, that it adds to or (negative) empties."""
+    steps: dict[object, Step] = {}
+    lists: dict[tuple[object, int], list[int]] = {}
+    for number, node in enumerate(nodes, start=1):
+        for step, sign in ((node.step, 1), *((step, -1) for step in node.negated)):
+            event_class = query.variables[step.variable].event_class
+            key = event_class, tuple(anonymous(predicate) for predicate in step.local)
+            steps.setdefault(key, step)
+            lists.setdefault((key, sign * node.depth), []).append(sign * number)
+    places = dict(zip(steps, candidates(Alternative(query, tuple(steps.values()), ()), events), strict=True))
+    return [SymbolEvents(places[key], level, entries) for (key, level), entries in lists.items()]
+
+
+def count_tree(shared: SharedTree, given: AggregateInput) -> Mapping[int, Timeline] | None:
+    """Return the totals of every prefix at which a query ends; None if they would take too much memory together."""
+    tree = tree_of([node.parent for node in shared.nodes], list(shared.terminals.values()))
+    layout = arrange(parts_of(shared.query, shared.nodes, given.events), tree, given, given.group_of)
+    node_of = {node.step.variable: number for number, node in enumerate(shared.nodes, start=1)}
+    needed: list[set[int]] = [set() for _ in tree.parent]
+    for name, terminal in shared.terminals.items():
+        variables = {shared.query.aggregates[number].variable for number in shared.aggregates[name]}
+        for node in tree.path[terminal]:
+            needed[node] |= {node_of[variable] for variable in variables if variable is not None}
+    strategy = shared.strategy if shared.strategy is Strategy.PREFIX else Strategy.TWO_STACK
+    return count_layout(layout, strategy, given.measures, list(node_of), needed, max_numbers=MAX_NUMBERS)
