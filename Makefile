@@ -3,15 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Tests run on this many processes, in the order that tests/conftest.py gives them (--dist loadgroup).
-JOBS ?= 2
+# Tests run on this many processes, in the order that tests/conftest.py gives them (--dist loadgroup): one more than CI has
+# cores, because tests wait for Spark.
+JOBS ?= 3
 
 # Spark starts its Python workers by this name, and must find the packages of .venv there.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-large lint format types layers bench bench-full bench-compare bench-check bench-report soak kill-rounds docs notebooks wheel check clean
+.PHONY: help setup java demo test pytest test-large lint format types layers bench bench-full bench-compare bench-check bench-report soak kill-rounds docs notebooks wheel check clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,12 +20,15 @@ help: ## Show this list
 setup: $(STAMP) java ## Make .venv with everything in it, and check for Java 17+
 
 # The virtual environment is made when it is missing and brought up to date when pyproject.toml has changed.
-# The second way of making it is for systems that package Python without ensurepip.
+# The second way of making it is for systems that package Python without ensurepip. uv installs in half a minute, pip in
+# two; pip is there if uv cannot be had.
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Streamsift needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + ". Name another one: make setup PYTHON=python3.12")'
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || \
 		{ $(PYTHON) -m venv --clear --without-pip $(VENV) && $(PYTHON) -m pip --python $(BIN)/python install pip; }
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	{ $(BIN)/python -m pip install --quiet uv && \
+		$(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[dev]'; } || \
+		$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@
 
 java:
@@ -33,15 +37,22 @@ java:
 demo: setup ## Three generated data sets, queries on Spark: plan, matches, throughput
 	$(BIN)/streamsift demo
 
-test: setup lint types layers ## Everything CI runs: lint, types, layers, tests
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+# Types and layers are checked beside the first tests, on what these leave of two cores.
+test: setup lint ## Everything CI runs: lint, types, layers, tests
+	@$(MAKE) --no-print-directory -j 3 types layers pytest
+
+# The cases compile the kernels, each in one process; the others find them compiled.
+pytest:
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup tests/test_cases.py
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --ignore tests/test_cases.py
 
 # Every test that generates queries or streams has a larger share of them in this profile.
-LARGE_TESTS := tests/generated/test_*.py tests/api/test_limits.py tests/physical/test_keys.py \
-	tests/spark/batch/test_generated_on_spark.py tests/spark/distribute/test_partitions.py \
-	tests/spark/distribute/test_slices.py tests/spark/distribute/test_partial_keys.py \
+LARGE_TESTS := tests/generated/test_*.py tests/api/test_limits.py tests/api/test_many.py tests/physical/test_keys.py \
+	tests/runtime/detect/test_joins.py tests/runtime/rank/test_kept_joins.py tests/runtime/stream/test_window_totals.py \
+	tests/spark/batch/test_cases_on_spark.py tests/spark/batch/test_generated_on_spark.py \
+	tests/spark/batch/test_ranking_on_spark.py tests/spark/distribute/test_*.py tests/spark/share/test_many_on_spark.py \
 	tests/spark/stream/test_stateful.py tests/spark/stream/test_generated_streams_on_spark.py \
-	tests/spark/stream/test_cases_on_streams.py
+	tests/spark/stream/test_cases_on_streams.py tests/spark/stream/test_kill_rounds.py
 
 test-large: setup ## The generated tests with many more examples: 20,000 streams, 1,000 queries and 300 streams on Spark; hours
 	STREAMSIFT_HYPOTHESIS=large $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(wildcard $(LARGE_TESTS))

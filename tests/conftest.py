@@ -22,12 +22,14 @@ settings.register_profile(
 settings.load_profile(os.environ.get("STREAMSIFT_HYPOTHESIS", "quick"))
 
 
-# What is run first, by the beginning of a test's id. The cases of one file need the same kernels: they go to one
-# process, which compiles them, and nearly all that is run later finds them compiled. The rest is in order of its time,
-# so that no process is left with a long test at the end.
+# What is run first, by the beginning of a test's id: in order of time, so that no process is left with a long test at
+# the end. `make test` runs the cases before all others, on two processes. They compile nearly all kernels; rankings
+# need about half of them, and hardly any that the others need, so each is compiled once.
+RANKINGS = ("ranking", "paper_ranking", "definitions")
 FIRST = (
-    "tests/test_cases.py",
     "tests/spark/batch/test_cases_on_spark.py",
+    "tests/spark/batch/test_cluster.py",
+    "tests/spark/command/",
     "tests/spark/stream/test_cases_on_streams.py",
     "tests/spark/",
     "tests/physical/test_keys.py",
@@ -44,11 +46,11 @@ def urgency(nodeid: str) -> int:
 
 
 class InOrderOfTime(LoadScopeScheduling):
-    """Hands out tests one by one, but the Spark tests of a file, and the cases of a file, together."""
+    """Hands out tests one by one, but the Spark tests of a file, and the cases of rankings and all others, together."""
 
     def _split_scope(self, nodeid: str) -> str:
         if nodeid.startswith("tests/test_cases.py::test_answered_case["):
-            return nodeid.partition(":")[0] + nodeid.partition("[")[2].partition(":")[0]
+            return str(nodeid.partition("[")[2].partition(":")[0] in RANKINGS)
         return nodeid.partition("::")[0] if nodeid.startswith("tests/spark/") else nodeid
 
 

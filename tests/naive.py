@@ -11,10 +11,12 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from itertools import chain, combinations, pairwise, product
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from streamsift.language import parse, print_expression
 from streamsift.language import syntax as ast
+
+T = TypeVar("T")
 
 Value = Any  # int, float, Decimal, str, bool, datetime, date, timedelta or None
 EXACT = Context(prec=200)  # decimals of 38 digits never round in it
@@ -396,6 +398,21 @@ class Same:
     variables: frozenset[str]
 
 
+def remembered(function: Callable[..., T]) -> Callable[..., T]:
+    """Compute what depends on a node alone once for each; a node is known by its identity, and is kept for that."""
+    results: dict[Any, tuple[Any, T]] = {}
+
+    def remember(node: Any, **options: Any) -> T:
+        key = (id(node), *options.items())
+        if key not in results:
+            if len(results) > 10_000:
+                results.clear()
+            results[key] = node, function(node, **options)
+        return results[key][1]
+
+    return remember
+
+
 def operands(node: Pattern) -> tuple[Pattern, ...]:
     return () if isinstance(node, Leaf) else (node.operand,) if isinstance(node, Scope | ast.Not) else node.operands
 
@@ -423,6 +440,7 @@ def nodes_in(node: Any, *, into_aggregates: bool = True) -> Iterator[Any]:
         yield from nodes_in(inner, into_aggregates=into_aggregates)
 
 
+@remembered
 def mentioned(expression: ast.Expression, *, into_aggregates: bool = True) -> frozenset[str]:
     nodes = nodes_in(expression, into_aggregates=into_aggregates)
     return frozenset(node.parts[0] for node in nodes if isinstance(node, ast.Name))
@@ -649,8 +667,13 @@ def negation_paths(node: Pattern, path: tuple[Negation, ...] = (MATCH,)) -> dict
 # --- section 3: matches ------------------------------------------------------------------------------------------
 
 
+@remembered
+def bound_variables(node: Pattern) -> list[str]:
+    return [leaf.variable for leaf in leaves(node)]
+
+
 def rows_of(binding: Binding, node: Pattern | None = None) -> list[Row]:
-    wanted = binding if node is None else [leaf.variable for leaf in leaves(node)]
+    wanted = binding if node is None else bound_variables(node)
     return [row for variable in wanted for row in binding.get(variable, ())]
 
 

@@ -222,7 +222,7 @@ def test_a_full_device_is_an_error_and_a_closed_pipe_is_silent(
 def test_an_interrupt_is_no_success(folder: Path) -> None:
     # A process that a shell started in the background ignores interrupts, and so would this one.
     script = (
-        "import signal, streamsift.command.main as cli, streamsift.command.query_files as files;"
+        "import signal, streamsift.command.main as cli, streamsift.command.arguments as files;"
         "signal.signal(signal.SIGINT, signal.default_int_handler);"
         "files.query = lambda _: signal.raise_signal(signal.SIGINT); cli.main()"
     )

@@ -15,9 +15,9 @@ import pytest
 import streamsift as ss
 from run_command import command
 from streamsift.command import demo_data
-from streamsift.command.bench_command import bench_command
-from streamsift.command.guess import guess
+from streamsift.command.main import bench_command
 from streamsift.command.progress import pace
+from streamsift.command.starter import guess
 from streamsift.errors import SetupError
 
 Capture = pytest.CaptureFixture[str]
@@ -180,7 +180,7 @@ def test_benchmarks_are_found_in_the_source_tree_or_told_of(monkeypatch: pytest.
     root, words = bench_command(["nested"])
     assert (root / "benchmarks" / "negation" / "nested.py").is_file()
     assert words[1:] == ["-m", "benchmarks", "run", "nested"]
-    monkeypatch.setattr("streamsift.command.bench_command.__file__", str(Path.cwd() / "benches.py"))
+    monkeypatch.setattr("streamsift.command.main.__file__", str(Path.cwd() / "benches.py"))
     with pytest.raises(SetupError, match="in a clone of the project"):
         bench_command([])
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 from rich.console import Console
 
-from streamsift.command.live_table import Reading, live_table, summary
+from streamsift.command.progress import Reading, live_table, summary
 from streamsift.spark.stream.metrics import Trigger, metrics
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)

@@ -47,49 +47,49 @@ def check_stream(script: Script, rows: Rows, binding: dict[str, str], seed: int,
     assert counted(found) == counted(expected)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 200))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 80))
 @given(flat_queries(), streams(), bindings(), SEEDS)
 def test_flat_queries(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 300))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 100))
 @given(queries(**DETECTION), streams(max_size=8), bindings(), SEEDS)
 def test_nested_queries(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 200))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 80))
 @given(st.sampled_from(ONE_GROUP), streams(max_size=10), bindings(), SEEDS)
 def test_one_group(text: str, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(parse(text), rows, binding, seed)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 200))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 80))
 @given(negating_queries(), streams(max_size=10), bindings(), SEEDS)
 def test_negations(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 300))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 100))
 @given(aggregations(ranking=False), streams(max_size=10), bindings(), SEEDS)
 def test_aggregations(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 200))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 80))
 @given(neighbour_aggregations(), streams(), bindings(), SEEDS)
 def test_neighbour_aggregations(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 300))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 100))
 @given(queries(max_depth=3, **RANKING).map(on_a_stream), streams(), bindings(), SEEDS)
 def test_rankings(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 200))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 80))
 @given(aggregations(**WINDOWLESS), streams(), bindings(), SEEDS)
 def test_totals_without_a_window(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)

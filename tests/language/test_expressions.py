@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from streamsift.errors import QuerySyntaxError
-from streamsift.language import parse_expression, parse_pattern, print_expression
+from streamsift.language import parse, parse_expression, print_expression
 from streamsift.language import syntax as s
 
 SAME = [
@@ -102,7 +102,7 @@ def test_numbers_are_kept_as_written() -> None:
 )
 def test_arguments_are_patterns_or_predicates(argument: str, is_predicate: bool) -> None:
     for text in (f"SEQ(A a, B b, {argument})", f"AND({argument}, A a, B b)", f"OR(A a, {argument}, B b)"):
-        pattern = parse_pattern(text)
+        pattern = parse(text).statement.pattern
         assert isinstance(pattern, s.Seq | s.And | s.Or)
         assert len(pattern.operands) == (2 if is_predicate else 3)
         assert len(pattern.predicates) == (1 if is_predicate else 0)

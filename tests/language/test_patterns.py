@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from streamsift.language import parse, parse_pattern, print_pattern
+from streamsift.language import parse, print_pattern, syntax
+
+
+def parse_pattern(text: str) -> syntax.Pattern:
+    return parse(text).statement.pattern
+
 
 SAME = [
     # infix and functional forms

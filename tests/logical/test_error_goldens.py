@@ -11,7 +11,7 @@ from golden import check_golden
 from logical.events import SCHEMA
 from streamsift.errors import QueryError
 from streamsift.language import parse
-from streamsift.logical.binder import bind, check
+from streamsift.logical.binder import bind, sketch
 
 
 @dataclass(frozen=True)
@@ -317,7 +317,7 @@ def raised(case: Case) -> tuple[str, QueryError]:
     except QueryError as error:
         return "parse", error
     try:
-        check(script)
+        sketch(script)
     except QueryError as error:
         return "check", error
     with pytest.raises(QueryError) as info:
@@ -363,5 +363,5 @@ def test_no_message_has_a_wrong_article() -> None:
 def test_a_script_without_text_is_shown_as_printed() -> None:
     script = replace(parse("A a; !B b; C c RETURN b.x"), text="")
     with pytest.raises(QueryError, match=r"RETURN of `b`, which is negated at line 1, column 18") as info:
-        check(script)
+        sketch(script)
     assert "PATTERN SEQ(A a, !B b, C c) RETURN b.x" in str(info.value)

@@ -39,6 +39,17 @@ def test_a_class_has_a_name_of_its_own() -> None:
     assert {name: found for name, found in homes.items() if len(found) > 1} == {}
 
 
+def test_names_say_what_they_hold() -> None:
+    vague = re.compile(r"(^|_)(found|known|told|asked|held|letters|hushed|benches|exits|steady|circle)(_|$)")
+    names = defaultdict(set)
+    for module, tree in TREES.items():
+        for node in ast.walk(tree):
+            for attribute in ("id", "attr", "arg", "name"):
+                if isinstance(name := getattr(node, attribute, None), str) and vague.search(name):
+                    names[name].add(module)
+    assert dict(names) == {"mark_circle": {"view/charts.py", "view/timeline.py"}}  # Altair's
+
+
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.relative_to(SOURCE).as_posix())
 def test_a_room_describes_its_modules(room: Path) -> None:
     described = ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8"))) or ""

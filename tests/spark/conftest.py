@@ -9,7 +9,10 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
+import fast_spark
+
 SETTINGS = {
+    **fast_spark.SETTINGS,
     "spark.ui.enabled": "false",  # no port, no page
     "spark.sql.shuffle.partitions": "3",  # more than the cores: keys share partitions, partitions share workers
     "spark.sql.session.timeZone": "America/New_York",  # not UTC: what depends on the session's zone must show
@@ -17,6 +20,8 @@ SETTINGS = {
     "spark.python.worker.faulthandler.enabled": "true",  # a crash in a kernel names its line
     "spark.log.level": "OFF",  # tests of failing jobs would print their stack traces
 }
+
+fast_spark.prepare()
 
 
 @pytest.fixture(scope="session")

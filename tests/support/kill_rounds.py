@@ -63,10 +63,13 @@ def write_events(directory: Path, seed: int, files: int) -> None:
 def run_stream(directory: Path, text: str, master: str) -> None:
     from pyspark.sql import SparkSession
 
+    import fast_spark
     import streamsift as ss
 
+    fast_spark.prepare()
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.log.level": "OFF"}
+    settings |= fast_spark.SETTINGS
     builder = SparkSession.builder.master(master)
     for key, value in settings.items():
         builder = builder.config(key, value)
@@ -105,7 +108,7 @@ def descendants(process: int) -> Iterator[tuple[int, str]]:
 
 def workers_below(process: int) -> list[int]:
     """The Python workers below this process. Spark has a daemon for each environment, and workers below each daemon."""
-    daemons = [pid for pid, command in descendants(process) if "pyspark.daemon" in command]
+    daemons = [pid for pid, command in descendants(process) if "daemon pyspark." in command]
     return [pid for pid in daemons if any(other in daemons for other in parents(pid))]
 
 

@@ -19,7 +19,7 @@ from streamsift.physical.plan.plan import Plan
 from streamsift.runtime.stream.engine import ManyEngine
 from streamsift.spark.columns import query_of_all
 from streamsift.spark.columns.event_time import event_time, lateness_of
-from streamsift.spark.distribute.sharding import bucket_numbers
+from streamsift.spark.distribute.routing import bucket_numbers
 from streamsift.spark.stream import stateful
 from streamsift.spark.stream.identity import describe_state, to_text
 from streamsift.spark.stream.packing import Packer, unpack

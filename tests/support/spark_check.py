@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
 from hypothesis import assume, event, note
 from pyspark.errors import PythonException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 import streamsift as ss
 from streamsift.language import Script, print_script
@@ -16,7 +18,7 @@ from streamsift.physical import Plan
 from streamsift.runtime import output_schema
 from streamsift.spark.batch.spill import tables
 from streamsift.spark.batch.task import Task
-from streamsift.spark.distribute.sharding import OFFSET_BITS
+from streamsift.spark.distribute.routing import OFFSET_BITS
 from supported import may_be_refused
 from test_generated import SCHEMA, Rows, assert_same
 
@@ -25,11 +27,17 @@ BINDING = {"time": "t", "type": "kind", "order": "seq"}
 Copies = Callable[[dict[str, Any]], tuple[int, range]]
 
 
+def scattered(spark: SparkSession, table: pa.Table, schema: StructType | None = None) -> DataFrame:
+    """Return the rows in disorder, in as many partitions as there are cores: a shuffle less than `repartition`."""
+    places = random.Random(table.num_rows).sample(range(table.num_rows), table.num_rows)
+    return spark.createDataFrame(table.take(pa.array(places, pa.int64())), schema)
+
+
 def rows_on_spark(spark: SparkSession, script: Script, rows: Rows, **options: Any) -> Rows:
     for place, row in enumerate(rows):
         row["seq"] = place
     note(print_script(script))
-    df = spark.createDataFrame(pa.Table.from_pylist(rows, SCHEMA)).repartition(2)
+    df = scattered(spark, pa.Table.from_pylist(rows, SCHEMA))
     return ss.query(print_script(script)).run(df, **BINDING, **options).toArrow().to_pylist()
 
 

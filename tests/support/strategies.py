@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import cache
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -35,6 +36,22 @@ _VALUES: dict[str, list[Any]] = {
 
 
 _ROWS = st.fixed_dictionaries({column: st.sampled_from(values) for column, values in _VALUES.items()})
+# Strategies are made once: Hypothesis examines each new one, which takes as long as to draw from it.
+_PERCENT = st.integers(0, 99)
+_SIZES = st.sampled_from([4, 5, 6, 7, 8, 9, 10, 12, 14, 6, 8, 3, 2, 1, 0])
+_GAPS = st.sampled_from([1, 0, 1, 0, 1, 2, 3])
+_REPEATED = st.sampled_from([0, 0, 0, 1, 2])
+_PERMUTED = st.sampled_from([False, False, True])
+
+
+@cache
+def _index(size: int) -> st.SearchStrategy[int]:
+    return st.sampled_from(range(size))
+
+
+@cache
+def _places(position: int) -> st.SearchStrategy[int]:
+    return st.sampled_from([position, position, 0, 1])
 
 
 # --- streams -------------------------------------------------------------------------------------------------------
@@ -43,14 +60,14 @@ _ROWS = st.fixed_dictionaries({column: st.sampled_from(values) for column, value
 @st.composite
 def streams(draw: st.DrawFn, max_size: int = 14, latest: int = 9) -> list[Event]:
     """Rows in input order, which is usually but not always the order of time."""
-    size = min(draw(st.sampled_from([4, 5, 6, 7, 8, 9, 10, 12, 14, 6, 8, 3, 2, 1, 0])), max_size)
+    size = min(draw(_SIZES), max_size)
     rows: list[Event] = []
     for position in range(size):
-        time = (rows[-1]["t"] if rows else 0) + draw(st.sampled_from([1, 0, 1, 0, 1, 2, 3]))
-        rows.append({"t": min(time, latest), **draw(_ROWS), "seq": draw(st.sampled_from([position, position, 0, 1]))})
-    for _ in range(draw(st.sampled_from([0, 0, 0, 1, 2])) if 0 < size < max_size else 0):
-        rows.append(dict(draw(st.sampled_from(rows))))
-    if draw(st.sampled_from([False, False, True])):
+        time = (rows[-1]["t"] if rows else 0) + draw(_GAPS)
+        rows.append({"t": min(time, latest), **draw(_ROWS), "seq": draw(_places(position))})
+    for _ in range(draw(_REPEATED) if 0 < size < max_size else 0):
+        rows.append(dict(rows[draw(_index(len(rows)))]))
+    if draw(_PERMUTED):
         rows = draw(st.permutations(rows))
     return rows[:max_size]
 
@@ -289,10 +306,10 @@ class _Writer:
         self.definitions: dict[str, _Node] = {}
 
     def one(self, options: Sequence[T]) -> T:
-        return self.draw(st.sampled_from(options))
+        return options[self.draw(_index(len(options)))]
 
     def chance(self, percent: int) -> bool:
-        return percent > 0 and self.draw(st.integers(0, 99)) >= 100 - percent
+        return percent > 0 and self.draw(_PERCENT) >= 100 - percent
 
     # --- the pattern's shape ---
     def pattern(self, depth: int, around: tuple[int, ...]) -> _Node:

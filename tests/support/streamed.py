@@ -16,11 +16,11 @@ from casefile import plain
 from streamsift.logical.bound import Binding
 from streamsift.physical.plan.plan import Plan
 from streamsift.runtime.events.times import ticks_of
-from streamsift.runtime.stream import affected_rows
+from streamsift.runtime.stream import decider
 from streamsift.runtime.stream.engine import ManyEngine
 from times import around
 
-affected_rows.MAX_SHARE = 1.0  # rows are found by key on streams of few rows too
+decider.MAX_SHARE = 1.0  # rows are found by key on streams of few rows too
 
 
 def plan_of(text: str, schema: pa.Schema, binding: dict[str, str | None], **choices: Any) -> Plan:

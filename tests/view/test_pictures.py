@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 
 import streamsift as ss
-from streamsift.api.results import origin
 from streamsift.command import demo_data
 from streamsift.errors import QueryError
 from streamsift.view import notebook
 from streamsift.view.gaps import gaps, interval
+from streamsift.view.pictures import origin
 
 EVENTS = demo_data.hospital(4_000, 7)
 NESTED = (
@@ -122,9 +122,7 @@ def test_explanations_and_queries_have_a_tree() -> None:
 
 def test_results_know_their_query_and_show_as_html() -> None:
     matches = run(NESTED)
-    known = origin(matches.schema)
-    assert known is not None
-    assert (known.query, known.time) == (NESTED, "ts")
+    assert origin(matches.schema) == (NESTED, "ts")
     formatters: dict[Any, Any] = {}
     formatter = SimpleNamespace(for_type=formatters.__setitem__, pop=formatters.pop)
     ipython = SimpleNamespace(display_formatter=SimpleNamespace(formatters={"text/html": formatter}))

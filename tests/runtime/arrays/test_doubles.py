@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 import streamsift as ss
 from streamed import engine_of, plan_of
 from streamsift.logical.durations import nearest_double
-from streamsift.runtime.arrays.doubles import last_multiple, last_within
-from streamsift.runtime.arrays.floor_quotients import floor_quotients
+from streamsift.runtime.arrays.doubles import floor_quotients, last_multiple, last_within
 from streamsift.runtime.stream.watermark import after, earlier, first_open, following, next_closing
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

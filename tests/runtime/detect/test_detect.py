@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import naive
 import streamsift as ss
 from streamsift.runtime import execute, match_places, prepare
+from streamsift.runtime.detect import run
 from streamsift.runtime.matches import output
 
 SCHEMA = pa.schema(
@@ -146,7 +147,7 @@ def test_type_columns_of_every_encoding(kind: pa.DataType) -> None:
     assert rows.schema.field("a").type.field("kind").type == kind
 
 
-def test_chunks_are_resumed_anywhere() -> None:
+def test_chunks_are_resumed_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     events = [
         {"id": i, "t": i // 3, "kind": "ABC"[i % 3], "k": i % 2, "x": 1.0, "n": i, "s": "", "d": None, "seq": 0}
         for i in range(60)
@@ -158,7 +159,9 @@ def test_chunks_are_resumed_anywhere() -> None:
         prepared = prepare(plan.query, table)
         whole = [tuple(column) for chunk in match_places(plan, prepared) for column in chunk.T.tolist()]
         for size in (1, 2, 7):
-            chunks = list(match_places(plan, prepared, chunk=size))
+            with monkeypatch.context() as patched:
+                patched.setattr(run, "CHUNK_MATCHES", size)
+                chunks = list(match_places(plan, prepared))
             assert [tuple(column) for chunk in chunks for column in chunk.T.tolist()] == whole
             assert all(chunk.shape[1] <= 2 * size for chunk in chunks)
         assert whole == sorted(whole)

@@ -6,7 +6,7 @@ import pytest
 from streamsift.runtime.arrays.comparing import OPERATORS, holds
 from streamsift.runtime.arrays.dtypes import LARGEST, UNKNOWN
 from streamsift.runtime.arrays.grouping import group_entries
-from streamsift.runtime.arrays.numbering import numbered
+from streamsift.runtime.arrays.hashing import numbered
 from streamsift.runtime.detect.semi_join import NO_CODES, have_partner
 
 PLACES = 60

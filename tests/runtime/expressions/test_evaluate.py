@@ -41,7 +41,7 @@ def run(op: str, *operands: pa.Array | Constant, kind: Kind = Kind.FLOAT) -> pa.
         Column(number, "x", Kind.FLOAT) if isinstance(o, pa.Array) else o for number, o in enumerate(operands)
     ]
     rows = Rows(lambda variable, _: operands[variable], length, "a.x + b.x")
-    return evaluate(Operation(op, tuple(expressions), kind, Span(0, 9)), rows)
+    return evaluate(Operation(op, tuple(expressions), kind, span=Span(0, 9)), rows)
 
 
 def values(op: str, *operands: pa.Array | Constant, kind: Kind = Kind.FLOAT) -> list[object]:

@@ -7,10 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from streamsift.runtime.paths.equivalence import first_of_classes
-from streamsift.runtime.paths.equivalent_matches import EntryClasses, first_matches
+from streamsift.runtime.paths.equivalence import EntryClasses, first_matches, first_of_classes
 from streamsift.runtime.paths.graph import Graph, build_graph
-from streamsift.runtime.paths.reachable import in_reach
+from streamsift.runtime.paths.strata import in_reach
 
 STEPS, KINDS, COUNT = 3, 2, 24
 
@@ -26,9 +25,8 @@ def graph_of(seed: int, *, levels: int) -> Graph:
     ends, place = np.cumsum([0, *map(len, places)]).astype(np.int64), np.concatenate(places)
     told = [times, rank, np.arange(COUNT)] if levels == 3 else [rank, np.arange(COUNT)]
     ties = np.stack([level[place] for level in told]).astype(np.int32)
-    block = np.zeros(COUNT, np.int32)
-    offsets = np.stack([ends[:-1], ends[1:]], axis=1)
-    return build_graph(offsets, place, rank[place], ties, np.zeros(COUNT), block, block)
+    offsets, window = np.stack([ends[:-1], ends[1:]], axis=1), np.array([2, COUNT - 1], np.int32)
+    return build_graph(offsets, place, rank[place], ties, np.zeros(COUNT), window[:1], window[1:], COUNT)
 
 
 def matches_of(graph: Graph, path: tuple[int, ...], kind: np.ndarray, low: int, high: int) -> list[tuple[int, ...]]:
@@ -48,12 +46,12 @@ def test_the_first_matches_of_a_kind_come_in_the_order_of_the_ranking(seed: int,
     members = np.argsort(kind, kind="stable").astype(np.int32)
     kinds = EntryClasses(kind, np.searchsorted(kind[members], np.arange(STEPS * KINDS + 1)), members)
     first = [int(np.flatnonzero(step_of == step)[0]) for step in range(STEPS)]
-    paths, views = np.array([first], np.int32), np.array([[2], [COUNT - 1]], np.int32)
+    paths, windows = np.array([first], np.int32), np.zeros(1, np.int64)
     expected = matches_of(graph, tuple(first), kind, 2, COUNT - 1)
-    found, bucket = first_matches(graph, kinds, paths, False, views, np.array([0, 1]), np.array([7]), 1000)
+    found, bucket = first_matches(graph, kinds, paths, False, windows, np.array([0, 1]), np.array([7]), 1000)
     assert [tuple(match) for match in found.tolist()] == expected
     assert (bucket == 7).all()
-    some, _ = first_matches(graph, kinds, paths, False, views, np.array([0, 1]), np.array([7]), 3)
+    some, _ = first_matches(graph, kinds, paths, False, windows, np.array([0, 1]), np.array([7]), 3)
     assert [tuple(match) for match in some.tolist()] == expected[:3]
 
 

@@ -11,9 +11,9 @@ import pytest
 import streamsift as ss
 from streamsift.runtime.paths import best
 from streamsift.runtime.paths.enumerate import Roots, Rule, best_paths
-from streamsift.runtime.paths.graph import build_graph, cut_windows
+from streamsift.runtime.paths.graph import build_graph
 from streamsift.runtime.paths.thesis import k_best_by_window
-from streamsift.runtime.paths.top_k_buffer import Owners, WindowedGraph, buffered_paths
+from streamsift.runtime.paths.top_k_buffer import Owners, buffered_paths
 
 
 def events(count: int, values: str, seed: int = 5) -> pa.Table:
@@ -129,18 +129,16 @@ def test_the_algorithms_of_the_thesis_find_the_same_sums(steps: int, window: int
     weight = random.random(count)
     ends = np.arange(move, count + window, move)
     low, high = (np.clip(bound, 0, count).astype(np.int32) for bound in (ends - window, ends))
-    windows, front, back = cut_windows(low, high, count)
-    graph = build_graph(offsets, place, place, place[np.newaxis], weight, front[place], back[place])
-    any_first, one_group = np.full(low.size, -1, np.int32), np.zeros(low.size, np.int32)
-    roots = Roots(one_group, *windows, any_first, any_first)
+    graph = build_graph(offsets, place, place, place[np.newaxis], weight, low, high, count)
+    any_first, one_group, visits = np.full(low.size, -1, np.int32), np.zeros(low.size, np.int32), np.arange(low.size)
+    roots = Roots(one_group, visits, any_first, any_first)
     rule = Rule(limit, 0.0, 1 << 30, -np.inf, np.empty((1, 0), np.int32), True)
     paths, counts, gave_up = best_paths(graph, roots, np.arange(low.size + 1), rule)
     assert not gave_up.any()
     entries = [np.arange(*part, dtype=np.int32) for part in offsets[[0, -1]]]
     owners = Owners(*(side for part in entries for side in (np.array([0, part.size]), part)))
-    space = WindowedGraph(graph, windows, np.zeros(count, np.int32), np.zeros(2, np.int64))
-    visits, no_classes = np.arange(low.size), np.empty(0, np.int32)
-    kept, kept_counts, given_up = buffered_paths(space, owners, np.array([0, low.size]), visits, rule, no_classes)
+    no_classes = np.empty(0, np.int32)
+    kept, kept_counts, given_up = buffered_paths(graph, owners, np.array([0, low.size]), visits, rule, no_classes)
     assert not given_up
     np.testing.assert_array_equal(kept, paths)
     np.testing.assert_array_equal(kept_counts, counts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from streamsift.runtime.resources import memory
 
 
 @pytest.fixture
-def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A machine of 8 GB without control groups."""
     (tmp_path / "meminfo").write_text("MemTotal: 9000000 kB\nMemAvailable: 8000000 kB\nHugePages_Total: 0\n")
     (tmp_path / "own").write_text("0::/\n")
@@ -20,7 +21,9 @@ def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(memory, "_OWN_CGROUPS", tmp_path / "own")
     monkeypatch.setattr(memory, "_CGROUPS", tmp_path / "cgroup")
     monkeypatch.setattr(memory, "of_process", lambda: None)
-    return tmp_path
+    memory._groups.cache_clear()
+    yield tmp_path
+    memory._groups.cache_clear()
 
 
 def group(directory: Path, limit: str, used: int, cached: int, *, version: int) -> None:
@@ -32,6 +35,7 @@ def group(directory: Path, limit: str, used: int, cached: int, *, version: int) 
     (directory / names[0]).write_text(f"{limit}\n")
     (directory / names[1]).write_text(f"{used}\n")
     (directory / "memory.stat").write_text(f"anon 1\n{names[2]} {cached}\n")
+    memory._groups.cache_clear()
 
 
 def test_the_machine_is_asked(system: Path) -> None:

@@ -20,7 +20,7 @@ from streamsift.physical.plan.plan import AggregatePlan
 from streamsift.physical.stream import DecideBy, stream_plan
 from streamsift.runtime.count import incremental
 from streamsift.runtime.stream.engine import ManyEngine
-from streamsift.runtime.stream.window_totals import WindowTotals
+from streamsift.runtime.stream.totals import WindowTotals
 from test_generated import EXAMPLES, LARGE, SCHEMA, Rows
 
 PATTERNS = (
@@ -55,7 +55,7 @@ def of_real_times(rows: Rows) -> Rows:
     return [{**row, "t": row["t"] * 0.1} for row in rows]
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 250))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 150))
 @given(texts(), streams(), bindings(), st.integers(0, 2**32), st.booleans())
 def test_generated(text: str, rows: Rows, binding: dict[str, str], seed: int, is_real: bool) -> None:
     schema = SCHEMA

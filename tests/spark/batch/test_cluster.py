@@ -21,6 +21,7 @@ import pyarrow.parquet
 import pyspark
 import pytest
 
+import fast_spark
 from documents import ROOT, blocks
 from streamsift.command.demo import DEMO_QUERIES
 
@@ -126,6 +127,7 @@ def run(arguments: list[str], go_on: Path, victim: subprocess.Popen[str] | None 
 def test_a_cluster_gives_the_rows_of_one_process(cluster: Cluster, package: Path, tmp_path: Path) -> None:
     submit = [str(HOME / "bin" / "spark-submit"), "--master", cluster.url, "--py-files", str(package)]
     settings = {"spark.executor.memory": "700m", "spark.log.level": "ERROR", "spark.sql.shuffle.partitions": "6"}
+    settings["spark.executor.extraJavaOptions"] = fast_spark.JVM_OPTIONS
     options = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
     go_on = tmp_path / "go_on"
     first, *agreed = run([*submit, *options, str(DRIVER), str(go_on), str(QUERIES)], go_on, victim=cluster.workers[0])

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from kept_session import as_command_line
 from run_command import command
-from streamsift.command import jobs
+from streamsift.command import demo, jobs
 
 EVENTS = pa.table({"ts": [1, 2, 3, 4, None], "kind": ["A", "B", "A", "B", "A"], "id": [1, 1, 2, 1, 1]})
 
@@ -97,9 +97,9 @@ def test_a_file_of_another_format(tmp_path: Path, run: Run) -> None:
     assert "Traceback" not in error
 
 
-def test_demo(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "streamsift", "demo", "--rows", "5000"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, encoding="utf-8", check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("matches") >= 4
-    assert "events/s" in done.stdout
+def test_demo(spark: SparkSession, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "start_spark", lambda *_: as_command_line(spark))
+    code, out, error = command(["demo", "--rows", "5000"], capsys)
+    assert code == 0, error
+    assert out.count("matches") >= 4
+    assert "events/s" in out

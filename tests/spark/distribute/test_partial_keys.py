@@ -39,7 +39,7 @@ WRITTEN = [
 ]
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 300), suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 150), suppress_health_check=list(HealthCheck))
 @given(
     script=st.one_of(
         st.sampled_from(WRITTEN).map(parse),
@@ -71,7 +71,7 @@ def any_number_of_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decided, "MAX_COPIES", 1_000)
 
 
-@settings(max_examples=100 if LARGE else 12, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100 if LARGE else 8, suppress_health_check=list(HealthCheck))
 @given(script=st.sampled_from(WRITTEN).map(parse), rows=streams(max_size=8))
 def test_on_spark(spark: SparkSession, any_number_of_copies: None, script: Script, rows: Rows) -> None:
     check_on_spark(spark, script, rows, spread="keys")

@@ -39,7 +39,7 @@ SAVED = [
 ]
 
 
-@pytest.fixture(params=[5, 8])
+@pytest.fixture(params=[5, 8] if LARGE else [8])
 def partitioned(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
     before = spark.conf.get(PARTITIONS)
     spark.conf.set(ADAPTIVE, "false")
@@ -71,7 +71,7 @@ def check(spark: SparkSession, text: str, rows: Rows) -> None:
 
 # Not shrunk: each try is a Spark job.
 @settings(
-    max_examples=EXAMPLES or (500 if LARGE else 30),
+    max_examples=EXAMPLES or (500 if LARGE else 15),
     suppress_health_check=list(HealthCheck),
     phases=[Phase.explicit, Phase.generate],
 )

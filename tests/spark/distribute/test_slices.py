@@ -44,7 +44,7 @@ def cut_spark(spark: SparkSession) -> Iterator[SparkSession]:
     spark.conf.unset("spark.sql.adaptive.coalescePartitions.enabled")
 
 
-@settings(max_examples=3_000 if LARGE else 400, suppress_health_check=list(HealthCheck))
+@settings(max_examples=3_000 if LARGE else 200, suppress_health_check=list(HealthCheck))
 @given(
     script=st.one_of(queries(max_depth=4, **DETECTION), queries(**{**DETECTION, "kleene": True})),
     rows=streams(max_size=8),
@@ -67,7 +67,7 @@ def test_however_tasks_are_put_together(
     check_tasks(script, rows, Task(plan, Distribution((), how), "fail"), copies, partition_of)
 
 
-@settings(max_examples=300 if LARGE else 15, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300 if LARGE else 10, suppress_health_check=list(HealthCheck))
 @given(script=queries(**{**DETECTION, "kleene": True}), rows=streams(max_size=7))
 def test_generated_queries(cut_spark: SparkSession, script: Script, rows: Rows) -> None:
     assume(not may_be_refused(script))

@@ -14,7 +14,7 @@ from pyspark.sql import Observation, SparkSession
 
 import naive
 import streamsift as ss
-from spark_check import BINDING
+from spark_check import BINDING, scattered
 from strategies import COLUMNS, Event
 from test_generated import SCHEMA, assert_equal
 
@@ -63,10 +63,10 @@ def long_streams(draw: st.DrawFn) -> list[Event]:
     return rows
 
 
-@settings(max_examples=300 if LARGE else 30, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300 if LARGE else 15, suppress_health_check=list(HealthCheck))
 @given(text=totals(), rows=long_streams())
 def test_totals(spark: SparkSession, text: str, rows: list[Event]) -> None:
-    df = spark.createDataFrame(pa.Table.from_pylist(rows, SCHEMA)).repartition(2)
+    df = scattered(spark, pa.Table.from_pylist(rows, SCHEMA))
     query = ss.query(text)
     assert "slices of time" in query.explain(df, **BINDING)
     actual = query.run(df, **BINDING).toArrow().to_pylist()
@@ -84,7 +84,7 @@ def test_groups_of_the_type(spark: SparkSession, pattern: str, group: str, updat
         for i in range(40)
     ]
     text = f"PATTERN {pattern} GROUP BY {group} AGG COUNT WITHIN 40{update}"
-    df = spark.createDataFrame(pa.Table.from_pylist(rows, SCHEMA)).repartition(2)
+    df = scattered(spark, pa.Table.from_pylist(rows, SCHEMA))
     assert "slices of time" in ss.query(text).explain(df, **BINDING)
     found = ss.query(text).run(df, **BINDING).toArrow().to_pylist()
     assert found
@@ -103,7 +103,7 @@ def test_groups_of_many_queries(spark: SparkSession) -> None:
         "by id": "PATTERN SEQ(A a, B b) GROUP BY id AGG COUNT WITHIN 20",
         "by kind": "PATTERN OR(A a, B b) GROUP BY kind, id AGG COUNT WITHIN 20 UPDATE 10",
     }
-    df = spark.createDataFrame(pa.Table.from_pylist(rows, SCHEMA)).repartition(2)
+    df = scattered(spark, pa.Table.from_pylist(rows, SCHEMA))
     with ss.run_many(texts, df, **BINDING, spread="slices") as found:
         for name, text in texts.items():
             actual = found[name].toArrow().to_pylist()

@@ -1,9 +1,16 @@
-"""A killed stream goes on from its checkpoint; `make kill-rounds` does the same many times."""
+"""A killed stream resumes from its checkpoint. In the large profile: `make test` kills workers of generated streams.
+
+`make kill-rounds` does the same many times.
+"""
 
 from __future__ import annotations
 
+import pytest
+
 import kill_rounds
+from test_generated import LARGE
 
 
-def test_one_round() -> None:
-    kill_rounds.rounds(1, seed=5, files=5)
+@pytest.mark.skipif(not LARGE, reason="a driver that is killed and started again takes minutes: make test-large")
+def test_a_killed_driver_or_worker() -> None:
+    kill_rounds.rounds(4, seed=5)

@@ -101,7 +101,7 @@ def check_stream(script: Script, rows: Rows, binding: dict[str, str], seed: int)
     assert as_sorted(found) == as_sorted(expected)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 150))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 100))
 @given(flat_queries(), streams(), bindings(), SEEDS)
 def test_flat_queries(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
@@ -125,7 +125,7 @@ def test_rankings(script: Script, rows: Rows, binding: dict[str, str], seed: int
     check_stream(script, rows, binding, seed)
 
 
-@settings(max_examples=EXAMPLES or (5_000 if LARGE else 150))
+@settings(max_examples=EXAMPLES or (5_000 if LARGE else 100))
 @given(STREAMED, sparse_streams(), bindings(), SEEDS)
 def test_any_query_over_several_windows(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
