@@ -26,7 +26,7 @@ from streamsift.runtime.detect import adaptive, join_kernel, sequences
 from streamsift.runtime.detect.adaptive import AdaptiveSearch, SlicePart
 from streamsift.runtime.detect.joins import TreeSearch
 from streamsift.runtime.detect.run import CHUNK_MATCHES
-from streamsift.runtime.detect.sequence_packing import pack
+from streamsift.runtime.detect.sequences import SequencePacking
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.prepare import prepare
@@ -174,7 +174,7 @@ def pack_runs() -> Iterator[Run]:
         taken = []
         for _ in range(ROUNDS):
             start = time.process_time_ns()
-            pack(alternative, events, places)
+            SequencePacking(alternative, events, places).packed()
             taken.append(time.process_time_ns() - start)
         yield Run((sum(part.size for part in places),), min(taken))
 

@@ -22,11 +22,10 @@ from benchmarks.report.measurement import Measurement
 from streamsift.api import ShareName
 from streamsift.physical.plan.plan import AggregatePlan
 from streamsift.physical.share.plan import share as plan_sharing
-from streamsift.runtime.count import AggregateInput, groups_of, measures_of
-from streamsift.runtime.count.count_kernels import Counts, mark_starts, multiply_windows
+from streamsift.runtime.count import AggregateInput, TotalRecords
+from streamsift.runtime.count.count_kernels import mark_starts, multiply_windows
 from streamsift.runtime.count.operations import Layout, keys_of_places, lay_out
 from streamsift.runtime.events.prepare import prepare
-from streamsift.runtime.events.stamps import clock_of
 
 BINDING = {"time": "ts", "type": "symbol"}
 TRADES = 120_000  # as many as the paper's trace has
@@ -199,16 +198,14 @@ def layout_of(table: pa.Table, text: str) -> Layout:
     plan = ss.query(text).plan(table.schema, "ts", "symbol", None)
     assert isinstance(plan, AggregatePlan)
     events = prepare(plan.query, table)
-    clock = clock_of(plan.query, events)
-    measures, _ = measures_of(plan.query, plan.alternatives, events)
-    given = AggregateInput(events, clock, groups_of(plan.query, events, clock), measures)
+    given = AggregateInput.of(plan.query, plan.alternatives, events)
     return lay_out(plan.branches[0], given, keys_of_places(plan.branches[0], given))
 
 
 def kernel(layout: Layout, name: str) -> tuple[Callable[[], None], np.ndarray]:
     """A run of a kernel, and its counts."""
     tree, operations = layout.tree, layout.operations
-    out, filled = Counts.room(int(layout.sizes.max())), np.zeros(tree.levels + 1, np.int64)
+    out, filled = TotalRecords.room(int(layout.sizes.max())), np.zeros(tree.levels + 1, np.int64)
 
     def run() -> None:
         filled[:] = 0
@@ -218,7 +215,7 @@ def kernel(layout: Layout, name: str) -> tuple[Callable[[], None], np.ndarray]:
             mark_starts(operations, tree.levels, False, out, filled)
 
     run()
-    counts = out.total[: filled[tree.levels]].copy()
+    counts = out.integers[: filled[tree.levels], 0].copy()
     assert counts.min() > 0, "a count passes 64 bits"
     return run, counts
 

@@ -136,7 +136,7 @@ def moves(name: str, cell: Cell, table: pa.Table, settings: Settings) -> Measure
     samples = sampled(runs, settings, warm=True)
     dynamic, static = medians(samples).values()
     ratio = f"nTMM {static / dynamic:.2f}x"
-    known = merge.accesses.known / max(1, merge.accesses.sorted)
+    known = merge.accesses.carried / max(1, merge.accesses.sorted)
     told = f"{ratio}; {known:.0%} of what was read was known, {merge.accesses.again} windows anew"
     print(f"  {name}: dTMM {dynamic * 1e3:.0f} ms, {told}", flush=True)
     chosen = "dTMM" if run.branch.keeps else "nTMM"

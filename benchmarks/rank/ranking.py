@@ -22,8 +22,8 @@ from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.turns import medians, sampled
 from benchmarks.report.measurement import Measurement
 from streamsift.runtime.paths.enumerate import Roots, Rule, best_paths
-from streamsift.runtime.paths.graph import build_graph, cut_windows
-from streamsift.runtime.paths.reachable import in_reach, offsets_of
+from streamsift.runtime.paths.graph import build_graph
+from streamsift.runtime.paths.strata import in_reach
 from streamsift.runtime.paths.thesis import k_best_by_window
 
 LENGTHS = {2: ("EG", "EH"), 3: ("EG", "EH", "EJ"), 4: ("EG", "EH", "EJ", "EI")}
@@ -80,14 +80,13 @@ def _offsets(places: list[np.ndarray]) -> np.ndarray:
 def lazy(data: Strata, limit: int) -> np.ndarray:
     """The engine's kernels: sums [windows, limit] of the best paths."""
     kept = in_reach(data.offsets, data.place, data.place, data.low, data.high)
-    offsets, place, weight = offsets_of(data.offsets, kept), data.place[kept], data.weight[kept]
+    offsets, place, weight = np.append(0, np.cumsum(kept))[data.offsets], data.place[kept], data.weight[kept]
     if not place.size:
         return np.full((data.low.size, limit), -np.inf)
-    windows, front, back = cut_windows(data.low, data.high, data.events)
-    graph = build_graph(offsets, place, place, place[np.newaxis], weight, front[place], back[place])
+    graph = build_graph(offsets, place, place, place[np.newaxis], weight, data.low, data.high, data.events)
     count = data.low.size
     anywhere = np.full(count, -1, np.int32)
-    roots = Roots(np.zeros(count, np.int32), *windows, anywhere, anywhere)
+    roots = Roots(np.zeros(count, np.int32), np.arange(count), anywhere, anywhere)
     rule = Rule(limit, -1.0, 1 << 40, -np.inf, np.empty((1, 0), np.int32), True)
     paths, counts, _ = best_paths(graph, roots, np.arange(count + 1), rule)
     found = np.full((count, limit), -np.inf)

@@ -23,7 +23,7 @@ from benchmarks.harness.turns import Samples, by_clock, in_turns, medians
 from benchmarks.report.measurement import Measurement
 from streamsift.runtime.rank.merge_kernel import DONE, merge
 from streamsift.runtime.rank.merge_queues import MergeQueues, link, new_matches, new_queues
-from streamsift.runtime.rank.merge_schedules import MergeRules, new_steering
+from streamsift.runtime.rank.merge_schedules import MergeRules, new_state
 
 SCHEDULES = ("round-robin", "gradient", "statistics", "wabs")
 ENTRIES = 10_000
@@ -91,7 +91,6 @@ def rules(cell: Cell, schedule: str) -> MergeRules:
         codes=np.zeros((0, 1), np.int64),
         costs=np.array(cell.sorted_costs) + looked_up.sum() - looked_up,
         limit=cell.limit,
-        kept=cell.limit,
         slack=0.0,
         looks_up=True,
         schedule=SCHEDULES.index(schedule),
@@ -109,9 +108,9 @@ class Merged:
 
 def run(cell: Cell, schedule: str, entries: int, seed: int) -> Merged:
     data = queues(cell, entries, seed)
-    room = new_matches(cell.queues, cell.limit)
+    room, state = new_matches(cell.queues, cell.limit), new_state(cell.queues, cell.queues)
     ended = []
-    taken = taken_by(lambda: ended.append(merge(data, rules(cell, schedule), new_steering(cell.queues), 1 << 40, room)))
+    taken = taken_by(lambda: ended.append(merge(data, rules(cell, schedule), state, 1 << 40, room)))
     ((found, status),) = ended
     assert status == DONE
     cost = (data.read * np.array(cell.sorted_costs)).sum() + (data.fetches * np.array(cell.random_costs)).sum()
