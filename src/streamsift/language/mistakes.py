@@ -66,7 +66,7 @@ _ITEM = {  # clause: what its commas separate
     "RETURN": "an output column",
     "WITH": "a class",
 }
-_SPELT_OTHERWISE = {
+_OTHER_SPELLINGS = {
     "==": "write `=` for equality.",
     "&&": "write AND, or a single `&` between patterns.",
     "->": "write a sequence as `A; B` or SEQ(A, B).",
@@ -160,7 +160,7 @@ def _wrong_token(token: Token, text: str, code: str, expected: frozenset[str], i
     if is_script and (error := _wrong_script(token, text, code, span, expected)) is not None:
         return error
     hints = (
-        _spelt_otherwise(code, span),
+        _other_spelling(code, span),
         _closes_nothing(token, before),
         _clause_in_bracket(code, span),
         _keyword_as_name(token, expected),
@@ -178,7 +178,7 @@ def _wrong_script(token: Token, text: str, code: str, span: Span, expected: froz
     return (
         _range_of_counts(text, code, span)
         or _repeated_pattern(text, code, span)
-        or (_misspelt_clause(text, code, span, expected) if not _open_bracket(before) else None)
+        or (_misspelled_clause(text, code, span, expected) if not _open_bracket(before) else None)
         or (_missing_pattern(token, text, code, expected) if token.type in CLAUSE_WORDS else None)
         or (_trailing_comma(text, before) if token.type in CLAUSE_WORDS | {"COMMA"} else None)
     )
@@ -243,12 +243,12 @@ def _clause(code: str) -> str:
     return clause
 
 
-def _spelt_otherwise(code: str, span: Span) -> str:
+def _other_spelling(code: str, span: Span) -> str:
     around = code[max(span.start - 1, 0) : span.end + 2]
-    return next((hint for spelling, hint in _SPELT_OTHERWISE.items() if spelling in around), "")
+    return next((hint for spelling, hint in _OTHER_SPELLINGS.items() if spelling in around), "")
 
 
-def _misspelt_clause(text: str, code: str, span: Span, expected: frozenset[str]) -> QuerySyntaxError | None:
+def _misspelled_clause(text: str, code: str, span: Span, expected: frozenset[str]) -> QuerySyntaxError | None:
     """Return an error for `A; B WHEER …`: the word was taken for B's variable, and the next word fails to parse."""
     first = _WORD.search(code)
     if first and first.group().upper() == "SELECT":
