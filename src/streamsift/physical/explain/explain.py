@@ -38,22 +38,22 @@ Chain = tuple[Step, ...]  # all steps that are bound where something is decided,
 def explain(
     text: str,
     bound: b.BoundQuery,
-    optimised: b.BoundQuery,
+    optimized: b.BoundQuery,
     rules: tuple[str, ...],
     plan: Plan,
-    where: Iterable[str] = (),
-    analysed: Iterable[str] = (),
+    distribution: Iterable[str] = (),
+    analyzed: Iterable[str] = (),
 ) -> str:
-    """Return all stages; `where` and `analysed` are reports of engines: the distribution of work, and a run."""
+    """Return all stages; engines report `distribution` (of Spark tasks) and `analyzed` (the figures of a run)."""
     sections: dict[str, Iterable[str]] = {
         "Query": text.strip().splitlines(),
         "Logical": describe_query(bound),
-        "Optimised": [f"by {', '.join(rules)}:", *describe_query(optimised)] if rules else ["unchanged"],
+        "Optimized": [f"by {', '.join(rules)}:", *describe_query(optimized)] if rules else ["unchanged"],
         "Algebra": _algebra(bound, plan),
         "Physical": _physical(plan),
         "Why": plan.reasons,
-        "Where": where,
-        "Analysed": analysed,
+        "Distribution": distribution,
+        "Analyzed": analyzed,
     }
     described = ([title, *(f"  {line}" for line in lines)] for title, lines in sections.items())
     return "\n".join("\n".join(lines) for lines in described if len(lines) > 1)
