@@ -18,6 +18,7 @@ from streamsift.runtime.resources.budget import (
     limited_batches,
     reserve,
     room,
+    size_text,
 )
 from streamsift.runtime.resources.memory import free_bytes
 from streamsift.runtime.resources.progress import current_progress, track_progress
