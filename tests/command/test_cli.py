@@ -102,9 +102,9 @@ def test_a_result_that_is_too_large_is_told_and_leaves_no_file(folder: Path) -> 
     where = ["--input", "e.csv", "--time", "ts", "--type", "kind", "--engine", "local"]
     ranked = ["run", "AND(A a, B b) PREF MAX[LEAST(a.ts, b.ts)] RETURN 5", *where, "--memory-limit", "50 B"]
     _, told = streamsift(folder, *ranked, code=4)
-    assert told.startswith("MemoryLimitExceeded: The query needs too much memory: it needs ")
+    assert told.startswith("MemoryLimitExceeded: the query does not fit in memory: it needs ")
     assert "its limit is 50 bytes" in told
-    assert told.rstrip().endswith("--memory-limit sets another limit.")
+    assert told.rstrip().endswith("raise --memory-limit above 50 bytes.")
     before = sorted(path.name for path in folder.iterdir())
     streamsift(folder, *ranked, "--output", "out.csv", code=4)
     assert sorted(path.name for path in folder.iterdir()) == before
