@@ -19,6 +19,7 @@ from streamsift.runtime.resources.budget import (
     limited_batches,
     reserve,
     room,
+    size_text,
 )
 from streamsift.runtime.resources.compiling import announce_compiling
 from streamsift.runtime.resources.memory import free_bytes
