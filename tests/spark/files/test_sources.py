@@ -17,15 +17,6 @@ from text_columns import COLUMNS
 ON_SPARK_TOO_FINE = "nanoseconds"
 
 
-@pytest.fixture
-def utc(spark: SparkSession) -> SparkSession:
-    """The session with the settings that the command line gives it."""
-    session = spark.newSession()
-    session.conf.set("spark.sql.session.timeZone", "UTC")
-    session.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
-    return session
-
-
 def in_order(table: pa.Table) -> pa.Table:
     return table.sort_by("row").combine_chunks()
 
