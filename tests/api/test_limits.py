@@ -156,7 +156,7 @@ def test_a_result_that_is_too_large_says_what_would_help() -> None:
     assert "matches so far" in message
     for advice in ("limit=n", "batches()", "AGG COUNT", "WITHIN", "RETURN", "memory_limit="):
         assert advice in message
-    with pytest.raises(ss.MemoryLimitExceeded, match="its result holds"):
+    with pytest.raises(ss.MemoryLimitExceeded, match="its result takes"):
         ss.run_many({"q": query}, trades(), time="t", type="kind", memory_limit="10 MB")
     batches = query.batches(trades(), time="t", type="kind", memory_limit="10 MB")
     assert sum(batch.num_rows for batch in batches) > 1_000_000
