@@ -121,8 +121,9 @@ class Page:
         for line in body.replace("\\\n", " ").splitlines():
             if line.startswith("streamsift "):
                 words = shlex.split(line, comments=True)[1:]
+                chooses = words[0] in ("run", "explain") and "--engine" not in words
                 # Not on Spark: that would stop the session of the tests.
-                printed = self.command(words + ["--engine", "local"] * (words[0] in ("run", "explain") and "--engine" not in words))
+                printed = self.command(words + ["--engine", "local"] * chooses)
             else:
                 assert not line.strip() or line.startswith(OTHER_COMMANDS), f"{self.path.name}: no rule runs `{line}`"
         return printed
@@ -131,7 +132,7 @@ class Page:
 def _lines(result: Any) -> Iterator[str]:
     """Yield a result as text, one line per row, with events as `class@time`."""
     records = result.to_pylist()
-    if "match_end" in result.column_names and "rank" not in result.column_names:  # only the order of rankings is defined
+    if "match_end" in result.column_names and "rank" not in result.column_names:  # a ranking has an order
         records.sort(key=lambda row: (row["match_end"], row["match_start"], str(row)))
     rows = [{name: _cell(value) for name, value in row.items()} for row in records]
     names = result.column_names
