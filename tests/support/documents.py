@@ -4,7 +4,7 @@
 | --- | --- |
 | `python` | executed, in one namespace per page that starts empty, so that a reader can paste the blocks |
 | `sh` | lines that begin with `streamsift` are executed |
-| `query` | parsed; if the page has defined `events`, also run on them |
+| `query` | parsed; if the page has defined `events` and `bindings`, also run on them |
 | `sql` | executed by the page's `spark` session |
 
 A `text` block right after a block is its expected output; for `sh`, that of the last line. A comment
@@ -109,11 +109,9 @@ class Page:
 
     def _query(self, text: str) -> str | None:
         query = ss.query(text)
-        if "events" not in self.namespace:
+        if "bindings" not in self.namespace:
             return None
-        result = query.run_local(
-            self.namespace["events"], **self.namespace.get("bindings", {"time": "t", "type": "kind"})
-        )
+        result = query.run_local(self.namespace["events"], **self.namespace["bindings"])
         return "\n".join([*_lines(result)])
 
     def _shell(self, body: str) -> str:
