@@ -29,7 +29,7 @@ def write(results: Path) -> Iterator[Path]:
     records = load_all(results)
     measured = {name: workloads for name, (_, workloads) in records.items()}
     pictures = {path.stem: path.relative_to(ROOT) for path in draw(measured, FIGURES)}
-    parts = [_opening(), *_runs(records)]
+    parts = [_opening()]
     several = [(name, _on_several) for name in measured if name.startswith("rivals on")]
     shown = dict([("rivals", _rivals), *several, ("growth", _growth), ("micro", _stages)])
     for name, section in shown.items():
@@ -39,6 +39,7 @@ def write(results: Path) -> Iterator[Path]:
     parts += papers(measured, pictures)
     rest = list(others({name: workloads for name, workloads in measured.items() if name not in shown}))
     parts += ["## Other experiments\n", *rest] if rest else []
+    parts += _runs(records)
     PAGE.write_text("\n".join(parts).rstrip() + "\n", encoding="utf-8")
     yield PAGE
     if measured.get("rivals"):
@@ -62,7 +63,8 @@ slowest and the fastest run; with ten runs or more, the slowest and the fastest 
 
 def _runs(records: dict[str, tuple[dict[str, Any], list[Measured]]]) -> list[str]:
     lines = [
-        "| benchmark | run at | commit | scale | repetitions | cores | clock | system load |",
+        "## Runs\n",
+        "| benchmark | date | commit | scale | repetitions | cores | clock | system load |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     machines, versions = dict[str, None](), dict[str, None]()
@@ -71,7 +73,7 @@ def _runs(records: dict[str, tuple[dict[str, Any], list[Measured]]]) -> list[str
         commit = run["commit"] + (" with changes" if run["changed_files"] else "")
         machine = run["machine"]
         how = (f"{settings['scale']:g}", settings["repetitions"], settings["cores"], settings["clock"])
-        cells = (name, run["at"], commit, *how, f"{machine['load']:.1f}")
+        cells = (name, run["at"][:10], commit, *how, f"{machine['load']:.1f}")
         lines.append(f"| {' | '.join(map(str, cells))} |")
         machines[
             f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB, {machine['system']}"
@@ -100,8 +102,8 @@ def _rivals(measured: list[Measured]) -> Iterator[str]:
 
 def _on_several(measured: list[Measured]) -> Iterator[str]:
     yield "### Several cores\n"
-    yield "DuckDB's threads, Flink's parallelism and Spark's cores equal the number of cores in the first table."
-    yield "Streamsift in one process and the plain Python automaton use one thread.\n"
+    yield "DuckDB's threads, Flink's parallelism and Spark's cores equal the number of cores in the table of"
+    yield "[runs](#runs). Streamsift in one process and the plain Python automaton use one thread.\n"
     yield from _comparison(measured)
 
 
