@@ -25,6 +25,7 @@ from streamsift.errors import (
     SetupError,
     StreamsiftError,
     StreamsiftWarning,
+    UnmatchedClassWarning,
     UnsupportedQuery,
 )
 from streamsift.view.notebook import load_ipython_extension, unload_ipython_extension
@@ -43,6 +44,7 @@ __all__ = [
     "SetupError",
     "StreamsiftError",
     "StreamsiftWarning",
+    "UnmatchedClassWarning",
     "UnsupportedQuery",
     "all_of",
     "any_of",

@@ -176,6 +176,7 @@ class Query(Buildable):
         choices: PlannerKeywords,
     ) -> tuple[pa.RecordBatchReader, Budget]:
         from streamsift import runtime
+        from streamsift.runtime.events.unmatched import warn_unmatched
 
         budget = runtime.Budget(memory_bytes(memory_limit))
         arguments.check_policy(bad_rows)
@@ -185,6 +186,7 @@ class Query(Buildable):
         schema = signed(runtime.output_schema(plan.query), self.text, roles.time)
         with runtime.limited(budget):
             batches = runtime.execute(plan, table, bad_rows=bad_rows, limit=limit)
+        warn_unmatched([plan.query], table)
         return pa.RecordBatchReader.from_batches(schema, runtime.limited_batches(batches, budget)), budget
 
     def explain(
@@ -273,7 +275,7 @@ def query(text: str) -> Query:
     streamsift.errors.QuerySyntaxError: unexpected `B` (line 1, column 17)
        1 | PATTERN SEQ(A a B b)
          |                 ^
-    Hint: an event is `class variable`; the next one follows a comma or `;`.
+    Hint: put a comma or `;` before the next event.
     """
     script = parse(text)
     logical.sketch(script)
