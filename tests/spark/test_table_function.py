@@ -44,7 +44,7 @@ def test_tells_mistakes_when_it_is_analysed(spark: SparkSession, events: str) ->
     wrong = "PATTERN SEQ(A a, B b) WHERE a.idd = b.id WITHIN 5 s"
     with pytest.raises(AnalysisException, match=r"(?s)idd.*\^"):
         spark.sql(f"SELECT * FROM streamsift(TABLE({events}) PARTITION BY (id), '{wrong}', 'ts', 'kind')")
-    with pytest.raises(AnalysisException, match="no table"):
+    with pytest.raises(AnalysisException, match="must be a table"):
         spark.sql(f"SELECT * FROM streamsift(1, '{QUERY}', 'ts', 'kind')")
     with pytest.raises(AnalysisException, match="bad_rows"):
         spark.sql(f"SELECT * FROM streamsift(TABLE({events}), '{QUERY}', 'ts', bad_rows => 'keep')")

@@ -27,7 +27,7 @@ def start_spark(console: Console, master: str | None, name: str = "streamsift") 
         missing = (error.name or "pyspark").split(".")[0]
         raise SetupError(
             f"Spark needs the package {missing}, which is not installed\n"
-            f"Hint: pip install 'pyspark>=4.3,<4.4', {OTHERWISE}"
+            f"Hint: pip install 'streamsift[spark]', {OTHERWISE}"
         ) from error
     with progress(console, "starting Spark"):
         return local_session(master, name)

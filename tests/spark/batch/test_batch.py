@@ -231,8 +231,8 @@ def test_case_sensitivity_follows_the_session(spark: SparkSession) -> None:
 
 def test_explain_says_where_it_runs(spark: SparkSession) -> None:
     df = events(spark, [])
-    assert "slices of time of each id" in PAIR.explain(df, time="t", type="kind")
-    assert "slices of time" in ss.query("PATTERN SEQ(A a, B b) WITHIN 5").explain(df, time="t", type="kind")
+    assert "time slices per id" in PAIR.explain(df, time="t", type="kind")
+    assert "time slices" in ss.query("PATTERN SEQ(A a, B b) WITHIN 5").explain(df, time="t", type="kind")
 
 
 def test_other_frames_are_refused(spark: SparkSession) -> None:

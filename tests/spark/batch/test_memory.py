@@ -31,12 +31,12 @@ def test_tasks_that_fit_are_one_table() -> None:
 
 def test_what_does_not_fit_is_told_before_it_has_all_come(little_memory: None) -> None:
     with pytest.raises(
-        BadInputError, match=r"One task has \d0 events at once, \d0 of them of the key 'busy', 1, and 0.0 GB"
+        BadInputError, match=r"memory: \d0 events at once, \d0 of them with key 'busy', 1; 0.0 GB available"
     ):
         memory.gathered(batches(), [1, 2])
-    with pytest.raises(BadInputError, match=r"One task has \d0 events at once, and 0.0 GB of memory are left") as told:
+    with pytest.raises(BadInputError, match=r"memory: \d0 events at once; 0.0 GB available") as caught:
         memory.gathered(batches(), [])
-    assert "WITHIN, or a column that all events of a match share" in str(told.value)
+    assert "Hint: add WITHIN, or a predicate" in str(caught.value)
 
 
 def test_want_of_memory_in_the_engine_is_told() -> None:
@@ -46,9 +46,7 @@ def test_want_of_memory_in_the_engine_is_told() -> None:
 
     results = memory.reported_if_too_large(fails(), pa.Table.from_batches(batches()), [1])
     assert next(results).num_rows == 10
-    with pytest.raises(
-        BadInputError, match="100 events at once, 70 of them of the key 'busy', and there is no more memory"
-    ):
+    with pytest.raises(BadInputError, match="100 events at once, 70 of them with key 'busy'; no memory available"):
         next(results)
 
 
@@ -96,5 +94,5 @@ def test_a_key_that_does_not_fit_into_two_gigabytes_is_told() -> None:
     assert enough.stdout.strip() == str((64 << 16) // 4), enough.stderr
     large = limited(600)
     assert large.returncode == 1, large
-    assert "BadInputError: One task has " in large.stderr, large.stderr
-    assert "of them of the key 7, and " in large.stderr, large.stderr
+    assert "BadInputError: a task does not fit in memory: " in large.stderr, large.stderr
+    assert "of them with key 7; " in large.stderr, large.stderr

@@ -62,7 +62,9 @@ def test_a_shard_that_does_not_fit_is_told_by_its_key(monkeypatch: pytest.Monkey
     monkeypatch.setattr(memory, "free_bytes", lambda: 5_000)
     monkeypatch.setattr(memory, "_CHECKED_BYTES", 1)
     shards: list[int | None] = [*range(100), *[7] * 900]
-    with pytest.raises(BadInputError, match=r"One task has (\d+) events at once, \1 of them of the key '7'"):
+    with pytest.raises(
+        BadInputError, match=r"a task does not fit in memory: (\d+) events at once, \1 of them with key '7'"
+    ):
         list(tables(rows_at(shards).to_batches(max_chunksize=5), 2, [1]))
 
 
@@ -71,7 +73,7 @@ def test_a_worker_without_memory_for_its_events_says_so() -> None:
         yield from rows_at([1, 2, 3]).to_batches()
         raise MemoryError
 
-    with pytest.raises(BadInputError, match="no memory left after 3 events"):
+    with pytest.raises(BadInputError, match="ran out of memory after 3 events"):
         list(tables(arriving(), 2, ()))
 
 

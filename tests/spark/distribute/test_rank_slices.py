@@ -56,7 +56,7 @@ def test_many_slices(spark: SparkSession, query: str, kind: str) -> None:
     frame = spark.createDataFrame(table.to_pandas())
     wanted = ss.query(query).run_local(table, **binding)
     found = ss.query(query).run(frame, **binding).toArrow()
-    assert "slices of time" in ss.query(query).explain(frame, **binding)
+    assert "time slices" in ss.query(query).explain(frame, **binding)
     assert wanted.num_rows > 0
     shown = ("window_end", "rank", "score", "match_start", "match_end")
     names = [name for name in shown if name in wanted.column_names]

@@ -125,11 +125,11 @@ def test_bad_rows_are_all_told(cut_spark: SparkSession) -> None:
 def test_explain_says_how_time_is_cut(spark: SparkSession) -> None:
     df = spark.createDataFrame([], "t TIMESTAMP, kind STRING, id INT")
     timed = ss.query("PATTERN SEQ(A a, B b) WITHIN 5 s")
-    assert "slices of time, 5 s each, which go round the tasks" in timed.explain(df, time="t", type="kind")
+    assert "time slices (5 s each), assigned to tasks round-robin" in timed.explain(df, time="t", type="kind")
     both_ends = ss.query("PATTERN SEQ(!C, A a, B b) WITHIN 5 s").explain(df, time="t", type="kind")
-    assert "start in its slices; about 1 copies for each event" in both_ends
+    assert "replicas: about 1 per event" in both_ends
     for query, reason in (
         ("SEQ(A a, B b)", "without WITHIN"),
-        ("SEQ(A a, B b) WITHIN 5 EVENTS", "counts all rows"),
+        ("SEQ(A a, B b) WITHIN 5 EVENTS", "counts all earlier rows"),
     ):
         assert reason in ss.query(f"PATTERN {query}").explain(df, time="t", type="kind")

@@ -68,7 +68,7 @@ def long_streams(draw: st.DrawFn) -> list[Event]:
 def test_totals(spark: SparkSession, text: str, rows: list[Event]) -> None:
     df = scattered(spark, pa.Table.from_pylist(rows, SCHEMA))
     query = ss.query(text)
-    assert "slices of time" in query.explain(df, **BINDING)
+    assert "time slices" in query.explain(df, **BINDING)
     actual = query.run(df, **BINDING).toArrow().to_pylist()
     event("rows" if actual else "no rows")
     assert_equal(naive.run(text, rows, **BINDING, columns=COLUMNS), actual)
@@ -85,7 +85,7 @@ def test_groups_of_the_type(spark: SparkSession, pattern: str, group: str, updat
     ]
     text = f"PATTERN {pattern} GROUP BY {group} AGG COUNT WITHIN 40{update}"
     df = scattered(spark, pa.Table.from_pylist(rows, SCHEMA))
-    assert "slices of time" in ss.query(text).explain(df, **BINDING)
+    assert "time slices" in ss.query(text).explain(df, **BINDING)
     found = ss.query(text).run(df, **BINDING).toArrow().to_pylist()
     assert found
     assert_equal(naive.run(text, rows, **BINDING, columns=COLUMNS), found)
@@ -134,7 +134,7 @@ def test_kinds_of_times(spark: SparkSession, name: str, update: str) -> None:
     df = spark.createDataFrame(table).repartition(3)
     if name == "timestamp without zone":
         df = df.withColumn("t", df["t"].cast("timestamp_ntz"))
-    assert "slices of time" in query.explain(df, time="t", type="kind")
+    assert "time slices" in query.explain(df, time="t", type="kind")
     found = query.run(df, time="t", type="kind").toArrow().sort_by("time")
     expected = query.run_local(table, time="t", type="kind")
     assert found.num_rows > 2

@@ -102,5 +102,5 @@ def test_queries_of_one_way_go_it_together(spark: SparkSession) -> None:
     assert ("id",) in [keys for keys, _ in found]
     said = ss.explain_many(queries, spark.createDataFrame(table()), **BINDING)
     assert "Spark: 18 queries, one scan and one shuffle over 3 tasks" in said
-    assert "by slices of time: q4, q5, q6, q9, q10, q14, q15, q16" in said
+    assert "by time slices: q4, q5, q6, q9, q10, q14, q15, q16" in said
     assert "in one task: q3, q11" in said

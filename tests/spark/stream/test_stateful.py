@@ -213,7 +213,7 @@ def test_another_query_is_told_what_changed() -> None:
     other = pairs_stream("PATTERN SEQ(A a, B b) WHERE [id] AND b.t > 5 WITHIN 20")
     other.stores = stream.stores
     with pytest.raises(
-        ss.QueryError, match=r"(?s)belongs to another query.*WHERE was .*WITHIN was 10 time\n +is 20 time"
+        ss.QueryError, match=r"(?s)by a different query.*WHERE: .*WITHIN: 10 time in the checkpoint, 20 time in this"
     ):
         other.batch(table_of((2, "B", 1)))
 

@@ -15,7 +15,6 @@ import pyarrow as pa
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it has no types
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
-from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import DataType, DecimalType, DoubleType, StringType, StructField, StructType
 
@@ -33,7 +32,7 @@ from streamsift.runtime.input import (
     shape_of,
     unnamed_column,
 )
-from streamsift.spark.columns import column
+from streamsift.spark.columns import column, to_spark
 
 LOCAL_SETTINGS = {
     "spark.ui.enabled": "false",  # no port is opened for a command that ends by itself
@@ -134,7 +133,7 @@ def _json_schema(spark: SparkSession, path: Path) -> StructType:
 
     texts = reader.schema(replaced(dict.fromkeys(numbers, StringType()))).json(str(path))
     shapes = _shapes_of(texts.select(*map(column, numbers)))
-    return replaced({n: from_arrow_type(exact_type(n, shape)) for n, shape in zip(numbers, shapes, strict=True)})
+    return replaced({n: to_spark(exact_type(n, shape)) for n, shape in zip(numbers, shapes, strict=True)})
 
 
 def _shapes_of(texts: DataFrame) -> list[TextShape]:
@@ -170,7 +169,7 @@ def _with_types(texts: DataFrame, shapes: list[TextShape]) -> DataFrame:
                 columns.append(values.combine_chunks())
             yield pa.RecordBatch.from_arrays(columns, names)
 
-    schema = [StructField(name, from_arrow_type(kind)) for name, kind in zip(names, types, strict=True)]
+    schema = [StructField(name, to_spark(kind)) for name, kind in zip(names, types, strict=True)]
     return texts.mapInArrow(convert, StructType(schema))
 
 
