@@ -1,4 +1,4 @@
-"""A task that does not fit says so, with the key and the number of events; workers are not killed without a word."""
+"""Test the error of a task that does not fit in memory: it names the key and the number of events."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_what_does_not_fit_is_told_before_it_has_all_come(little_memory: None) -
     assert "Hint: add WITHIN, or a predicate" in str(caught.value)
 
 
-def test_want_of_memory_in_the_engine_is_told() -> None:
+def test_the_engine_running_out_of_memory_is_reported() -> None:
     def fails() -> Iterator[pa.RecordBatch]:
         yield batches()[0]
         raise pa.ArrowMemoryError("malloc of size 9 failed")
@@ -69,7 +69,7 @@ from streamsift.spark.batch.task import Task
 def batches(count):
     for n in range(count):
         time = np.arange(n << 16, (n + 1) << 16)
-        key = np.where(time % 4, 7, time)  # three in four are of the key 7
+        key = np.where(time % 4, 7, time)  # three in four have key 7
         kind = pa.array(["A", "B"]).take(pa.array(time % 2))
         yield pa.record_batch([pa.array(time), kind, pa.array(key), pa.array(key)], ["t", "kind", "key", "shard"])
 
@@ -89,8 +89,8 @@ def limited(count: int) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
 
 
-def test_a_key_that_does_not_fit_into_two_gigabytes_is_told() -> None:
-    enough = limited(64)  # 4 million events, 3 million of them of one key
+def test_a_key_that_does_not_fit_in_two_gigabytes_is_reported() -> None:
+    enough = limited(64)  # 4 million events, 3 million of them with one key
     assert enough.stdout.strip() == str((64 << 16) // 4), enough.stderr
     large = limited(600)
     assert large.returncode == 1, large

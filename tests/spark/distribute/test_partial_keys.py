@@ -1,4 +1,4 @@
-"""Keys of some variables: events of the others go to every task, and every match is found by exactly one."""
+"""Test partial keys: the other events are replicated to every task, and exactly one task finds each match."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_however_tasks_are_put_together(script: Script, rows: Rows, partition_of
     assume(key is not None)
     assert key is not None
     tasks = len(partition_of)
-    everywhere = any(key.copied) or any(owner is None for owner in key.owners)  # classes are not looked at
+    everywhere = any(key.copied) or any(owner is None for owner in key.owners)  # classes are ignored
 
     def copies(row: dict[str, Any]) -> tuple[int, range]:
         home = hash(row[key.column]) % tasks

@@ -1,4 +1,4 @@
-"""Keys are cut by time, so that one with most of the events has several tasks, and nothing else changes."""
+"""Test that a hot key is split by time over several tasks, with the same results."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_hot_key_has_several_tasks(spark: SparkSession, short_slices: None) ->
     assert len(expected) > 400
 
 
-def test_explain_says_why_a_key_is_not_cut(spark: SparkSession) -> None:
+def test_explain_shows_why_a_key_is_not_split(spark: SparkSession) -> None:
     df = spark.createDataFrame([], "t INT, kind STRING, id INT")
     for query, reason in (
         ("SEQ(A a, B b) WHERE [id]", "without WITHIN"),

@@ -1,4 +1,4 @@
-"""Totals on Spark, cut into slices of time, of each group too: what the oracle says, wherever the slices begin."""
+"""Compare aggregates on Spark, split by time and by group and time, with the oracle."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def totals(draw: st.DrawFn) -> str:
 
 @st.composite
 def long_streams(draw: st.DrawFn) -> list[Event]:
-    """Times below zero too, over several slices, dense enough for matches."""
+    """Generate times over several slices, also negative ones, dense enough for matches."""
     drawn = draw(
         st.lists(
             st.tuples(st.sampled_from([0, 1, 1, 2, 5, 20]), st.sampled_from("AABBC"), st.integers(1, 2)),
@@ -78,7 +78,7 @@ def test_totals(spark: SparkSession, text: str, rows: list[Event]) -> None:
 @pytest.mark.parametrize("group", ["kind", "id, kind", "s"])
 @pytest.mark.parametrize("pattern", ["A a", "OR(A a, B b)", "SEQ(ANY a, ANY b)"])
 def test_groups_of_the_type(spark: SparkSession, pattern: str, group: str, update: str) -> None:
-    """Classes may cross to Python as numbers; a group is one of their names."""
+    """Class names are sent to Python as numbers; GROUP BY the type column returns names."""
     rows = [
         {**dict.fromkeys(COLUMNS), "t": 3 * i, "kind": "ABCA"[i % 4], "id": i % 3, "s": "xyz"[i % 3], "seq": i}
         for i in range(40)
@@ -92,7 +92,7 @@ def test_groups_of_the_type(spark: SparkSession, pattern: str, group: str, updat
 
 
 def test_groups_of_many_queries(spark: SparkSession) -> None:
-    """Their events have the columns of all of them."""
+    """The events have the columns of all queries."""
     rows = [
         {**dict.fromkeys(COLUMNS), "t": 3 * i, "kind": "ABCA"[i % 4], "id": i % 3, "n": i % 2, "x": i / 4, "seq": i}
         for i in range(40)

@@ -1,4 +1,4 @@
-"""Structured Streaming itself: sources, watermarks, sinks, restarts, refusals. Few streams, as each is slow."""
+"""Test Structured Streaming: sources, watermarks, sinks, restarts, rejected queries. Few streams: each is slow."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ START = datetime(2024, 5, 1)
 
 
 def events(count: int, seed: int = 3) -> list[dict[str, Any]]:
-    """Events in order of time, a few of equal time, of five keys."""
+    """Return events of five keys in order of time, a few with equal times."""
     chance = random.Random(seed)
     times = sorted(chance.randrange(count * 2) for _ in range(count))
     return [
@@ -39,12 +39,12 @@ def events(count: int, seed: int = 3) -> list[dict[str, Any]]:
 
 
 def heartbeat(t: int = 100_000) -> dict[str, Any]:
-    """A row of no class that lets time pass."""
+    """Return a heartbeat: a row of no class of the query that advances the watermark."""
     return {"ts": (START + timedelta(seconds=t)).isoformat() + "Z", "t": t, "kind": "-", "id": 0, "x": 0.0}
 
 
 class Directory:
-    """A directory that files are dropped into, and DataFrames of it."""
+    """A directory to write files into, and DataFrames that read it."""
 
     def __init__(self, spark: SparkSession, path: Path) -> None:
         self.spark, self.path, self.files = spark, path / "in", 0
@@ -53,12 +53,12 @@ class Directory:
     def drop(self, rows: list[dict[str, Any]]) -> None:
         hidden = self.path / f".{self.files}"
         hidden.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        os.utime(hidden, (self.files + 1_000_000_000, self.files + 1_000_000_000))  # Spark takes the oldest file first
+        os.utime(hidden, (self.files + 1_000_000_000, self.files + 1_000_000_000))  # Spark reads the oldest file first
         hidden.rename(self.path / f"{self.files:04}.json")
         self.files += 1
 
     def cut(self, rows: list[dict[str, Any]], size: int) -> None:
-        """Files in order, the rows of each in disorder."""
+        """Write files in order of time, each with shuffled rows."""
         for start in range(0, len(rows), size):
             part = rows[start : start + size]
             self.drop(random.Random(start).sample(part, len(part)))
@@ -110,7 +110,7 @@ def test_detection_with_the_callers_watermark(directory: Directory, tmp_path: Pa
 
 
 def test_two_runs_of_a_directory_into_files(directory: Directory, tmp_path: Path) -> None:
-    """Totals over all keys, with numbers as time, lateness, and a restart from the checkpoint."""
+    """Aggregate over all keys, with numeric times and lateness, and restart from the checkpoint."""
     rows = events(80, seed=5)
     chance = random.Random(1)
     disordered = sorted(rows, key=lambda row: row["t"] + chance.randrange(10))
@@ -124,7 +124,7 @@ def test_two_runs_of_a_directory_into_files(directory: Directory, tmp_path: Path
     run(query)
     directory.cut(disordered[40:], 20)
     directory.drop([heartbeat()])
-    # Another name for a variable is no other query.
+    # Renaming a variable does not change the query.
     run(ss.query("PATTERN SEQ(A first, B second) WHERE [id] AGG COUNT, SUM(second.x) AS sum_b_x WITHIN 20 UPDATE 7"))
     expected = query.run(directory.batch(), **BINDING)
     written = directory.spark.read.schema(expected.schema).json(str(tmp_path / "out"))
