@@ -101,6 +101,8 @@ def as_table(data: Any) -> pa.Table:
             return pa.Table.from_batches([data])
         case pa.RecordBatchReader():
             return data.read_all()
+    if type(data).__module__ == "pyarrow._dataset":  # a Dataset or a Scanner
+        return data.to_table()
     if type(data).__module__.startswith("pandas."):
         from streamsift.runtime.input import table_of_frame
 
