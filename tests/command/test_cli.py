@@ -141,7 +141,7 @@ def test_several_queries(shell: Shell, folder: Path) -> None:
     assert (folder / "shared" / "three.json").read_text() == '{"time": 3, "count": 1}\n'
     assert "tree 1: 2 queries" in shell("explain", "two.txt", "three.txt", *options)[0]
     unshared, _ = shell("explain", "two.txt", "three.txt", *options, "--share", "never")
-    assert unshared.count("runs alone: as asked") == 2
+    assert unshared.count('runs alone: share="never"') == 2
 
 
 def test_empty_input_and_bad_rows(shell: Shell) -> None:
@@ -161,7 +161,7 @@ def test_check_and_explain(shell: Shell) -> None:
     assert "lookup  a.id = b.id" in out
 
 
-@pytest.mark.parametrize(("cache", "said"), [("on", "cached by the start"), ("off", "not cached: cache is off")])
+@pytest.mark.parametrize(("cache", "said"), [("on", "cache key: interval start"), ("off", "cache: off, as requested")])
 def test_explain_tells_what_is_cached(shell: Shell, cache: str, said: str) -> None:
     where = ["--input", "e.csv", "--time", "ts", "--type", "kind", "--engine", "local"]
     out, _ = shell("explain", "SEQ(A a, !C c, B b)", *where, "--cache", cache)

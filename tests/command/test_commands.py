@@ -81,7 +81,7 @@ def test_json_results_and_errors(capsys: Capture) -> None:
 def test_explain_analyzed(text: str, told: list[str], capsys: Capture) -> None:
     code, out, error = command(["explain", text, *LOCAL, "--analyze"], capsys)
     assert code == 0, error
-    analysed = out[out.index("Analysed") :]
+    analysed = out[out.index("Analyzed") :]
     assert all(words in analysed for words in told), analysed
 
 
