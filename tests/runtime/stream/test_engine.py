@@ -338,7 +338,7 @@ def test_an_unknown_format_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         load_engine(plan, changes.head, [])
     with pytest.raises(ss.BadInputError, match="format 9"):
         load_engine(plan, head, changes.added.items())
-    with pytest.raises(ss.BadInputError, match="no Arrow stream"):
+    with pytest.raises(ss.BadInputError, match="not an Arrow stream"):
         load_engine(plan, head, [(0, b"nonsense")])
 
 
