@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from rich.console import Console
 
 from streamsift.command.options import EngineName, Options
 from streamsift.errors import SetupError
-from streamsift.runtime.input import file_format
+from streamsift.runtime.input import file_format, size_bytes
 from streamsift.runtime.resources import default_limit, size_text
 
 # Memory for the events of a file, in multiples of its size: the largest seen while reading the demo's data, doubled.
@@ -36,16 +34,11 @@ def _automatic(options: Options) -> tuple[EngineName, str]:
         return EngineName.LOCAL, "--analyze runs in process"
     if options.memory_limit is not None:
         return EngineName.LOCAL, "--memory-limit is given"
-    size, needed = input_bytes(options.input, options.input_format)
+    size = size_bytes(options.source)
+    if size is None:
+        return EngineName.SPARK, "the input is a URI"
+    needed = size * MEMORY_PER_BYTE[file_format(options.source)]
     available = default_limit()
     if needed <= available:
         return EngineName.LOCAL, f"{size_text(size)} of input fits in memory"
     return EngineName.SPARK, f"the input needs about {size_text(needed)} of memory, and {size_text(available)} is free"
-
-
-def input_bytes(path: Path, given_format: str | None) -> tuple[int, int]:
-    """Return the size of the input in its files and, estimated, in memory."""
-    read_as = file_format(path, given_format)
-    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
-    size = sum(file.stat().st_size for file in files)
-    return size, size * MEMORY_PER_BYTE[read_as]
