@@ -21,7 +21,7 @@ EVENTS = "ts,kind\n" + "1,A\n" * 100
 def choice(folder: Path, **given: Any) -> tuple[str, str]:
     events = folder / "events.csv"
     events.write_text(EVENTS, encoding="utf-8")
-    options = Options(query_files=["A; B"], time="ts", **{"input": events, **given})
+    options = Options(query_files=["A; B"], time="ts", **{"input": str(events), **given})
     console = Console(file=StringIO(), width=200)
     return choose_engine(options, console).value, console.file.getvalue().strip()
 
@@ -50,7 +50,7 @@ def test_input_that_does_not_fit_runs_on_spark(tmp_path: Path, monkeypatch: pyte
     compressed = tmp_path / "events.csv.gz"
     compressed.write_bytes(gzip.compress(EVENTS.encode()))
     assert compressed.stat().st_size * engines.MEMORY_PER_BYTE["csv"] < 2_000  # so it is the compression that counts
-    assert choice(tmp_path, input=compressed)[0] == "spark"
+    assert choice(tmp_path, input=str(compressed))[0] == "spark"
 
 
 def test_a_given_engine_is_used_without_a_word(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def test_output_of_processes_is_printed_by_the_console_until_it_is_muted(capfd: 
 
 def test_an_interrupted_stream_says_what_is_lost_and_how_to_keep_it() -> None:
     console = Console(file=StringIO(), width=200)
-    job = StreamJob(None, Options(query_files=[], input=Path("in"), time="t"), "json", console)  # type: ignore[arg-type]
+    job = StreamJob(None, Options(query_files=[], input="in", time="t"), "json", console)  # type: ignore[arg-type]
     job._report_interrupt(Path("out.checkpoint"))
     job._report_interrupt(None)
     assert console.file.getvalue().splitlines() == [

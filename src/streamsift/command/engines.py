@@ -52,7 +52,7 @@ def _automatic(options: Options) -> tuple[EngineName, str]:
         return EngineName.LOCAL, "--analyze runs in process"
     if options.memory_limit is not None:
         return EngineName.LOCAL, "--memory-limit is given"
-    size = size_bytes(options.input)
+    size = size_bytes(options.source)
     if size is None:
         return EngineName.SPARK, "the input is a URI"
     needed, available = size * _memory_per_byte(options), default_limit()
@@ -62,6 +62,6 @@ def _automatic(options: Options) -> tuple[EngineName, str]:
 
 
 def _memory_per_byte(options: Options) -> int:
-    is_compressed = any(path.suffix.lower() == ".gz" for path in local_files(str(options.input)))
-    factor = MEMORY_PER_BYTE[file_format(options.input, options.input_format)]
+    is_compressed = any(path.suffix.lower() == ".gz" for path in local_files(options.input))
+    factor = MEMORY_PER_BYTE[file_format(options.source)]
     return factor * COMPRESSION if is_compressed else factor
