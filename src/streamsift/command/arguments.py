@@ -52,7 +52,7 @@ def column_names(context: typer.Context, incomplete: str) -> list[str]:
     """Return the columns that complete a word, if --input is on the line already. A shell shows no errors."""
     given = context.params.get("input")
     try:
-        return [] if given is None else [n for n in read_names(Path(given)) if n.startswith(incomplete)]
+        return [] if given is None else [n for n in read_names(given) if n.startswith(incomplete)]
     except StreamsiftError:
         return []
 

@@ -39,7 +39,7 @@ def open_job(query: Query, options: Options, console: Console) -> Iterator[Local
     """Yield a job in process, or one on Spark; Spark is started for it and stopped afterwards."""
     if options.engine is EngineName.SPARK and options.analyze:
         raise SetupError("--analyze does not apply to Spark\nHint: remove --engine spark; --analyze runs in process.")
-    file_format(options.input, options.input_format)  # reports a wrong path before Spark starts
+    file_format(options.source)  # reports a wrong path before Spark starts
     if choose_engine(options, console) is EngineName.LOCAL:
         yield LocalJob(query, options, console)
         return
@@ -120,11 +120,11 @@ class LocalJob(Job):
             return write_file(self._kept(reader), reader.schema, output, output_format)
 
     def _schema(self) -> pa.Schema:
-        return read_schema(self.options.input, self.options.input_format)
+        return read_schema(self.options.source)
 
     def _events(self) -> pa.Table:
         with self._progress(f"reading {self.options.input}", "rows"):
-            return read_table(self.options.input, self.options.input_format)
+            return read_table(self.options.source)
 
     def _reader(self, limit: int | None) -> pa.RecordBatchReader:
         """Return a reader that computes the result while it is read."""
@@ -231,7 +231,7 @@ class SparkJob(Job):
         from streamsift.spark.files import read_events
 
         with self._progress(f"reading the schema of {self.options.input}"):
-            return read_events(self.spark, self.options.input, self.options.input_format)
+            return read_events(self.spark, self.options.source)
 
     def _result(self, limit: int | None = None, *, keep: bool = False) -> DataFrame:
         """Return the result, which is computed once and reused by later calls."""

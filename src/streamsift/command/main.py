@@ -19,9 +19,21 @@ from typer.core import TyperCommand
 
 from streamsift.command import arguments
 from streamsift.command.arguments import OutputFormat
+from streamsift.command.engines import has_input
 from streamsift.command.exit_codes import EXIT_CODES, ExitCode, run_command
 from streamsift.command.jobs import SHOWN_ROWS, LocalJob, open_job, show_many
-from streamsift.command.options import ENGINE, EVENTS, MASTER_HELP, PLANNER, RESULT, STREAM, Options, takes
+from streamsift.command.options import (
+    ENGINE,
+    EVENTS,
+    INPUT_HELP,
+    MASTER_HELP,
+    PLANNER,
+    READING,
+    RESULT,
+    STREAM,
+    Options,
+    takes,
+)
 from streamsift.command.progress import announced_compiling, progress
 from streamsift.command.stream_job import StreamJob, check_stream
 from streamsift.errors import SetupError
@@ -105,20 +117,24 @@ def run(options: Options) -> None:
 
 
 @app.command(cls=Command, epilog=f"Example: streamsift explain query.txt {FITTED}")
-@takes(*EVENTS, *PLANNER, *ENGINE, "analyze", "as_json")
+@takes(*EVENTS, *PLANNER, *ENGINE, "analyze", "as_json", optional=("input", "time"))
 def explain(options: Options) -> None:
     """Show the plan of a query and the reasons for it.
 
-    With several queries, show what they share. Reads only the schema of the input, unless --analyze is given.
+    Without --input, assume the types of columns. With several queries, show what they share. Only --analyze reads rows.
     """
     queries = arguments.read_queries(options.query_files)
-    with open_job(next(iter(queries.values())), options, stderr) as job:
-        plan = job.explain() if len(queries) == 1 else job.explain_many(queries)
+    first = next(iter(queries.values()))
+    if not has_input(options, len(queries)):
+        plan: str = first.explain(**options.binding)
+    else:
+        with open_job(first, options, stderr) as job:
+            plan = job.explain() if len(queries) == 1 else job.explain_many(queries)
     print(json.dumps(sections(plan), ensure_ascii=False) if options.as_json else plan)
 
 
 @app.command(cls=Command, epilog=f"Example: streamsift check query.txt {FITTED}")
-@takes("type", "order", "input_format", "as_json")
+@takes("type", "order", *READING, "as_json")
 def check(
     options: Options,
     query_file: Annotated[
@@ -126,7 +142,7 @@ def check(
         typer.Argument(metavar="QUERY_FILE", help="Query file, `-` for standard input, or the text of a query."),
     ],
     input: Annotated[
-        Path | None,
+        str | None,
         typer.Option("--input", "-i", metavar="PATH", help="Events to check against.", rich_help_panel="Input"),
     ] = None,
     time: Annotated[
@@ -143,18 +159,16 @@ def check(
     if input is not None:
         if time is None:
             raise SetupError("check --input requires --time\nHint: name the time column, such as --time ts.")
-        LocalJob(parsed, replace(options, input=input, time=time), stderr).explain()
+        LocalJob(parsed, replace(options, query_files=[query_file], input=input, time=time), stderr).explain()
         text = "the query is valid for this input"
     print(json.dumps({"ok": text}) if options.as_json else f"ok: {text}")
 
 
 @app.command(cls=Command, epilog="Example: streamsift new events.csv --output query.txt")
-@takes("input_format", "as_json")
+@takes("input_format", "delimiter", "as_json")
 def new(
     options: Options,
-    data_file: Annotated[
-        Path, typer.Argument(metavar="DATA_FILE", help="Events: a CSV, JSON lines or Parquet file, or a directory.")
-    ],
+    data_file: Annotated[str, typer.Argument(metavar="DATA_FILE", help=INPUT_HELP)],
     output: Annotated[
         Path,
         typer.Option(
@@ -170,10 +184,10 @@ def new(
     from streamsift.command.starter import Sample, command, starter
 
     with progress(stderr, f"reading {data_file}"):
-        head = read_head(data_file, SAMPLE_ROWS + 1, options.input_format)
+        head = read_head(replace(options, query_files=[], input=data_file).source, SAMPLE_ROWS + 1)
     sample = Sample(head.slice(0, SAMPLE_ROWS), head.num_rows <= SAMPLE_ROWS)
     with announced_compiling(stderr), progress(stderr, "trying a query"):
-        started = starter(sample, data_file, output)
+        started = starter(sample, data_file, output, options.reading_words)
     if str(output) == "-":
         print(started.text, end="")
         return

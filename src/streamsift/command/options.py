@@ -17,10 +17,13 @@ from typing import Annotated, Any, get_args, get_type_hints
 import typer
 
 from streamsift.command.arguments import OutputFormat, column_names
+from streamsift.errors import SetupError
 from streamsift.physical.plan import option_table
 from streamsift.physical.share import ShareMode
+from streamsift.runtime.input import STDIN, FileInput, TimeNotation
 
 MASTER_HELP = "Spark master URL. Default: all cores of this machine."
+INPUT_HELP = "Events: a CSV, JSON or Parquet file, a directory, a glob pattern, a URI, or `-` for standard input."
 
 
 class EngineName(StrEnum):
@@ -33,6 +36,13 @@ class InputFormat(StrEnum):
     CSV = "csv"
     JSON = "json"
     PARQUET = "parquet"
+
+
+class TimeUnit(StrEnum):
+    SECONDS = "s"
+    MILLISECONDS = "ms"
+    MICROSECONDS = "us"
+    NANOSECONDS = "ns"
 
 
 class BadRowsOption(StrEnum):
@@ -56,7 +66,7 @@ class Options:
     query_files: list[str] = _option(
         ..., "Query files, `-` for standard input, or the text of a query.", metavar="QUERY_FILE"
     )
-    input: Path = _option(..., "Events: a CSV, JSON lines or Parquet file, or a directory of them.", "--input", "-i")
+    input: str = _option(..., INPUT_HELP, "--input", "-i", metavar="PATH")
     time: str = _column(..., "Column with the time of the event.")
     type: str | None = _column(None, "Column with the event class.")
     order: str | None = _column(None, "Column that orders events with equal times.")
@@ -80,6 +90,13 @@ class Options:
         ShareMode.AUTO, "Share work between several AGG queries: if it is cheaper, wherever possible, or never."
     )
     input_format: InputFormat | None = _option(None, "Input format. Default: by the suffix of the file.")
+    delimiter: str | None = _option(
+        None, "Delimiter of CSV fields. Default: a comma, or a tab in .tsv files.", metavar="CHARACTER"
+    )
+    time_format: str | None = _option(
+        None, "Format of a time column of text, such as '%d/%m/%Y %H:%M'. Default: ISO 8601.", metavar="FORMAT"
+    )
+    time_unit: TimeUnit | None = _option(None, "Unit of a time column of numbers since 1970.")
     engine: EngineName = _option(
         EngineName.AUTO, "In process (local) or on Spark; auto runs in process unless the input is too large."
     )
@@ -92,6 +109,24 @@ class Options:
     )
     analyze: bool = _option(False, "Run the query in process and compare expected with actual row counts.")
     planner: Mapping[str, str] = field(default_factory=dict)  # the planner options of `option_table`
+
+    @property
+    def source(self) -> FileInput:
+        """Return the input and how to read it."""
+        if self.input == STDIN and STDIN in (self.query_files or []):
+            raise SetupError("the query and the input cannot both be standard input")
+        if self.input == STDIN and self.master is not None and not self.master.startswith("local"):
+            raise SetupError("a cluster cannot read standard input\nHint: write the input to a file that it can read.")
+        unit = None if self.time_unit is None else self.time_unit.value
+        times = TimeNotation(self.time, self.time_format, unit, self.bad_rows is BadRowsOption.DROP)
+        input_format = None if self.input_format is None else self.input_format.value
+        return FileInput(self.input, input_format, self.delimiter, times if times.is_given else None)
+
+    @property
+    def reading_words(self) -> tuple[str, ...]:
+        """Return the options that say how to read the input, as words of a command line."""
+        given = (("--input-format", self.input_format), ("--delimiter", self.delimiter))
+        return tuple(word for name, value in given if value is not None for word in (name, str(value)))
 
     @property
     def binding(self) -> dict[str, Any]:
@@ -107,11 +142,12 @@ class Options:
 EVENTS = ("query_files", "input", "time", "type", "order")
 PLANNER = ("plan", "condense", "cache", "strategy", "rank", "share", "schedule", "spread")
 RESULT = ("output", "format", "as_json", "plot", "fail_on_empty", "limit", "memory_limit", "bad_rows")
-ENGINE = ("input_format", "engine", "master")
+READING = ("input_format", "delimiter", "time_format", "time_unit")
+ENGINE = (*READING, "engine", "master")
 STREAM = ("stream", "once", "lateness", "checkpoint")
 
 PANELS = {
-    "Input": ("input", "input_format", "time", "type", "order", "bad_rows"),
+    "Input": ("input", "input_format", "delimiter", "time", "time_format", "time_unit", "type", "order", "bad_rows"),
     "Output": ("output", "format", "as_json", "plot", "limit", "fail_on_empty", "analyze"),
     "Spark": ("engine", "master", "memory_limit"),
     "Streaming": STREAM,
@@ -119,10 +155,11 @@ PANELS = {
 }
 
 
-def takes(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def takes(*names: str, optional: tuple[str, ...] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Turn a function of `Options` into a Typer command with the named options and the function's other parameters.
 
-    Help lists the options panel by panel, in the order of `PANELS`.
+    Required options that are `optional` for the command are None if not given. Help lists the options panel by panel,
+    in the order of `PANELS`.
     """
     panels = {name: panel for panel, members in PANELS.items() for name in members}
     names = tuple(sorted(names, key=lambda name: [*panels].index(name) if name in panels else -1))
@@ -133,12 +170,15 @@ def takes(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
 
     def parameter(name: str) -> Parameter:
         default, settings = declared[name]
+        if name in optional:
+            default = None
         spelled = settings.get("names") or (f"--{name.replace('_', '-')}",)
         settings = {key: value for key, value in settings.items() if key != "names"}
         shown = _as_shown(types[name], default, settings) | {"rich_help_panel": panels.get(name)}
         info = typer.Argument(**shown) if types[name] == list[str] else typer.Option(*spelled, **shown)
         default = Parameter.empty if default is ... else default
-        return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[types[name], info])
+        annotation: Any = types[name] | None if name in optional else types[name]
+        return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[annotation, info])
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
         others = [each for each in signature(command, eval_str=True).parameters.values() if each.name != "options"]

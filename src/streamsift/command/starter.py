@@ -5,6 +5,7 @@ The query is tried on the sample before it is suggested.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -77,12 +78,12 @@ class Starter:
         return {"query_file": str(query_file), **roles, "matches": self.suggestion.matches, "columns": columns}
 
 
-def starter(sample: Sample, data: str | Path, query_file: Path) -> Starter:
-    """Return a query file for a sample of the data."""
+def starter(sample: Sample, data: str | Path, query_file: Path, reading: tuple[str, ...] = ()) -> Starter:
+    """Return a query file for a sample of the data; `reading` are the options with which the data was read."""
     columns = profile(sample.table)
     guessed = guess(sample.table, columns)
     suggestion = _suggest(sample.table, guessed)
-    options = tuple(
+    options = reading + tuple(
         word
         for name, column in (("--time", guessed.time or "TIME_COLUMN"), ("--type", guessed.type))
         if column is not None
@@ -107,7 +108,7 @@ def starter(sample: Sample, data: str | Path, query_file: Path) -> Starter:
 
 def command(verb: str, data: str | Path, query_file: Path, options: tuple[str, ...]) -> str:
     words = ["streamsift", verb, str(query_file), "--input", str(data), *options]
-    return " ".join(f"'{word}'" if " " in word else word for word in words)
+    return shlex.join(words)
 
 
 def quoted(name: str) -> str:

@@ -23,6 +23,7 @@ from streamsift.command.options import EngineName, Options
 from streamsift.command.progress import Reading, live_table, summary
 from streamsift.command.session import start_spark
 from streamsift.errors import SetupError
+from streamsift.runtime.input import is_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -69,7 +70,7 @@ class StreamJob:
         path, output, checkpoint = self.options.input, self.options.output, self.options.checkpoint
         if checkpoint is None and output is not None:
             checkpoint = output.with_name(f"{output.name}.checkpoint")
-        if not path.is_dir():
+        if not is_uri(path) and not Path(path).is_dir():
             raise SetupError(f"--stream requires a directory as input: {path} is not a directory")
         if output is not None and output.exists() and not (checkpoint and checkpoint.exists()):
             raise SetupError(
@@ -81,7 +82,7 @@ class StreamJob:
         from streamsift.spark.files import stream_events
 
         try:
-            events = stream_events(spark, path, self.options.input_format)
+            events = stream_events(spark, self.options.source)
             result = self.query.run(events, lateness=self.options.lateness, **self.options.run_arguments)
             with tempfile.TemporaryDirectory(prefix="streamsift-", ignore_cleanup_errors=True) as temporary:
                 stream = self._start(result, checkpoint or Path(temporary))
@@ -126,7 +127,9 @@ class StreamJob:
         if not self.console.is_terminal:
             yield lambda _: None
             return
-        with Live(console=self.console, auto_refresh=False, transient=True) as live:
+        # Rows on the same terminal are printed above the table; rows that go elsewhere must not be redirected to it.
+        on_terminal = sys.stdout.isatty()
+        with Live(console=self.console, auto_refresh=False, transient=True, redirect_stdout=on_terminal) as live:
             yield lambda reading: live.update(live_table(reading, noun), refresh=True)
 
 

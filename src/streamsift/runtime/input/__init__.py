@@ -36,6 +36,7 @@ from streamsift.runtime.input.json_text import (
 )
 from streamsift.runtime.input.locations import (
     NULL_FOLDER,
+    STDIN,
     FileInput,
     as_input,
     delimiter_of,

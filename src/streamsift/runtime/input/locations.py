@@ -8,12 +8,12 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.fs
@@ -33,6 +33,7 @@ FORMATS = {
 }
 TAB_SUFFIXES = (".tsv", ".tab")
 COMPRESSED = (".gz", ".bz2")  # Arrow and Spark both decompress a file by its suffix
+EXPANSION = 10  # the size of logs, in multiples of their compressed size
 STDIN = "-"
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"  # Hive's and Spark's name for null
 GIVE_FORMAT = "\nHint: add --input-format csv, json or parquet."
@@ -67,7 +68,11 @@ class FileSet:
 
 
 def as_input(given: FileInput | Path | str, given_format: str | None = None) -> FileInput:
-    return given if isinstance(given, FileInput) else FileInput(str(given), given_format)
+    """Return an input of a path; a URI of a local file becomes its path."""
+    source = given if isinstance(given, FileInput) else FileInput(str(given), given_format)
+    if source.location.startswith("file://"):
+        return replace(source, location=unquote(urlsplit(source.location).path))
+    return source
 
 
 def is_uri(location: str) -> bool:
@@ -112,11 +117,12 @@ def _suffix(name: str) -> str:
 
 
 def size_bytes(given: FileInput | Path | str) -> int | None:
-    """Return the size of the input on disk; None for a URI, which is not looked up."""
-    source = as_input(given)
-    if is_uri(source.location):
+    """Return the size of the input, estimated if it is compressed; None for a URI, which is not looked up."""
+    location = as_input(given).location
+    if is_uri(location):
         return None
-    return sum(path.stat().st_size for path in local_files(source.location))
+    files = local_files(location)
+    return sum(path.stat().st_size * (EXPANSION if path.suffix.lower() in COMPRESSED else 1) for path in files)
 
 
 def local_files(location: str) -> list[Path]:

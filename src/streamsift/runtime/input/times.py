@@ -26,6 +26,10 @@ class TimeNotation:
     unit: str | None = None  # of UNITS
     drops: bool = False  # a value that does not fit is null; otherwise it raises BadInputError
 
+    @property
+    def is_given(self) -> bool:
+        return self.format is not None or self.unit is not None
+
     def __post_init__(self) -> None:
         if self.format is None:
             return

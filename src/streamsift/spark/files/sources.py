@@ -183,7 +183,7 @@ def _with_names(spark: SparkSession, files: TextFiles, is_json: bool) -> TextFil
 def _time_type(source: FileInput) -> dict[str, pa.DataType]:
     """Return the type of the time column if its format or unit is given."""
     times = source.times
-    if times is None or (times.format is None and times.unit is None):
+    if times is None or not times.is_given:
         return {}
     has_zone = times.unit is not None or "%z" in (times.format or "")
     return {times.column: pa.timestamp("us", "UTC" if has_zone else None)}
