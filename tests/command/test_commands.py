@@ -81,7 +81,7 @@ def test_json_results_and_errors(capsys: Capture) -> None:
 def test_explain_analyzed(text: str, told: list[str], capsys: Capture) -> None:
     code, out, error = command(["explain", text, *LOCAL, "--analyze"], capsys)
     assert code == 0, error
-    analysed = out[out.index("Analysed") :]
+    analysed = out[out.index("Analyzed") :]
     assert all(words in analysed for words in told), analysed
 
 
@@ -95,7 +95,7 @@ def test_a_new_query_runs_and_finds_something(name: str, capsys: Capture) -> Non
     code, out, error = command([*words[1:], "--json", "--fail-on-empty"], capsys)
     assert code == 0, error
     code, _, error = command(["new", "events.csv"], capsys)
-    assert (code, "is there already" in error) == (2, True)
+    assert (code, "already exists" in error) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def test_batches_add_up() -> None:
     reading = Reading().after([first, second]).after([]).after([first, second, third])
     assert summary(reading, "matches") == "3 micro-batches, 6,000 rows, 1 late, 3 without a usable time, 8 matches"
     frame = shown(reading)
-    for text in ("6,000", "4,000", "50 rows, 4 KiB", "500 ms", "1:00:05", "Ctrl-C stops"):
+    for text in ("6,000", "4,000", "50 rows, 4 KiB", "500 ms", "1:00:05", "Ctrl-C to stop"):
         assert text in frame
 
 

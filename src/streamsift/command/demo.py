@@ -22,7 +22,8 @@ from streamsift.command import demo_data
 from streamsift.command.jobs import best_first, nouns
 from streamsift.command.progress import progress
 from streamsift.command.session import start_spark
-from streamsift.view.tables import how_many, result_table
+from streamsift.view.match_columns import MatchRoles, text_columns
+from streamsift.view.tables import how_many, print_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -178,7 +179,8 @@ def _run_query(console: Console, spark: SparkSession, events: DataFrame, demo: D
         seconds = time.perf_counter() - started
         head = best_first(parsed, result).limit(5).toArrow()
     result.unpersist()
-    console.print(result_table(head, caption=how_many(head.num_rows, total, *nouns(parsed))))
+    columns = text_columns(head, MatchRoles(parsed.sketch, "ts", demo.type))
+    print_table(columns, how_many(head.num_rows, total, *nouns(parsed)), console)
     return demo.title, total, seconds
 
 
