@@ -6,6 +6,7 @@ from streamsift.api import (
     Query,
     all_of,
     any_of,
+    check_cluster,
     event,
     explain_many,
     metrics,
@@ -30,7 +31,7 @@ from streamsift.errors import (
 )
 from streamsift.view.notebook import load_ipython_extension, unload_ipython_extension
 
-# By the book for a library: silent unless the application gives this logger, or its parents, a handler.
+# As libraries should: silent unless the application adds a handler to this logger or its parents.
 logging.getLogger("streamsift").addHandler(logging.NullHandler())
 
 __version__ = "0.1.0"
@@ -48,6 +49,7 @@ __all__ = [
     "UnsupportedQuery",
     "all_of",
     "any_of",
+    "check_cluster",
     "event",
     "explain_many",
     "metrics",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from streamsift.runtime import Budget
-    from streamsift.spark import Metrics
+    from streamsift.spark import ClusterCheck, Metrics
 
 LOG = logging.getLogger(__name__)
 
@@ -41,8 +41,8 @@ class Stages:
     rules: tuple[str, ...]
     plan: physical.Plan
 
-    def explain(self, where: Sequence[str] = (), analyzed: Sequence[str] = ()) -> Explanation:
-        text = physical.explain(self.text, self.bound, self.optimized, self.rules, self.plan, where, analyzed)
+    def explain(self, distribution: Sequence[str] = (), analyzed: Sequence[str] = ()) -> Explanation:
+        text = physical.explain(self.text, self.bound, self.optimized, self.rules, self.plan, distribution, analyzed)
         return Explanation(text, plan_svg(self.optimized, sections(text)["Physical"][0]))
 
 
@@ -102,6 +102,7 @@ class Query(Buildable):
         "two-stack", "pairs", "detect") is the way to count an aggregation.
         """
         if not is_spark(df):
+            arguments.check_spark("run()")
             other = arguments.type_name(df)
             raise TypeError(f"run() takes a Spark DataFrame, not {other}; run_local() takes Arrow and pandas tables")
         from streamsift import spark
@@ -288,6 +289,7 @@ def register(session: SparkSession, name: str = "streamsift") -> None:
     `SELECT * FROM streamsift(TABLE(trades) PARTITION BY (symbol), 'PATTERN SEQ(A a, B b) WITHIN 5 s', 'ts', 'kind')`:
     the arguments after the table are query, time, type, order and bad_rows, by place or by name (`time => 'ts'`).
     """
+    arguments.check_spark("register()")
     from streamsift.spark import table_function
 
     table_function.register(session, name, _plan_of)
@@ -298,6 +300,18 @@ def metrics(streaming_query: StreamingQuery) -> Metrics:
     from streamsift import spark
 
     return spark.metrics(streaming_query)
+
+
+def check_cluster(session: SparkSession, tasks: int = 32) -> ClusterCheck:
+    """Compare the Python environments of the executors with the driver's: Python, streamsift, pyarrow, numba, ….
+
+    It runs a job of small tasks; Spark decides which executors run them, so use more tasks on a large cluster. Print
+    the result, or call its `raise_problems()` before a job.
+    """
+    arguments.check_spark("check_cluster()")
+    from streamsift import spark
+
+    return spark.check_cluster(session, tasks)
 
 
 def _plan_of(text: str, schema: pa.Schema, time: str, type: str | None, order: str | None, **settings: Any) -> Any:

@@ -1,6 +1,7 @@
 """Show results and plans to people: on terminals, in notebooks, as charts and in files.
 
-- `tables`: tables on the terminal; `notebook`: HTML of queries, explanations and results.
+- `tables`: text tables on the terminal; `match_columns`: which columns of matches they show.
+- `notebook`: HTML of queries, explanations and results.
 - `pictures`: choose the chart that fits a result, and save it.
 - `timeline`: matches over time; `gaps`: the time that their negations cover; `charts`: aggregates and rankings.
 - `plan_tree`: a pattern as a tree in SVG.
