@@ -6,6 +6,7 @@ from streamsift.api import (
     Query,
     all_of,
     any_of,
+    check_cluster,
     event,
     explain_many,
     metrics,
@@ -25,11 +26,12 @@ from streamsift.errors import (
     SetupError,
     StreamsiftError,
     StreamsiftWarning,
+    UnmatchedClassWarning,
     UnsupportedQuery,
 )
 from streamsift.view.notebook import load_ipython_extension, unload_ipython_extension
 
-# By the book for a library: silent unless the application gives this logger, or its parents, a handler.
+# As libraries should: silent unless the application adds a handler to this logger or its parents.
 logging.getLogger("streamsift").addHandler(logging.NullHandler())
 
 __version__ = "0.1.0"
@@ -43,9 +45,11 @@ __all__ = [
     "SetupError",
     "StreamsiftError",
     "StreamsiftWarning",
+    "UnmatchedClassWarning",
     "UnsupportedQuery",
     "all_of",
     "any_of",
+    "check_cluster",
     "event",
     "explain_many",
     "metrics",

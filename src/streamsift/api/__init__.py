@@ -12,5 +12,5 @@ is imported when a DataFrame is given, and Altair when something is drawn.
 
 from streamsift.api.arguments import memory_bytes
 from streamsift.api.many import ShareName, explain_many, run_many
-from streamsift.api.query import Query, all_of, any_of, event, metrics, query, register, seq
+from streamsift.api.query import Query, all_of, any_of, check_cluster, event, metrics, query, register, seq
 from streamsift.api.show import plot, show

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from decimal import Decimal
+from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
-from streamsift.errors import QueryError
+from streamsift.errors import QueryError, SetupError
 
 BadRowsPolicy = Literal["fail", "drop"]
 _SIZE = re.compile(r"\s*(?P<number>\d+(\.\d+)?)\s*((?P<unit>[KMGT]?)(?P<binary>i?)B)?\s*", re.IGNORECASE)
@@ -25,6 +26,15 @@ class Roles(NamedTuple):
 
 def is_spark(data: Any) -> bool:
     return type(data).__module__.startswith("pyspark.sql")
+
+
+def check_spark(call: str) -> None:
+    """Raise if a call needs Spark and pyspark is not installed."""
+    if find_spec("pyspark") is None:
+        raise SetupError(
+            f"{call} needs Spark, and pyspark is not installed\n"
+            "Hint: pip install 'streamsift[spark]', or use run_local() on an Arrow or pandas table."
+        )
 
 
 def type_name(data: Any) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from streamsift.runtime import Budget
-    from streamsift.spark import Metrics
+    from streamsift.spark import ClusterCheck, Metrics
 
 LOG = logging.getLogger(__name__)
 
@@ -102,6 +102,7 @@ class Query(Buildable):
         "two-stack", "pairs", "detect") is the way to count an aggregation.
         """
         if not is_spark(df):
+            arguments.check_spark("run()")
             other = arguments.type_name(df)
             raise TypeError(f"run() takes a Spark DataFrame, not {other}; run_local() takes Arrow and pandas tables")
         from streamsift import spark
@@ -176,6 +177,7 @@ class Query(Buildable):
         choices: PlannerKeywords,
     ) -> tuple[pa.RecordBatchReader, Budget]:
         from streamsift import runtime
+        from streamsift.runtime.events.unmatched import warn_unmatched
 
         budget = runtime.Budget(memory_bytes(memory_limit))
         arguments.check_policy(bad_rows)
@@ -185,6 +187,7 @@ class Query(Buildable):
         schema = signed(runtime.output_schema(plan.query), self.text, roles.time)
         with runtime.limited(budget):
             batches = runtime.execute(plan, table, bad_rows=bad_rows, limit=limit)
+        warn_unmatched([plan.query], table)
         return pa.RecordBatchReader.from_batches(schema, runtime.limited_batches(batches, budget)), budget
 
     def explain(
@@ -273,7 +276,7 @@ def query(text: str) -> Query:
     streamsift.errors.QuerySyntaxError: unexpected `B` (line 1, column 17)
        1 | PATTERN SEQ(A a B b)
          |                 ^
-    Hint: an event is `class variable`; the next one follows a comma or `;`.
+    Hint: put a comma or `;` before the next event.
     """
     script = parse(text)
     logical.sketch(script)
@@ -286,6 +289,7 @@ def register(session: SparkSession, name: str = "streamsift") -> None:
     `SELECT * FROM streamsift(TABLE(trades) PARTITION BY (symbol), 'PATTERN SEQ(A a, B b) WITHIN 5 s', 'ts', 'kind')`:
     the arguments after the table are query, time, type, order and bad_rows, by place or by name (`time => 'ts'`).
     """
+    arguments.check_spark("register()")
     from streamsift.spark import table_function
 
     table_function.register(session, name, _plan_of)
@@ -296,6 +300,18 @@ def metrics(streaming_query: StreamingQuery) -> Metrics:
     from streamsift import spark
 
     return spark.metrics(streaming_query)
+
+
+def check_cluster(session: SparkSession, tasks: int = 32) -> ClusterCheck:
+    """Compare the Python environments of the executors with the driver's: Python, streamsift, pyarrow, numba, ….
+
+    It runs a job of small tasks; Spark decides which executors run them, so use more tasks on a large cluster. Print
+    the result, or call its `raise_problems()` before a job.
+    """
+    arguments.check_spark("check_cluster()")
+    from streamsift import spark
+
+    return spark.check_cluster(session, tasks)
 
 
 def _plan_of(text: str, schema: pa.Schema, time: str, type: str | None, order: str | None, **settings: Any) -> Any:

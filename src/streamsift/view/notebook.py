@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from streamsift.language.tokens import RESERVED_WORDS
+from streamsift.language.keywords import RESERVED_WORDS
 from streamsift.logical.bound import BoundQuery
 from streamsift.view.plan_tree import plan_svg
 from streamsift.view.tables import cell_text, how_many

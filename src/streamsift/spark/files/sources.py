@@ -18,7 +18,6 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ha
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
-from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import StructField, StructType
 
@@ -44,6 +43,7 @@ from streamsift.runtime.input import (
     unreadable,
     with_times,
 )
+from streamsift.spark.columns import to_spark
 from streamsift.spark.files.text_files import SpansLines, TextFiles, check_fine, csv_converter, json_converter
 
 LOCAL_SETTINGS = {
@@ -207,7 +207,7 @@ def _parquet(spark: SparkSession, reader: DataFrameReader | DataStreamReader, so
             check_fine(table.schema)
             yield from table.to_batches()
 
-    fields = [StructField(f.name, from_arrow_type(types[f.name])) if f.name in types else f for f in events.schema]
+    fields = [StructField(f.name, to_spark(types[f.name])) if f.name in types else f for f in events.schema]
     return events.mapInArrow(convert, StructType(fields))
 
 
@@ -226,8 +226,8 @@ def _folder_column(name: str, shape: TextShape) -> Column:
     text = F.regexp_extract(F.col("_metadata.file_path"), f"/{re.escape(name)}=([^/]*)/", 1)
     text = F.url_decode(F.replace(F.url_decode(F.replace(text, F.lit("+"), F.lit("%2B"))), F.lit("+"), F.lit("%2B")))
     value = F.when(text != NULL_FOLDER, text)
-    return value.cast(from_arrow_type(column_type(shape))).alias(name)
+    return value.cast(to_spark(column_type(shape))).alias(name)
 
 
 def _spark_schema(schema: pa.Schema) -> StructType:
-    return StructType([StructField(each.name, from_arrow_type(each.type)) for each in schema])
+    return StructType([StructField(each.name, to_spark(each.type)) for each in schema])
