@@ -103,7 +103,8 @@ soak: setup ## A stream at a steady rate for MINUTES=30: state, memory and trigg
 kill-rounds: setup ## ROUNDS=50 times SIGKILL for a stream's driver or worker: its sink must hold the batch answer
 	$(BIN)/python tests/support/kill_rounds.py --rounds $(ROUNDS)
 
-docs: $(STAMP) ## The documents as a site in site/: links resolve, queries parse, a warning is an error
+docs: $(STAMP) ## Build the documentation in site/: generate the reference, check links and queries; a warning is an error
+	$(BIN)/python scripts/make_reference.py
 	$(BIN)/python scripts/check_docs.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 

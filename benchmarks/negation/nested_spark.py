@@ -72,7 +72,7 @@ def _compare(
         runs[rival] = partial(_write, result)
     samples = sampled(runs, settings, warm=True, cpu=spark_cpu_s)
     measurement = Measurement(f"{name} on Spark, window {window_ms} ms", expected.num_rows, samples, stopped=stopped)
-    print(f"  {measurement.workload} ({expected.num_rows:,} matches, equal results): {measurement.told}")
+    print(f"  {measurement.workload} ({expected.num_rows:,} matches, equal results): {measurement.summary}")
     taken = medians(samples)
     for contender, seconds in taken.items():
         print(f"    {seconds * 1000:8.0f} ms  {seconds / taken['streamsift']:5.1f}x  {contender}")

@@ -1,4 +1,4 @@
-"""The live view of a stream: numbers in, one frame and one last line out."""
+"""The live table of a stream, and the summary at its end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
 
 def shown(reading: Reading) -> str:
-    console = Console(width=140)
+    console = Console(width=80)
     with console.capture() as capture:
         console.print(live_table(reading, "matches", NOW))
     return capture.get()
@@ -32,7 +32,9 @@ def test_batches_add_up() -> None:
 
 
 def test_before_the_first_batch() -> None:
-    assert "watermark lag" in shown(Reading())
+    frame = shown(Reading())
+    assert "lag" in frame
+    assert "late" not in frame  # the column appears with the first late row
     assert summary(Reading(), "rows") == "0 micro-batches, 0 rows, 0 rows"
 
 

@@ -55,8 +55,8 @@ def test_without_a_terminal_every_attribute_is_shown() -> None:
 
 def test_groups_show_their_size_and_their_ends() -> None:
     assert table("PATTERN SEQ(Wash w, ANY+ g) WHERE g.celsius > 5", 100)[:2] == [
-        "w.ts                     g         g.ts                                    g.kind     g.celsius",
-        "2024-05-01 04:18:29.101  3 events  04:38:29.101 … 2024-05-02 00:18:29.101  Use … Use  20.25 … 21",
+        "w.ts                     count(g)  g.ts                                    g.kind     g.celsius",
+        "2024-05-01 04:18:29.101  3         04:38:29.101 … 2024-05-02 00:18:29.101  Use … Use  20.25 … 21",
     ]
 
 

@@ -116,7 +116,7 @@ def explain_many(
 
 def _shared(queries: Queries, data: Any, roles: Roles, how: str, choices: PlannerKeywords) -> SharingPlan:
     if how not in list(ShareMode):
-        raise QueryError(f"share={how!r}", hint='it is "auto", "always" or "never".')
+        raise QueryError(f"invalid value for share: {how!r}", hint='expected "auto", "always" or "never".')
     if not queries:
         raise QueryError("no queries", hint='run_many takes names and queries: {"q1": "PATTERN …"}.')
     schema, settings = schema_of(data)

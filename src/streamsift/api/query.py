@@ -41,8 +41,8 @@ class Stages:
     rules: tuple[str, ...]
     plan: physical.Plan
 
-    def explain(self, where: Sequence[str] = (), analyzed: Sequence[str] = ()) -> Explanation:
-        text = physical.explain(self.text, self.bound, self.optimized, self.rules, self.plan, where, analyzed)
+    def explain(self, distribution: Sequence[str] = (), analyzed: Sequence[str] = ()) -> Explanation:
+        text = physical.explain(self.text, self.bound, self.optimized, self.rules, self.plan, distribution, analyzed)
         return Explanation(text, plan_svg(self.optimized, sections(text)["Physical"][0]))
 
 

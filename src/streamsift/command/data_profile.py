@@ -17,7 +17,7 @@ from streamsift.view.tables import cell_text
 
 MAX_CLASSES = 60  # a column with more values is hardly an event class
 MAX_KEY_SHARE = 0.7  # a column with more distinct values per row is hardly a key
-EXAMPLES, MAX_EXAMPLE = 3, 24  # values of a column, and their length
+EXAMPLES, MAX_EXAMPLE = 3, 30  # values of a column, and their length in all
 SUGGESTED_PAIRS = 3
 
 TIME_WORDS = frozenset("ts time timestamp datetime date at when t".split())
@@ -94,9 +94,9 @@ def profile_columns(columns: Iterable[ColumnProfile], guessed: Guess) -> list[Te
 
 
 def _listed(column: ColumnProfile) -> str:
-    """Return two examples if they are long, else three."""
-    shown = column.examples[: 2 if sum(map(len, column.examples)) > MAX_EXAMPLE else EXAMPLES]
-    return ", ".join(shown) or "-"
+    """Return as many examples as fit in one cell."""
+    texts = [", ".join(column.examples[: count + 1]) for count in range(len(column.examples))]
+    return next((text for text in reversed(texts) if len(text) <= MAX_EXAMPLE), "-")
 
 
 def guess(sample: pa.Table, columns: list[ColumnProfile] | None = None) -> Guess:

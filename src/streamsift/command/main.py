@@ -19,6 +19,7 @@ from typer.core import TyperCommand
 
 from streamsift.command import arguments
 from streamsift.command.arguments import OutputFormat
+from streamsift.command.engines import has_input
 from streamsift.command.exit_codes import EXIT_CODES, ExitCode, run_command
 from streamsift.command.jobs import SHOWN_ROWS, LocalJob, open_job, show_many
 from streamsift.command.options import (
@@ -116,15 +117,19 @@ def run(options: Options) -> None:
 
 
 @app.command(cls=Command, epilog=f"Example: streamsift explain query.txt {FITTED}")
-@takes(*EVENTS, *PLANNER, *ENGINE, "analyze", "as_json")
+@takes(*EVENTS, *PLANNER, *ENGINE, "analyze", "as_json", optional=("input", "time"))
 def explain(options: Options) -> None:
     """Show the plan of a query and the reasons for it.
 
-    With several queries, show what they share. Reads only the schema of the input, unless --analyze is given.
+    Without --input, assume the types of columns. With several queries, show what they share. Only --analyze reads rows.
     """
     queries = arguments.read_queries(options.query_files)
-    with open_job(next(iter(queries.values())), options, stderr) as job:
-        plan = job.explain() if len(queries) == 1 else job.explain_many(queries)
+    first = next(iter(queries.values()))
+    if not has_input(options, len(queries)):
+        plan: str = first.explain(**options.binding)
+    else:
+        with open_job(first, options, stderr) as job:
+            plan = job.explain() if len(queries) == 1 else job.explain_many(queries)
     print(json.dumps(sections(plan), ensure_ascii=False) if options.as_json else plan)
 
 

@@ -155,10 +155,11 @@ PANELS = {
 }
 
 
-def takes(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def takes(*names: str, optional: tuple[str, ...] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Turn a function of `Options` into a Typer command with the named options and the function's other parameters.
 
-    Help lists the options panel by panel, in the order of `PANELS`.
+    Required options that are `optional` for the command are None if not given. Help lists the options panel by panel,
+    in the order of `PANELS`.
     """
     panels = {name: panel for panel, members in PANELS.items() for name in members}
     names = tuple(sorted(names, key=lambda name: [*panels].index(name) if name in panels else -1))
@@ -169,12 +170,15 @@ def takes(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
 
     def parameter(name: str) -> Parameter:
         default, settings = declared[name]
+        if name in optional:
+            default = None
         spelled = settings.get("names") or (f"--{name.replace('_', '-')}",)
         settings = {key: value for key, value in settings.items() if key != "names"}
         shown = _as_shown(types[name], default, settings) | {"rich_help_panel": panels.get(name)}
         info = typer.Argument(**shown) if types[name] == list[str] else typer.Option(*spelled, **shown)
         default = Parameter.empty if default is ... else default
-        return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[types[name], info])
+        annotation: Any = types[name] | None if name in optional else types[name]
+        return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[annotation, info])
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
         others = [each for each in signature(command, eval_str=True).parameters.values() if each.name != "options"]

@@ -107,16 +107,17 @@ def live_table(reading: Reading, noun: str, now: datetime | None = None) -> Tabl
         state = f"{last.state_rows:,} rows, {_size(last.state_bytes)}"
     if last is not None and (watermark := _moment(last.watermark)) is not None:
         lag = _span((now or datetime.now(UTC)) - watermark)
-    table = Table(header_style="bold", caption="Ctrl-C to stop", caption_justify="left")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", caption="Ctrl-C to stop")
+    table.caption_justify = "left"
     cells = {
         "batches": f"{reading.batches:,}",
         "rows": f"{reading.rows:,}",
         "rows/s": f"{reading.rows_per_second:,.0f}",
         noun: f"{reading.matches:,}",
-        "late": f"{reading.late:,}",
+        **({"late": f"{reading.late:,}"} if reading.late else {}),
         "state": state,
-        "trigger": f"{last.latency_ms if last else 0:,} ms",
-        "watermark lag": lag,
+        "trigger": _latency(last.latency_ms if last else 0),
+        "lag": lag,  # of the watermark
     }
     for name in cells:
         table.add_column(name, justify="right")
@@ -142,6 +143,10 @@ def _span(length: timedelta) -> str:
     seconds = max(0, int(length.total_seconds()))
     days, rest = divmod(seconds, 86_400)
     return f"{days:,} d {rest // 3600} h" if days else f"{rest // 3600}:{rest // 60 % 60:02}:{rest % 60:02}"
+
+
+def _latency(milliseconds: int) -> str:
+    return f"{milliseconds:,} ms" if milliseconds < 10_000 else f"{milliseconds / 1000:,.1f} s"
 
 
 def _size(count: int) -> str:

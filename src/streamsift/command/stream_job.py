@@ -127,7 +127,9 @@ class StreamJob:
         if not self.console.is_terminal:
             yield lambda _: None
             return
-        with Live(console=self.console, auto_refresh=False, transient=True) as live:
+        # Rows on the same terminal are printed above the table; rows that go elsewhere must not be redirected to it.
+        on_terminal = sys.stdout.isatty()
+        with Live(console=self.console, auto_refresh=False, transient=True, redirect_stdout=on_terminal) as live:
             yield lambda reading: live.update(live_table(reading, noun), refresh=True)
 
 

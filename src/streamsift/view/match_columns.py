@@ -25,9 +25,10 @@ class Weight(IntEnum):
     """How much a column matters. A narrow terminal drops columns from the last weight on."""
 
     RETURNED = 0  # a column of the result itself, or the time of an event
-    MENTIONED = 1  # by the query
-    RELATED = 2  # the query mentions it for another variable, or its value is the same in every match
-    OTHER = 3
+    COMPARED = 1  # the query compares or ranks events by it
+    FILTERED = 2  # the query compares it with constants, or it is the same in every match
+    RELATED = 3  # the query mentions it for another variable
+    OTHER = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,24 +57,30 @@ class MatchRoles:
         """Return True if RETURN names the columns."""
         return self.query is None or not self.query.show_bounds
 
-    def mentions(self) -> dict[str, set[str]]:
-        """Return the attributes that the query mentions, in lowercase, by the name of the variable."""
+    def weights(self) -> dict[tuple[str, str], Weight]:
+        """Return the weight of each attribute that the query mentions: by variable, and attribute in lowercase."""
+        weights: dict[tuple[str, str], Weight] = {}
         if self.query is None:
-            return {}
-        expressions = [predicate.expression for predicate in self.query.predicates]
-        if self.query.ranking is not None:
-            expressions += [objective.expression for objective in self.query.ranking.objectives]
-        mentioned: dict[str, set[str]] = {variable.name: set() for variable in self.query.variables}
-        for part in (part for expression in expressions for part in expression.walk()):
-            name = part.name if isinstance(part, Column) else part.column if isinstance(part, GroupAggregate) else None
-            if isinstance(part, Column | GroupAggregate) and name is not None:
-                mentioned[self.query.variables[part.variable].name].add(name.lower())
-        for variable in self.query.variables:
-            predicate = variable.event_class.predicate
-            for part in predicate.walk() if predicate is not None else ():
+            return weights
+        ranking = self.query.ranking
+        expressions = [(objective.expression, Weight.COMPARED) for objective in ranking.objectives] if ranking else []
+        for predicate in self.query.predicates:
+            several = len(predicate.variables) > 1
+            expressions.append((predicate.expression, Weight.COMPARED if several else Weight.FILTERED))
+        for expression, weight in expressions:
+            for part in expression.walk():
+                if isinstance(part, Column | GroupAggregate):
+                    name = part.name if isinstance(part, Column) else part.column
+                    variable = self.query.variables[part.variable].name
+                    if name is not None:
+                        mention = variable, name.lower()
+                        weights[mention] = min(weight, weights.get(mention, weight))
+        for event_variable in self.query.variables:
+            condition = event_variable.event_class.predicate
+            for part in condition.walk() if condition is not None else ():
                 if isinstance(part, Column):
-                    mentioned[variable.name].add(part.name.lower())
-        return mentioned
+                    weights.setdefault((event_variable.name, part.name.lower()), Weight.FILTERED)
+        return weights
 
 
 def text_columns(rows: pa.Table, roles: MatchRoles) -> list[TextColumn]:
@@ -114,29 +121,29 @@ class _Events:
         names = {name: self._attributes(name) for name in self.variables}
         others = dict.fromkeys(attribute for attributes in names.values() for attribute in attributes)
         shared = [each for each in others if each not in (self.roles.time, self.roles.type) and self._is_shared(each)]
-        mentions = self.roles.mentions()
-        anywhere = set().union(*mentions.values())
+        weights = self.roles.weights()
         for attribute in shared:
             cells = [self._first(row, attribute) for row in range(self.rows.num_rows)]
-            weight = Weight.MENTIONED if attribute.lower() in anywhere else Weight.OTHER
+            weight = min((w for (_, name), w in weights.items() if name == attribute.lower()), default=Weight.OTHER)
             yield TextColumn(attribute, _texts(cells), self._lowered(weight, cells))
         dates: list[date | None] = [None] * self.rows.num_rows  # the date shown last, in each row
         for name in self.variables:
             if self._is_group(name):
-                yield TextColumn(name, [_count_text(len(events)) for events in self.values[name]])
+                yield TextColumn(f"count({name})", [str(len(events)) for events in self.values[name]])
             if self.roles.time in names[name]:
                 yield TextColumn(f"{name}.{self.roles.time}", self._times(name, dates))
             for attribute in names[name]:
                 if attribute == self.roles.type and self._is_constant(name, attribute):
                     continue
                 if attribute != self.roles.time and attribute not in shared:
-                    yield self._own_column(name, attribute, mentions.get(name, set()), anywhere)
+                    yield self._own_column(name, attribute, weights)
 
-    def _own_column(self, name: str, attribute: str, mentioned: set[str], anywhere: set[str]) -> TextColumn:
+    def _own_column(self, name: str, attribute: str, weights: dict[tuple[str, str], Weight]) -> TextColumn:
         cells = [_listed([event[attribute] for event in events]) for events in self.values[name]]
-        weight = Weight.RELATED if attribute.lower() in anywhere else Weight.OTHER
-        if attribute.lower() in mentioned or attribute == self.roles.type:
-            weight = Weight.MENTIONED
+        is_related = any(mentioned == attribute.lower() for _, mentioned in weights)
+        weight = weights.get((name, attribute.lower()), Weight.RELATED if is_related else Weight.OTHER)
+        if attribute == self.roles.type:
+            weight = min(weight, Weight.FILTERED)
         return TextColumn(f"{name}.{attribute}", cells, self._lowered(weight, cells))
 
     def _lowered(self, weight: Weight, cells: list[Any]) -> Weight:
@@ -144,7 +151,7 @@ class _Events:
         if self.roles.returns_all:
             return Weight.RETURNED
         is_constant = len(cells) > 1 and all(cell == cells[0] for cell in cells)
-        return max(weight, Weight.RELATED) if is_constant else weight
+        return max(weight, Weight.FILTERED) if is_constant else weight
 
     def _attributes(self, name: str) -> list[str]:
         kind = _event_type(self.rows.schema.field(name).type)
@@ -196,10 +203,6 @@ def _joined(texts: list[str], count: int) -> str:
     if not texts:
         return "-"
     return ", ".join(texts) if count == len(texts) else " … ".join(texts)
-
-
-def _count_text(count: int) -> str:
-    return "1 event" if count == 1 else f"{count} events"
 
 
 def _listed(values: list[Any]) -> str:

@@ -14,7 +14,7 @@ from streamsift.view.plan_tree import plan_svg
 from streamsift.view.tables import cell_text, how_many
 
 SHOWN_ROWS = 20
-OPEN_SECTIONS = ("Why", "Analysed")  # the others repeat the chart or are long: a click opens them
+OPEN_SECTIONS = ("Why", "Analyzed")  # the others repeat the chart or are long: a click opens them
 WORDS = RESERVED_WORDS | frozenset("COUNT SUM AVG MIN MAX FINAL EACH CHANGES EVENTS EVENT".split())
 TOKEN = re.compile(r"(?P<comment>--[^\n]*)|(?P<string>'[^']*'|\"[^\"]*\")|(?P<word>\w+)|(?P<other>[^\w'\"-]+|-)")
 
