@@ -40,26 +40,26 @@ SAMPLE_BYTES, TAIL_BYTES = 1 << 20, 1 << 10  # of a file: to estimate the length
 OTHER_FORMAT = "\nHint: write the file again, or set its format with --input-format csv or json."
 
 
-def read_table(given: FileInput | Path | str, given_format: str | None = None) -> pa.Table:
+def read_table(given: FileInput | Path | str) -> pa.Table:
     """Read all rows of an input, and track how many have been read."""
-    return _read(as_input(given, given_format), None)
+    return _read(as_input(given), None)
 
 
-def read_schema(given: FileInput | Path | str, given_format: str | None = None) -> pa.Schema:
+def read_schema(given: FileInput | Path | str) -> pa.Schema:
     """Return the columns of an input. Only Parquet files store them: other types depend on every row."""
-    source = as_input(given, given_format)
+    source = as_input(given)
     rows = 0 if file_format(source) == "parquet" and source.times is None else None
     return _read(source, rows).schema
 
 
-def read_names(given: FileInput | Path | str, given_format: str | None = None) -> list[str]:
+def read_names(given: FileInput | Path | str) -> list[str]:
     """Return the column names of an input from its first rows."""
-    return list(_read(as_input(given, given_format), 1).column_names)
+    return list(_read(as_input(given), 1).column_names)
 
 
-def read_head(given: FileInput | Path | str, rows: int, given_format: str | None = None) -> pa.Table:
+def read_head(given: FileInput | Path | str, rows: int) -> pa.Table:
     """Read the first rows of an input."""
-    return _read(as_input(given, given_format), rows)
+    return _read(as_input(given), rows)
 
 
 def _read(source: FileInput, limit: int | None) -> pa.Table:

@@ -87,14 +87,14 @@ def task_counter(spark: SparkSession) -> Callable[[], tuple[int, int]]:
 Batches = Iterator[pa.RecordBatch]
 
 
-def read_events(spark: SparkSession, given: FileInput | Path | str, given_format: str | None = None) -> DataFrame:
+def read_events(spark: SparkSession, given: FileInput | Path | str) -> DataFrame:
     """Read an input as a DataFrame. Raises BadInputError if its files do not fit their format."""
-    return _events(spark, spark.read, as_input(given, given_format))
+    return _events(spark, spark.read, as_input(given))
 
 
-def stream_events(spark: SparkSession, given: FileInput | Path | str, given_format: str | None = None) -> DataFrame:
+def stream_events(spark: SparkSession, given: FileInput | Path | str) -> DataFrame:
     """Stream the files of a directory in order of modification; the files already there determine the columns."""
-    return _events(spark, spark.readStream, as_input(given, given_format))
+    return _events(spark, spark.readStream, as_input(given))
 
 
 def _events(spark: SparkSession, reader: DataFrameReader | DataStreamReader, source: FileInput) -> DataFrame:
@@ -157,7 +157,7 @@ def _escaped(path: str) -> str:
 def _spark_root(location: str) -> str:
     """Return the part of file paths above `key=value` folders, as Spark reports paths."""
     root = root_of(location)
-    return root if is_uri(location) or not root else str(Path(root).absolute())
+    return root if is_uri(location) or not root else os.path.abspath(root)
 
 
 def _with_names(spark: SparkSession, files: TextFiles, is_json: bool) -> TextFiles:
