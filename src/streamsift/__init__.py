@@ -8,6 +8,7 @@ from streamsift.api import (
     any_of,
     event,
     explain_many,
+    load_ipython_extension,
     metrics,
     plot,
     query,
@@ -15,6 +16,7 @@ from streamsift.api import (
     run_many,
     seq,
     show,
+    unload_ipython_extension,
 )
 from streamsift.errors import (
     BadInputError,
@@ -27,7 +29,6 @@ from streamsift.errors import (
     StreamsiftWarning,
     UnsupportedQuery,
 )
-from streamsift.view.notebook import load_ipython_extension, unload_ipython_extension
 
 # By the book for a library: silent unless the application gives this logger, or its parents, a handler.
 logging.getLogger("streamsift").addHandler(logging.NullHandler())

@@ -133,17 +133,17 @@ def test_every_plan_stops_at_a_limit(plan: Any) -> None:
 @pytest.mark.parametrize("limit", [0, -1, 2.5, "3", True])
 def test_limits_that_are_none(limit: Any) -> None:
     query = ss.query("SEQ(A a, B b)")
-    with pytest.raises(ss.QueryError, match="limit="):
+    with pytest.raises(ss.QueryError, match="for limit:"):
         query.run_local(trades(10), time="t", type="kind", limit=limit)
-    with pytest.raises(ss.QueryError, match="limit="):
+    with pytest.raises(ss.QueryError, match="for limit:"):
         query.batches(trades(10), time="t", type="kind", limit=limit)  # at once, not when the first batch is asked for
-    with pytest.raises(ss.QueryError, match="limit="):
+    with pytest.raises(ss.QueryError, match="for limit:"):
         ss.run_many({"q": query}, trades(10), time="t", type="kind", limit=limit)
 
 
 @pytest.mark.parametrize("limit", [0, -5, "2 lightyears", "", "GB", 1.5, True])
 def test_memory_limits_that_are_none(limit: Any) -> None:
-    with pytest.raises(ss.QueryError, match=r'memory_limit=[^$]*such as "2 GB"'):
+    with pytest.raises(ss.QueryError, match=r'for memory_limit: [^$]*such as "2 GB"'):
         ss.query("SEQ(A a, B b)").run_local(trades(10), time="t", type="kind", memory_limit=limit)
 
 

@@ -1,4 +1,4 @@
-"""Check the arguments of callers, and convert data to Arrow tables and schemas."""
+"""Check arguments, and convert data to Arrow tables and schemas."""
 
 from __future__ import annotations
 
@@ -33,31 +33,31 @@ def type_name(data: Any) -> str:
 
 def check_batch(lateness: str | float | None) -> None:
     if lateness is not None:
-        raise QueryError("lateness= on a batch", hint="no row of it is late: leave it out.")
+        raise QueryError("lateness requires a streaming DataFrame", hint="remove lateness: no row of a batch is late.")
 
 
 def check_policy(bad_rows: str) -> None:
     if bad_rows not in ("fail", "drop"):
-        raise QueryError(f"bad_rows={bad_rows!r}", hint='it is "fail" or "drop".')
+        raise QueryError(f"invalid value for bad_rows: {bad_rows!r}", hint='expected "fail" or "drop".')
 
 
 def check_limit(limit: int | None) -> int | None:
-    """Return the limit of result rows, or raise if it is none."""
+    """Return the maximum number of rows; raise if it is not a positive integer or None."""
     if limit is None or (_is_integer(limit) and limit >= 1):
         return None if limit is None else int(limit)
-    raise QueryError(f"limit={limit!r}", hint="it is a number of rows, 1 or more, or None for all of them.")
+    raise QueryError(f"invalid value for limit: {limit!r}", hint="expected an integer of at least 1, or None.")
 
 
 def check_no_limits(limit: int | None, memory_limit: int | str | None) -> None:
-    """Raise if a limit of this process is given for work on Spark."""
+    """Raise if a limit that applies to this process is given for a Spark DataFrame."""
     if limit is not None:
-        raise QueryError("limit= on Spark", hint="results are lazy DataFrames there: take `.limit(n)` of one.")
+        raise QueryError("limit is not supported on Spark", hint="call .limit(n) on the resulting DataFrame.")
     if memory_limit is not None:
-        raise QueryError("memory_limit= on Spark", hint="set spark.executor.pyspark.memory for its Python workers.")
+        raise QueryError("memory_limit is not supported on Spark", hint="set spark.executor.pyspark.memory instead.")
 
 
 def memory_bytes(memory_limit: int | str | None) -> int:
-    """Return the memory that a query may hold, in bytes; half of the memory left to the process if not given.
+    """Return the memory limit in bytes; the default is half of the memory available to the process.
 
     >>> memory_bytes("1.5 GB"), memory_bytes("512 MiB"), memory_bytes(10_000)
     (1500000000, 536870912, 10000)
@@ -71,7 +71,8 @@ def memory_bytes(memory_limit: int | str | None) -> int:
         base = 1024 if parts["binary"] else 1000
         size = int(Decimal(parts["number"]) * base ** (" KMGT".index((parts["unit"] or " ").upper())))
     if size < 1:
-        raise QueryError(f"memory_limit={memory_limit!r}", hint='it is a number of bytes, or a text such as "2 GB".')
+        hint = 'expected a number of bytes, or text such as "2 GB".'
+        raise QueryError(f"invalid value for memory_limit: {memory_limit!r}", hint=hint)
     return size
 
 
@@ -82,15 +83,15 @@ def _is_integer(value: Any) -> bool:
 def check_names(**names: Any) -> None:
     for role, name in names.items():
         if not isinstance(name, str) and (name is not None or role == "time"):
-            raise TypeError(f"`{role}` is the name of a column, not {type_name(name)}")
+            raise TypeError(f"`{role}` must be a column name, not {type_name(name)}")
 
 
 def check_columns(names: list[str]) -> None:
-    """Raise if two columns differ by case alone: Spark cannot read them unless it is case-sensitive."""
+    """Raise if column names differ only by case: Spark cannot read such columns unless it is case-sensitive."""
     counts = Counter(name.lower() for name in names)
     twice = ", ".join(f"`{name}`" for name in names if counts[name.lower()] > 1)
     if twice:
-        raise QueryError(f"Spark cannot tell these columns apart: {twice}", hint="rename or drop all but one.")
+        raise QueryError(f"Spark cannot distinguish these columns: {twice}", hint="rename or drop all but one.")
 
 
 def as_table(data: Any) -> pa.Table:
@@ -108,11 +109,11 @@ def as_table(data: Any) -> pa.Table:
     if hasattr(data, "__arrow_c_stream__") and not is_spark(data):
         return pa.table(data)
     other = type_name(data)
-    raise TypeError(f"run_local() takes a pyarrow or pandas table, not {other}; run() takes a Spark DataFrame")
+    raise TypeError(f"run_local() takes a pyarrow or pandas table, not {other}; use run() for a Spark DataFrame")
 
 
 def schema_of(data: Any) -> tuple[pa.Schema, dict[str, Any]]:
-    """Return the schema of a DataFrame, a table or an Arrow schema, and how its Spark session reads names and times."""
+    """Return the Arrow schema of the data, and the Spark session settings that affect names and times."""
     if not is_spark(data):
         return data if isinstance(data, pa.Schema) else as_table(data).schema, {}
     from streamsift import spark

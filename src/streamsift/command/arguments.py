@@ -60,9 +60,9 @@ def check_outputs(output: Path | None, plot: Path | None, queries: int) -> None:
     if plot is not None:
         if queries > 1:
             raise SetupError("--plot draws the result of one query: run them one by one")
-        from streamsift.view.pictures import check_picture_file
+        from streamsift.view.plots import check_plot_file
 
-        check_picture_file(plot)
+        check_plot_file(plot)
     for path in (output, plot):
         if path is not None and path.exists():
             raise SetupError(f"{path} is there already; remove it or choose another name")
