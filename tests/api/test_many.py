@@ -191,7 +191,7 @@ def test_choices_hold_for_every_query() -> None:
     with pytest.raises(ss.UnsupportedQuery, match="strategy 'prefix' cannot count this"):
         ss.run_many(queries, SHOP.empty_table(), time="at", type="kind", strategy="prefix")
     wrong: Any = "sometimes"
-    with pytest.raises(ss.QueryError, match="share='sometimes'"):
+    with pytest.raises(ss.QueryError, match="for share: 'sometimes'"):
         ss.run_many(queries, SHOP.empty_table(), time="at", type="kind", share=wrong)
 
 
