@@ -6,6 +6,7 @@ from streamsift.api import (
     Query,
     all_of,
     any_of,
+    check_cluster,
     event,
     explain_many,
     load_ipython_extension,
@@ -27,10 +28,11 @@ from streamsift.errors import (
     SetupError,
     StreamsiftError,
     StreamsiftWarning,
+    UnmatchedClassWarning,
     UnsupportedQuery,
 )
 
-# By the book for a library: silent unless the application gives this logger, or its parents, a handler.
+# As libraries should: silent unless the application adds a handler to this logger or its parents.
 logging.getLogger("streamsift").addHandler(logging.NullHandler())
 
 __version__ = "0.1.0"
@@ -44,9 +46,11 @@ __all__ = [
     "SetupError",
     "StreamsiftError",
     "StreamsiftWarning",
+    "UnmatchedClassWarning",
     "UnsupportedQuery",
     "all_of",
     "any_of",
+    "check_cluster",
     "event",
     "explain_many",
     "metrics",

@@ -101,7 +101,7 @@ def test_other_inputs_are_refused() -> None:
         ss.query("A").run_local([{"t": 1}], time="t")
     with pytest.raises(ss.QueryError, match="bad_rows"):
         ss.query("A").run_local(EVENTS, time="t", bad_rows="ignore")  # type: ignore[arg-type]
-    with pytest.raises(ss.QueryError, match="cache='maybe'"):
+    with pytest.raises(ss.QueryError, match="invalid value for cache: 'maybe'"):
         ss.query("A").run_local(EVENTS, time="t", cache="maybe")  # type: ignore[arg-type]
 
 

@@ -16,7 +16,8 @@ import streamsift as ss
 
 NAMES = """
     BadInputError BadRowsWarning MemoryLimitExceeded Query QueryError QuerySyntaxError SetupError StreamsiftError
-    StreamsiftWarning UnsupportedQuery all_of any_of event explain_many metrics plot query register run_many seq show
+    StreamsiftWarning UnsupportedQuery all_of any_of check_cluster event explain_many metrics plot query register
+    run_many seq show
 """.split()
 
 

@@ -63,7 +63,7 @@ def test_default_variables() -> None:
     ],
 )
 def test_a_class_that_occurs_twice_needs_variables(text: str) -> None:
-    with pytest.raises(QueryError, match="so each needs a variable"):
+    with pytest.raises(QueryError, match="needs a variable each time"):
         bound(text)
 
 

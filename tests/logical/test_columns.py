@@ -35,7 +35,7 @@ def test_columns_can_be_case_sensitive() -> None:
 
 def test_ambiguous_columns() -> None:
     schema = pa.schema([("t", pa.int64()), ("Id", pa.int64()), ("ID", pa.int64())])
-    with pytest.raises(QueryError, match="`id` could be any of the columns `Id`, `ID`"):
+    with pytest.raises(QueryError, match="`id` is ambiguous: it matches the columns `Id`, `ID`"):
         bind(parse("A; B WHERE [id]"), schema, time="t")
     exact = bind(parse("A; B WHERE [Id]"), schema, time="t").predicates[0].expression
     assert dump_expression(exact, ["A", "B"]) == "(= A.Id:integer B.Id:integer)"
@@ -153,12 +153,12 @@ def test_time_types(data_type: pa.DataType, kind: TimeKind) -> None:
 
 @pytest.mark.parametrize("time", [None, 1, ["t"]])
 def test_a_binding_is_a_name(time: object) -> None:
-    with pytest.raises(QueryError, match="`time` is the name of a column"):
+    with pytest.raises(QueryError, match=r"(?s)invalid value for time: .*pass the name of a column"):
         bind(parse("A"), SCHEMA, time=time)  # type: ignore[arg-type]
 
 
 def test_columns_of_one_name_cannot_be_carried_in_whole_events() -> None:
     schema = pa.schema([("t", pa.int64()), ("x", pa.int64()), ("x", pa.int64())])
-    with pytest.raises(QueryError, match="two columns of the events are called `x`"):
+    with pytest.raises(QueryError, match="the input has two columns named `x`"):
         bind(parse("A; B"), schema, time="t")
     bind(parse("A; B RETURN A.t"), schema, time="t")

@@ -53,7 +53,7 @@ def test_update() -> None:
 @pytest.mark.parametrize("time", ["t", "x", "Price"])
 @pytest.mark.parametrize("unit", ["ms", "s", "min", "h", "d"])
 def test_a_time_unit_needs_a_calendar(time: str, unit: str) -> None:
-    with pytest.raises(QueryError, match="without units"):
+    with pytest.raises(QueryError, match="has a unit, but the time column"):
         bound(f"A; B WITHIN 5 {unit}", time=time)
 
 
@@ -95,6 +95,6 @@ def test_negations_that_can_be_decided(text: str) -> None:
     ],
 )
 def test_an_upper_edge_needs_within(text: str) -> None:
-    with pytest.raises(QueryError, match="a negation at the end of the pattern needs WITHIN"):
+    with pytest.raises(QueryError, match="a negation at the end of a pattern requires WITHIN"):
         bound(text)
     bound(f"{text} WITHIN 5")

@@ -1,4 +1,4 @@
-"""One Spark session in each process for all of its tests of this folder."""
+"""Share one Spark session among the tests of a process."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import fast_spark
 
 SETTINGS = {
     **fast_spark.SETTINGS,
-    "spark.ui.enabled": "false",  # no port, no page
-    "spark.sql.shuffle.partitions": "3",  # more than the cores: keys share partitions, partitions share workers
-    "spark.sql.session.timeZone": "America/New_York",  # not UTC: what depends on the session's zone must show
+    "spark.ui.enabled": "false",  # saves a port
+    "spark.sql.shuffle.partitions": "3",  # more than cores, so that keys share partitions and partitions share workers
+    "spark.sql.session.timeZone": "America/New_York",  # not UTC, so that a dependency on the session's zone shows
     "spark.ui.showConsoleProgress": "false",
-    "spark.python.worker.faulthandler.enabled": "true",  # a crash in a kernel names its line
-    "spark.log.level": "OFF",  # tests of failing jobs would print their stack traces
+    "spark.python.worker.faulthandler.enabled": "true",  # reports the line of a crash in a kernel
+    "spark.log.level": "OFF",  # no stack traces of jobs that tests make fail
 }
 
 fast_spark.prepare()

@@ -1,4 +1,4 @@
-"""The table function of SQL: the rows of `Query.run`, told columns and mistakes before any row is read."""
+"""Test the SQL table function: the rows of `Query.run`; columns and mistakes are reported before any row is read."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ def test_knows_its_columns_before_it_runs(spark: SparkSession, events: str) -> N
     assert sorted(map(str, df.collect())) == sorted(map(str, expected.collect()))
 
 
-def test_tells_mistakes_when_it_is_analysed(spark: SparkSession, events: str) -> None:
+def test_reports_mistakes_when_analyzed(spark: SparkSession, events: str) -> None:
     wrong = "PATTERN SEQ(A a, B b) WHERE a.idd = b.id WITHIN 5 s"
     with pytest.raises(AnalysisException, match=r"(?s)idd.*\^"):
         spark.sql(f"SELECT * FROM streamsift(TABLE({events}) PARTITION BY (id), '{wrong}', 'ts', 'kind')")
-    with pytest.raises(AnalysisException, match="no table"):
+    with pytest.raises(AnalysisException, match="must be a table"):
         spark.sql(f"SELECT * FROM streamsift(1, '{QUERY}', 'ts', 'kind')")
     with pytest.raises(AnalysisException, match="bad_rows"):
         spark.sql(f"SELECT * FROM streamsift(TABLE({events}), '{QUERY}', 'ts', bad_rows => 'keep')")
 
 
-def test_rows_that_nobody_put_together_are_refused(spark: SparkSession, events: str) -> None:
+def test_a_table_without_a_partition_clause_is_rejected(spark: SparkSession, events: str) -> None:
     with pytest.raises(PythonException, match="WITH SINGLE PARTITION"):
         spark.sql(f"SELECT * FROM streamsift(TABLE({events}), '{QUERY}', 'ts', 'kind')").collect()

@@ -14,5 +14,5 @@ pyspark is imported when a DataFrame is given, Altair when a chart is drawn.
 from streamsift.api.arguments import memory_bytes
 from streamsift.api.magic import load_ipython_extension, unload_ipython_extension
 from streamsift.api.many import ShareName, explain_many, run_many
-from streamsift.api.query import Query, all_of, any_of, event, metrics, query, register, seq
+from streamsift.api.query import Query, all_of, any_of, check_cluster, event, metrics, query, register, seq
 from streamsift.api.show import plot, show

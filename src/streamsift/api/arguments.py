@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from decimal import Decimal
+from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
-from streamsift.errors import QueryError
+from streamsift.errors import QueryError, SetupError
 
 BadRowsPolicy = Literal["fail", "drop"]
 _SIZE = re.compile(r"\s*(?P<number>\d+(\.\d+)?)\s*((?P<unit>[KMGT]?)(?P<binary>i?)B)?\s*", re.IGNORECASE)
 
 
 class Roles(NamedTuple):
-    """The columns that are the time, the class name and the order among equal times."""
+    """The columns that hold the time, the event class and the order of events with equal times."""
 
     time: str
     type: str | None
@@ -27,13 +28,22 @@ def is_spark(data: Any) -> bool:
     return type(data).__module__.startswith("pyspark.sql")
 
 
+def check_spark(call: str) -> None:
+    """Raise if a call needs Spark and pyspark is not installed."""
+    if find_spec("pyspark") is None:
+        raise SetupError(
+            f"{call} needs Spark, and pyspark is not installed\n"
+            "Hint: pip install 'streamsift[spark]', or use run_local() on an Arrow or pandas table."
+        )
+
+
 def type_name(data: Any) -> str:
     return f"{type(data).__module__}.{type(data).__qualname__}"
 
 
 def check_batch(lateness: str | float | None) -> None:
     if lateness is not None:
-        raise QueryError("lateness requires a streaming DataFrame", hint="remove lateness: no row of a batch is late.")
+        raise QueryError("lateness applies only to a streaming DataFrame", hint="remove lateness.")
 
 
 def check_policy(bad_rows: str) -> None:
@@ -42,22 +52,24 @@ def check_policy(bad_rows: str) -> None:
 
 
 def check_limit(limit: int | None) -> int | None:
-    """Return the maximum number of rows; raise if it is not a positive integer or None."""
+    """Return the limit on result rows; raise QueryError if it is invalid."""
     if limit is None or (_is_integer(limit) and limit >= 1):
         return None if limit is None else int(limit)
-    raise QueryError(f"invalid value for limit: {limit!r}", hint="expected an integer of at least 1, or None.")
+    hint = "expected a number of rows, 1 or more, or None for all rows."
+    raise QueryError(f"invalid value for limit: {limit!r}", hint=hint)
 
 
 def check_no_limits(limit: int | None, memory_limit: int | str | None) -> None:
-    """Raise if a limit that applies to this process is given for a Spark DataFrame."""
+    """Raise if a limit that applies only to this process is given for a run on Spark."""
     if limit is not None:
-        raise QueryError("limit is not supported on Spark", hint="call .limit(n) on the resulting DataFrame.")
+        raise QueryError("limit does not apply on Spark", hint="call `.limit(n)` on a result DataFrame.")
     if memory_limit is not None:
-        raise QueryError("memory_limit is not supported on Spark", hint="set spark.executor.pyspark.memory instead.")
+        hint = "set spark.executor.pyspark.memory to limit the Python workers."
+        raise QueryError("memory_limit does not apply on Spark", hint=hint)
 
 
 def memory_bytes(memory_limit: int | str | None) -> int:
-    """Return the memory limit in bytes; the default is half of the memory available to the process.
+    """Return the memory limit of a query in bytes; by default, half of the memory available to the process.
 
     >>> memory_bytes("1.5 GB"), memory_bytes("512 MiB"), memory_bytes(10_000)
     (1500000000, 536870912, 10000)
@@ -71,7 +83,7 @@ def memory_bytes(memory_limit: int | str | None) -> int:
         base = 1024 if parts["binary"] else 1000
         size = int(Decimal(parts["number"]) * base ** (" KMGT".index((parts["unit"] or " ").upper())))
     if size < 1:
-        hint = 'expected a number of bytes, or text such as "2 GB".'
+        hint = 'expected a number of bytes, or a string such as "2 GB".'
         raise QueryError(f"invalid value for memory_limit: {memory_limit!r}", hint=hint)
     return size
 
@@ -83,15 +95,16 @@ def _is_integer(value: Any) -> bool:
 def check_names(**names: Any) -> None:
     for role, name in names.items():
         if not isinstance(name, str) and (name is not None or role == "time"):
-            raise TypeError(f"`{role}` must be a column name, not {type_name(name)}")
+            raise TypeError(f"`{role}` must be the name of a column, not {type_name(name)}")
 
 
 def check_columns(names: list[str]) -> None:
-    """Raise if column names differ only by case: Spark cannot read such columns unless it is case-sensitive."""
+    """Raise if two column names differ only by case: Spark cannot read them unless it is case-sensitive."""
     counts = Counter(name.lower() for name in names)
     twice = ", ".join(f"`{name}`" for name in names if counts[name.lower()] > 1)
     if twice:
-        raise QueryError(f"Spark cannot distinguish these columns: {twice}", hint="rename or drop all but one.")
+        hint = "rename or drop all but one, or set spark.sql.caseSensitive to true."
+        raise QueryError(f"Spark cannot distinguish these columns: {twice}", hint=hint)
 
 
 def as_table(data: Any) -> pa.Table:
@@ -102,6 +115,8 @@ def as_table(data: Any) -> pa.Table:
             return pa.Table.from_batches([data])
         case pa.RecordBatchReader():
             return data.read_all()
+    if type(data).__module__ == "pyarrow._dataset":  # a Dataset or a Scanner
+        return data.to_table()
     if type(data).__module__.startswith("pandas."):
         from streamsift.runtime.input import table_of_frame
 
@@ -113,7 +128,7 @@ def as_table(data: Any) -> pa.Table:
 
 
 def schema_of(data: Any) -> tuple[pa.Schema, dict[str, Any]]:
-    """Return the Arrow schema of the data, and the Spark session settings that affect names and times."""
+    """Return the Arrow schema of a DataFrame, table or schema, and the settings of its Spark session."""
     if not is_spark(data):
         return data if isinstance(data, pa.Schema) else as_table(data).schema, {}
     from streamsift import spark

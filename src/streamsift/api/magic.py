@@ -19,7 +19,7 @@ from streamsift.api.arguments import Roles, is_spark, schema_of
 from streamsift.api.query import query
 from streamsift.api.show import plot
 from streamsift.errors import QueryError, StreamsiftError, nearest
-from streamsift.language.tokens import RESERVED_WORDS
+from streamsift.language.keywords import FUNCTIONS, GROUP_FUNCTIONS, RESERVED_WORDS
 from streamsift.view.notebook import frame_html, table_html
 
 MAGIC = "streamsift"
@@ -27,7 +27,7 @@ TIME_NAMES = ("ts", "time", "timestamp", "t")
 TYPE_NAMES = ("kind", "type", "event_type", "event", "activity")
 SPARK_FRAME = "pyspark.sql.dataframe.DataFrame"
 MAX_CLASS_ROWS = 100_000  # read to complete the names of event classes
-KEYWORDS = sorted(RESERVED_WORDS | frozenset("COUNT SUM AVG MIN MAX UPDATE EMIT".split()))
+KEYWORDS = sorted({*RESERVED_WORDS, *FUNCTIONS, *GROUP_FUNCTIONS})
 
 
 def load_ipython_extension(ipython: Any) -> None:

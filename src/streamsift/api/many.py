@@ -96,6 +96,7 @@ def _run_local(
     plan: SharingPlan, queries: Queries, table: pa.Table, bad_rows: str, limit: int | None, memory: int
 ) -> dict[str, pa.Table]:
     from streamsift import runtime
+    from streamsift.runtime.events.unmatched import warn_unmatched
 
     budget = runtime.Budget(memory)
     batches: dict[str, list[pa.RecordBatch]] = {name: [] for name in queries}
@@ -103,6 +104,7 @@ def _run_local(
     for name, batch in runtime.limited_batches(results, budget):
         budget.hold(batch)
         batches[name].append(batch)
+    warn_unmatched((each.query for each in plan.plans.values()), table)
 
     def schema(name: str) -> pa.Schema:
         query = plan.plans[name].query

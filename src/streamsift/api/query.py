@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from streamsift.runtime import Budget
-    from streamsift.spark import Metrics
+    from streamsift.spark import ClusterCheck, Metrics
 
 LOG = logging.getLogger(__name__)
 
@@ -41,8 +41,8 @@ class Stages:
     rules: tuple[str, ...]
     plan: physical.Plan
 
-    def explain(self, where: Sequence[str] = (), analyzed: Sequence[str] = ()) -> Explanation:
-        text = physical.explain(self.text, self.bound, self.optimized, self.rules, self.plan, where, analyzed)
+    def explain(self, distribution: Sequence[str] = (), analyzed: Sequence[str] = ()) -> Explanation:
+        text = physical.explain(self.text, self.bound, self.optimized, self.rules, self.plan, distribution, analyzed)
         return Explanation(text, plan_svg(self.optimized, sections(text)["Physical"][0]))
 
 
@@ -131,6 +131,7 @@ class Query(Buildable):
             >>> matches = q.run(df, time="ts", type="kind")  # doctest: +SKIP
         """
         if not is_spark(df):
+            arguments.check_spark("run()")
             other = arguments.type_name(df)
             raise TypeError(f"run() takes a Spark DataFrame, not {other}; use run_local() for Arrow and pandas tables")
         from streamsift import spark
@@ -251,6 +252,7 @@ class Query(Buildable):
         choices: PlannerKeywords,
     ) -> tuple[pa.RecordBatchReader, Budget]:
         from streamsift import runtime
+        from streamsift.runtime.events.unmatched import warn_unmatched
 
         budget = runtime.Budget(memory_bytes(memory_limit))
         arguments.check_policy(bad_rows)
@@ -260,6 +262,7 @@ class Query(Buildable):
         schema = signed(runtime.output_schema(plan.query), self.text, roles.time)
         with runtime.limited(budget):
             batches = runtime.execute(plan, table, bad_rows=bad_rows, limit=limit)
+        warn_unmatched([plan.query], table)
         return pa.RecordBatchReader.from_batches(schema, runtime.limited_batches(batches, budget)), budget
 
     def explain(
@@ -417,6 +420,7 @@ def register(session: SparkSession, name: str = "streamsift") -> None:
         ...         TABLE(trades) PARTITION BY (symbol), 'PATTERN SEQ(A a, B b) WITHIN 5 s', 'ts', 'kind')
         ... ''')  # doctest: +SKIP
     """
+    arguments.check_spark("register()")
     from streamsift.spark import table_function
 
     table_function.register(session, name, _plan_of)
@@ -438,6 +442,18 @@ def metrics(streaming_query: StreamingQuery) -> Metrics:
     from streamsift import spark
 
     return spark.metrics(streaming_query)
+
+
+def check_cluster(session: SparkSession, tasks: int = 32) -> ClusterCheck:
+    """Compare the Python environments of the executors with the driver's: Python, streamsift, pyarrow, numba, ….
+
+    It runs a job of small tasks; Spark decides which executors run them, so use more tasks on a large cluster. Print
+    the result, or call its `raise_problems()` before a job.
+    """
+    arguments.check_spark("check_cluster()")
+    from streamsift import spark
+
+    return spark.check_cluster(session, tasks)
 
 
 def _plan_of(text: str, schema: pa.Schema, time: str, type: str | None, order: str | None, **settings: Any) -> Any:

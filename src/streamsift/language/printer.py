@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from streamsift.language import syntax as s
-from streamsift.language.tokens import RESERVED_WORDS
+from streamsift.language.keywords import RESERVED_WORDS
 
 _WORD = re.compile(r"[^\W\d]\w*\Z")
 

@@ -16,10 +16,8 @@ from dataclasses import dataclass
 
 from lark import Token
 
-CLAUSE_WORDS = frozenset("PATTERN WITH WHERE PARTITION GROUP AGG PREF WITHIN UPDATE EMIT RETURN".split())
-EVERYWHERE_WORDS = frozenset("AND OR NOT IN BETWEEN IS LIKE NULL TRUE FALSE AS".split())
-# Quoted by the printer: each of these is, somewhere, more than a name.
-RESERVED_WORDS = CLAUSE_WORDS | EVERYWHERE_WORDS | frozenset("SEQ BY ANY TOP MERGE EXCLUSIVE TIMESTAMP".split())
+from streamsift.language.keywords import CLAUSE_WORDS, EVERYWHERE_WORDS, OBJECTIVES
+
 OPEN = {"LPAR": "RPAR", "LSQB": "RSQB", "LBRACE": "RBRACE"}
 CLOSE = frozenset(OPEN.values())
 # After one of these an operand has ended: an AND that follows is infix. `+` and `*` end one when they quantify.
@@ -80,7 +78,7 @@ def _word_type(word: str, before: list[str], after: list[str], depth: int, claus
     }
     if depth == 0 and of_clauses.get(word, word in CLAUSE_WORDS):
         return word
-    if clause == "PREF" and word in ("MIN", "MAX") and following == "LSQB" and previous in ("PREF", "AND"):
+    if clause == "PREF" and word in OBJECTIVES and following == "LSQB" and previous in ("PREF", "AND"):
         return "OBJECTIVE"
     if word == "TIMESTAMP" and following == "STRING":
         return word

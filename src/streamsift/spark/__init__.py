@@ -1,17 +1,22 @@
 """Run plans on Spark DataFrames: the only package that imports pyspark.
 
-- `batch`: one plan on a batch DataFrame;
-- `stream`: plans on a streaming DataFrame;
-- `share`: many queries on one DataFrame, batch or streaming;
-- `distribute`: which task has which events, and owns which results;
-- `columns`: types, times and conditions of columns;
-- `files`: the sources, sinks and sessions of the command line;
-- `table_function`: the table function `streamsift` of Spark SQL, for one partition of rows at a time.
+- `batch`: run one plan on a batch DataFrame;
+- `stream`: run plans on a streaming DataFrame;
+- `share`: run many queries on one DataFrame, batch or streaming;
+- `distribute`: assign events to tasks, such that one task owns each result;
+- `columns`: convert types, times and conditions of columns;
+- `files`: read, write and start sessions for the command line;
+- `workers`: send functions to Python workers, with errors for users;
+- `cluster`: compare the Python environments of executors and driver;
+- `table_function`: register the table function `streamsift` of Spark SQL.
 
-Nothing here uses the JVM gateway or RDDs, except the sessions of `files`: so all else works on Spark Connect.
+Nothing here uses the JVM gateway or RDDs, except the sessions of `files`, so everything else works on Spark Connect.
+PySpark 4.0 to 4.3 are supported. Only documented API of PySpark 4.0 is used, except where a comment names the version
+(tests/spark/test_versions.py).
 """
 
 from streamsift.spark.batch import placement, run_batch
+from streamsift.spark.cluster import ClusterCheck, check_cluster
 from streamsift.spark.columns import arrow_schema, session_settings
 from streamsift.spark.share import SharedFrames, SharedStream, many_batch_placement, run_batch_many, run_stream_many
 from streamsift.spark.stream import Metrics, Trigger, many_placement, metrics, run_stream, stream_placement

@@ -2,8 +2,8 @@
 
     SELECT * FROM streamsift(TABLE(trades) PARTITION BY (symbol), 'PATTERN SEQ(A a, B b) WITHIN 5 s', 'ts', 'kind')
 
-The text of the query and the columns of the table give the columns of the result, so Spark reports mistakes in a query
-when it analyzes the statement. It gives a table function its rows one by one, so `Query.run` is faster.
+The columns of the result follow from the query and the columns of the table, so Spark reports mistakes in the query
+when it analyzes the statement. Spark passes rows to a table function one by one, so `Query.run` is faster.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from streamsift.spark.columns import arrow_schema, result_schema, session_settin
 
 @dataclass
 class Analyzed(AnalyzeResult):
-    """A call of the function, analyzed before any row is read. Spark carries it to the workers."""
+    """An analyzed call of the function. Spark sends it to the workers."""
 
     plan: Plan | None = None
     events: StructType | None = None
@@ -73,16 +73,18 @@ def register(spark: SparkSession, name: str, plan_of: Callable[..., Plan]) -> No
 def analyze_call(
     plan_of: Callable[..., Plan], events: AnalyzeArgument, **arguments: AnalyzeArgument | None
 ) -> Analyzed:
-    """Return the plan for the arguments of a call, and the columns of its result."""
+    """Check the arguments of a call, and return its plan and the columns of its result."""
     if not events.isTable:
-        raise QueryError("the first argument is no table", hint="write streamsift(TABLE(events) PARTITION BY …, …).")
+        raise QueryError(
+            "the first argument must be a table", hint="write streamsift(TABLE(events) PARTITION BY …, …)."
+        )
     assert isinstance(events.dataType, StructType)
     given = {name: _text(name, argument) for name, argument in arguments.items() if argument is not None}
     text, bad_rows = given.pop("query"), given.pop("bad_rows", None) or "fail"
     if text is None or given["time"] is None:
-        raise QueryError("the query and the name of the time column are needed")
+        raise QueryError("the query and the name of the time column must not be null")
     if bad_rows not in ("fail", "drop"):
-        raise QueryError(f"bad_rows => {bad_rows!r}", hint="it is 'fail' or 'drop'.")
+        raise QueryError(f"invalid value for bad_rows: {bad_rows!r}", hint="expected 'fail' or 'drop'.")
     columns = {"type": None, "order": None, **given}
     plan = plan_of(text, arrow_schema(events.dataType), **columns)
     return Analyzed(result_schema(events.dataType, plan.query), plan=plan, events=events.dataType, bad_rows=bad_rows)
@@ -90,14 +92,14 @@ def analyze_call(
 
 def _text(name: str, argument: AnalyzeArgument) -> str | None:
     if not argument.isConstantExpression or not isinstance(argument.value, str | None):
-        raise QueryError(f"`{name}` is no text", hint=f"write {name} => '…': it must be known before rows are read.")
+        raise QueryError(f"`{name}` must be a constant string", hint=f"write {name} => '…'.")
     return argument.value
 
 
 def check_clause() -> None:
-    """Raise if Spark gives this call some rows of many, without a clause that says which belong together.
+    """Raise if the table has several partitions and the statement has no clause on how to partition its rows.
 
-    Nothing that Spark gives to a table function tells that, except who calls it.
+    Spark does not pass that to a table function, so the calling frame is inspected.
     """
     task = TaskContext.get()
     if task is None or task.partitionId() == 0:
@@ -105,8 +107,8 @@ def check_clause() -> None:
     frame = sys._getframe(2)
     if not hasattr(frame.f_locals.get("self"), "_partition_child_indexes"):
         raise BadInputError(
-            "the table is in several partitions, and matches across them would be lost.\n"
-            "Hint: write TABLE(…) PARTITION BY the columns that all events of a match share, or WITH SINGLE PARTITION."
+            "the table has several partitions, and matches across them would be lost\n"
+            "Hint: after TABLE(…), add WITH SINGLE PARTITION, or PARTITION BY columns that all events of a match share."
         )
 
 

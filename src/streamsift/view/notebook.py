@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from html import escape
 from typing import Any
 
 import pyarrow as pa
 
-from streamsift.language.tokens import RESERVED_WORDS
+from streamsift.language.highlight import highlight_html
 from streamsift.logical.bound import BoundQuery
 from streamsift.view.plan_tree import plan_svg
 from streamsift.view.plots import frame_origin
@@ -16,8 +15,6 @@ from streamsift.view.tables import cell_text, how_many
 
 SHOWN_ROWS = 20
 OPEN_SECTIONS = ("Why", "Analyzed")  # the others repeat the tree or are long: a click opens them
-WORDS = RESERVED_WORDS | frozenset("COUNT SUM AVG MIN MAX FINAL EACH CHANGES EVENTS EVENT".split())
-TOKEN = re.compile(r"(?P<comment>--[^\n]*)|(?P<string>'[^']*'|\"[^\"]*\")|(?P<word>\w+)|(?P<other>[^\w'\"-]+|-)")
 
 
 class Explanation(str):
@@ -56,17 +53,9 @@ def _section(title: str, lines: list[str]) -> str:
 
 
 def query_html(text: str, sketch: BoundQuery | None) -> str:
-    """Return the text with highlighted keywords and, if there is a sketch, the pattern as a tree."""
+    """Return the highlighted text and, if there is a sketch, the pattern as a tree."""
     tree = f"<div>{plan_svg(sketch)}</div>" if sketch is not None else ""
-    return f"<pre>{''.join(map(_marked, TOKEN.finditer(text)))}</pre>{tree}"
-
-
-def _marked(token: re.Match[str]) -> str:
-    colors = {"comment": "#777777", "string": "#0a7a3f"}
-    shown = escape(token[0])
-    if token.lastgroup in colors:
-        return f'<span style="color:{colors[token.lastgroup]}">{shown}</span>'
-    return f'<b style="color:#1a4f8b">{shown}</b>' if token[0].upper() in WORDS else shown
+    return highlight_html(text) + tree
 
 
 def table_html(rows: pa.Table, limit: int = SHOWN_ROWS, *, has_more: bool = False) -> str:

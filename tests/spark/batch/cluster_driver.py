@@ -1,4 +1,4 @@
-"""A program for spark-submit: the demo's queries on whatever cluster it is given, checked against `run_local`.
+"""Run the demo's queries on a cluster with spark-submit, and compare the results with `run_local`.
 
 It prints a line for each query that agreed, and after the first one waits for the file that its first argument names.
 (spark-submit gives a program no input.) The second is how many queries, a third the address for Spark Connect, a fourth
@@ -41,7 +41,7 @@ def main() -> None:
         df = spark.createDataFrame(table).repartition(4)
         found = query.run(df, time="ts", type=demo.type, order="seq" if "seq" in table.column_names else None)
         expected = query.run_local(table, time="ts", type=demo.type)
-        # Through Spark and back: the same Python values on both sides.
+        # Send the expected rows through Spark, so that both sides have the same Python values.
         here = sorted(map(str, spark.createDataFrame(expected).collect())) if expected.num_rows else []
         there = sorted(map(str, found.collect()))
         assert there == here, f"{demo.title}: {len(there)} rows on the cluster, {len(here)} here"

@@ -1,4 +1,4 @@
-"""What is Spark's own about batch runs: partitions, pruning, bad rows, types, laziness."""
+"""Test batch runs on Spark: partitions, pruning, bad rows, types, laziness."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_running_is_lazy(spark: SparkSession) -> None:
 @pytest.mark.parametrize("schema", ["t INT, kind STRING, id BIGINT", "t DOUBLE, kind STRING, id BIGINT"])
 def test_bad_rows_fail_with_their_count_over_all_partitions(spark: SparkSession, schema: str) -> None:
     good = [(float(t) if "DOUBLE" in schema else t, "A", t) for t in range(20)]
-    bad = [(None, "Z", key) for key in range(7)]  # of a class that the query does not even name
+    bad = [(None, "Z", key) for key in range(7)]  # of a class that is not in the query
     with pytest.raises(PythonException, match="7 rows"):
         PAIR.run(events(spark, good + bad, schema), time="t", type="kind").collect()
 
@@ -231,8 +231,8 @@ def test_case_sensitivity_follows_the_session(spark: SparkSession) -> None:
 
 def test_explain_says_where_it_runs(spark: SparkSession) -> None:
     df = events(spark, [])
-    assert "slices of time of each id" in PAIR.explain(df, time="t", type="kind")
-    assert "slices of time" in ss.query("PATTERN SEQ(A a, B b) WITHIN 5").explain(df, time="t", type="kind")
+    assert "time slices per id" in PAIR.explain(df, time="t", type="kind")
+    assert "time slices" in ss.query("PATTERN SEQ(A a, B b) WITHIN 5").explain(df, time="t", type="kind")
 
 
 def test_other_frames_are_refused(spark: SparkSession) -> None:
@@ -240,7 +240,7 @@ def test_other_frames_are_refused(spark: SparkSession) -> None:
         PAIR.run(pa.table({"t": [1]}), time="t")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"run\(\)"):
         PAIR.run_local(events(spark, []), time="t")
-    with pytest.raises(TypeError, match=r"`time` is the name of a column, not .*Column"):
+    with pytest.raises(TypeError, match=r"`time` must be the name of a column, not .*Column"):
         PAIR.run(events(spark, []), time=F.col("t"))  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""The case files on Spark batch, wherever the rows lie: one case in three, and all of them in the large profile."""
+"""Run the case files on Spark batch, with shuffled rows: one case in three, and all of them in the large profile."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ANSWERED = [case for case in load_cases() if case.error is None]
 
 @pytest.mark.parametrize("case", ANSWERED if LARGE else ANSWERED[::3], ids=lambda case: case.id)
 def test_case(spark: SparkSession, case: Case) -> None:
-    # Times without a zone stay so; Spark would take them to be in the session's.
+    # Keep timestamps without a zone: Spark would interpret them in the session's zone.
     schema = from_arrow_schema(case.table().schema, prefer_timestamp_ntz=True)
     result = ss.query(case.query).run(
         scattered(spark, case.table(), schema), time=case.time, type=case.type, order=case.order

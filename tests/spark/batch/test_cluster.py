@@ -1,4 +1,4 @@
-"""A standalone cluster of several processes: the package goes there as a zip, a worker dies, the rows are the same.
+"""Run queries on a standalone cluster of several processes: the package is sent as a zip, and a worker is killed.
 
 Nothing of the checkout is on the workers' path: what they import is what spark-submit sent them.
 """
@@ -28,9 +28,9 @@ from streamsift.command.demo import DEMO_QUERIES
 HOME = Path(pyspark.__file__).parent
 DRIVER = Path(__file__).with_name("cluster_driver.py")
 SOURCE = Path(__file__).parents[3] / "src"
-PLACES = ("sc://server:15002", "s3://bucket/events")  # of a documented program, that are elsewhere here
+PLACES = ("sc://server:15002", "s3://bucket/events")  # in a documented program; replaced in this test
 WAIT_S = 240
-# Workers of a cluster compile what they run, as they would after each start of a machine.
+# Workers compile the kernels that they run, as on a new machine.
 QUERIES = len(DEMO_QUERIES) if os.environ.get("STREAMSIFT_HYPOTHESIS") == "large" else 2
 
 
@@ -60,7 +60,7 @@ def daemon(directory: Path, *arguments: str) -> tuple[subprocess.Popen[str], Pat
 
 
 def said(log: Path, pattern: str) -> str:
-    """What a pattern found in a log that is being written."""
+    """Wait until a log has a match of the pattern, and return it."""
     end = time.monotonic() + WAIT_S
     while time.monotonic() < end:
         if found := re.search(pattern, log.read_text()):
@@ -96,7 +96,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """What a user would send: the package in a zip."""
+    """Return a zip of the package, as a user would send it."""
     path = tmp_path / "streamsift.zip"
     with zipfile.ZipFile(path, "w") as archive:
         for file in (SOURCE / "streamsift").rglob("*"):
@@ -106,7 +106,7 @@ def package(tmp_path: Path) -> Path:
 
 
 def run(arguments: list[str], go_on: Path, victim: subprocess.Popen[str] | None = None) -> list[str]:
-    """The lines that the driver prints. A victim is killed when the second query has begun."""
+    """Return the lines that the driver prints. Kill the victim when the second query has started."""
     errors = go_on.with_suffix(".err")
     with errors.open("w") as sink:
         program = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=sink, text=True, env=environment())
@@ -118,7 +118,7 @@ def run(arguments: list[str], go_on: Path, victim: subprocess.Popen[str] | None 
             if len(lines) == 2:
                 go_on.touch()
                 if victim is not None:
-                    time.sleep(1)  # the next query has begun
+                    time.sleep(1)  # until the next query has started
                     kill(victim)
     assert program.returncode == 0, errors.read_text()[-4_000:]
     return lines
@@ -148,4 +148,4 @@ def test_spark_connect_gives_the_rows_of_one_process(tmp_path: Path) -> None:
     first, *agreed = run(arguments, go_on)
     assert first.startswith("workers import")
     assert len([line for line in agreed if line.startswith("agreed")]) == QUERIES
-    assert sum(line.startswith("|") for line in agreed) == 2  # what the page's program shows: a header and one match
+    assert sum(line.startswith("|") for line in agreed) == 2  # the documented program prints a header and one match

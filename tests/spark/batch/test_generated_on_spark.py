@@ -1,4 +1,4 @@
-"""Generated queries on Spark batch: what the oracle says, wherever the rows lie."""
+"""Compare generated queries on Spark batch, with shuffled rows, with the oracle."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from test_generated_aggregation import DETECTED
 LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
 
 
-# With `order` bound: rows of equal time have no order of their own on Spark, and count windows would see that.
+# With `order`: rows of equal time have no order on Spark, which count windows depend on.
 @settings(max_examples=500 if LARGE else 20, suppress_health_check=list(HealthCheck))
 @given(script=st.one_of(flat_queries(), queries(max_depth=4, **DETECTION)), rows=streams())
 def test_queries(spark: SparkSession, script: Script, rows: Rows) -> None:

@@ -1,4 +1,4 @@
-"""What the JVM does before Python sees a row: columns pruned, classes and local predicates filtered, one shuffle."""
+"""Test that the JVM prunes columns, filters rows and shuffles once before Python reads a row."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_columns_and_rows_are_left_out_before_the_shuffle(df: DataFrame, name: s
     query, options = QUERIES[name]
     plan = physical_plan(ss.query(f"PATTERN {query}").run(df, time="t", type="kind", **options))  # type: ignore[arg-type]
     assert "unread" not in plan
-    # The tree is printed from the result down to the files: what is below the shuffle comes before it.
+    # The plan is printed from the result down to the files: lines after the shuffle run before it.
     tree = plan.split("\n\n")[0]
     assert tree.index("MapInArrow") < tree.index("Exchange") < tree.index("Filter") < tree.index("Scan parquet")
     details = [part for part in plan.split("\n\n") if "Scan parquet" in part and "PushedFilters" in part]
@@ -71,7 +71,7 @@ def test_classes_are_texts_again(df: DataFrame) -> None:
     assert sorted(row.b.kind for row in stays.collect()) == ["B", "C"]
 
 
-def test_classes_of_bad_rows_are_told(df: DataFrame) -> None:
+def test_classes_of_bad_rows_are_shown(df: DataFrame) -> None:
     bad = df.withColumn("t", F.when(df.kind == "C", df.t))
     with pytest.raises(Exception, match="kind = 'A'"):
         ss.query("PATTERN SEQ(A a, B b) WITHIN 5").run(bad, time="t", type="kind").collect()

@@ -1,4 +1,4 @@
-"""A task that does not fit says so, with the key and the number of events; workers are not killed without a word."""
+"""Test the error of a task that does not fit in memory: it names the key and the number of events."""
 
 from __future__ import annotations
 
@@ -31,24 +31,22 @@ def test_tasks_that_fit_are_one_table() -> None:
 
 def test_what_does_not_fit_is_told_before_it_has_all_come(little_memory: None) -> None:
     with pytest.raises(
-        BadInputError, match=r"One task has \d0 events at once, \d0 of them of the key 'busy', 1, and 0.0 GB"
+        BadInputError, match=r"memory: \d0 events at once, \d0 of them with key 'busy', 1; 0.0 GB available"
     ):
         memory.gathered(batches(), [1, 2])
-    with pytest.raises(BadInputError, match=r"One task has \d0 events at once, and 0.0 GB of memory are left") as told:
+    with pytest.raises(BadInputError, match=r"memory: \d0 events at once; 0.0 GB available") as caught:
         memory.gathered(batches(), [])
-    assert "WITHIN, or a column that all events of a match share" in str(told.value)
+    assert "Hint: add WITHIN, or a predicate" in str(caught.value)
 
 
-def test_want_of_memory_in_the_engine_is_told() -> None:
+def test_the_engine_running_out_of_memory_is_reported() -> None:
     def fails() -> Iterator[pa.RecordBatch]:
         yield batches()[0]
         raise pa.ArrowMemoryError("malloc of size 9 failed")
 
     results = memory.reported_if_too_large(fails(), pa.Table.from_batches(batches()), [1])
     assert next(results).num_rows == 10
-    with pytest.raises(
-        BadInputError, match="100 events at once, 70 of them of the key 'busy', and there is no more memory"
-    ):
+    with pytest.raises(BadInputError, match="100 events at once, 70 of them with key 'busy'; no memory available"):
         next(results)
 
 
@@ -71,7 +69,7 @@ from streamsift.spark.batch.task import Task
 def batches(count):
     for n in range(count):
         time = np.arange(n << 16, (n + 1) << 16)
-        key = np.where(time % 4, 7, time)  # three in four are of the key 7
+        key = np.where(time % 4, 7, time)  # three in four have key 7
         kind = pa.array(["A", "B"]).take(pa.array(time % 2))
         yield pa.record_batch([pa.array(time), kind, pa.array(key), pa.array(key)], ["t", "kind", "key", "shard"])
 
@@ -91,10 +89,10 @@ def limited(count: int) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
 
 
-def test_a_key_that_does_not_fit_into_two_gigabytes_is_told() -> None:
-    enough = limited(64)  # 4 million events, 3 million of them of one key
+def test_a_key_that_does_not_fit_in_two_gigabytes_is_reported() -> None:
+    enough = limited(64)  # 4 million events, 3 million of them with one key
     assert enough.stdout.strip() == str((64 << 16) // 4), enough.stderr
     large = limited(600)
     assert large.returncode == 1, large
-    assert "BadInputError: One task has " in large.stderr, large.stderr
-    assert "of them of the key 7, and " in large.stderr, large.stderr
+    assert "BadInputError: a task does not fit in memory: " in large.stderr, large.stderr
+    assert "of them with key 7; " in large.stderr, large.stderr

@@ -1,4 +1,4 @@
-"""Generated rankings on Spark batch: each partition's candidates, merged, are what the oracle ranks."""
+"""Compare generated rankings on Spark batch, merged from the partitions' candidates, with the oracle."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from test_generated_ranking import RANKING
 LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
 
 
-# With `order` bound: rows of equal time have no order of their own on Spark.
+# With `order`: rows of equal time have no order on Spark.
 @settings(max_examples=500 if LARGE else 20, suppress_health_check=list(HealthCheck))
 @given(script=queries(max_depth=3, **RANKING), rows=streams())
 def test_rankings(spark: SparkSession, script: Script, rows: Rows) -> None:

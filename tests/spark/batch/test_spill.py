@@ -1,4 +1,4 @@
-"""A task's rows come in tables of bounded size, whole shards each; results are those of one table."""
+"""Test that tables of bounded size with whole shards give the results of one table."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_every_row_once_and_every_shard_in_one_table(
         assert together.equals(table.combine_chunks())
     seen = [{shard or 0 for shard in each.column("shard").to_pylist()} for each in found]
     assert sum(map(len, seen)) == len(set().union(*seen))
-    # What is larger has one shard; the first table may have one batch more.
+    # Only tables with one shard are larger; the first table may have one more batch.
     assert all(each.num_rows <= most_rows + at_a_time or len(own) == 1 for each, own in zip(found, seen, strict=True))
 
 
@@ -62,7 +62,9 @@ def test_a_shard_that_does_not_fit_is_told_by_its_key(monkeypatch: pytest.Monkey
     monkeypatch.setattr(memory, "free_bytes", lambda: 5_000)
     monkeypatch.setattr(memory, "_CHECKED_BYTES", 1)
     shards: list[int | None] = [*range(100), *[7] * 900]
-    with pytest.raises(BadInputError, match=r"One task has (\d+) events at once, \1 of them of the key '7'"):
+    with pytest.raises(
+        BadInputError, match=r"a task does not fit in memory: (\d+) events at once, \1 of them with key '7'"
+    ):
         list(tables(rows_at(shards).to_batches(max_chunksize=5), 2, [1]))
 
 
@@ -71,7 +73,7 @@ def test_a_worker_without_memory_for_its_events_says_so() -> None:
         yield from rows_at([1, 2, 3]).to_batches()
         raise MemoryError
 
-    with pytest.raises(BadInputError, match="no memory left after 3 events"):
+    with pytest.raises(BadInputError, match="ran out of memory after 3 events"):
         list(tables(arriving(), 2, ()))
 
 
@@ -86,7 +88,7 @@ def test_files_are_where_spark_has_its_own(monkeypatch: pytest.MonkeyPatch, tmp_
     assert not list(tmp_path.iterdir())
 
 
-# --- what is found in them -------------------------------------------------------------------------------------------
+# --- results -------------------------------------------------------------------------------------------
 
 CUT = [
     "PATTERN SEQ(A a, !C c, B b) WITHIN 6 RETURN a.t AS a, b.t AS b",
@@ -100,7 +102,7 @@ CUT = [
 
 
 def routed(events: pa.Table, how: Slices) -> Iterator[dict[str, object]]:
-    """What the JVM does, in Python."""
+    """Assign shards in Python as the JVM does."""
     for row in events.to_pylist():
         own, low = int(row["t"] // how.length), int((row["t"] - how.after) // how.length)
         for shard in range(low, int((row["t"] + how.before) // how.length) + 1):

@@ -1,4 +1,4 @@
-"""Ticks of UPDATE and windows of doubles on Spark: the types and the rows of run_local."""
+"""Compare ticks of UPDATE and windows of doubles on Spark with run_local: types and rows."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_ticks_finer_than_sparks_timestamps(spark: SparkSession, query: str) -> 
     ],
 )
 def test_slices_of_tenths(spark: SparkSession, query: str) -> None:
-    """Slices may hold more than a window; what is in it is decided as anywhere."""
+    """Slices can hold more events than a window; the window is still exact."""
     random = np.random.default_rng(5)
     times = np.sort(random.integers(-400, 400, 600)) / 10
     kinds = pa.array(["A", "B"]).take(pa.array(random.integers(0, 2, 600)))

@@ -1,4 +1,4 @@
-"""Keys of some variables: events of the others go to every task, and every match is found by exactly one."""
+"""Test partial keys: the other events are replicated to every task, and exactly one task finds each match."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_however_tasks_are_put_together(script: Script, rows: Rows, partition_of
     assume(key is not None)
     assert key is not None
     tasks = len(partition_of)
-    everywhere = any(key.copied) or any(owner is None for owner in key.owners)  # classes are not looked at
+    everywhere = any(key.copied) or any(owner is None for owner in key.owners)  # classes are ignored
 
     def copies(row: dict[str, Any]) -> tuple[int, range]:
         home = hash(row[key.column]) % tasks
@@ -93,7 +93,7 @@ def test_the_condensed_composition_papers_queries_run_in_parallel(spark: SparkSe
     query, table = ss.query(text), pa.table(TRADES)
     df = spark.createDataFrame(table).repartition(2)
     said = query.explain(df, time="t")
-    assert f"Spark: shuffled by name, with events of {copied}, about 0.01 of all, copied to all 3 tasks" in said
+    assert f"Spark: shuffled by name; events of {copied}, about 0.01 of all, are replicated to all 3 tasks" in said
     assert "0.02 copies for each event; not cut by time: they would make 0.062 copies" in said
     found = query.run(df, time="t").toArrow().to_pylist()
     expected = query.run_local(table, time="t").to_pylist()
@@ -105,7 +105,7 @@ def test_too_many_copies_are_not_made(spark: SparkSession) -> None:
     df = spark.createDataFrame(pa.table(TRADES))
     most = ss.query("PATTERN T1;T2;T3 WHERE T1.name = T3.name").explain(df, time="t")
     assert "Spark: one task: no column is shared by all variables" in most
-    assert "by name it would be 2: events of T2, about 1 of all, to all 3 tasks" in most
+    assert "not by name: that would make 2 replicas per event (events of T2, about 1 of all, to all 3 tasks)" in most
     timed = ss.query("PATTERN T1;T2;T3 WHERE T1.name = T3.name AND T2.price > 3 WITHIN 5").explain(df, time="t")
-    assert "slices of time" in timed
+    assert "time slices" in timed
     assert "0.062 copies for each event; by name it would be 0.67" in timed

@@ -1,4 +1,4 @@
-"""Generated queries of every kind on several Spark partitions: the rows are those of one process.
+"""Compare generated queries of every kind on several Spark partitions with the local engine.
 
 Streams have several keys and span several time slices, and adaptive execution is off: it would put such small
 partitions together into one task, where a wrong key or a slice that reads too little changes nothing.
@@ -69,7 +69,7 @@ def check(spark: SparkSession, text: str, rows: Rows) -> None:
     assert counted(query.run(df, **BINDING).toArrow().to_pylist()) == counted(expected)
 
 
-# Not shrunk: each try is a Spark job.
+# Not shrunk: each attempt is a Spark job.
 @settings(
     max_examples=EXAMPLES or (500 if LARGE else 15),
     suppress_health_check=list(HealthCheck),
@@ -85,7 +85,7 @@ def test_any_query(partitioned: SparkSession, short_slices: None, script: Script
 )
 @given(scripts=st.lists(any_queries(), min_size=3, max_size=5), rows=sparse_streams(max_size=20))
 def test_several_queries(partitioned: SparkSession, short_slices: None, scripts: list[Script], rows: Rows) -> None:
-    """Queries that share a shuffle, whatever their keys."""
+    """Queries with any keys share a shuffle."""
     table, expected = pa.Table.from_pylist(rows, SCHEMA), dict[str, Rows]()
     for text in map(print_script, scripts):
         try:
@@ -104,7 +104,7 @@ def test_several_queries(partitioned: SparkSession, short_slices: None, scripts:
 @given(seed=st.integers(0, 2**32))
 @pytest.mark.parametrize("text", SAVED)
 def test_saved_query(partitioned: SparkSession, short_slices: None, text: str, seed: int) -> None:
-    """Queries that lost rows, on more rows than generated ones could have."""
+    """Queries that once lost rows, on more rows than generated streams have."""
     check(partitioned, text, dense_rows(seed))
 
 
@@ -119,7 +119,7 @@ def dense_rows(seed: int) -> Rows:
 
 
 def test_an_error_of_a_worker_is_not_an_answer(partitioned: SparkSession) -> None:
-    """The harness itself: a query that fails on Spark fails the test."""
+    """A query that fails on Spark fails the test."""
     df = partitioned.createDataFrame([(None, "A")], "t BIGINT, kind STRING")
     with pytest.raises(PythonException, match="no usable time"):
         ss.query("PATTERN A a").run(df, time="t", type="kind").collect()

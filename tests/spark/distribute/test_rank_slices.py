@@ -1,4 +1,4 @@
-"""Rankings cut in time among tasks, of keys too where the best of all keys are wanted: what one task would say."""
+"""Compare rankings that are split by time, also per key, with the result of one task."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_many_slices(spark: SparkSession, query: str, kind: str) -> None:
     frame = spark.createDataFrame(table.to_pandas())
     wanted = ss.query(query).run_local(table, **binding)
     found = ss.query(query).run(frame, **binding).toArrow()
-    assert "slices of time" in ss.query(query).explain(frame, **binding)
+    assert "time slices" in ss.query(query).explain(frame, **binding)
     assert wanted.num_rows > 0
     shown = ("window_end", "rank", "score", "match_start", "match_end")
     names = [name for name in shown if name in wanted.column_names]
@@ -64,7 +64,7 @@ def test_many_slices(spark: SparkSession, query: str, kind: str) -> None:
     assert found.select(names).sort_by(order).to_pylist() == wanted.select(names).sort_by(order).to_pylist()
 
 
-# With `order` bound: rows of equal time have no order of their own on Spark.
+# With `order`: rows of equal time have no order on Spark.
 @settings(max_examples=500 if LARGE else 15, suppress_health_check=list(HealthCheck))
 @given(script=queries(max_depth=3, **RANKING), rows=streams())
 def test_rankings_without_groups(spark: SparkSession, script: Script, rows: Rows) -> None:

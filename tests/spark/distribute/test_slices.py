@@ -1,4 +1,4 @@
-"""Slices of time: every match is found by exactly one task, wherever the cuts fall and whatever type the time has."""
+"""Test time slices: exactly one task finds each match, for all slice boundaries and types of time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def cut_spark(spark: SparkSession) -> Iterator[SparkSession]:
-    """Tasks as the ranges were cut: small ones are not put together."""
+    """Return a session that does not coalesce small tasks."""
     spark.conf.set("spark.sql.adaptive.coalescePartitions.enabled", "false")
     yield spark
     spark.conf.unset("spark.sql.adaptive.coalescePartitions.enabled")
@@ -114,7 +114,7 @@ def test_infinite_times_are_ordinary(cut_spark: SparkSession) -> None:
     assert [(r.a.t, r.b.t) for r in FLAT.run(df, time="t", type="kind").collect()] == [(1.0, 2.0)]
 
 
-def test_bad_rows_are_all_told(cut_spark: SparkSession) -> None:
+def test_all_bad_rows_are_reported(cut_spark: SparkSession) -> None:
     rows = [(t if t % 3 else None, "AB"[t % 2]) for t in range(40)]
     df = cut_spark.createDataFrame(rows, "t INT, kind STRING").repartition(3)
     with pytest.raises(Exception, match="14 rows have no usable time"):
@@ -122,14 +122,14 @@ def test_bad_rows_are_all_told(cut_spark: SparkSession) -> None:
     assert FLAT.run(df, time="t", type="kind", bad_rows="drop").count() > 0
 
 
-def test_explain_says_how_time_is_cut(spark: SparkSession) -> None:
+def test_explain_shows_how_time_is_split(spark: SparkSession) -> None:
     df = spark.createDataFrame([], "t TIMESTAMP, kind STRING, id INT")
     timed = ss.query("PATTERN SEQ(A a, B b) WITHIN 5 s")
-    assert "slices of time, 5 s each, which go round the tasks" in timed.explain(df, time="t", type="kind")
+    assert "time slices (5 s each), assigned to tasks round-robin" in timed.explain(df, time="t", type="kind")
     both_ends = ss.query("PATTERN SEQ(!C, A a, B b) WITHIN 5 s").explain(df, time="t", type="kind")
-    assert "start in its slices; about 1 copies for each event" in both_ends
+    assert "replicas: about 1 per event" in both_ends
     for query, reason in (
         ("SEQ(A a, B b)", "without WITHIN"),
-        ("SEQ(A a, B b) WITHIN 5 EVENTS", "counts all rows"),
+        ("SEQ(A a, B b) WITHIN 5 EVENTS", "counts all earlier rows"),
     ):
         assert reason in ss.query(f"PATTERN {query}").explain(df, time="t", type="kind")

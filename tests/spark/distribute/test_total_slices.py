@@ -1,4 +1,4 @@
-"""Totals on Spark, cut into slices of time, of each group too: what the oracle says, wherever the slices begin."""
+"""Compare aggregates on Spark, split by time and by group and time, with the oracle."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def totals(draw: st.DrawFn) -> str:
 
 @st.composite
 def long_streams(draw: st.DrawFn) -> list[Event]:
-    """Times below zero too, over several slices, dense enough for matches."""
+    """Generate times over several slices, also negative ones, dense enough for matches."""
     drawn = draw(
         st.lists(
             st.tuples(st.sampled_from([0, 1, 1, 2, 5, 20]), st.sampled_from("AABBC"), st.integers(1, 2)),
@@ -68,7 +68,7 @@ def long_streams(draw: st.DrawFn) -> list[Event]:
 def test_totals(spark: SparkSession, text: str, rows: list[Event]) -> None:
     df = scattered(spark, pa.Table.from_pylist(rows, SCHEMA))
     query = ss.query(text)
-    assert "slices of time" in query.explain(df, **BINDING)
+    assert "time slices" in query.explain(df, **BINDING)
     actual = query.run(df, **BINDING).toArrow().to_pylist()
     event("rows" if actual else "no rows")
     assert_equal(naive.run(text, rows, **BINDING, columns=COLUMNS), actual)
@@ -78,21 +78,21 @@ def test_totals(spark: SparkSession, text: str, rows: list[Event]) -> None:
 @pytest.mark.parametrize("group", ["kind", "id, kind", "s"])
 @pytest.mark.parametrize("pattern", ["A a", "OR(A a, B b)", "SEQ(ANY a, ANY b)"])
 def test_groups_of_the_type(spark: SparkSession, pattern: str, group: str, update: str) -> None:
-    """Classes may cross to Python as numbers; a group is one of their names."""
+    """Class names are sent to Python as numbers; GROUP BY the type column returns names."""
     rows = [
         {**dict.fromkeys(COLUMNS), "t": 3 * i, "kind": "ABCA"[i % 4], "id": i % 3, "s": "xyz"[i % 3], "seq": i}
         for i in range(40)
     ]
     text = f"PATTERN {pattern} GROUP BY {group} AGG COUNT WITHIN 40{update}"
     df = scattered(spark, pa.Table.from_pylist(rows, SCHEMA))
-    assert "slices of time" in ss.query(text).explain(df, **BINDING)
+    assert "time slices" in ss.query(text).explain(df, **BINDING)
     found = ss.query(text).run(df, **BINDING).toArrow().to_pylist()
     assert found
     assert_equal(naive.run(text, rows, **BINDING, columns=COLUMNS), found)
 
 
 def test_groups_of_many_queries(spark: SparkSession) -> None:
-    """Their events have the columns of all of them."""
+    """The events have the columns of all queries."""
     rows = [
         {**dict.fromkeys(COLUMNS), "t": 3 * i, "kind": "ABCA"[i % 4], "id": i % 3, "n": i % 2, "x": i / 4, "seq": i}
         for i in range(40)
@@ -134,7 +134,7 @@ def test_kinds_of_times(spark: SparkSession, name: str, update: str) -> None:
     df = spark.createDataFrame(table).repartition(3)
     if name == "timestamp without zone":
         df = df.withColumn("t", df["t"].cast("timestamp_ntz"))
-    assert "slices of time" in query.explain(df, time="t", type="kind")
+    assert "time slices" in query.explain(df, time="t", type="kind")
     found = query.run(df, time="t", type="kind").toArrow().sort_by("time")
     expected = query.run_local(table, time="t", type="kind")
     assert found.num_rows > 2

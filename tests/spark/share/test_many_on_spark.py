@@ -1,4 +1,4 @@
-"""Many queries of all kinds in one shuffle: each result is what the query gives alone, in one process."""
+"""Compare many queries in one shuffle with each query run alone by the local engine."""
 
 from __future__ import annotations
 
@@ -98,9 +98,9 @@ def test_queries_of_one_way_go_it_together(spark: SparkSession) -> None:
     queries = {f"q{number}": query for number, query in enumerate(QUERIES)}
     plans = {name: ss.query(text).plan(table().schema, "t", "kind", "seq") for name, text in queries.items()}
     found = [(p.distribution.keys, sorted(p.plans)) for p in placements(plans, 3)]
-    assert len(found) == 4  # by id, in one task, by slices of time, by id with copies
+    assert len(found) == 4  # by id, in one task, by time slices, by a partial key
     assert ("id",) in [keys for keys, _ in found]
     said = ss.explain_many(queries, spark.createDataFrame(table()), **BINDING)
     assert "Spark: 18 queries, one scan and one shuffle over 3 tasks" in said
-    assert "by slices of time: q4, q5, q6, q9, q10, q14, q15, q16" in said
+    assert "by time slices: q4, q5, q6, q9, q10, q14, q15, q16" in said
     assert "in one task: q3, q11" in said

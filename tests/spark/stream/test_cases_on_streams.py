@@ -1,4 +1,4 @@
-"""Case files as real streams, a file for each micro-batch: a few in every run, all of them in the large profile."""
+"""Run case files as streams, one file per micro-batch: a few in every run, all of them in the large profile."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from streamsift.physical.stream import stream_plan
 from test_generated import LARGE
 
 FILES = 3
-# One for each strategy; the others are played by tests/spark/stream/test_stateful.py.
+# One for each strategy; tests/spark/stream/test_stateful.py runs the others without Spark.
 ALWAYS = ("kleene: ", "aggregation: ", "ranking: ")
 LATER: dict[str, Any] = {
     "int": 10**7,
@@ -34,7 +34,7 @@ LATER: dict[str, Any] = {
 
 
 def plan_of(case: Case) -> Plan | None:
-    """The plan of a case that time can decide to its end on a stream."""
+    """Return the plan of a case whose rows all become final on a stream."""
     if case.error is not None or not case.table().num_rows:
         return None
     try:
@@ -53,7 +53,7 @@ def chosen() -> list[Case]:
 
 
 def write_files(case: Case, folder: Path) -> None:
-    """The events by time in a few files, then a row that lets time pass and is never decided itself."""
+    """Write the events by time into a few files, then a heartbeat that advances the watermark."""
     table = case.table().sort_by(case.time)
     kind = next(column.type for column in case.events if column.name == case.time).partition("(")[0]
     later = LATER[kind]
@@ -67,7 +67,7 @@ def write_files(case: Case, folder: Path) -> None:
     for number, part in enumerate([*parts, pa.Table.from_pylist([row], table.schema)]):
         path = folder / f"{number}.parquet"
         pa.parquet.write_table(part, path)
-        os.utime(path, (number + 10**9, number + 10**9))  # Spark takes the oldest file first
+        os.utime(path, (number + 10**9, number + 10**9))  # Spark reads the oldest file first
 
 
 @pytest.mark.parametrize("case", chosen(), ids=lambda case: case.id)

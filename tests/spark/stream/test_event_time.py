@@ -1,4 +1,4 @@
-"""Times as Spark's watermark sees them: in order, exact where it matters, never too early."""
+"""Test the conversion of event times to Spark's watermark: ordered, exact where required, never too early."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generated queries on real streams: files cut at random, rows in disorder inside the lateness, as a batch answers."""
+"""Compare generated queries on streams, with random files and rows out of order within the lateness, with a batch."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ from streamsift.physical.stream import stream_plan
 from streamsift.spark.stream.packing import table_of
 from test_generated import EXAMPLES, LARGE, SCHEMA, Rows
 
-BINDING = {"time": "t", "type": "kind", "order": "seq"}  # rows of equal time have no order of their own on Spark
+BINDING = {"time": "t", "type": "kind", "order": "seq"}  # rows of equal time have no order on Spark
 LATENESS, END = 3, 10**6
 COLUMNS = "t bigint, kind string, id bigint, x double, n bigint, s string, seq bigint"
 SEEDS = st.integers(0, 2**32)
-# Not shrunk: each try is a stream. What fails is tried again by tests/generated/test_generated_streams.py, in memory.
+# Not shrunk: each attempt is a stream. tests/generated/test_generated_streams.py shrinks failures in memory.
 SLOW = {"suppress_health_check": list(HealthCheck), "phases": [Phase.generate], "deadline": None}
 
 
 @st.composite
 def keyed(draw: st.DrawFn) -> Script:
-    """Queries whose events are spread over buckets by their key."""
+    """Generate queries whose events are distributed over buckets by key."""
     script = draw(any_queries().map(on_a_stream))
     statement = replace(script.statement, partition_by=script.statement.partition_by or (s.Name(("id",)),))
     return replace(script, statement=statement)
 
 
 def is_decided(script: Script) -> bool:
-    """Whether a stream can have the query, and time alone decides all of it."""
+    """Return True if the query can run on a stream and the watermark makes all of its rows final."""
     try:
         plan = ss.query(print_script(script)).plan(SCHEMA, "t", "kind", "seq")
         stream = stream_plan(plan)
@@ -61,7 +61,7 @@ def write_files(rows: Rows, folder: Path, chance: random.Random) -> int:
     The other rows are in disorder inside the lateness. The last file lets time pass.
     """
     rows = sorted(rows, key=lambda row: row["t"] + chance.randrange(LATENESS))
-    cuts = sorted(chance.choices(range(len(rows) + 1), k=3))  # two may be the same
+    cuts = sorted(chance.choices(range(len(rows) + 1), k=3))  # duplicates make empty files
     parts = [rows[low:high] for low, high in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
     seen, late = list[dict[str, Any]](), 0
     last = dict.fromkeys(SCHEMA.names) | {"t": END, "seq": END}
@@ -71,7 +71,7 @@ def write_files(rows: Rows, folder: Path, chance: random.Random) -> int:
         late += len(repeated)
         path = folder / f"{number}.parquet"
         pa.parquet.write_table(pa.Table.from_pylist([*part, *repeated], SCHEMA), path)
-        os.utime(path, (number + 10**9, number + 10**9))  # Spark takes the oldest file first
+        os.utime(path, (number + 10**9, number + 10**9))  # Spark reads the oldest file first
         seen += part
     return late
 
@@ -96,18 +96,18 @@ def run(spark: SparkSession, rows: Rows, seed: int, texts: list[str]) -> dict[st
 
 
 class Interruption(Exception):
-    """A failure that a test has caused."""
+    """A failure caused by a test."""
 
 
 class Sink:
-    """The rows of each micro-batch, as a sink that overwrites what a failed attempt has written."""
+    """Keep the rows of each micro-batch; a retry overwrites the rows of a failed attempt."""
 
     def __init__(self, fails_at: int, kills: bool) -> None:
         self.batches: dict[int, list[Any]] = {}
         self.fails_at, self.kills = (
             fails_at,
             kills,
-        )  # once: a micro-batch whose rows are lost, or whose worker is killed
+        )  # once: lose the rows of a micro-batch, or kill its worker
 
     def write(self, df: DataFrame, number: int) -> None:
         fails, self.fails_at = number == self.fails_at, -1 if number == self.fails_at else self.fails_at
@@ -119,14 +119,14 @@ class Sink:
 
 
 def kill_workers() -> None:
-    """Kill the Python workers that Spark keeps for its tasks: below its daemon, which starts new ones."""
+    """Kill the Python workers, which are children of Spark's daemon. The daemon starts new ones."""
     for pid in workers_below(os.getpid()):
-        with suppress(ProcessLookupError):  # it has ended meanwhile
+        with suppress(ProcessLookupError):  # it has already ended
             os.kill(pid, signal.SIGKILL)
 
 
 def _appended(result: DataFrame, directory: str, late: int, chance: random.Random) -> list[Any]:
-    """Run the stream to its end, started again from its checkpoint where it fails; return the rows of its sink."""
+    """Run the stream to its end, restart it from its checkpoint after a failure, and return the rows of its sink."""
     sink = Sink(chance.choice([-1, 0, 1, 2, 3]), chance.random() < 0.3)
     writer = result.writeStream.foreachBatch(sink.write).trigger(availableNow=True)
     writer = writer.option("checkpointLocation", f"{directory}/checkpoint")

@@ -1,4 +1,4 @@
-"""Packer and processor as Spark drives them, on generated queries: cut, retried, lost; and what state keeps."""
+"""Drive packer and processor as Spark does, on generated queries: split, retried, lost; and test the state."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def plan_of(text: str, schema: pa.Schema, time: str, type: str | None = None, or
 
 
 def streamed(plans: dict[str, Plan], table: pa.Table, seed: int) -> dict[str, list[Any]]:
-    """The rows of all micro-batches and of what stays undecided.
+    """Return the rows of all micro-batches, and those that did not become final.
 
     Events come in order of time, in disorder inside a micro-batch; now and then earlier ones come again, and are late.
     """
@@ -88,7 +88,7 @@ def check_stream(script: Script, rows: Rows, binding: dict[str, str], seed: int)
     note(text)
     for place, row in enumerate(rows):
         row["seq"] = place
-    binding = {**binding, "order": "seq"}  # rows of equal time have no order of their own on Spark
+    binding = {**binding, "order": "seq"}  # rows of equal time have no order on Spark
     table = pa.Table.from_pylist(rows, SCHEMA)
     try:
         expected = ss.query(text).run_local(table, **binding).to_pylist()
@@ -146,7 +146,7 @@ def test_case(case: Case) -> None:
         assert "stream" in str(refusal)
 
 
-# --- by hand -------------------------------------------------------------------------------------------------------
+# --- examples -----------------------------------------------------------------------------------------------------
 
 PAIRS = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 10"
 EVENTS = pa.schema([("t", pa.int64()), ("kind", pa.string()), ("id", pa.int64())])
@@ -213,7 +213,7 @@ def test_another_query_is_told_what_changed() -> None:
     other = pairs_stream("PATTERN SEQ(A a, B b) WHERE [id] AND b.t > 5 WITHIN 20")
     other.stores = stream.stores
     with pytest.raises(
-        ss.QueryError, match=r"(?s)belongs to another query.*WHERE was .*WITHIN was 10 time\n +is 20 time"
+        ss.QueryError, match=r"(?s)by a different query.*WHERE: .*WITHIN: 10 time in the checkpoint, 20 time in this"
     ):
         other.batch(table_of((2, "B", 1)))
 

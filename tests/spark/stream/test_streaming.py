@@ -1,4 +1,4 @@
-"""Structured Streaming itself: sources, watermarks, sinks, restarts, refusals. Few streams, as each is slow."""
+"""Test Structured Streaming: sources, watermarks, sinks, restarts, rejected queries. Few streams: each is slow."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ START = datetime(2024, 5, 1)
 
 
 def events(count: int, seed: int = 3) -> list[dict[str, Any]]:
-    """Events in order of time, a few of equal time, of five keys."""
+    """Return events of five keys in order of time, a few with equal times."""
     chance = random.Random(seed)
     times = sorted(chance.randrange(count * 2) for _ in range(count))
     return [
@@ -39,12 +39,12 @@ def events(count: int, seed: int = 3) -> list[dict[str, Any]]:
 
 
 def heartbeat(t: int = 100_000) -> dict[str, Any]:
-    """A row of no class that lets time pass."""
+    """Return a heartbeat: a row of no class of the query that advances the watermark."""
     return {"ts": (START + timedelta(seconds=t)).isoformat() + "Z", "t": t, "kind": "-", "id": 0, "x": 0.0}
 
 
 class Directory:
-    """A directory that files are dropped into, and DataFrames of it."""
+    """A directory to write files into, and DataFrames that read it."""
 
     def __init__(self, spark: SparkSession, path: Path) -> None:
         self.spark, self.path, self.files = spark, path / "in", 0
@@ -53,12 +53,12 @@ class Directory:
     def drop(self, rows: list[dict[str, Any]]) -> None:
         hidden = self.path / f".{self.files}"
         hidden.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        os.utime(hidden, (self.files + 1_000_000_000, self.files + 1_000_000_000))  # Spark takes the oldest file first
+        os.utime(hidden, (self.files + 1_000_000_000, self.files + 1_000_000_000))  # Spark reads the oldest file first
         hidden.rename(self.path / f"{self.files:04}.json")
         self.files += 1
 
     def cut(self, rows: list[dict[str, Any]], size: int) -> None:
-        """Files in order, the rows of each in disorder."""
+        """Write files in order of time, each with shuffled rows."""
         for start in range(0, len(rows), size):
             part = rows[start : start + size]
             self.drop(random.Random(start).sample(part, len(part)))
@@ -110,7 +110,7 @@ def test_detection_with_the_callers_watermark(directory: Directory, tmp_path: Pa
 
 
 def test_two_runs_of_a_directory_into_files(directory: Directory, tmp_path: Path) -> None:
-    """Totals over all keys, with numbers as time, lateness, and a restart from the checkpoint."""
+    """Aggregate over all keys, with numeric times and lateness, and restart from the checkpoint."""
     rows = events(80, seed=5)
     chance = random.Random(1)
     disordered = sorted(rows, key=lambda row: row["t"] + chance.randrange(10))
@@ -124,13 +124,13 @@ def test_two_runs_of_a_directory_into_files(directory: Directory, tmp_path: Path
     run(query)
     directory.cut(disordered[40:], 20)
     directory.drop([heartbeat()])
-    # Another name for a variable is no other query.
+    # Renaming a variable does not change the query.
     run(ss.query("PATTERN SEQ(A first, B second) WHERE [id] AGG COUNT, SUM(second.x) AS sum_b_x WITHIN 20 UPDATE 7"))
     expected = query.run(directory.batch(), **BINDING)
     written = directory.spark.read.schema(expected.schema).json(str(tmp_path / "out"))
     assert as_sorted(written) == as_sorted(expected)
     directory.drop([heartbeat(200_000)])
-    with pytest.raises(StreamingQueryException, match=r"WITHIN was 20 time\n.*is 30 time"):
+    with pytest.raises(StreamingQueryException, match="WITHIN: 20 time in the checkpoint, 30 time in this query"):
         run(ss.query("PATTERN SEQ(A a, B b) WHERE [id] AGG COUNT, SUM(b.x) WITHIN 30 UPDATE 7"))
 
 
@@ -170,11 +170,11 @@ def test_rows_without_a_time(directory: Directory, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("PATTERN SEQ(A a, B b)", {}, "detection on a stream needs WITHIN"),
-        ("PATTERN SEQ(A a, B b) PREF MAX[a.x] WITHIN 5 RETURN 3", {}, "ranking on a stream needs UPDATE"),
-        ("PATTERN SEQ(A a, B b) WITHIN 5", {"lateness": "5 s"}, "`t` is a integer"),
+        ("PATTERN SEQ(A a, B b)", {}, "detection on a stream requires WITHIN"),
+        ("PATTERN SEQ(A a, B b) PREF MAX[a.x] WITHIN 5 RETURN 3", {}, "ranking on a stream requires UPDATE"),
+        ("PATTERN SEQ(A a, B b) WITHIN 5", {"lateness": "5 s"}, "`t` is an integer"),
         ("PATTERN SEQ(A a, B b) WITHIN 5", {"lateness": "soon"}, "soon"),
-        ("PATTERN SEQ(A a, B b) WITHIN 5", {"lateness": True}, "a length of time"),
+        ("PATTERN SEQ(A a, B b) WITHIN 5", {"lateness": True}, "a duration"),
     ],
 )
 def test_refusals(directory: Directory, text: str, options: dict[str, Any], message: str) -> None:
@@ -184,24 +184,24 @@ def test_refusals(directory: Directory, text: str, options: dict[str, Any], mess
 
 def test_a_watermark_that_is_not_on_the_time(directory: Directory) -> None:
     marked = directory.stream().withWatermark("ts", "5 seconds")
-    with pytest.raises(ss.QueryError, match="the watermark is on `ts`, but the time is `t`"):
+    with pytest.raises(ss.QueryError, match="the watermark is on `ts`, but the time column is `t`"):
         ss.query("PATTERN SEQ(A a, B b) WITHIN 5").run(marked, **BINDING)
-    with pytest.raises(ss.QueryError, match="beside withWatermark"):
+    with pytest.raises(ss.QueryError, match="cannot be combined with withWatermark"):
         ss.query("PATTERN SEQ(A a, B b) WITHIN 5 s").run(marked, time="ts", type="kind", lateness="1 s")
 
 
 def test_explain(directory: Directory) -> None:
     keyed = ss.query("PATTERN SEQ(A a, B b, !C c) WHERE [id] WITHIN 5").explain(directory.stream(), **BINDING)
-    assert "in 3 buckets by id" in keyed
-    assert "a row comes when time has passed the last event of its match; where an upper edge" in keyed
-    assert "watermark: the greatest `t` of earlier micro-batches, less `lateness`" in keyed
+    assert "Spark: stateful stream in 3 hash buckets by id" in keyed
+    assert "emit:   when the watermark passes the last event of the match, or the end of its window" in keyed
+    assert "watermark: maximum `t` of earlier micro-batches minus `lateness`" in keyed
     total = ss.query("PATTERN SEQ(A a, B b) WHERE [id] AGG COUNT WITHIN 5").explain(directory.stream(), **BINDING)
-    assert "in one bucket: without GROUP BY the values are over all events" in total
-    assert "cost: every event goes through one task" in total
+    assert "in one bucket: without GROUP BY, the aggregates cover all events" in total
+    assert "cost: one task processes every event" in total
     both = ss.explain_many({"keyed": PAIRS, "any": "PATTERN SEQ(A a, B b) WITHIN 5"}, directory.stream(), **BINDING)
-    assert "in one bucket: they have no key in common" in both
-    assert "keyed: alone, by id" in both
+    assert "in one bucket: the queries have no key in common" in both
+    assert "keyed, run alone: by id" in both
     best = ss.query("PATTERN SEQ(A a, B b) WHERE [id] PREF MAX[a.x] WITHIN 5 UPDATE 5 RETURN 3")
-    assert "in one bucket: the best of all are ranked where all matches are, not by id" in best.explain(
+    assert "in one bucket: a stream cannot merge rankings of different id" in best.explain(
         directory.stream(), **BINDING
     )

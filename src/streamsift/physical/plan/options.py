@@ -140,8 +140,8 @@ def planner_options(**given: str) -> PlannerOptions:
     types = {option.name: option.type for option in option_table()}
     for name, value in given.items():
         if name not in types:
-            raise TypeError(f"there is no option `{name}`; there are {', '.join(types)}")
+            raise TypeError(f"unknown option `{name}`; expected one of {', '.join(types)}")
         if value not in list(types[name]):
             *most, last = (f'"{member.value}"' for member in types[name])
-            raise QueryError(f"{name}={value!r}", hint=f"it is {', '.join(most)} or {last}.")
+            raise QueryError(f"invalid value for {name}: {value!r}", hint=f"expected {', '.join(most)} or {last}.")
     return PlannerOptions(**{name: types[name](value) for name, value in given.items()})  # type: ignore[arg-type]

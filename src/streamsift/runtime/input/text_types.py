@@ -9,6 +9,7 @@ Contract: two fields that are written as different numbers or times stay differe
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import astuple, dataclass, replace
 from enum import Enum, auto
 
@@ -245,7 +246,10 @@ def converted_block(name: str, texts: pa.ChunkedArray, earlier: TextShape) -> pa
     return converted(name, texts, target)
 
 
-def typed(table: pa.Table) -> pa.Table:
-    """Convert a table of strings, column by column, to the types that hold them."""
-    columns = zip(table.column_names, table.columns, strict=True)
-    return pa.table([converted(*each, column_type(shape_of(each[1]))) for each in columns], names=table.column_names)
+def typed(table: pa.Table, as_text: Collection[str] = ()) -> pa.Table:
+    """Convert a table of strings, column by column, to the types that hold them; some columns may stay text."""
+    columns = []
+    for name, texts in zip(table.column_names, table.columns, strict=True):
+        target = pa.string() if name in as_text else column_type(shape_of(texts))
+        columns.append(converted(name, texts, target))
+    return pa.table(columns, names=table.column_names)

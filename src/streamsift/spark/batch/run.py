@@ -1,9 +1,9 @@
-"""Run a plan on a batch DataFrame, as a lazy DataFrame: one shuffle, one Python call per partition.
+"""Run a plan on a batch DataFrame and return a lazy DataFrame: one shuffle, one Python call per partition.
 
-Rankings of tasks are merged into one in the JVM: nothing is collected.
+The JVM merges the rankings of tasks; nothing is collected.
 
-Contract: all rows of a shard (`spark/distribute/routing.py`) are in one partition (tests/spark/batch/test_batch.py). A
-candidate is among the k best of its partition, so the k best of all are among the candidates
+Contract: all rows of a shard (`spark/distribute/routing.py`) are in one partition (tests/spark/batch/test_batch.py).
+Each partition returns its own top k, so the top k of all partitions are among the candidates
 (tests/spark/batch/test_ranking_on_spark.py).
 """
 
@@ -32,14 +32,15 @@ from streamsift.spark.distribute import (
     shuffled,
     task_count,
 )
+from streamsift.spark.workers import for_workers
 
-_CODE = "$streamsift_class"  # shuffled in place of the type
+_CODE = "$streamsift_class"  # shuffled instead of the type column
 
 Batches = Iterator[pa.RecordBatch]
 
 
 def run_batch(df: DataFrame, plan: Plan, *, bad_rows: str, observation: Observation | None) -> DataFrame:
-    """Return the result of a plan on a DataFrame, as a DataFrame."""
+    """Run a plan on a DataFrame and return a lazy DataFrame."""
     query, names, tasks = plan.query, class_names(plan), task_count(df)
     distribution = distribution_of(plan, tasks)
     codes = [class_code(query, names).alias(_CODE)] if names else []
@@ -47,7 +48,7 @@ def run_batch(df: DataFrame, plan: Plan, *, bad_rows: str, observation: Observat
     arriving = shuffled(events, query, [Placement(distribution, {"": plan})], tasks, observation)
     if names and query.binding.type is not None:
         arriving = arriving.withColumn(query.binding.type, F.col(_CODE)).drop(_CODE)
-    # With an observation the caller reads the number of dropped rows from it; else a worker warns.
+    # With an observation, the caller reads the number of dropped rows from it; otherwise a worker warns.
     report = None if observation is None else lambda _: None
     task = Task(plan, distribution, bad_rows, report, names)
     keys = [query.schema.names.index(key) for key in distribution.keys]
@@ -63,13 +64,13 @@ def run_batch(df: DataFrame, plan: Plan, *, bad_rows: str, observation: Observat
 def result_rows(
     df: DataFrame, make: Callable[[Batches], Batches], events: StructType, plan: Plan, distribution: Distribution
 ) -> DataFrame:
-    """Return the rows that `make` makes of batches; of a ranking that needs a merge, the k best per tick and group."""
+    """Return the rows that `make` yields; if a ranking needs a merge, the top k per tick and group."""
     query, schema = plan.query, result_schema(events, plan.query)
     if query.ranking is None or not needs_merge(plan, distribution):
-        return df.mapInArrow(make, schema)
-    candidates = df.mapInArrow(make, result_schema(events, query, ties=True))
+        return df.mapInArrow(for_workers(make), schema)
+    candidates = df.mapInArrow(for_workers(make), result_schema(events, query, ties=True))
     limit = query.ranking.limit
-    # `+ 0.0` makes -0.0 and 0.0 one value, as they are to the engine. An absent event comes first: nulls do.
+    # `+ 0.0` makes -0.0 equal to 0.0, as in the engine. Nulls come first: absent events do.
     best_first = [(column("score") + F.lit(0.0)).desc(), *(column(name).asc_nulls_first() for name in tie_names(query))]
     ranked_by = [column(name) for name in (*(["window_end"] if query.update else []), *query.group_names)]
     if not ranked_by:
@@ -80,21 +81,26 @@ def result_rows(
 
 
 def placement(df: DataFrame, plan: Plan) -> list[str]:
-    """Say how the work is distributed over Spark tasks, for explain."""
+    """Return the lines of explain on how the work is distributed over Spark tasks."""
     tasks, query = task_count(df), plan.query
     how = distribution_of(plan, tasks)
     lines = list(describe_distribution(how, plan, tasks))
     if needs_merge(plan, how):
-        lines.append("each task ranks its own matches; the best of all tasks are merged in the JVM")
+        lines.append("merge: each task ranks its own matches; the JVM merges the top k of all tasks")
     if query.binding.time_kind is b.TimeKind.TEXT:
         time = query.binding.time
-        lines.append(f"the text in `{time}` is parsed in Python, twice: cast it to a timestamp to save that")
+        lines.append(
+            f"time: strings in `{time}` are parsed in Python, twice; cast the column to a timestamp to avoid that"
+        )
     lines.append(describe_filter(plan))
-    codes, others = ", class names as bytes" if class_names(plan) else "", "no other is read"
+    codes, others = " (class names as bytes)" if class_names(plan) else "", "no others are read"
     if any(isinstance(item, b.WholeEvent) for item in query.output):
-        others = "whole events are carried, as rows have no identity to join them back by after a second reading"
-    lines.append(f"to Python: {len(query.schema)} columns{codes}; {others}")
-    whole = "slices of time" if how.slices is not None else "keys" if how.keys and how.partial is None else None
+        others = "whole events are sent, because rows have no identity by which to join other columns later"
+    lines.append(f"columns: {len(query.schema)} sent to Python{codes}; {others}")
+    whole = "time slices" if how.slices is not None else "keys" if how.keys and how.partial is None else None
     if whole is None:
-        return [*lines, "in a task: all of its events at once"]
-    return [*lines, f"in a task: whole {whole}, about {MAX_ROWS:,} events at once; those of a larger task wait on disk"]
+        return [*lines, "memory: a task holds all of its events"]
+    return [
+        *lines,
+        f"memory: a task holds whole {whole}, about {MAX_ROWS:,} events at a time, and spills the rest to disk",
+    ]

@@ -1,8 +1,7 @@
-"""Cut the record batches of a task into tables of bounded size, with whole shards each (`distribute/routing.py`).
+"""Split the rows of a task into tables of bounded size, each with whole shards (`distribute/routing.py`).
 
-A task with no more events than a table may have is one table. A larger task is spilled to disk, in partitions by a hash
-of the shards, and comes back a few spill partitions at a time; one that is too large is divided once more. Only the
-events of one shard must fit into memory.
+A small task is one table. A larger task is hashed by shard into spill partitions on disk and read back a few partitions
+at a time; a partition that is too large is split again. Only the events of one shard must fit in memory.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ from streamsift.errors import BadInputError
 from streamsift.runtime import tables_of
 from streamsift.spark.batch.memory import gathered
 
-MAX_ROWS, MAX_BYTES = 1 << 20, 1 << 28  # of a table, unless a single shard has more
+MAX_ROWS, MAX_BYTES = 1 << 20, 1 << 28  # of a table, unless a single shard is larger
 _PARTITION_BITS = 6
-_SPILLED_ROWS, _SPILLED_BYTES = 1 << 18, 1 << 25  # that are written to spill partitions at a time
+_SPILLED_ROWS, _SPILLED_BYTES = 1 << 18, 1 << 25  # written to spill partitions at a time
 _MAX_DEPTH = 64 // _PARTITION_BITS
-_ODD = np.uint64(0x9E3779B97F4A7C15)  # whose products have their bits mixed, the upper ones most
-_TEMPORARY = "SPARK_LOCAL_DIRS"  # where Spark's own files are, on a cluster
+_ODD = np.uint64(0x9E3779B97F4A7C15)  # multiplying by it mixes bits, the upper ones most
+_TEMPORARY = "SPARK_LOCAL_DIRS"  # Spark's local directories on a cluster
 
 
 def tables(batches: Iterable[pa.RecordBatch], shard: int, keys: Sequence[int]) -> Iterator[pa.Table]:
-    """Yield all rows of a task. `shard` is the column of shards, `keys` are those that an error should show."""
+    """Yield all rows of a task. `shard` is the column of shards; `keys` are the columns that an error names."""
     rows = 0
 
     def counted() -> Iterator[pa.RecordBatch]:
@@ -42,9 +41,10 @@ def tables(batches: Iterable[pa.RecordBatch], shard: int, keys: Sequence[int]) -
     try:
         yield from _tables(counted(), shard, keys, 0)
     except (MemoryError, pa.ArrowMemoryError) as error:
-        more = "give it more: spark.executor.pyspark.memory, or fewer workers (spark.executor.cores) in the same memory"
-        message = f"A Python worker has no memory left after {rows:,} events of its task.\nHint: {more}."
-        raise BadInputError(message) from error
+        hint = "increase spark.executor.pyspark.memory, or run fewer workers per executor (spark.executor.cores)."
+        raise BadInputError(
+            f"a Python worker ran out of memory after {rows:,} events of its task\nHint: {hint}"
+        ) from error
 
 
 def _tables(batches: Iterator[pa.RecordBatch], shard: int, keys: Sequence[int], depth: int) -> Iterator[pa.Table]:
@@ -55,7 +55,7 @@ def _tables(batches: Iterator[pa.RecordBatch], shard: int, keys: Sequence[int], 
     if following is None:
         yield first
         return
-    folder = os.environ.get(_TEMPORARY, "").split(",")[0] or None  # None: the system's
+    folder = os.environ.get(_TEMPORARY, "").split(",")[0] or None  # None: the system default
     with TemporaryFile(dir=folder) as file:
         partitions = _spilled(chain(first.to_batches(), [following], batches), file, shard, depth)
         del first, following
@@ -64,11 +64,11 @@ def _tables(batches: Iterator[pa.RecordBatch], shard: int, keys: Sequence[int], 
 
 @dataclass(slots=True)
 class _SpillPartition:
-    """Rows in a file: where their pieces are, how many they are, and the shards that they lie between."""
+    """Rows in a file: the positions of their pieces, their number, and the range of their shards."""
 
     file: IO[bytes]
     schema: pa.Schema = field(default_factory=lambda: pa.schema([]))
-    pieces: list[tuple[int, int]] = field(default_factory=list)  # where each begins, and its length
+    pieces: list[tuple[int, int]] = field(default_factory=list)  # offset and length of each
     rows: int = 0
     bytes: int = 0
     lowest: int = np.iinfo(np.int64).max
@@ -113,7 +113,7 @@ def _spilled(batches: Iterator[pa.RecordBatch], file: IO[bytes], shard: int, dep
 
 
 def _read_back(partitions: list[_SpillPartition], shard: int, keys: Sequence[int], depth: int) -> Iterator[pa.Table]:
-    """Yield small partitions together; divide a large one again, or yield it as it is if it has one shard only."""
+    """Yield small partitions together. Split a large partition again, unless it has only one shard."""
     together = _SpillPartition(partitions[0].file)
     for partition in partitions:
         if partition.is_too_large and partition.lowest < partition.highest and depth + 1 < _MAX_DEPTH:

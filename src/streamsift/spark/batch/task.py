@@ -1,6 +1,6 @@
 """Run a plan on the events of one table, and return the result rows that its shards own.
 
-Class names cross to Python as small integers, and become strings again here.
+Class names arrive as small integers, and become strings again here.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from streamsift.spark.distribute import (
     sharded_events,
 )
 
-MAX_NAMES = 100  # as a byte
-OTHER = "(of no class of the pattern)"  # shown of rows that cannot be used; no other row with it is read
+MAX_NAMES = 100  # codes fit in a byte
+OTHER = "(of no class of the pattern)"  # shown in errors about bad rows; no other rows have it
 
 
 def class_names(plan: Plan) -> tuple[str, ...]:
-    """Return the names, if all that a match can hold is one of them; else none, and the type stays text."""
+    """Return the class names if the type column gives all classes of the pattern; if not, the type is sent as text."""
     query = plan.query
     classes = {variable.event_class for variable in query.variables}
     if query.binding.type is None or any(each.rule is not b.ClassRule.TYPE for each in classes):
@@ -42,7 +42,7 @@ def class_names(plan: Plan) -> tuple[str, ...]:
 
 
 def class_code(query: b.BoundQuery, names: Sequence[str]) -> SparkColumn:
-    """Return 1 for the first name, …, 0 for any other string, null for none."""
+    """Return 1 for the first name, 2 for the second, 0 for any other string, null for null."""
     assert query.binding.type is not None
     return F.array_position(F.array(*map(F.lit, names)), text(query.binding.type)).cast("tinyint")
 
@@ -50,23 +50,23 @@ def class_code(query: b.BoundQuery, names: Sequence[str]) -> SparkColumn:
 def execute_owned(
     plan: Plan, how: Distribution, sharded: ShardedEvents, bad_rows: str, report: Callable[[BadRows], None] | None
 ) -> Iterator[pa.RecordBatch]:
-    """Run a plan on the events of a table: return its matches, ranks with their tie breakers, or all totals."""
+    """Run a plan on a table and return owned matches, owned ranks with tie breakers, or all rows of aggregates."""
     events, owned = sharded.events.select(plan.query.schema.names), owned_results(plan, how, sharded)
     return execute(plan, events, bad_rows=bad_rows, report=report, ties=needs_merge(plan, how), owned=owned)
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The work of every task of a plan. It travels to Spark's Python workers."""
+    """The work of each task of a plan, pickled and sent to Spark's Python workers."""
 
     plan: Plan
     distribution: Distribution
     bad_rows: str
     report: Callable[[BadRows], None] | None = None
-    class_names: tuple[str, ...] = ()  # if the type's column has their codes
+    class_names: tuple[str, ...] = ()  # if the type column has codes instead of names
 
     def results(self, arrived: pa.Table) -> Iterator[pa.RecordBatch]:
-        """Run on events as they are shuffled: the query's columns, then SHARD, and if replicated SHARD_OFFSETS."""
+        """Run on shuffled rows: the query's columns, SHARD and, if events can be replicated, SHARD_OFFSETS."""
         query = self.plan.query
         sharded = sharded_events(arrived, len(query.schema))
         events = sharded.events.rename_columns(query.schema.names)
@@ -75,7 +75,7 @@ class Task:
             names = pa.array([OTHER, *self.class_names], pa.string())
             texts = pc.take(names, events.column(position).combine_chunks())
             events = events.set_column(position, query.binding.type, texts)
-        # The session's time zone is in the arriving type; the same instants are meant.
+        # Timestamps arrive in the session's time zone; the cast keeps the instants.
         sharded = replace(sharded, events=events.cast(query.schema))
         rows = execute_owned(self.plan, self.distribution, sharded, self.bad_rows, self.report)
         return map(owned_totals(self.plan, self.distribution, sharded), rows)

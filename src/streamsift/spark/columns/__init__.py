@@ -1,12 +1,14 @@
 """Translate columns between Spark and the engine: types, times and conditions.
 
-- `schemas`: schemas of DataFrames and results, and how a session reads names and zones.
-- `filters`: Catalyst conditions for the rows that can affect a result, evaluated in the JVM.
-- `event_time`: times as Spark's watermark counts them, and back.
+- `arrow_types`: convert data types between Spark and Arrow.
+- `schemas`: derive the schemas of results, and read session settings (case sensitivity, time zone).
+- `filters`: build Catalyst conditions for the rows that can affect a result.
+- `event_time`: convert event times to and from the times of Spark's watermark.
 
-Calendar times are watermarks as they are; numbers become codes in the same order.
+Calendar times are used as watermarks unchanged; numbers become codes in the same order.
 """
 
+from streamsift.spark.columns.arrow_types import arrow_schema, to_spark
 from streamsift.spark.columns.event_time import CALENDAR, EventTime, event_time, lateness_of
 from streamsift.spark.columns.filters import (
     all_or_none,
@@ -19,4 +21,4 @@ from streamsift.spark.columns.filters import (
     is_bad,
     text,
 )
-from streamsift.spark.columns.schemas import arrow_schema, query_of_all, result_schema, session_settings
+from streamsift.spark.columns.schemas import query_of_all, result_schema, session_settings

@@ -1,11 +1,10 @@
-"""Translate event times to those that Spark's watermark understands, and a watermark back to times.
+"""Convert event times to the times of Spark's watermark, and a watermark back to event times.
 
-Spark counts a watermark in milliseconds since 1970. Calendar times need no change; numbers become codes in the same
-order: the first 53 bits of a double. So a watermark over numbers is exact for integers below 2^41, and else as exact
-as a timestamp of today is in milliseconds.
+Spark's watermark is in milliseconds since 1970. Calendar times need no change. Numbers become order-preserving codes,
+the first 53 bits of a double, so the watermark is exact for integers below 2^41 and to about 12 digits beyond that.
 
-Contract: the engine drops events before `watermark - lateness` and takes an event at that very time. So `passed`
-is strictly before the watermark, and rounding only ever makes it earlier (tests/spark/stream/test_event_time.py).
+Contract: the engine drops events before `watermark - lateness` and accepts events at exactly that time. So `passed` is
+strictly before the watermark, and rounding only makes it earlier (tests/spark/stream/test_event_time.py).
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from streamsift.errors import QueryError
+from streamsift.errors import QueryError, with_article
 from streamsift.language import parse
 from streamsift.language.syntax import Unit
 from streamsift.logical.bound import Binding, BoundQuery, TimeKind
@@ -27,7 +26,7 @@ from streamsift.logical.expressions import SECONDS_PER_UNIT
 MICROSECONDS_PER_MILLISECOND = 1000
 MILLISECONDS_PER_DAY = 86_400_000
 INT64 = (-(2**63), 2**63 - 1)
-_CODE_BITS = 53  # in microseconds, a millisecond count of 53 bits still fits 64
+_CODE_BITS = 53  # milliseconds of 53 bits, in microseconds, fit in 64 bits
 _DROPPED_BITS = 64 - _CODE_BITS
 _MIDDLE = 1 << (_CODE_BITS - 1)
 _MAGNITUDE = (1 << 63) - 1
@@ -40,29 +39,29 @@ Tick = int | float
 
 @dataclass(frozen=True, slots=True)
 class CalendarTime:
-    """Timestamps, dates and texts. Spark itself subtracts the lateness."""
+    """Timestamps, dates and strings. Spark subtracts the lateness."""
 
     ticks_per_millisecond: Fraction
     delay_milliseconds: int
 
     def seen(self, tick: Tick) -> int:
-        """Return the event time of a tick, in microseconds."""
+        """Return the event time of a time value, in microseconds."""
         return math.floor(Fraction(tick) / self.ticks_per_millisecond * MICROSECONDS_PER_MILLISECOND)
 
     def passed(self, watermark: int) -> Tick | None:
-        """Return the last tick that has passed; None at Spark's first watermark, 1970, before anything was seen."""
+        """Return the last time value that has passed; None at Spark's initial watermark, 1970."""
         if watermark <= 0:
             return None
         return _in_64_bits(math.ceil(watermark * self.ticks_per_millisecond) - 1)
 
     def timer(self, tick: Tick) -> int:
-        """Return the first watermark at which the tick has passed."""
+        """Return the first watermark at which the time value has passed."""
         return max(1, math.floor(Fraction(tick) / self.ticks_per_millisecond) + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class NumberTime:
-    """Numbers, as codes of doubles. Codes are not evenly spaced, so the lateness is subtracted here."""
+    """Numbers, as codes of doubles. Codes are not evenly spaced, so the lateness is subtracted here, not by Spark."""
 
     ticks_per_unit: int
     is_real: bool
@@ -74,7 +73,7 @@ class NumberTime:
         return code_of(value) * MICROSECONDS_PER_MILLISECOND
 
     def passed(self, watermark: int) -> Tick | None:
-        # A decimal may have been rounded up to its double: the code before holds for sure.
+        # A decimal may have been rounded up to its double, so the previous code is used.
         value = value_of(watermark - 1)
         if watermark <= 1 or value == -math.inf:
             return None
@@ -92,7 +91,7 @@ EventTime = CalendarTime | NumberTime
 
 
 def event_time(query: BoundQuery, lateness: Fraction) -> EventTime:
-    """Return how Spark sees times. `lateness` is in seconds for calendar times, else in the column's units."""
+    """Return the conversion of a query's times. `lateness` is in seconds for calendar times, else in column units."""
     kind = query.binding.time_kind
     if kind in CALENDAR:
         per_millisecond = Fraction(1, MILLISECONDS_PER_DAY) if kind is TimeKind.DATE else Fraction(1000)
@@ -103,32 +102,34 @@ def event_time(query: BoundQuery, lateness: Fraction) -> EventTime:
 
 
 def lateness_of(given: Any, binding: Binding) -> Fraction:
-    """Return `lateness=` as a number: seconds for calendar times, else the time column's own units."""
+    """Parse `lateness=`: seconds for calendar times, else units of the time column."""
     if given is None:
         return Fraction(0)
     window = None
     if isinstance(given, str | int | float) and not isinstance(given, bool):
         window = parse(f"PATTERN A WITHIN {given}").statement.window
     if window is None or window.length.unit is Unit.EVENT or window.exclusive:
-        raise QueryError(f"lateness={given!r}", hint='it is a length of time such as "10 s", or a number.')
+        raise QueryError(
+            f"invalid value for lateness: {given!r}", hint='expected a duration such as "10 s", or a number.'
+        )
     unit = window.length.unit
     if unit is not Unit.NONE and binding.time_kind not in CALENDAR:
         raise QueryError(
-            f"lateness={given!r}, but `{binding.time}` is a {binding.time_kind.value}",
-            hint=f"leave the unit out (lateness={window.length.value}), or bind a timestamp column.",
+            f"lateness={given!r} has a unit, but `{binding.time}` is {with_article(binding.time_kind.value)} column",
+            hint=f"remove the unit (lateness={window.length.value}), or use a timestamp column.",
         )
     return Fraction(window.length.value) * SECONDS_PER_UNIT.get(unit, Fraction(1))
 
 
 def code_of(value: float) -> int:
-    """Return a number from 1 to 2^53 in the order of doubles: the first bits, of negative ones turned around."""
+    """Return an integer from 1 to 2^53 in the order of doubles: the first bits, inverted if negative."""
     bits = int(np.float64(value).view(np.int64))
     ordered = bits if bits >= 0 else bits ^ _MAGNITUDE
     return (ordered >> _DROPPED_BITS) + _MIDDLE + 1
 
 
 def value_of(code: int) -> float:
-    """Return the smallest double with this code, or one with a smaller code where none has it."""
+    """Return the smallest double with this code, or if there is none, a double with a smaller code."""
     ordered = (code - 1 - _MIDDLE) << _DROPPED_BITS
     bits = ordered if ordered >= 0 else ordered ^ _MAGNITUDE
     value = float(np.int64(max(INT64[0], min(INT64[1], bits))).view(np.float64))

@@ -1,9 +1,9 @@
-"""Make Catalyst conditions for the rows that can affect a result, evaluated in the JVM before any shuffle.
+"""Build Catalyst conditions for the rows that can affect a result, evaluated in the JVM before any shuffle.
 
 Contract: a condition keeps every row that the engine would use, and may keep more. The engine evaluates every predicate
-again by the language's rules, so a predicate without an exact Catalyst counterpart is omitted here. A comparison that
-is unknown to the language may be anything here: three-valued logic is monotone, so a true predicate stays true
-(tests/spark/batch/test_generated_on_spark.py, tests/spark/batch/test_cases_on_spark.py).
+again by the rules of the language, so predicates without an exact Catalyst counterpart are omitted here. A comparison
+that the language evaluates to unknown may have any value here: three-valued logic is monotone, so a true predicate
+stays true (tests/spark/batch/test_generated_on_spark.py, tests/spark/batch/test_cases_on_spark.py).
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from decimal import Decimal
 from functools import reduce
 from operator import and_, eq, ge, gt, le, lt, ne, or_
 
+import pandas as pd
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
-from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.functions import pandas_udf
 from pyspark.sql.types import BooleanType, DecimalType
 
 from streamsift.language.syntax import Emit
@@ -25,6 +26,7 @@ from streamsift.logical import bound as b
 from streamsift.physical import Plan
 from streamsift.physical.plan import Step
 from streamsift.runtime.events.times import parse_text_times
+from streamsift.spark.workers import loader
 
 _COMPARE = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 _EXACT_DOUBLE = 2**52
@@ -33,7 +35,7 @@ _INT64 = range(-(2**63), 2**63)
 
 
 def column(name: str) -> SparkColumn:
-    """Return a column by its whole name, with any characters in it."""
+    """Return a column by its exact name, which may contain any characters."""
     return F.col("`" + name.replace("`", "``") + "`")
 
 
@@ -43,17 +45,15 @@ def by_position(df: DataFrame) -> DataFrame:
 
 
 def text(name: str) -> SparkColumn:
-    """Return a string column by its characters: without a collation, under which other strings would be equal too."""
+    """Return a string column without its collation, under which different strings can be equal."""
     return column(name).cast("string")
 
 
 def is_bad(query: b.BoundQuery) -> SparkColumn:
-    """Return the rows whose time (or order) cannot be used: exactly those that the engine finds bad."""
+    """Return a condition for bad rows, whose time or order cannot be used; exactly those that the engine rejects."""
     binding = query.binding
     if binding.time_kind is b.TimeKind.TEXT:
-        # pyspark types the call with a function type only, which is optional.
-        parse = arrow_udf(_is_no_time, BooleanType())  # type: ignore[call-overload]
-        bad: SparkColumn = parse(text(binding.time))
+        bad: SparkColumn = _is_no_time()(text(binding.time))
     else:
         bad = _is_no_value(binding.time, query.schema)
     return bad | _is_no_value(binding.order, query.schema) if binding.order else bad
@@ -64,35 +64,47 @@ def _is_no_value(name: str, schema: pa.Schema) -> SparkColumn:
     return column(name).isNull() | F.isnan(column(name)) if is_float else column(name).isNull()
 
 
-def _is_no_time(texts: pa.Array) -> pa.Array:
-    return parse_text_times(texts).is_null()
+def _is_no_time() -> Callable[[SparkColumn], SparkColumn]:
+    """Return a function of Spark that is true for strings that are no times. PySpark 4.0 has no `arrow_udf`."""
+    load = loader(_are_no_times)
+
+    def is_no_time(texts: pd.Series) -> pd.Series:
+        work, errors = load()
+        with errors():
+            return work(texts)
+
+    return pandas_udf(is_no_time, BooleanType())  # type: ignore[call-overload] # of the decorator's form
+
+
+def _are_no_times(texts: pd.Series) -> pd.Series:
+    return parse_text_times(pa.array(texts, pa.string(), from_pandas=True)).is_null().to_pandas()
 
 
 def counted_keys(query: b.BoundQuery) -> list[tuple[str, ...]]:
-    """Return for each count window, the statement's or a definition's, the columns within which it counts rows."""
+    """Return the partition columns of each count window, of the query and of definitions."""
     windows = [(query.window, query.partition_by)]
     windows += [(d.window, d.partition_by or query.partition_by) for d in query.pattern.windowed_definitions()]
     return [keys for window, keys in windows if window is not None and window.kind is b.WindowKind.COUNT]
 
 
 def can_matter(plan: Plan) -> SparkColumn | None:
-    """Return the rows that some step could bind, or None if every row must be kept."""
+    """Return a condition for rows that some step can bind, or None if every row must be kept."""
     if counted_keys(plan.query) or plan.query.emit is Emit.CHANGES:
-        return None  # with EMIT CHANGES rows without a key show changes too
-    # An alternative's own query also has variables for the elements of groups.
+        return None  # with EMIT CHANGES, rows without a key also reveal changes
+    # The query of an alternative also has variables for the elements of Kleene groups.
     return can_be_bound([(step, a.query) for a in plan.alternatives for step in a.all_steps()])
 
 
 def describe_filter(plan: Plan) -> str:
-    """Say which rows are shuffled, for explain."""
+    """Return the line of explain on which rows are shuffled."""
     if can_matter(plan) is None:
-        return "before the shuffle: every row is kept"
-    return "before the shuffle: only rows of the pattern's classes that pass their local predicates"
+        return "filter: none; every row is shuffled"
+    return "filter: only rows of the pattern's event classes that pass single-event predicates are shuffled"
 
 
 def can_be_bound(steps: Iterable[tuple[Step, b.BoundQuery]]) -> SparkColumn | None:
-    """Return the rows that one of these steps, each of a query, could bind, or None if every row may be one."""
-    types: dict[str, list[str]] = {}  # many classes share one `isin`
+    """Return a condition for rows that one of the steps can bind, or None if every row can be bound."""
+    types: dict[str, list[str]] = {}  # one `isin` for all classes without predicates
     conditions: list[SparkColumn] = []
     for step, query in steps:
         event_class = query.variables[step.variable].event_class
@@ -114,7 +126,7 @@ def can_be_bound(steps: Iterable[tuple[Step, b.BoundQuery]]) -> SparkColumn | No
 def all_or_none(
     join: Callable[[SparkColumn, SparkColumn], SparkColumn], conditions: Iterable[SparkColumn | None]
 ) -> SparkColumn | None:
-    """Return the conditions joined; None if one of them is None."""
+    """Join the conditions, or return None if one of them is None."""
     parts = list(conditions)
     exact = [part for part in parts if part is not None]
     return reduce(join, exact) if len(exact) == len(parts) else None
@@ -127,7 +139,7 @@ def _conjuncts(expression: b.Expr) -> list[b.Expr]:
 
 
 def _exact(expression: b.Expr, schema: pa.Schema) -> SparkColumn | None:
-    """Return the same condition in Catalyst, or None where it would not be the same."""
+    """Return the same condition in Catalyst, or None if Catalyst evaluates it differently."""
     match expression:
         case b.Operation(op="and" | "or"):
             join = and_ if expression.op == "and" else or_
@@ -162,11 +174,11 @@ def _comparison(op: str, left: b.Column, right: b.Expr, schema: pa.Schema) -> Sp
         case (b.Kind.INTEGER | b.Kind.FLOAT | b.Kind.BOOLEAN, int() | float() as value) if abs(value) < _EXACT_DOUBLE:
             return compare(column(left.name), F.lit(value))
         case _:
-            return None  # a timestamp without zone, for one, would be compared in the session's zone
+            return None  # for example, timestamps without zone: Catalyst would compare them in the session's zone
 
 
 def _decimal(value: int | Decimal, other: pa.DataType) -> SparkColumn | None:
-    """Return the literal, or None where the type that holds it and `other` has more digits than Spark keeps."""
+    """Return the literal, or None if a type for it and for `other` needs more digits than Spark supports."""
     number = Decimal(value)
     exponent = int(number.as_tuple().exponent)
     scale = max(0, -exponent)

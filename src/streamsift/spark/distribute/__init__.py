@@ -1,12 +1,13 @@
-"""Distribute the events of a plan over Spark tasks, such that one task owns each result and has all of its events.
+"""Distribute the events of a plan over Spark tasks. One task owns each result and has all events that it depends on.
 
-- `distribution`: choose the keys, time slices or partial key by which events are co-located, and say why for explain.
-- `slices`: cut time into slices, and number in the JVM the slices that need an event.
-- `routing`: filter rows in the JVM and shuffle them by shards, for batch, streams and shared queries alike.
-- `ownership`: in a task, drop the replicas of an event, and state which results the task owns, given its shards.
+- `distribution`: choose keys, time slices or a partial key to co-locate events by, with the reasons for explain.
+- `slices`: split time into slices, and compute in the JVM which slices need an event.
+- `routing`: filter rows in the JVM and shuffle them by shard, for batch, streams and shared queries.
+- `ownership`: in a task, drop duplicate replicas and determine which results its shards own.
 
-By keys, if all variables share a column; with WITHIN, time slices of each key as well, so that a hot key does not
-become a straggler. Without keys: by time slices, or by a partial key if that makes fewer replicas. Else in one task.
+If all variables share a column, events are distributed by that key; with WITHIN, also by time slice, so that a hot key
+does not become a straggler. Without a key they are distributed by time slice, or by a partial key if that makes fewer
+replicas. Otherwise one task gets all events.
 """
 
 from streamsift.spark.distribute.distribution import (

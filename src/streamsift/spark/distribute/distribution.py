@@ -1,9 +1,9 @@
 """Choose how the events of a plan are distributed over tasks, with the reasons that explain prints.
 
-Events are co-located by a key, by time slices (of each key if there is one), by a partial key (the other events are
-replicated to every task), or all in one task: the first that the plan allows, unless the caller asks for another.
+Events are co-located by key, by time slice (per key if there is one), by a partial key (the other events are replicated
+to every task), or all in one task. The first that the plan allows is used, unless the caller requests another.
 
-Contract: the task that owns a match, or a row of totals or ranks, has every event that it depends on; one task owns it
+Contract: exactly one task owns a match, or a row of aggregates or ranks, and has every event that it depends on
 (tests/spark/distribute/test_slices.py, test_total_slices.py, test_rank_slices.py, test_partial_keys.py, test_skew.py).
 """
 
@@ -21,22 +21,22 @@ from streamsift.physical.plan import Spread
 from streamsift.spark.columns import counted_keys
 from streamsift.spark.distribute.slices import Slices, describe_length, slices
 
-MAX_COPIES = 1  # of an event, on average, that may be made for a partial key
-_NO_SLICES = 'spread="keys" asks for no slices of time'
+MAX_COPIES = 1  # per event, on average, for a partial key
+_NO_SLICES = 'spread="keys" disables time slices'
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """How events are co-located: by key, by time slice, or all together; `why_not` has the reasons against others."""
+    """How events are co-located: by key, by time slice, or all together. `why_not` has the reasons against others."""
 
     keys: tuple[str, ...]
-    slices: Slices | None = None  # of each key
-    partial: PartialKey | None = None  # the key is one of some variables only: the other events are replicated
+    slices: Slices | None = None  # per key, if there are keys
+    partial: PartialKey | None = None  # only some variables have the key; events of the others are replicated
     why_not: tuple[str, ...] = ()
 
     @property
     def is_replicated(self) -> bool:
-        """Return True if an event may go to several shards."""
+        """Return True if an event can be sent to several shards."""
         return self.slices is not None or self.partial is not None
 
 
@@ -45,7 +45,7 @@ def distribution_of(plan: Plan, tasks: int) -> Distribution:
     requested = (plan if isinstance(plan, DetectPlan) else plan.detection).choices.spread
     why_no_slices = cut if isinstance(cut, str) else _NO_SLICES if requested is Spread.KEYS else ""
     if keys and isinstance(plan, RankPlan) and (plan.query.update or not needs_merge(plan, Distribution(keys))):
-        why_no_slices = "the best of a key are found where all of it is"  # and cut, they would need a merge
+        why_no_slices = "one task ranks all matches of a key"  # slices would need a merge
     if keys and why_no_slices:
         return Distribution(keys, why_not=(why_no_slices,))
     if isinstance(cut, Slices) and (keys or requested is Spread.SLICES):
@@ -57,10 +57,10 @@ def distribution_of(plan: Plan, tasks: int) -> Distribution:
     if partial is not None:
         copies = _copies(partial, tasks)
         if copies <= MAX_COPIES and (isinstance(cut, str) or copies <= cut.copies):
-            instead = cut if isinstance(cut, str) else f"they would make {float(cut.copies):.2g} copies"
-            return Distribution((partial.column,), partial=partial, why_not=(f"not cut by time: {instead}",))
-        too_many = f": {_copied(partial, plan)}, to all {tasks} tasks" if copies > MAX_COPIES else ""
-        why_no_key = [f"by {partial.column} it would be {copies:.2g}{too_many}"]
+            instead = cut if isinstance(cut, str) else f"that would make {float(cut.copies):.2g} replicas per event"
+            return Distribution((partial.column,), partial=partial, why_not=(f"not split by time: {instead}",))
+        too_many = f" ({_copied(partial, plan)}, to all {tasks} tasks)" if copies > MAX_COPIES else ""
+        why_no_key = [f"not by {partial.column}: that would make {copies:.2g} replicas per event{too_many}"]
     if isinstance(cut, Slices):
         return Distribution((), cut, why_not=tuple(why_no_key))
     return Distribution((), why_not=tuple(dict.fromkeys([why_one_task(plan), cut, *why_no_key])))
@@ -71,7 +71,7 @@ def _copies(partial: PartialKey, tasks: int) -> float:
 
 
 def _copied(partial: PartialKey, plan: Plan) -> str:
-    """Name the variables whose events are replicated."""
+    """Describe the replicated events: their variables and their estimated share."""
     steps = (
         alternative.query.variables[step.variable].name
         for alternative, copied in zip(plan.alternatives, partial.copied, strict=True)
@@ -81,43 +81,43 @@ def _copied(partial: PartialKey, plan: Plan) -> str:
 
 
 def describe_distribution(how: Distribution, plan: Plan, tasks: int) -> Iterator[str]:
-    """Say how the work is distributed over Spark tasks, for explain."""
+    """Yield the lines of explain on how the work is distributed over Spark tasks."""
     keys = ", ".join(how.keys)
     if how.slices is not None:
-        each = f"{describe_length(how.slices, plan.query)} each"
-        yield f"Spark: cut into slices of time{f' of each {keys}' if keys else ''}, {each}, which go round the tasks"
-        more = "".join(f"; {reason}" for reason in how.why_not)
-        yield f"{_owned(plan)}; about {float(how.slices.copies):.2g} copies for each event{more}"
+        length, per_key = describe_length(how.slices, plan.query), f" per {keys}" if keys else ""
+        yield f"Spark: split into time slices{per_key} ({length} each), assigned to tasks round-robin"
+        yield f"results: {_owned(plan)}"
+        yield "; ".join([f"replicas: about {float(how.slices.copies):.2g} per event", *how.why_not])
     elif how.partial is not None:
-        yield f"Spark: shuffled by {keys}, with {_copied(how.partial, plan)}, copied to all {tasks} tasks"
-        yield f"{_copies(how.partial, tasks):.2g} copies for each event; {how.why_not[0]}"
+        yield f"Spark: shuffled by {keys}; {_copied(how.partial, plan)}, are replicated to all {tasks} tasks"
+        yield f"replicas: about {_copies(how.partial, tasks):.2g} per event; {how.why_not[0]}"
     elif keys:
-        yield f"Spark: shuffled by {keys}, one Python call per partition"
-        yield f"a key is one task's work: {how.why_not[0]}"
+        yield f"Spark: shuffled by {keys}; one Python call per partition"
+        yield f"not split by time: {how.why_not[0]}"
     else:
-        yield f"Spark: one task: {', and '.join(how.why_not)}"
+        yield f"Spark: one task: {'; '.join(how.why_not)}"
 
 
 def _owned(plan: Plan) -> str:
     if isinstance(plan, AggregatePlan):
-        return "a task counts the rows whose time lies in its slices"
+        return "a task returns the rows whose time is in its slices"
     if plan.query.ranking is not None and plan.query.update is not None:
         return "a task ranks the ticks in its slices"
-    return "a task finds the matches that start in its slices"
+    return "a task returns the matches that start in its slices"
 
 
 def shuffle_keys(plan: Plan) -> tuple[str, ...]:
-    """Return columns to split the work by. A count window counts positions over a whole stream or partition."""
+    """Return the columns to shuffle by. Count windows allow only keys within which they count."""
     query = plan.query
     keys = _aggregate_keys(query) if isinstance(plan, AggregatePlan) else query.partition_by or plan.keys
     return tuple(key for key in keys if all(key in columns for columns in counted_keys(query)))
 
 
 def _aggregate_keys(query: b.BoundQuery) -> tuple[str, ...]:
-    """Return columns such that a group's rows are made where all of it is; with EMIT CHANGES, where all events are."""
+    """Return columns that put all events of a group in one task; none with EMIT CHANGES, which needs all events."""
     assert query.window is not None or query.update is None
     if query.update is not None and query.update.kind is WindowKind.COUNT:
-        return query.partition_by  # each partition has its own ticks
+        return query.partition_by  # ticks are per partition
     if query.emit is Emit.CHANGES:
         return ()
     if query.window is not None and query.window.kind is WindowKind.COUNT:
@@ -126,22 +126,22 @@ def _aggregate_keys(query: b.BoundQuery) -> tuple[str, ...]:
 
 
 def why_one_task(plan: Plan) -> str:
-    """Return why a plan without keys to shuffle by has none."""
+    """Return why a plan has no keys to shuffle by."""
     query = plan.query
     if not isinstance(plan, AggregatePlan):
-        counted = "a count window counts the rows of all keys; PARTITION BY would count per key"
+        counted = "the count window counts the rows of all keys (PARTITION BY would count per key)"
         return counted if plan.keys else "no column is shared by all variables"
     if query.emit is Emit.CHANGES:
-        return "with EMIT CHANGES an event of any group can show that another changed"
+        return "with EMIT CHANGES, an event of any group can reveal a change in another"
     if query.window is not None and query.window.kind is WindowKind.COUNT:
-        return "a count window counts the rows of all groups; PARTITION BY their columns would count per group"
-    return "without GROUP BY the values are over all events"
+        return "the count window counts the rows of all groups (PARTITION BY the group's columns would count per group)"
+    return "without GROUP BY, the aggregates cover all events"
 
 
 def needs_merge(plan: Plan, distribution: Distribution) -> bool:
-    """Return True if matches that are ranked together may be found by different tasks.
+    """Return True if different tasks can find matches that are ranked together.
 
-    With time slices a tick has one owner; without ticks matches have different ones.
+    With time slices, a tick has one owner, but matches without ticks have several.
     """
     query = plan.query
     if not isinstance(plan, RankPlan):

@@ -1,14 +1,15 @@
-"""Drop the replicas of a table's events, and state which results its shards own: each result belongs to one shard.
+"""Drop duplicate replicas of a table's events, and determine which results the table's shards own.
 
-Replicas of an event may meet again: Spark puts small tasks into one partition, and a table in memory has the events of
-many shards (`spark/batch/spill.py`). The first replica of an event in a table is kept.
+Spark coalesces small tasks into one partition, and an in-memory table has the events of many shards
+(`spark/batch/spill.py`), so replicas of an event can meet in a table. The first replica is kept.
 
-A match belongs to the owner shard of its first event, or with a partial key to that of the step that has the key; a
-tick of UPDATE to the slice it lies in. A row of totals belongs to the sum of its slice and its group's number. Only the
-JVM makes that number, a hash; but an event of the group has as owner the sum of the event's slice and the number.
+Each result belongs to one shard. A match belongs to the owner shard of its first event; with a partial key, to that of
+the event with the key. A tick of UPDATE belongs to its slice. A row of aggregates belongs to the shard numbered by its
+slice plus its group's hash. The hash is computed in the JVM only; here it is derived from the owner shard of an event
+of the group, which is the event's slice plus the same hash.
 
-Contract: a shard is in one table; a table has each of its events once, and an event is owned in one table, however
-shards are put together (tests/spark/distribute/test_slices.py, test_partial_keys.py).
+Contract: a shard is in one table. A table has each of its events once, and an event is owned in one table, however
+shards are combined (tests/spark/distribute/test_slices.py, test_partial_keys.py).
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ from streamsift.spark.distribute.distribution import Distribution
 from streamsift.spark.distribute.routing import OFFSET_BITS
 from streamsift.spark.distribute.slices import Slices, slice_numbers, tick_distance
 
-_NO_OWNER = np.iinfo(np.int64).min  # of a row that cannot be used
+_NO_OWNER = np.iinfo(np.int64).min  # of a bad row
 
 
 @dataclass(frozen=True, slots=True)
 class ShardedEvents:
-    """The events of a table, each once, which of them are owned there, and its shards, in ascending order."""
+    """The events of a table without duplicates, which of them the table owns, and its shards in ascending order."""
 
     events: pa.Table
     owned: Bool  # [rows]
-    owner: Int64  # [rows], a shard here or elsewhere
+    owner: Int64  # [rows], a shard of this or another table
     shards: Int64
 
     def take(self, rows: Int64) -> ShardedEvents:
@@ -47,7 +48,7 @@ class ShardedEvents:
 
 
 def sharded_events(table: pa.Table, columns: int) -> ShardedEvents:
-    """Return the events of a table with so many columns, then SHARD, and if they may be replicated SHARD_OFFSETS."""
+    """Split a table into `columns` columns of events, SHARD and, if events can be replicated, SHARD_OFFSETS."""
     events = table.select(range(columns))
     if table.num_columns == columns + 1:
         return ShardedEvents(
@@ -56,14 +57,14 @@ def sharded_events(table: pa.Table, columns: int) -> ShardedEvents:
     arrived, offsets = (table.column(columns + nth).combine_chunks() for nth in (0, 1))
     shard, offset = (each.fill_null(0).to_numpy(zero_copy_only=False) for each in (arrived, offsets))
     shards = distinct(arrived.drop_null().to_numpy(zero_copy_only=False))
-    # How far a shard is from the first one of its event, and the owner from there. Most have one shard: both are 0.
+    # Distances from the first shard of an event's range. Most events have one shard, so both are 0.
     to_shard, to_owner = offset & ((1 << OFFSET_BITS) - 1), offset >> OFFSET_BITS
     owner = shard + to_owner - to_shard
     owned = np.ones(shard.size, np.bool_)
     away = np.flatnonzero(to_shard != to_owner)
     owned[away] = np.isin(owner[away], shards)
     owner[arrived.is_null().to_numpy(zero_copy_only=False)] = _NO_OWNER
-    # Does the table have an earlier shard of the event? Then it has the event already.
+    # If the table has an earlier shard of the event, it already has the event.
     later = np.flatnonzero(to_shard)
     again = later[shards[np.searchsorted(shards, shard[later] - to_shard[later])] < shard[later]]
     if not again.size:
@@ -74,7 +75,7 @@ def sharded_events(table: pa.Table, columns: int) -> ShardedEvents:
 
 
 def owned_results(plan: Plan, distribution: Distribution, sharded: ShardedEvents) -> Owned:
-    """Return the matches or ticks that the engine is to return."""
+    """Return which matches or ticks the engine returns."""
     slices = distribution.slices
     if distribution.partial is not None:
         return Owned(rows=sharded.owned, steps=distribution.partial.owners)
@@ -88,7 +89,7 @@ def owned_results(plan: Plan, distribution: Distribution, sharded: ShardedEvents
 def owned_totals(
     plan: Plan, distribution: Distribution, sharded: ShardedEvents
 ) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
-    """Return a function that keeps the owned rows of totals; rows of other plans stay as they are."""
+    """Return a function that keeps the owned rows of aggregates; it does not change the rows of other plans."""
     query, slices = plan.query, distribution.slices
     if slices is None or not isinstance(plan, AggregatePlan):
         return lambda rows: rows
@@ -108,14 +109,14 @@ def owned_totals(
 
 
 def _groups(query: BoundQuery, slices: Slices, sharded: ShardedEvents) -> tuple[list[pa.Array], Int64]:
-    """Return the groups' values, one array for each column, and their numbers."""
+    """Return the groups, as one array per column, and their hashes as the JVM computes them."""
     if not query.group_by:
         return [], np.zeros(1, np.int64)
     good = np.flatnonzero(sharded.owner != _NO_OWNER)
     columns = [sharded.events.column(name).combine_chunks().take(pa.array(good)) for name in query.group_by]
     (codes,), _ = group_codes([[column] for column in columns])
-    code, some = np.unique(codes, return_index=True)  # an event of each
-    some = some[code >= 0]  # what equals nothing is in no group
+    code, some = np.unique(codes, return_index=True)  # one event per group
+    some = some[code >= 0]  # a key that equals nothing, such as null, is in no group
     times = sharded.events.column(query.binding.time).combine_chunks().take(pa.array(good[some]))
     numbers = sharded.owner[good[some]] - slice_numbers(times, query, slices)
     return [column.take(pa.array(some)) for column in columns], numbers

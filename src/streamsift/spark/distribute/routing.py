@@ -1,13 +1,13 @@
-"""Filter and number events in the JVM, and shuffle them: which rows can affect a result, and which shards they go to.
+"""Filter events in the JVM, assign them to shards, and shuffle them.
 
-Batch, stream and shared queries call the same functions, so that a row is kept, and a key hashed, in one way.
+Batch, streaming and shared queries use the same functions, so that all of them keep the same rows and hash keys alike.
 
-Shards are numbered: by a hash of a key, by time slices, by both, by tasks. An event goes to a range of them: to that of
-its key; to two if a slice that needs it borders on its own; to all if every task needs it. One of them owns the event.
-Shards are assigned to tasks round-robin.
+A shard is numbered by the hash of a key, by a time slice, by both, or by a task. An event is sent to a range of shards:
+the shard of its key; two shards if a neighboring slice needs it; all shards if every task needs it. One of them owns
+the event. Shards are assigned to tasks round-robin.
 
-Contract: every row that cannot be used (null time) is kept, and goes to ONE partition, whatever its key, so that one
-worker can count and show them all (tests/spark/batch/test_batch.py).
+Contract: all bad rows (null time or order) are kept and sent to one partition, so that one worker can count and show
+them (tests/spark/batch/test_batch.py).
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from streamsift.spark.columns import all_or_none, can_be_bound, can_matter, colu
 from streamsift.spark.distribute.distribution import Distribution, shuffle_keys
 from streamsift.spark.distribute.slices import slices_around
 
-# Columns beside the events, until the shuffle is done and after it.
+# Columns that are added to the events. Only SHARD, SHARD_OFFSETS and _PLACEMENT remain after the shuffle.
 BAD, _KEY = "$streamsift_bad", "$streamsift_key"
 _FIRST, _OWNER, _LAST = "$streamsift_first", "$streamsift_owner", "$streamsift_last"
-_PLACEMENT = "$streamsift_placement"  # for whose queries this replica is
-SHARD = "$streamsift_shard"  # where this replica goes; null for rows that cannot be used
-# One more column if events may be replicated: the distances from the first shard to the owner and to this one.
+_PLACEMENT = "$streamsift_placement"  # the placement whose queries need this replica
+SHARD = "$streamsift_shard"  # of this replica; null for bad rows
+# Only if events can be replicated: the distances from the first shard of the range to the owner and to this shard.
 SHARD_OFFSETS = "$streamsift_shard_offsets"
 OFFSET_BITS = 31  # of each of the two distances
 
 
 def task_count(df: DataFrame) -> int:
-    """Return how many tasks a shuffle has, before Spark puts small ones together."""
+    """Return the number of tasks of a shuffle, before Spark coalesces small ones."""
     return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
 
 
@@ -48,9 +48,9 @@ def task_count(df: DataFrame) -> int:
 
 
 def can_matter_to(plans: Iterable[Plan]) -> SparkColumn | None:
-    """Return the rows that a step of some plan could bind and that have the keys its matches need; None: all rows.
+    """Return a condition for rows that a step of some plan can bind and that have the keys its matches need.
 
-    Many plans have the same condition: each is evaluated once.
+    None stands for all rows. Plans with the same condition share it.
     """
     return all_or_none(or_, {condition_key(plan): _can_matter_with_keys(plan) for plan in plans}.values())
 
@@ -64,7 +64,7 @@ def _can_matter_with_keys(plan: Plan) -> SparkColumn | None:
 
 
 def condition_key(plan: Plan) -> Hashable:
-    """Return a value that is equal for plans on the same events that read the same rows."""
+    """Return a value that is equal for plans that read the same rows."""
     bound_by = frozenset(
         (a.query.variables[step.variable].event_class, step.local) for a in plan.alternatives for step in a.all_steps()
     )
@@ -72,7 +72,7 @@ def condition_key(plan: Plan) -> Hashable:
 
 
 def _needed_keys(plan: Plan) -> tuple[str, ...]:
-    """Return the keys without which a row is in no match: it must equal another, or be in a partition or group."""
+    """Return the keys that must not be null for a row to be in a match."""
     in_all = (*plan.query.partition_by, *plan.query.group_by)
     are_several = all(alternative.least_events > 1 for alternative in plan.alternatives)
     return tuple(key for key in shuffle_keys(plan) if are_several or key in in_all)
@@ -82,9 +82,9 @@ def _needed_keys(plan: Plan) -> tuple[str, ...]:
 
 
 def key_hash(keys: Iterable[str], query: b.BoundQuery, below: int = 1 << 31) -> SparkColumn:
-    """Return a number for the values of the keys: 0 without keys. Values that are equal, as -0.0 and 0.0 are, have one.
+    """Return a hash of the keys, 0 without keys. Equal values, such as -0.0 and 0.0, have equal hashes.
 
-    A checkpoint depends on it: the state of a stream is kept by bucket, which is this number.
+    Do not change it: checkpoints store the state of a stream by this number.
     """
 
     def normal(key: str) -> SparkColumn:
@@ -97,14 +97,14 @@ def key_hash(keys: Iterable[str], query: b.BoundQuery, below: int = 1 << 31) -> 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A distribution, and the plans by it."""
+    """A distribution, and the plans that use it."""
 
     distribution: Distribution
     plans: dict[str, Plan]
 
 
 class ShardRange(NamedTuple):
-    """Where an event goes: the shards from `first` to `last`, one of them its owner; None: to `first` alone."""
+    """The shards of an event, from `first` to `last`, and its owner. If `last` is None, `first` is the only shard."""
 
     first: SparkColumn
     owner: SparkColumn
@@ -114,10 +114,10 @@ class ShardRange(NamedTuple):
 def shuffled(
     events: DataFrame, query: b.BoundQuery, placements: Sequence[Placement], tasks: int, observation: Observation | None
 ) -> DataFrame:
-    """Shuffle the events that can affect a result, and bad rows, which are all reported, into partitions.
+    """Shuffle bad rows and the events that can affect a result.
 
-    Beside their columns is the number of the placement, if there are several, then SHARD, and SHARD_OFFSETS if an event
-    may be replicated.
+    Added columns: the number of the placement if there are several, then SHARD, then SHARD_OFFSETS if events can be
+    replicated.
     """
     events = events.withColumn(BAD, is_bad(query))
     if observation is not None:
@@ -126,22 +126,22 @@ def shuffled(
     if len(placements) > 1:
         useful = [F.lit(True) if condition is None else condition for condition in conditions]
         numbers = F.array_compact(F.array(*(F.when(condition, number) for number, condition in enumerate(useful))))
-        # Not `explode`: Spark would evaluate all conditions once more in a filter, to drop rows that have none.
+        # Not `explode`: Spark would add a filter that evaluates all conditions again.
         used_by = F.explode_outer(F.when(F.col(BAD), F.array(F.lit(0))).otherwise(numbers))
         events = events.withColumn(_PLACEMENT, used_by).where(F.col(_PLACEMENT).isNotNull())
         ranges = [_shards_of_placement(each, number, tasks) for number, each in enumerate(placements)]
-        ends = zip(*ranges, strict=True)  # the first shards of all placements, their owners, their last shards
+        ends = zip(*ranges, strict=True)  # for all placements: the first shards, the owners, the last shards
         shards = [F.coalesce(*(F.when(F.col(_PLACEMENT) == n, c) for n, c in enumerate(columns))) for columns in ends]
         return _routed(events, ShardRange(*shards), tasks)
     if conditions[0] is not None:
         events = events.where(conditions[0] | F.col(BAD))
     (plan, *_), how = placements[0].plans.values(), placements[0].distribution
-    events = events.withColumn(_KEY, key_hash(how.keys, query))  # a column, as it is needed more than once
+    events = events.withColumn(_KEY, key_hash(how.keys, query))  # a column, because it is used more than once
     return _routed(events, _shards_of(plan, how, tasks, F.col(_KEY)), tasks)
 
 
 def _shards_of_placement(placement: Placement, number: int, tasks: int) -> ShardRange:
-    """Return the range of shards; work for one task has a shard of its own, if there are enough."""
+    """Return the shards of an event in a placement. Placements for a single task use different shards if possible."""
     how, plan = placement.distribution, next(iter(placement.plans.values()))
     key = key_hash(how.keys, plan.query) if how.keys or how.is_replicated else F.lit(number)
     shards = _shards_of(plan, how, tasks, key)
@@ -149,7 +149,7 @@ def _shards_of_placement(placement: Placement, number: int, tasks: int) -> Shard
 
 
 def _shards_of(plan: Plan, distribution: Distribution, tasks: int, key: SparkColumn) -> ShardRange:
-    """Return the shards of an event: that of its key, all tasks, or those of the slices around it from its key's on."""
+    """Return the shards of an event: that of its key, all tasks, or the slices around it, offset by its key."""
     if distribution.partial is not None:
         replicated = zip(plan.alternatives, distribution.partial.copied, strict=True)
         is_copied = can_be_bound([(step, a.query) for a, steps in replicated for step in steps])
@@ -159,18 +159,18 @@ def _shards_of(plan: Plan, distribution: Distribution, tasks: int, key: SparkCol
         return ShardRange(F.when(is_copied, 0).otherwise(task), task, F.when(is_copied, tasks - 1).otherwise(task))
     if distribution.slices is None:
         return ShardRange(key, key)
-    # The slices of totals begin at the same time for all keys: in Python, too, they follow from the time alone.
+    # Slices of aggregates begin at the same times for all keys, so that Python can compute them from the time alone.
     moved_by = key if distribution.keys and not isinstance(plan, AggregatePlan) else None
     return ShardRange(*(number + key for number in slices_around(plan.query, distribution.slices, moved_by)))
 
 
 def _routed(events: DataFrame, shards: ShardRange, tasks: int) -> DataFrame:
-    """Replicate events for all shards that need them, with SHARD and SHARD_OFFSETS, and shuffle them by shards."""
+    """Replicate events to the shards that need them, add SHARD and SHARD_OFFSETS, and shuffle by shard."""
     good = ~F.col(BAD)
     if shards.last is None:
         replicas = events.withColumn(SHARD, F.when(good, shards.first.cast("bigint")))
     else:
-        # Not `explode`: Spark would make the shards once more in a filter, to drop rows that have none.
+        # Not `explode`: Spark would add a filter that computes the shards again.
         ends = {_FIRST: shards.first, _OWNER: shards.owner, _LAST: shards.last}
         to_owner, to_shard = F.col(_OWNER) - F.col(_FIRST), F.col(SHARD) - F.col(_FIRST)
         replicas = (
@@ -178,14 +178,14 @@ def _routed(events: DataFrame, shards: ShardRange, tasks: int) -> DataFrame:
             .withColumn(SHARD, F.explode_outer(F.when(good, F.sequence(_FIRST, _LAST))))
             .withColumn(SHARD_OFFSETS, to_owner * F.lit(1 << OFFSET_BITS) + to_shard)
         )
-    # Spark hashes what it partitions by: these numbers are hashed to one partition each.
+    # Spark hashes the partitioning column. These numbers are hashed to one partition each.
     names = F.array(*(F.lit(name) for name in bucket_numbers(tasks)))
     task = F.pmod(F.col(SHARD), F.lit(tasks)).cast("int") + 1
     return replicas.repartition(F.element_at(names, task)).drop(BAD, _KEY, _FIRST, _OWNER, _LAST)
 
 
 def bucket_numbers(count: int) -> tuple[int, ...]:
-    """Return names for buckets such that Spark's hash partitioning gives each partition one of `count` buckets."""
+    """Return `count` numbers, one for each partition, that Spark's hash partitioning maps to different partitions."""
     names: dict[int, int] = {}
     candidate = 0
     while len(names) < count:
@@ -195,7 +195,7 @@ def bucket_numbers(count: int) -> tuple[int, ...]:
 
 
 def _spark_hash(value: int, seed: int = 42) -> int:
-    """Return the Murmur3 hash of a 32-bit integer, as Spark partitions by it."""
+    """Return the Murmur3 hash of a 32-bit integer, as Spark computes it."""
     word = 2**32 - 1
 
     def rotated(x: int, by: int) -> int:

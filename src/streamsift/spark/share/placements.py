@@ -1,8 +1,8 @@
-"""Group many plans by the distribution of their events: queries of one placement see the same tables.
+"""Group plans by the distribution of their events: the queries of a placement read the same tables.
 
-By keys, where a query with more keys than another is placed by that one's; by common time slices, unless these would be
-more than `MAX_LENGTHENED` times as long; by a partial key; the rest in one task. Keys are not cut by time: then a key's
-totals and ranks are where its matches are.
+A placement is by keys (a query whose keys include another query's keys is placed by those), by common time slices
+(unless these would be more than `MAX_LENGTHENED` times as long), by a partial key, or in one task. Keys are not split
+by time, so that one task has the matches, aggregates and ranks of a key.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fractions import Fraction
 from streamsift.physical import Plan, RankPlan
 from streamsift.spark.distribute import Distribution, Placement, Slices, distribution_of, tick_distance
 
-MAX_LENGTHENED = 4  # times that slices may become longer so that queries have them in common
+MAX_LENGTHENED = 4  # how many times as long slices may become to be common to several queries
 
 
 def placements(plans: Mapping[str, Plan], tasks: int) -> list[Placement]:
@@ -35,7 +35,7 @@ def placements(plans: Mapping[str, Plan], tasks: int) -> list[Placement]:
 
 
 def _common_slices(cuts: Mapping[str, Slices], plans: Mapping[str, Plan]) -> Slices | None:
-    """Return slices for all: as long as the longest, with whole ticks of each query; None if they were too long."""
+    """Return slices for all queries, with whole ticks of each; None if they would be too long."""
     if not cuts:
         return None
     length = max(cut.length for cut in cuts.values())

@@ -1,9 +1,9 @@
 """Run many queries on a DataFrame: one scan and one shuffle of a batch, one pass over a stream.
 
-Results have different columns, so they travel as Arrow messages beside their query's name, and are unpacked by name. On
-a batch the messages are persisted: the first result that is used makes them, the others read them, and the caller
-releases them. Spark runs each streaming DataFrame that is started on its own, so streaming results that share a pass
-share one DataFrame, which foreachBatch splits again.
+Results have different columns, so they are sent as Arrow messages with the name of their query, and unpacked by name.
+On a batch the messages are persisted: the first result that is used computes them, the others read them, and the caller
+releases them. Spark runs each streaming DataFrame separately, so streaming results that share a pass share one
+DataFrame, which foreachBatch splits.
 """
 
 from __future__ import annotations
@@ -25,20 +25,21 @@ from streamsift.spark.columns import by_position, column, query_of_all, result_s
 from streamsift.spark.distribute import Distribution, owned_totals, sharded_events, shuffled, task_count
 from streamsift.spark.share.placements import placements
 from streamsift.spark.stream import message_of, messages_of, run_combined, run_stream, unpack
+from streamsift.spark.workers import for_workers
 
 MESSAGES = "query string, message binary"
-TASKS_FOR_A_READER = 8  # whose messages it reads
+TASKS_FOR_A_READER = 8  # whose messages one reading task takes
 
 
 class SharedFrames(dict[str, DataFrame]):
-    """Lazy results by the names of their queries, and the persisted messages that they come from."""
+    """Lazy results by query name, and the persisted messages that they come from."""
 
     def __init__(self, results: Mapping[str, DataFrame], messages: DataFrame) -> None:
         super().__init__(results)
         self._messages = messages
 
     def unpersist(self) -> None:
-        """Release the memory. Results can still be used; each then makes its own pass over the events."""
+        """Release the persisted messages. A result that is used later makes its own pass over the events."""
         self._messages.unpersist()
 
     def __enter__(self) -> Self:
@@ -49,7 +50,7 @@ class SharedFrames(dict[str, DataFrame]):
 
 
 def run_batch_many(df: DataFrame, plan: SharingPlan, *, bad_rows: str) -> SharedFrames:
-    """Shuffle an event once for each placement that can use it; each query finds its results among all messages."""
+    """Run the queries of each placement on one shuffle, and select each query's results from the messages."""
     tasks, query = task_count(df), query_of_all(plan.plans)
     of_all = placements(plan.plans, tasks)
     shared = [(share(each.plans, plan.how), each.distribution) for each in of_all]
@@ -66,8 +67,8 @@ def run_batch_many(df: DataFrame, plan: SharingPlan, *, bad_rows: str) -> Shared
                     yield pa.record_batch([pa.array([name]), pa.array([message], pa.binary())], ["query", "message"])
 
     arriving = shuffled(df.select(*map(column, schema.names)), query, of_all, tasks, None)
-    messages = by_position(arriving).mapInArrow(run, MESSAGES).persist()
-    # Results are few beside the events: to read one of them takes fewer tasks than to make them all.
+    messages = by_position(arriving).mapInArrow(for_workers(run), MESSAGES).persist()
+    # Results are much smaller than the events, so reading one takes fewer tasks than computing all.
     readers = max(1, tasks // TASKS_FOR_A_READER)
     results = {
         name: result_rows(messages_of(messages, name).coalesce(readers), unpack, df.schema, one, each.distribution)
@@ -80,12 +81,12 @@ def run_batch_many(df: DataFrame, plan: SharingPlan, *, bad_rows: str) -> Shared
 def _results(
     plan: SharingPlan, how: Distribution, schema: pa.Schema, arrived: pa.Table, bad_rows: str
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield the results that a table owns, of the queries of one placement, with their names."""
+    """Yield the results that a table owns, with the names of their queries."""
     if not arrived.num_rows:
         return
     sharded = sharded_events(arrived, len(schema))
     sharded = replace(sharded, events=sharded.events.rename_columns(schema.names).cast(schema))
-    # By time, once for all queries: each of them would have to.
+    # Sort by time once for all queries.
     time = next(iter(plan.plans.values())).query.binding.time
     sharded = sharded.take(pc.sort_indices(sharded.events, sort_keys=[(time, "ascending")]).to_numpy())
 
@@ -98,16 +99,16 @@ def _results(
 
 
 def many_batch_placement(df: DataFrame, plan: SharingPlan) -> list[str]:
-    """Say which queries are distributed how, for explain."""
+    """Return the lines of explain on how the queries are distributed."""
     tasks = task_count(df)
     of_all = placements(plan.plans, tasks)
     lines = [f"Spark: {len(plan.plans)} queries, one scan and one shuffle over {tasks} tasks"]
     for placement in of_all:
         how = placement.distribution
-        by = f"by {', '.join(how.keys)}" if how.keys else "by slices of time" if how.is_replicated else "in one task"
+        by = f"by {', '.join(how.keys)}" if how.keys else "by time slices" if how.is_replicated else "in one task"
         lines.append(f"{by}: {', '.join(placement.plans)}")
     if len(of_all) > 1:
-        lines.append(f"an event goes {len(of_all)} ways, where some query of the way can use it")
+        lines.append(f"replicas: up to {len(of_all)} per event, one for each of these distributions that can use it")
     return lines
 
 
@@ -115,10 +116,10 @@ def many_batch_placement(df: DataFrame, plan: SharingPlan) -> list[str]:
 
 
 class SharedStream(dict[str, DataFrame]):
-    """A streaming DataFrame for each query by its name; and `together`, one streaming DataFrame for all of them.
+    """One streaming DataFrame per query, by name, and `together`, one streaming DataFrame for all of them.
 
     `together` has columns `query` and `message`. `shared.together.writeStream.foreachBatch(shared.each(write))` calls
-    `write(results, batch_id)` for every micro-batch, with a batch DataFrame for each query.
+    `write(results, batch_id)` for every micro-batch, with one batch DataFrame per query.
     """
 
     def __init__(self, alone: Mapping[str, DataFrame], together: DataFrame, schemas: Mapping[str, StructType]) -> None:
@@ -127,13 +128,14 @@ class SharedStream(dict[str, DataFrame]):
         self._schemas = dict(schemas)
 
     def each(self, write: Callable[[dict[str, DataFrame], int], Any]) -> Callable[[DataFrame, int], None]:
-        """Return a function for foreachBatch on `together` that splits a micro-batch by query, for `write`."""
-        schemas = self._schemas  # not self: on Spark Connect this function travels to the server
+        """Return a function for foreachBatch on `together` that splits a micro-batch by query and calls `write`."""
+        schemas = self._schemas  # not self: on Spark Connect this function is sent to the server
 
         def split(batch: DataFrame, batch_id: int) -> None:
-            batch.persist()  # one pass over the state, whatever `write` does with the parts
+            batch.persist()  # one pass over the state, however `write` uses the parts
+            rows = for_workers(unpack)
             try:
-                write({n: messages_of(batch, n).mapInArrow(unpack, schema) for n, schema in schemas.items()}, batch_id)
+                write({n: messages_of(batch, n).mapInArrow(rows, schema) for n, schema in schemas.items()}, batch_id)
             finally:
                 batch.unpersist()
 

@@ -1,13 +1,13 @@
 """Run plans on a streaming DataFrame, with their state in Spark's state store.
 
-- `run`: pack, shuffle by bucket, run the engines with `transformWithState`, unpack; set the watermark; explain.
+- `run`: pack, shuffle by bucket, run the engines in a stateful operator, unpack; set the watermark; explain.
 - `packing`: pack rows into Arrow messages per bucket, and unpack result messages.
-- `stateful`: run the engine of a bucket; write its header and chunks, read them again after a failure.
-- `identity`: reject a checkpoint that another query has written.
+- `stateful`: run the engine of a bucket, write its header and chunks, and read them again after a failure.
+- `identity`: reject a checkpoint that a different query has written.
 - `metrics`: report what the last triggers did.
 
-Events are in as many buckets as the shuffle has partitions, by the keys that all plans have in common; without such a
-key in one bucket. A stream cannot merge rankings, so a ranking over all keys is in one bucket as well.
+Keys that all plans have in common are hashed into buckets, one per shuffle partition. Without a common key there is one
+bucket. A stream cannot merge rankings, so a ranking over all keys uses one bucket as well.
 """
 
 from streamsift.spark.stream.metrics import Metrics, Trigger, metrics

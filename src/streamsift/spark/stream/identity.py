@@ -1,7 +1,7 @@
-"""Describe the identity of a plan's state, and reject a checkpoint with another one.
+"""Describe what the state of a plan depends on, and reject a checkpoint with a different description.
 
-Names of variables and of output columns, and options such as caching, are no part of it: with those changed, a stream
-continues from its checkpoint. If any other part changed, rows would be lost or made twice.
+The names of variables and output columns, and options such as caching, are not part of it: a stream resumes from its
+checkpoint if only these change. With any other change, rows would be lost or duplicated.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from streamsift.physical.plan import AggregatePlan, Plan
 
 
 def describe_state(plan: Plan, keys: tuple[str, ...], buckets: int) -> dict[str, str]:
-    """Return the parts of a plan that its state depends on. Checkpoints keep these words: do not change them."""
+    """Return the parts of a plan that its state depends on. Checkpoints store these words: do not change them."""
     query, window = plan.query, plan.query.window
-    # Variables are called by their place: a longer name is no other query.
+    # Variables are named by position, so that renaming them does not change the description.
     named = tuple(replace(v, name=f"v{v.index + 1}") for v in query.variables)
     query = replace(query, variables=named)
     counted = plan.branches if isinstance(plan, AggregatePlan) else ()
@@ -61,16 +61,16 @@ def to_text(description: dict[str, str]) -> str:
 
 
 def check_same(saved: str, now: str) -> None:
-    """Raise an error that names the changes unless the saved state belongs to this query."""
+    """Raise QueryError with the changes if a different query saved the state."""
     if saved == now:
         return
     before, after = json.loads(saved), json.loads(now)
     changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     lines = [
-        f"\n  {name} was {before.get(name, 'absent')}\n  {' ' * len(name)}  is {after.get(name, 'absent')}"
+        f"\n  {name}: {before.get(name, 'absent')} in the checkpoint, {after.get(name, 'absent')} in this query"
         for name in changed
     ]
     raise QueryError(
-        "this checkpoint belongs to another query: its state cannot be used." + "".join(lines),
-        hint="go on with the query as it was, or give the changed one a checkpointLocation of its own.",
+        "the checkpoint was written by a different query, so its state cannot be used" + "".join(lines),
+        hint="restore the original query, or start the changed one with a new checkpointLocation.",
     )

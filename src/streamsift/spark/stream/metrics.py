@@ -14,19 +14,19 @@ class Trigger:
     """One micro-batch."""
 
     batch: int
-    rows: int  # that the source gave
+    rows: int  # read from the source
     matches: int  # result rows that were appended
     late: int  # events before the watermark, dropped
     bad_rows: int  # rows without a usable time or order, dropped
-    state_rows: int | None  # after it; None if Spark no longer keeps the progress that counted all of it
+    state_rows: int | None  # after the micro-batch; None if Spark no longer has the progress from which to count
     state_bytes: int | None
     latency_ms: int
-    watermark: str | None  # as Spark gives it: a timestamp; of times that are numbers, their code
+    watermark: str | None  # a timestamp, as Spark shows it; for numeric times, a code
 
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """The triggers that Spark still remembers (spark.sql.streaming.numRecentProgressUpdates), the oldest first."""
+    """The triggers that Spark keeps (spark.sql.streaming.numRecentProgressUpdates), oldest first."""
 
     triggers: tuple[Trigger, ...]
 
@@ -56,7 +56,7 @@ class Metrics:
 
     @property
     def latency_ms(self) -> float | None:
-        """Return the mean over the triggers."""
+        """Return the mean latency of the triggers."""
         return sum(t.latency_ms for t in self.triggers) / len(self.triggers) if self.triggers else None
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ def metrics(query: Any) -> Metrics:
 
 
 def _by_name(observed: Any) -> dict[str, int]:
-    """Return observed metrics by name: a row, or, on Spark Connect, a row with their values and their schema."""
+    """Return observed metrics by name. Spark Connect gives a row with values and schema instead of a row by name."""
     if observed is None:
         return {}
     by_name = dict(observed) if isinstance(observed, dict) else observed.asDict()
@@ -87,7 +87,7 @@ def _triggers(progress: Any) -> Iterator[Trigger]:
     last = -1
     for each in progress:
         observed = _by_name(each["observedMetrics"].get(METRICS))
-        if not observed or each["batchId"] == last:  # Spark reports an idle moment as the batch before it
+        if not observed or each["batchId"] == last:  # Spark repeats the last batch when it is idle
             continue
         last = each["batchId"]
         if observed["buckets"] == observed["all_buckets"]:

@@ -1,7 +1,7 @@
 """Pack rows of events into one Arrow message per task and bucket of keys, and unpack result messages into rows.
 
-A stateful operator of Spark hands each row to Python on its own. Messages make that a few rows per micro-batch: the
-events in them stay columns from the source to the engine, and the results from the engine to the sink.
+Spark's stateful operators pass rows to Python one by one. With messages these are a few rows per micro-batch, and
+events and results stay in columns on the way from the source to the engine and from the engine to the sink.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from streamsift.runtime.events.bad_rows import BadRows, find_bad_rows
 from streamsift.runtime.events.times import ticks_of
 from streamsift.spark.columns import EventTime
 
-PACKED = "bucket int, seen timestamp_ltz, bad boolean, message binary"  # a session may mean another type by `timestamp`
+PACKED = "bucket int, seen timestamp_ltz, bad boolean, message binary"  # in some sessions `timestamp` is another type
 _PACKED_TYPES = pa.schema(
     {"bucket": pa.int32(), "seen": pa.timestamp("us", "UTC"), "bad": pa.bool_(), "message": pa.binary()}
 )
@@ -35,10 +35,10 @@ Batches = Iterator[pa.RecordBatch]
 
 @dataclass(frozen=True, slots=True)
 class Packer:
-    """Packs the rows of one task: the query's columns, then whether a row can matter, then the number of its bucket.
+    """Pack the rows of one task: the query's columns, True if the row can affect a result, the index of its bucket.
 
-    A bucket is called by one of `buckets`. The first task also has an empty message for each of them: so in every
-    micro-batch that has data every bucket sees the watermark, and its state is counted.
+    `buckets` has the numbers of the buckets. The first task adds an empty message for each bucket, so that in every
+    micro-batch with data each bucket sees the watermark and reports the size of its state.
     """
 
     query: BoundQuery
@@ -55,9 +55,9 @@ class Packer:
             yield pa.RecordBatch.from_pylist(empty, _PACKED_TYPES)
 
     def _messages(self, table: pa.Table) -> Iterator[dict[str, Any]]:
-        """Yield the bad rows as they are described, the greatest time, and the events of each bucket."""
+        """Yield a description of bad rows, the maximum time, and the events of each bucket."""
         schema = self.query.schema
-        # By position, and with the session's time zone in the arriving type: the same instants are meant.
+        # By position. Timestamps arrive in the session's time zone; the cast keeps the instants.
         events = table.select(range(len(schema))).rename_columns(schema.names).cast(schema)
         matters, numbers = (table.column(len(schema) + nth).to_numpy() for nth in (0, 1))
         bad = find_bad_rows(self.query, events)
@@ -73,21 +73,21 @@ class Packer:
         order = kept[np.argsort(numbers[kept], kind="stable")]
         events = events.take(pa.array(order))
         used, starts = np.unique(numbers[order], return_index=True)
-        ends = [*starts[1:], order.size]  # one too many if no row can matter
+        ends = [*starts[1:], order.size]  # one too many if no row can affect a result
         for number, start, end in zip(used.tolist(), starts, ends, strict=False):
             part = events.slice(start, end - start)
             yield {"bucket": self.buckets[number], "bad": False, "message": message_of(part)}
 
 
 def bad_rows_in(messages: list[bytes]) -> BadRows:
-    """Add up the reports of all tasks on rows that cannot be used."""
+    """Combine the reports of all tasks on bad rows."""
     reports = [json.loads(message) for message in messages]
     examples = [example for _, some in reports for example in some]
     return BadRows(sum(count for count, _ in reports), tuple(examples[:5]))
 
 
 def message_of(table: pa.Table) -> bytes:
-    """Return a table as an Arrow stream."""
+    """Serialize a table as an Arrow stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
@@ -99,12 +99,12 @@ def table_of(message: bytes) -> pa.Table:
 
 
 def messages_of(results: DataFrame, query: str) -> DataFrame:
-    """Return the messages of one query, among those of several."""
+    """Return the messages of one query."""
     return results.where(F.col("query") == query).select("message")
 
 
 def unpack(batches: Batches) -> Batches:
-    """Yield the rows in result messages, which are the only column."""
+    """Yield the rows of result messages, which are in the only column."""
     for batch in batches:
         for message in pc.drop_null(batch.column(0)):
             yield from pa.ipc.open_stream(message.as_buffer())

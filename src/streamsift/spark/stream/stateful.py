@@ -1,13 +1,13 @@
 """Keep the state of a stream in Spark's state store, and run the engine of each bucket on its messages.
 
-The state of a bucket is a header and immutable chunks; a micro-batch writes the header and the chunks of its events. A
-Python worker caches the engine of a bucket beside the version of the state that it stands for. A version is written
-with each state, beside those before it. An engine of an earlier version catches up, as another worker had the bucket in
-between; an engine whose version is not in the state, after a failure or a retry, is dropped and read again
-(tests/spark/stream/test_stateful.py).
+The state of a bucket is a header and immutable chunks. A micro-batch writes the header and the chunks of its events. A
+Python worker caches the engine of a bucket with the version of its state. Each state is stored with its version and the
+versions before it. If the cached version is an earlier one, because another worker had the bucket in between, the
+engine reads the missing chunks. If the cached version is not in the state, after a failure or a retry, the engine is
+rebuilt from the state (tests/spark/stream/test_stateful.py).
 
-Contract: the watermark advances before events are pushed: an event is late exactly if it is before the watermark of its
-micro-batch, whichever bucket it falls into and whenever that was used last
+Contract: the watermark advances before events are pushed. So an event is late exactly if it is before the watermark of
+its micro-batch, whatever its bucket is and whenever that bucket was last used
 (tests/spark/stream/test_stateful.py, `test_what_is_late_does_not_depend_on_the_bucket`).
 """
 
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
+import pandas as pd
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import (
     ExpiredTimerInfo,
@@ -35,22 +36,23 @@ from streamsift.runtime.stream import ManyEngine
 from streamsift.spark.columns import EventTime
 from streamsift.spark.stream.identity import check_same
 from streamsift.spark.stream.packing import bad_rows_in, message_of, table_of
+from streamsift.spark.workers import plain_errors
 
 RESULTS = (
     "query string, message binary, matches bigint, late bigint, bad_rows bigint, "
     "state_rows bigint, state_bytes bigint, state_rows_change bigint, state_bytes_change bigint, buckets bigint"
 )
 ROWS_PER_RESULT = 1 << 16
-VERSION_LENGTH, VERSIONS = 16, 32  # a worker that missed more micro-batches than that reads the state anew
-CACHED_BYTES = 1 << 30  # of engines that one Python worker keeps; more than that are read from the state again
+VERSION_LENGTH, VERSIONS = 16, 32  # a worker that missed more micro-batches rebuilds the engine
+CACHED_BYTES = 1 << 30  # of engines that a Python worker caches; evicted engines are rebuilt from the state
 
 
-# As types, not as text: a text would be parsed by the JVM for each task.
+# Types rather than strings, which the JVM would parse for each task.
 def _fields(**types: Any) -> StructType:
     return StructType([StructField(name, kind, True) for name, kind in types.items()])
 
 
-# The names are those in checkpoints.
+# Checkpoints contain these names.
 HEADER = _fields(
     token=StringType(), earlier=StringType(), timer=LongType(), rows=LongType(), bytes=LongType(), head=BinaryType()
 )
@@ -61,21 +63,21 @@ CHUNK = _fields(chunk=BinaryType())
 
 @dataclass(slots=True)
 class CachedEngine:
-    """An engine, and the rest of the header that it was read from."""
+    """An engine, with the rest of the header that it was loaded from."""
 
     engine: ManyEngine
-    version: str = ""  # of the state; "": none has been written yet
-    earlier: str = ""  # the versions of the last states before it
+    version: str = ""  # of the state; "" if none has been written
+    earlier: str = ""  # the previous versions
     timer: int | None = None
     rows: int = 0
     bytes: int = 0
 
 
-_ENGINES: OrderedDict[tuple[str, int], CachedEngine] = OrderedDict()  # of this worker, the last used one at the end
+_ENGINES: OrderedDict[tuple[str, int], CachedEngine] = OrderedDict()  # of this worker, least recently used first
 
 
 class BucketProcessor(StatefulProcessor):
-    """The engine of each bucket of keys, called by Spark once per micro-batch with its messages, and by its timers."""
+    """Run the engine of each bucket. Spark calls it with the messages of a micro-batch, and when a timer expires."""
 
     def __init__(self, plans: Mapping[str, Plan], time: EventTime, about: str, bad_rows: str) -> None:
         self.plans, self.time, self.about, self.bad_rows = plans, time, about, bad_rows
@@ -98,10 +100,11 @@ class BucketProcessor(StatefulProcessor):
     ) -> Iterator[Row]:
         messages = [row for row in rows if row.message is not None]
         bad = bad_rows_in([row.message for row in messages if row.bad])
-        if bad.count and self.bad_rows == "fail":
-            raise bad_rows_error(bad, next(iter(self.plans.values())).query.binding)
         events = [row.message for row in messages if not row.bad]
-        yield from self._step(key[0], events, timerValues.getCurrentWatermarkInMs(), bad.count, None)
+        with plain_errors():
+            if bad.count and self.bad_rows == "fail":
+                raise bad_rows_error(bad, next(iter(self.plans.values())).query.binding)
+            yield from self._step(key[0], events, timerValues.getCurrentWatermarkInMs(), bad.count, None)
 
     def handleExpiredTimer(  # noqa: N802
         self,
@@ -110,7 +113,8 @@ class BucketProcessor(StatefulProcessor):
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
     ) -> Iterator[Row]:
         watermark = timerValues.getCurrentWatermarkInMs()
-        yield from self._step(key[0], [], watermark, 0, expiredTimerInfo.getExpiryTimeInMs())
+        with plain_errors():
+            yield from self._step(key[0], [], watermark, 0, expiredTimerInfo.getExpiryTimeInMs())
 
     # --- one bucket, one micro-batch ---
     def _step(
@@ -141,7 +145,7 @@ class BucketProcessor(StatefulProcessor):
                 yield _row(query=name, message=message_of(part), matches=part.num_rows)
 
     def _engine(self, bucket: int) -> CachedEngine:
-        """Return the engine of a bucket as the state has it: the cached one if it is that, else read it."""
+        """Return the engine of a bucket: the cached one if it is current, else brought up to date or loaded."""
         cached = _ENGINES.pop((self.run, bucket), None)
         saved = self._header.get()
         if cached is not None and cached.version == ("" if saved is None else saved[0]):
@@ -158,7 +162,7 @@ class BucketProcessor(StatefulProcessor):
         return CachedEngine(cached.engine, *described)
 
     def _since(self, cached: CachedEngine, header: bytes) -> Iterator[tuple[int, bytes]]:
-        """Yield the chunks that were written since an engine read the state; some may have been dropped since then."""
+        """Yield the chunks written since an engine was current, except those that have been dropped."""
         for number in range(cached.engine.next_chunk, read_head(bytes(header))["next_chunk"]):
             chunk = self._chunks.getValue((number,))
             if chunk is not None:
@@ -175,7 +179,7 @@ class BucketProcessor(StatefulProcessor):
         wake = cached.engine.wake()
         timer = None if wake is None else max(watermark + 1, self.time.timer(wake))
         if timer != cached.timer:
-            if cached.timer is not None and cached.timer != expired:  # Spark deletes the one that has expired
+            if cached.timer is not None and cached.timer != expired:  # Spark deletes the expired timer itself
                 self._handle.deleteTimer(cached.timer)
             if timer is not None:
                 self._handle.registerTimer(timer)
@@ -185,8 +189,28 @@ class BucketProcessor(StatefulProcessor):
         self._header.update((cached.version, cached.earlier, timer, cached.rows, cached.bytes, changes.head))
 
 
+class FrameBucketProcessor(BucketProcessor):
+    """The same for `transformWithStateInPandas`, the only operator of PySpark 4.0 that keeps state in Python."""
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: TimerValues) -> Iterator[Any]:  # noqa: N802, N803
+        messages = (message for frame in rows for message in frame.itertuples(index=False))
+        return map(_frame, super().handleInputRows(key, messages, timerValues))
+
+    def handleExpiredTimer(  # noqa: N802
+        self,
+        key: Any,
+        timerValues: TimerValues,  # noqa: N803
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
+    ) -> Iterator[Any]:
+        return map(_frame, super().handleExpiredTimer(key, timerValues, expiredTimerInfo))
+
+
+def _frame(row: Row) -> pd.DataFrame:
+    return pd.DataFrame([row.asDict()])
+
+
 def _keep(key: tuple[str, int], cached: CachedEngine) -> None:
-    """Cache an engine, and evict the least recently used ones if they are too large together."""
+    """Cache an engine, and evict the least recently used ones if the cache is too large."""
     _ENGINES[key] = cached
     total = sum(each.bytes for each in _ENGINES.values())
     while total > CACHED_BYTES and len(_ENGINES) > 1:
