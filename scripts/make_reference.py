@@ -18,6 +18,7 @@ import typer
 
 import streamsift
 from streamsift.api.building import Buildable
+from streamsift.command.exit_codes import EXIT_CODES
 from streamsift.command.main import app
 from streamsift.physical.plan import option_table
 
@@ -140,6 +141,12 @@ def commands() -> Iterator[str]:
         yield from _command(name, group.commands[name], _types(info.callback))
 
 
+def exit_codes() -> Iterator[str]:
+    yield "\n| code | meaning |"
+    yield "| --- | --- |"
+    yield from (f"| {code} | {meaning} |" for code, meaning in re.findall(r"^ +(\d+) +(.+)$", EXIT_CODES, re.MULTILINE))
+
+
 def _types(callback: Callable[..., Any]) -> dict[str, Any]:
     """Return the types of a command's parameters, without what Typer's annotations add."""
     annotations = {
@@ -152,10 +159,9 @@ def _command(name: str, command: Any, types: dict[str, Any]) -> Iterator[str]:
     arguments = [each for each in command.params if each.param_type_name == "argument"]
     usage = " ".join(["streamsift", name, *(each.metavar or each.name.upper() for each in arguments)])
     yield f"{inspect.cleandoc(command.help)}\n"
-    yield f"```console\n$ {usage} [OPTIONS]\n```\n"
-    if command.epilog:
-        before, _, line = command.epilog.partition("Example: ")
-        yield f"{command.epilog}\n" if before or ": " in line else f"Example: `{line}`\n"
+    yield f"Usage: `{usage} [OPTIONS]`\n"
+    examples = re.findall(r"streamsift [^\n]+", command.epilog or "")
+    yield "\n".join(["```console", *(f"$ {example}" for example in examples), "```\n"]) if examples else ""
     yield from (f"- `{each.metavar or each.name.upper()}`: {each.help}" for each in arguments)
     panels: dict[str, list[str]] = {}
     for option in command.params:
@@ -199,7 +205,7 @@ def _anchor(name: str) -> str:
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+    return re.sub(r" Values: [^|]*$", "", " ".join(text.split())).replace("|", "\\|")
 
 
 # --- pages -----------------------------------------------------------------------------------------------------------
@@ -207,6 +213,7 @@ def _cell(text: str) -> str:
 PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "python api": python_api,
     "commands": commands,
+    "exit codes": exit_codes,
     "planner options": planner_options,
 }
 PAGES = ("python-api.md", "command-line.md", "options.md")
