@@ -1,8 +1,8 @@
 """Run the demo's queries on a cluster with spark-submit, and compare the results with `run_local`.
 
-It prints a line for each query that agreed, and after the first one waits for the file that its first argument names.
-(spark-submit gives a program no input.) The second has the numbers of the queries, a third the address for Spark Connect,
-a fourth a program to run at the end.
+Arguments: a file to wait for after the first query (spark-submit gives a program no input), the numbers of the queries,
+the address for Spark Connect, and a program to run at the end. The last two are optional. Each query that agrees prints
+one line.
 """
 
 from __future__ import annotations
