@@ -109,6 +109,7 @@ kill-rounds: setup java ## Kill a stream's driver or worker ROUNDS=50 times: its
 	$(BIN)/python tests/support/kill_rounds.py --rounds $(ROUNDS)
 
 docs: $(STAMP) ## Build the documentation in site/; broken links and queries are errors
+	$(BIN)/python scripts/make_reference.py
 	$(BIN)/python scripts/check_docs.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 

@@ -1,1 +1,1 @@
-"""Workloads, rivals and the ratios between them: `python -m benchmarks` runs all."""
+"""Measure Streamsift, its strategies and other engines: `python -m benchmarks` runs all benchmarks."""

@@ -1,4 +1,4 @@
-"""Runs benchmarks, compares two runs, guards the kernels, writes the report: `python -m benchmarks --help`."""
+"""Run benchmarks, compare two runs, check the kernels and write the report: `python -m benchmarks --help`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COMMANDS = ("list", "run", "compare", "check", "report")
 
 
 def main(words: list[str]) -> int:
-    # Names alone, or nothing, mean `run`.
+    # Names without a command, or no arguments, mean `run`.
     if not words or (words[0] not in COMMANDS and not words[0].startswith("-")):
         words = ["run", *words]
     arguments = _parser().parse_args(words)
@@ -37,25 +37,27 @@ def main(words: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("list", help="what there is")
-    running = commands.add_parser("run", help="check that answers are equal, print ratios, leave a JSON record each")
-    running.add_argument("names", nargs="*", help="which; the quick ones if none is named")
-    running.add_argument("--full", action="store_true", help="the slow ones too, with more repetitions")
-    running.add_argument("--scale", type=_positive, default=DEFAULTS.scale, help="times the number of events")
-    running.add_argument("--repetitions", type=_count, help="of each contender, once it is warm")
-    running.add_argument("--cores", type=_count, default=DEFAULTS.cores, help="that all contenders may use")
+    commands.add_parser("list", help="list all benchmarks")
+    running = commands.add_parser(
+        "run", help="check that results are equal, print ratios, write a JSON record for each"
+    )
+    running.add_argument("names", nargs="*", help="names of benchmarks; by default, the quick ones")
+    running.add_argument("--full", action="store_true", help="include the slow benchmarks, with more repetitions")
+    running.add_argument("--scale", type=_positive, default=DEFAULTS.scale, help="factor for the number of events")
+    running.add_argument("--repetitions", type=_count, help="repetitions per engine or strategy, after warming up")
+    running.add_argument("--cores", type=_count, default=DEFAULTS.cores, help="cores that all engines may use")
     running.add_argument("--seed", type=int, default=DEFAULTS.seed)
     running.add_argument("--clock", type=Clock, choices=list(Clock), default=DEFAULTS.clock)
     running.add_argument(
         "--only",
         default=DEFAULTS.only,
-        help="of rivals, growth, applications: workloads so named",
+        help="for rivals, growth and applications: run only workloads with this in their name",
     )
-    running.add_argument("--results", type=Path, default=RESULTS, help="the folder for records")
-    comparing = commands.add_parser("compare", help="ratios of two folders of records, with noise bands")
+    running.add_argument("--results", type=Path, default=RESULTS, help="folder of the records")
+    comparing = commands.add_parser("compare", help="print the ratios of two folders of records, with their spread")
     comparing.add_argument("before", type=Path)
     comparing.add_argument("after", type=Path)
-    checking = commands.add_parser("check", help="fail when a kernel is 30 %% slower than recorded")
+    checking = commands.add_parser("check", help="fail if a kernel is 30 %% slower than recorded")
     checking.add_argument("--record", action="store_true", help="record the ratios of this machine as thresholds")
     reporting = commands.add_parser("report", help="write PERFORMANCE.md and the README's table from records")
     reporting.add_argument("--results", type=Path, default=RESULTS)
@@ -111,14 +113,14 @@ def run(arguments: argparse.Namespace) -> int:
     if not measured:
         print(f"no workload of {names[0]} has `{settings.only}` in its name: nothing was measured", file=sys.stderr)
         return 2
-    print(f"left in {save(names[0], chosen.about, settings, measured, arguments.results)}", flush=True)
+    print(f"wrote {save(names[0], chosen.about, settings, measured, arguments.results)}", flush=True)
     return 0
 
 
 def run_each(names: Sequence[str], settings: Settings, results: Path) -> int:
-    """In a process of its own each: a JVM keeps the cores and the memory that its first user gave it.
+    """Run each benchmark in its own process, because a JVM keeps the cores and memory of its first user.
 
-    One that fails has said why; the others run all the same.
+    If a benchmark fails, it has printed the reason; the others still run.
     """
     options = [f"--{name}={value}" for name, value in asdict(settings).items() if name != "budget_s"]
     command = [sys.executable, "-m", "benchmarks", "run", *options, f"--results={results}"]

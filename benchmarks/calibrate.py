@@ -1,9 +1,9 @@
-"""Fits the constants of the cost models to measured times on this machine, and prints them beside those in use.
+"""Fit the constants of the cost models to times measured on this machine, and print them next to the current ones.
 
-The models are linear in their constants, so each run gives one equation: what the model says with one constant at 1 and
-the others at 0 is the factor of that constant. Constants of the searches are fitted to the time inside their kernels,
-those of blocks to what a tree with a block costs outside of them, more than one without; all by non-negative least
-squares of relative errors. Workloads are generated; none is of a benchmark.
+The models are linear in their constants, so each run gives one equation: the factor of a constant is the model's value
+with this constant at 1 and the others at 0. Constants of searches are fitted to the time inside their kernels. Those of
+blocks are fitted to the time outside the kernels that a tree with a block takes in addition to a tree without one. The
+fit is a non-negative least squares of relative errors. The workloads are generated and belong to no benchmark.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ CONDENSED_WHERE = "WHERE a.level < b.level - {0} AND c.level > d.level + {0} AND
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One equation: factors of the constants, and the time that was measured."""
+    """One equation: the factors of the constants, and the measured time."""
 
     factors: tuple[float, ...]
     taken_ns: float
@@ -60,14 +60,14 @@ class Run:
 
 @dataclass(slots=True)
 class Stopwatch:
-    """The time inside a function."""
+    """The time spent inside a function."""
 
     taken_ns: int = 0
 
 
 @contextmanager
 def watched(owner: object, name: str) -> Iterator[Stopwatch]:
-    """Measures a function of a module or class."""
+    """Measure a function of a module or class."""
     original, stopwatch = getattr(owner, name), Stopwatch()
 
     def measured(*arguments: object) -> object:
@@ -103,7 +103,7 @@ def prepared(where: str, table: pa.Table, window: int) -> tuple[Alternative, Eve
 
 
 def search(alternative: Alternative, events: Events, choices: PlannerOptions) -> AdaptiveSearch:
-    """One that has measured and searched the whole stream; the search of plain sequences is as in detection."""
+    """Return a search that has measured and searched the whole stream; plain sequences are searched as in detection."""
     places = candidates(alternative, events)
 
     found = AdaptiveSearch(alternative, events, places, choices, CHUNK_MATCHES, counts_rows=False)
@@ -113,7 +113,7 @@ def search(alternative: Alternative, events: Events, choices: PlannerOptions) ->
 
 
 def taken_ns(alternative: Alternative, events: Events, choices: PlannerOptions) -> tuple[float, float]:
-    """(inside a kernel, outside of it), each the least of some rounds."""
+    """Return the time inside a kernel and outside of it, each the minimum of several rounds."""
     module, kernel = (sequences, "extend") if choices.plan is PlanShape.LEFT else (join_kernel, "join")
     inside, outside = [], []
     for _ in range(ROUNDS):
@@ -127,7 +127,7 @@ def taken_ns(alternative: Alternative, events: Events, choices: PlannerOptions) 
 
 @contextmanager
 def replaced(module: object, values: Mapping[str, float]) -> Iterator[None]:
-    """A module with other constants."""
+    """Replace constants of a module for the duration of the block."""
     known = {name: getattr(module, name) for name in values}
     for name, value in values.items():
         setattr(module, name, value)
@@ -180,7 +180,7 @@ def pack_runs() -> Iterator[Run]:
 
 
 def condensed_runs() -> Iterator[Run]:
-    """Of these the model knows after the first part how many entries and matches there are."""
+    """Measure searches for which the model knows the number of entries and matches after the first part."""
     choices = PlannerOptions(plan=PlanShape.LEFT, condense=Condense.ON)
     for number, (shares, count, windows) in enumerate(CONDENSED_WORKLOADS):
         for window, longest, apart in product(windows, PARTS, APART):
@@ -200,7 +200,7 @@ def condensed_runs() -> Iterator[Run]:
 
 
 def condensed_ns(alternative: Alternative, events: Events, choices: PlannerOptions) -> float:
-    """To make condensed levels and to search them."""
+    """Measure building condensed levels and searching them."""
     taken = []
     for _ in range(ROUNDS):
         with watched(TreeSearch, "_condensed") as levels, watched(join_kernel, "join") as kernel:
@@ -210,7 +210,7 @@ def condensed_ns(alternative: Alternative, events: Events, choices: PlannerOptio
 
 
 def fitted(runs: Sequence[Run]) -> tuple[np.ndarray, float]:
-    """The factors' constants, none below 0, and the mean relative error: coordinate descent on relative residuals."""
+    """Return non-negative constants and the mean relative error, by coordinate descent on relative residuals."""
     taken = np.array([run.taken_ns for run in runs])
     weights = 1.0 / np.maximum(taken, LEAST_NS)
     equations, wanted = np.array([run.factors for run in runs]) * weights[:, None], taken * weights

@@ -1,4 +1,4 @@
-"""Streamsift and its rivals on the same events: Flink CEP, Flink SQL, Spark SQL, DuckDB, a plain Python automaton."""
+"""Compare Streamsift with Flink CEP, Flink SQL, Spark SQL, DuckDB and a plain Python automaton on the same events."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from benchmarks.engines.question import Kind, Question
 from benchmarks.harness.experiment import Experiment, Settings, Skipped, Workload
 
 KEYS = 100
-EVENTS = 200_000  # times a factor, so that the fastest of the rivals has something to do and the slowest ends
+EVENTS = 200_000  # times a factor, so that the fastest engine has enough work and the slowest finishes
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A question with the numbers that decide what it costs."""
+    """A workload with the parameters that determine its cost."""
 
     name: str
     kind: Kind

@@ -1,4 +1,4 @@
-"""The benchmarks by name: experiments of workloads, and modules that make, check and print theirs by themselves."""
+"""List the benchmarks by name: experiments with workloads, and modules that create, check and print their own."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ RIVALS = ("DuckDB", "Spark SQL", "Flink")  # how the names of other engines begi
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """A name, what it is about, and how it is run."""
+    """A name, a description and a function that runs the benchmark."""
 
     name: str
     about: str
@@ -51,7 +51,7 @@ class Benchmark:
 
 
 def module_of(name: str) -> ModuleType:
-    """Import the module of a benchmark now, not before: some start with heavy imports."""
+    """Import the module of a benchmark only now, because some have heavy imports."""
     return import_module(f"benchmarks.{(QUICK | SLOW)[name]}")
 
 
@@ -80,7 +80,7 @@ def _own(module: ModuleType, settings: Settings) -> list[Measured]:
 
 
 def as_measured(measurement: Measurement) -> Measured:
-    """Most of these modules compare ours with ours."""
+    """Convert a measurement; most of these modules compare strategies of Streamsift."""
     times = tuple(
         Times(name, Side.RIVAL if name.startswith(RIVALS) else Side.OURS, seconds)
         for name, seconds in measurement.samples.items()

@@ -52,7 +52,7 @@ chain = ss.query("""
     WITHIN 500 ms
 """)
 told = chain.explain(events, time="ts", type="symbol", analyze=True)
-print(told[told.index("Analysed") :])
+print(told[told.index("Analyzed") :])
 
 # %% [markdown]
 # The three sharpest falls of the last two seconds, every second: who leads, and for how long.

@@ -1,1 +1,1 @@
-"""Counting matches, in one process and on Spark."""
+"""Measure counting, in one process and on Spark."""

@@ -1,6 +1,6 @@
-"""Counting without matching: the A-Seq paper's experiments on generated trades, flatness, a shared workload.
+"""Measure counting without building matches: the experiments of the A-Seq paper, growth, and a shared workload.
 
-With the scale only the stream gets longer: windows, rates and queries stay, and so what a window holds.
+A larger scale makes only the stream longer. Windows, rates and queries stay the same, so a window holds as many events.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def trades(events: int, settings: Settings, **rates: Any) -> pa.Table:
 
 
 def compare(workload: str, text: str, table: pa.Table, strategies: list[str], settings: Settings) -> Measurement:
-    """The strategies on one query; the first is ours. Equal results first."""
+    """Compare the strategies on one query, after checking that results are equal; the first is the default."""
     query = ss.query(text)
     runs = {each: partial(query.run_local, table, **BINDING, strategy=each) for each in strategies}
     expected = runs[strategies[0]]()
@@ -54,7 +54,7 @@ def compare(workload: str, text: str, table: pa.Table, strategies: list[str], se
 
 
 def memory(workload: str, text: str, table: pa.Table, strategies: list[str]) -> Measurement:
-    """What each strategy holds at most, beside the events."""
+    """Measure the peak memory of each strategy, in addition to the events."""
     query = ss.query(text)
     taken = {each: peak_mb(partial(query.run_local, table, **BINDING, strategy=each)) for each in strategies}
     print(f"  {workload:46} {'':13}  {'  '.join(f'{name} {most:.1f} MB' for name, most in taken.items())}")
@@ -101,7 +101,7 @@ def single_queries(settings: Settings) -> Iterator[Measurement]:
 
 
 def share(workload: str, texts: list[str], table: pa.Table, settings: Settings, how: ShareName = "auto") -> Measurement:
-    """The queries together against one by one; equal results first."""
+    """Compare running the queries together with running them one by one, after checking that results are equal."""
     queries = {f"q{number}": ss.query(text) for number, text in enumerate(texts)}
     explained = ss.explain_many(queries, table, **BINDING, share=how)
     assert "tree 1" in explained or "chop 1" in explained, "nothing is shared"
@@ -117,7 +117,7 @@ def share(workload: str, texts: list[str], table: pa.Table, settings: Settings, 
 
 
 def with_common_part(count: int, length: int, window_ms: float) -> list[str]:
-    """Queries that begin each with a class of its own and go on with the same `length` classes."""
+    """Return queries that begin with different classes and continue with the same `length` classes."""
     return [pattern([SYMBOLS[length + own], *SYMBOLS[:length]], window_ms) for own in range(count)]
 
 
@@ -136,7 +136,7 @@ def figure_15(settings: Settings) -> Measurement:
 
 
 def chopped_queries(settings: Settings) -> Iterator[Measurement]:
-    """Sharing whatever it costs: chop-connect has counters for each start, two stacks cost the same for any window."""
+    """Share always: chop-connect has counters for each start event; two stacks cost the same for any window."""
     yield figure_15(settings)
     table = trades(MANY_TRADES, settings)
     print("figure 16: three queries, by the length of their common part (window 100 ms)")
@@ -173,7 +173,7 @@ def shared_queries(settings: Settings) -> Iterator[Measurement]:
 
 
 def planning(settings: Settings, count: int = 1000) -> Iterator[Measurement]:
-    """How long the sharing plan of a large workload takes: with common beginnings, and with inner parts in common."""
+    """Measure planning a large workload: with common prefixes, and with common inner parts."""
     random, schema = np.random.default_rng(settings.seed), trades_of(1).schema
     alike = [
         pattern([*SYMBOLS[:3], *random.permutation(SYMBOLS[3:])[: random.integers(1, 5)]], 100) for _ in range(count)
@@ -203,7 +203,7 @@ def layout_of(table: pa.Table, text: str) -> Layout:
 
 
 def kernel(layout: Layout, name: str) -> tuple[Callable[[], None], np.ndarray]:
-    """A run of a kernel, and its counts."""
+    """Return a run of a kernel, and its counts."""
     tree, operations = layout.tree, layout.operations
     out, filled = TotalRecords.room(int(layout.sizes.max())), np.zeros(tree.levels + 1, np.int64)
 
@@ -227,7 +227,7 @@ MIXES_FOR_SEM = {3: [1 / 3] * 3, 5: [0.55, *[0.1125] * 4]}
 
 
 def flatness(settings: Settings) -> Iterator[Measurement]:
-    """A window of w events is w microseconds long: there is a trade in each, on average."""
+    """Measure windows of w events, which are w microseconds long: there is one trade per microsecond on average."""
     for length, shares in MIXES.items():
         table = trades(FLAT_TRADES, settings, per_ms=1000, shares=shares)
         first = None
@@ -244,7 +244,7 @@ def flatness(settings: Settings) -> Iterator[Measurement]:
 
 
 def against_sem(settings: Settings) -> Iterator[Measurement]:
-    """100,000 active events; a third of them starts in three steps, 55 % in five."""
+    """Measure 100,000 active events; 1/3 of them are start events with three steps, 55 % with five."""
     for length, shares in MIXES_FOR_SEM.items():
         table = trades(SEM_TRADES, settings, per_ms=1000, shares=shares)
         layout = layout_of(table, pattern(SYMBOLS[:length], 100))

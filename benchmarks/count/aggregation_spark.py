@@ -1,4 +1,4 @@
-"""Counting on Spark end to end, against the same read, shuffle, sort and Arrow transfer without counting matches."""
+"""Measure counting on Spark end to end, and the same read, shuffle, sort and Arrow transfer without counting."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SEED = 5
 
 
 def write_events(path: Path, events: int, seed: int) -> None:
-    """Events in order of time, ten thousand in a millisecond's thousandth, with a class and a key at random."""
+    """Return events in time order, ten thousand per microsecond, with random classes and keys."""
     random = np.random.default_rng(seed)
     classes = pa.array(["A", "B", "C"])
     table = pa.table(
@@ -48,7 +48,7 @@ def transport(df: DataFrame) -> DataFrame:
 
 
 def transport_unsorted(df: DataFrame) -> DataFrame:
-    """As the count has it: that sorts in Python, by time alone."""
+    """Transfer the events as the count does; it sorts in Python, by time alone."""
     return df.repartition("key").mapInArrow(count_rows, "rows long")
 
 

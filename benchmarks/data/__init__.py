@@ -1,6 +1,6 @@
-"""A number of events and a seed in, a pyarrow table of generated events out: the data of the papers' experiments.
+"""Generate the data of the papers' experiments as pyarrow tables.
 
-`PAPERS` has them by name, each about as large as it is asked to be; the modules have what else they can vary.
+`PAPERS` maps names to generators that take an approximate number of events and a seed.
 """
 
 from __future__ import annotations

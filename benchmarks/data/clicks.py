@@ -1,7 +1,7 @@
-"""A number of clicks and a seed in, the clicks of a shop's visitors out, in order of time: ts, action, visitor, item.
+"""Generate the clicks of visitors of a shop in time order: ts, action, visitor, item.
 
-A visitor looks for something, looks at items, may put one into the cart, may buy it or take it out again, and leaves;
-later the next visit begins. What comes next depends on the click before it alone.
+A visitor searches, views items, may put one into the cart, may buy or remove it, and leaves; later the next visit
+begins. Each click depends only on the click before it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MICROSECONDS = 1_000_000
 
 
 def clicks(events: int, seed: int = 1) -> pa.Table:
-    """Few items are looked at by many: their frequencies are Zipf's. An item stays the same from View to Buy."""
+    """Return items with Zipf-distributed frequencies; an item stays the same from View to Buy."""
     random = np.random.default_rng(seed)
     visitors = max(1, -(-events // CLICKS_A_VISITOR))
     action = np.empty((CLICKS_A_VISITOR, visitors), np.int64)

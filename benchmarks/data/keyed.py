@@ -1,4 +1,4 @@
-"""A number of events, classes and keys in, events of many keys out, each at a time of its own."""
+"""Generate events of many keys with distinct times."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ MEAN_GAP_MS = 2
 
 
 def keyed_events(events: int, classes: int, keys: int, seed: int = 1) -> pa.Table:
-    """Number, time in milliseconds, class and key; class, key and the gap to the next event uniformly at random.
+    """Return events with number, time in milliseconds, class and key; class, key and gaps are uniformly random.
 
-    No two events have the same time: engines differ in whether one of them comes before the other.
+    No two events have the same time, because engines differ in how they order equal times.
     """
     random = np.random.default_rng(seed)
     names = pa.array([chr(ord("A") + number) for number in range(classes)])
@@ -26,5 +26,5 @@ def keyed_events(events: int, classes: int, keys: int, seed: int = 1) -> pa.Tabl
 
 
 def window_ms(keys: int, events_per_key: int) -> int:
-    """The length of a window in which a key has so many events on average."""
+    """Return the length of a window in which a key has the given number of events on average."""
     return MEAN_GAP_MS * keys * events_per_key

@@ -1,4 +1,4 @@
-"""Numbers of classes, stocks and times in, prices out: random walks, and quotes every five seconds that rarely move."""
+"""Generate prices: random walks, and quotes every five seconds that rarely move."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOVES = 0.25  # the share of quotes with another price than the one before
 
 
 def walks(classes: int, times: int, seed: int = 1) -> pa.Table:
-    """At each time one event of each class, whose price goes at most 5 up or down, and stays within 0 and 100."""
+    """Return one event per class and time; a price moves by at most 5 and stays between 0 and 100."""
     random = np.random.default_rng(seed)
     price = random.uniform(0, 100, classes)
     prices = np.empty((times, classes))
@@ -29,7 +29,7 @@ def walks(classes: int, times: int, seed: int = 1) -> pa.Table:
 
 
 def quotes(seed: int = 1) -> pa.Table:
-    """A quote of each stock every five seconds, in cents; a price that moves goes up to three cents up or down."""
+    """Return a quote per stock every five seconds, in cents; a price moves by at most three cents."""
     random = np.random.default_rng(seed)
     times = SECONDS_OF_QUOTES // QUOTE_S
     moves = random.choice([-0.03, -0.02, -0.01, 0.01, 0.02, 0.03], (times, STOCKS)) * (

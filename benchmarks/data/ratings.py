@@ -1,4 +1,4 @@
-"""Populations of classes and a number of records in, the events of these classes out, as in ratings of music."""
+"""Generate events of classes with given populations, as in a data set of music ratings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ POPULATION = {"A": 1661, "B": 1350, "C": 1325, "D": 1268}
 
 
 def ratings(population: dict[str, int], records: int, seed: int = 1) -> pa.Table:
-    """The events of the four classes among so many records, in order, each at the number of its record."""
+    """Return the events of the four classes among the given number of records; the time is the record number."""
     random = np.random.default_rng(seed)
     counts = [count * records // 1_000_000 for count in population.values()]
     kinds = pa.array(list(population)).take(pa.array(random.permutation(np.repeat(np.arange(len(counts)), counts))))

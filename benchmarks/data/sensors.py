@@ -1,8 +1,8 @@
-"""A number of events, or a file of sensor readings, in, events like those of the Intel lab out: class, mote, distance.
+"""Generate events like those of the Intel lab, or read them from a file: class, mote, distance.
 
-Section 4.1 of the CPR thesis: the class of a reading is the change of temperature since the mote's last one, in ranges
-of 20 degrees; its score is the distance of the mote from (0, 0). A file may be of readings that seldom change so much:
-there ranges are as wide as nine of ten changes are, which gives classes the thesis's kind of frequencies.
+Section 4.1 of the CPR thesis: the class of a reading is the change of temperature since the mote's last reading, in
+ranges of 20 degrees; its score is the distance of the mote from (0, 0). Readings of a file may change less. Their
+ranges are then as wide as 90 % of the changes, which gives classes with frequencies like those of the thesis.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ COMMON = 0.9  # the share of changes that are in EH and EJ
 
 
 def generated(events: int, seed: int = 1) -> pa.Table:
-    """Class by the thesis's frequencies, mote at random."""
+    """Return events with the class frequencies of the thesis and random motes."""
     random = np.random.default_rng(seed)
     names = [*SHARES, "other"]
     shares = np.array([*SHARES.values()]) * BASE
@@ -31,9 +31,9 @@ def generated(events: int, seed: int = 1) -> pa.Table:
 
 
 def from_file(path: Path, locations: Path | None = None, degrees: float | None = None) -> pa.Table:
-    """Readings of a Parquet file with `moteid` and `temperature`, in its order; `locations` has lines of mote, x, y.
+    """Read a Parquet file with `moteid` and `temperature`, in its order; `locations` has lines of mote, x, y.
 
-    `degrees` is the width of a class, if not as wide as nine of ten changes are.
+    `degrees` is the width of a class; by default, it is as wide as 90 % of the changes.
     """
     table = pq.read_table(path, columns=["moteid", "temperature"])
     motes = np.asarray(table.column("moteid"), np.int64)
@@ -56,7 +56,7 @@ def from_file(path: Path, locations: Path | None = None, degrees: float | None =
 
 
 def busiest(table: pa.Table, events: int, kind: str) -> pa.Table:
-    """The stretch of so many readings with most of a class: most others hold no match, if it is a rare one."""
+    """Return the stretch of readings of the given length that has the most events of a class."""
     seen = np.cumsum(table.column("kind").to_numpy(zero_copy_only=False) == kind)
     counts = seen[events:] - seen[:-events]
     return table.slice(int(counts.argmax()) + 1 if counts.size else 0, events)

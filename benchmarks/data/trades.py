@@ -1,4 +1,4 @@
-"""A number of trades, their rate and the shares of their symbols in, trades in order of time out: ts, symbol, price."""
+"""Generate trades in time order from their rate and the shares of symbols: ts, symbol, price."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SYMBOLS = ["DELL", "IPIX", "AMAT", "QQQ", "INTC", "MSFT", "ORCL", "CSCO", "AAPL"
 
 
 def trades_of(events: int, *, per_ms: float = 1.0, shares: list[float] | None = None, seed: int = 3) -> pa.Table:
-    """Trades in order of time, on average `per_ms` in a millisecond; symbols by their shares, else alike."""
+    """Return trades in time order, `per_ms` per millisecond on average; symbols have the given or equal shares."""
     random = np.random.default_rng(seed)
     symbols = pa.array(SYMBOLS if shares is None else SYMBOLS[: len(shares)])
     drawn = random.choice(len(symbols), events, p=shares)

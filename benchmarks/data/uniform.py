@@ -1,4 +1,4 @@
-"""A number of events and classes in, events with nothing special about them out: one for each time, all at random."""
+"""Generate uniformly random events, one for each time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ REAL = 0  # a column of numbers from 0 to 1, where others have so many whole one
 
 
 def uniform_events(events: int, classes: int, *, start: int = 0, seed: int = 1, **columns: int) -> pa.Table:
-    """Time from `start` on, class, then further columns, each by the number of its values or REAL."""
+    """Return times from `start` on, classes, and further columns by their number of values, or REAL."""
     random = np.random.default_rng(seed)
     names = pa.array([chr(ord("A") + number) for number in range(classes)])
     found: dict[str, np.ndarray | pa.Array] = {

@@ -1,1 +1,1 @@
-"""Detection: flat sequences, join trees, condensing, and what a second goes into."""
+"""Measure detection: flat sequences, join trees, condensing and the time per stage."""

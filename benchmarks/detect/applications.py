@@ -1,6 +1,6 @@
-"""A question about each of the papers' kinds of data: trades, walks, quotes, sensors, ratings, clicks, purchases.
+"""Measure one query for each kind of data in the papers: trades, walks, quotes, sensors, ratings, clicks, purchases.
 
-Each is asked twice, once as the engine chooses and once by another of its strategies, which must give the same rows.
+Each query runs with the default strategy and with another one, which must return the same rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ EVENTS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is asked of one kind of data, and another strategy than the one that the engine chooses."""
+    """A query on one kind of data, and a strategy other than the default."""
 
     data: str
     asks: str
@@ -35,7 +35,7 @@ class Case:
 
 
 def numbers(query: str, *variables: str) -> str:
-    """The same, with the numbers of a match's events instead of the events."""
+    """Return the query with the numbers of a match's events instead of the events."""
     items = ", ".join(f"{variable}.n AS n{number}" for number, variable in enumerate(variables))
     return f"{query.partition(' RETURN ')[0]} RETURN {items}"
 

@@ -1,10 +1,9 @@
-"""Condensed composition on, off and left to the cost model: random-walk prices, and quotes that rarely move.
+"""Measure condensed composition on, off and automatic: random-walk prices, and quotes that rarely move.
 
-The experiments of "Accelerating Sequence Event Detection through Condensed Composition", section V: Query 2 by its
-number of classes and its window, Query 3 by its window. Its stock data is not public; quotes are generated with the
-property that matters, that most prices do not move from one quote to the next. Times are those of row indices: to
-attach the events takes the same time in all three ways, and is not part of them. With the scale the walks get longer;
-the quotes are a day of the market, whatever the scale.
+These are the experiments of "Accelerating Sequence Event Detection through Condensed Composition", section V: Query 2
+by number of classes and window, Query 3 by window. The stock data of the paper is not public. The generated quotes have
+the relevant property: most prices do not move from one quote to the next. Times end with row indices, because attaching
+the events takes the same time in all three cases. A larger scale makes the walks longer; the quotes are one day.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def query_3(window_s: int) -> str:
 
 
 def rows_of(plan: DetectPlan, events: Events, condense: Condense) -> np.ndarray:
-    """All matches as table rows [steps, matches], in one order."""
+    """Return all matches as sorted table rows [steps, matches]."""
     chunks = list(match_places(plan.alternatives[0], events, PlannerOptions(condense=condense)))
     rows = np.concatenate(chunks, axis=1) if chunks else np.empty((len(plan.alternatives[0].steps), 0), np.int32)
     return rows[:, np.lexsort(rows[::-1])]

@@ -1,7 +1,8 @@
-"""A stream whose best tree changes half-way: `auto`, which follows it, against every tree that stays.
+"""Measure a stream whose best tree changes halfway: `auto`, which adapts, and every fixed tree.
 
-In the first half few A and B have the same x, so a match is best begun with them; in the second half few C and D have
-the same y, so it is best begun at its end. Statistics are measured in each slice, and the tree changes between two.
+In the first half, few A and B events have the same x, so the search should start with them. In the second half, few C
+and D events have the same y, so it should start at the end. Statistics are measured per slice; the tree changes between
+slices.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ SHAPES = (PlanShape.AUTO, PlanShape.LEFT, PlanShape.RIGHT, PlanShape.BUSHY, Plan
 
 
 def make_events(events: int, seed: int) -> pa.Table:
-    """One event for each time; x is one of many values in the first half and always 0 in the second, y the reverse."""
+    """Return one event per time; x has many values in the first half and is 0 in the second, y the reverse."""
     random = np.random.default_rng(seed)
     names = pa.array(list("ABCD"))
     values = random.integers(1, VALUES, events)
@@ -46,7 +47,7 @@ def make_events(events: int, seed: int) -> pa.Table:
 
 
 def found_rows(plan: Alternative, events: Events, shape: PlanShape) -> np.ndarray:
-    """All matches as table rows [steps, matches], in one order."""
+    """Return all matches as sorted table rows [steps, matches]."""
     rows = np.concatenate(list(match_places(plan, events, PlannerOptions(plan=shape))), axis=1)
     return rows[:, np.lexsort(rows[::-1])]
 
@@ -57,7 +58,7 @@ def search(plan: Alternative, events: Events, shape: PlanShape) -> None:
 
 
 def changes(search: AdaptiveSearch) -> list[str]:
-    """The trees that ran, one after the other."""
+    """Return the trees in the order in which they ran."""
     names, told_trees = names_of(search.alternative), list[str]()
     for chosen in search.log:
         tree = one_line(chosen.tree, names)

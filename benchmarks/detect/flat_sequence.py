@@ -1,7 +1,7 @@
-"""SEQ(A a, B b, C c) WHERE [key] WITHIN w on 2 million events, against DuckDB on one thread, with equal results.
+"""Compare SEQ(A a, B b, C c) WHERE [key] WITHIN w on 2 million events with DuckDB on one thread.
 
-A time ends when the whole result is an Arrow table. With the scale only the stream gets longer; that of three classes
-has two million events at most, since more of their matches do not fit in memory.
+A run ends when the whole result is an Arrow table. A larger scale makes only the stream longer. With three classes, the
+stream has at most two million events, because more matches would not fit in memory.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ EVENTS_PER_KEY_AND_WINDOW = 24
 MICROSECONDS_PER_EVENT = 50
 WINDOW_US = MICROSECONDS_PER_EVENT * KEYS * EVENTS_PER_KEY_AND_WINDOW
 QUERY = f"SEQ(A a, B b, C c) WHERE [key] WITHIN {WINDOW_US // 1000} ms"
-FINALISTS = 3  # rivals that run in turns with us; all are timed once
+FINALISTS = 3  # engines that run in turns with Streamsift; all are timed once
 
 
 def make_events(classes: int, events: int, seed: int) -> pa.Table:
-    """Events in order of time, some at the same microsecond; class, key and value uniformly at random."""
+    """Return events in time order, some at the same microsecond; class, key and value are uniformly random."""
     random = np.random.default_rng(seed)
     names = pa.array([chr(ord("A") + number) for number in range(classes)])
     return pa.table(
@@ -48,7 +48,7 @@ def ours(table: pa.Table) -> pa.Table:
 
 
 def answer(table: pa.Table, result: pa.Table) -> Answer:
-    """Of the numbers of each match's events, which their values tell.
+    """Return the answer as the numbers of each match's events, which their values identify.
 
     Every attribute of every event is compared with the event's row, so equal answers mean equal results.
     """

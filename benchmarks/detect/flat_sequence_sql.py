@@ -1,9 +1,9 @@
-"""Events and a window in, DuckDB's answers to SEQ(A a, B b, C c) WHERE [key] WITHIN w out, by several SQL formulations.
+"""Evaluate SEQ(A a, B b, C c) WHERE [key] WITHIN w with DuckDB, by several SQL formulations.
 
-All are hash joins on the key and a bucket of time, one window (or half) wide: a match lies in the bucket of its first
-event or the ones after. They name constants and shared columns once, as an expert would. Left out, because far slower:
-the plain inequality self-join (eight times the best of these with 12 classes), and range joins on key and time packed
-into one integer (9 s for a fifth of the events).
+All are hash joins on the key and a time bucket that is one window (or half a window) wide: a match lies in the bucket
+of its first event or the following ones. They name constants and shared columns once, as an expert would. Two much
+slower formulations are omitted: the plain inequality self-join (eight times the best of these with 12 classes), and
+range joins on key and time packed into one integer (9 s for 1/5 of the events).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SOURCES = {
 
 
 def rivals(table: pa.Table, window_us: int) -> dict[str, Callable[[], pa.Table]]:
-    """Each formulation on each way to store the events, on one thread."""
+    """Return each formulation with each way to store the events, on one thread."""
     connection = duckdb.connect()
     connection.execute("SET threads = 1")
     connection.execute("SET preserve_insertion_order = false")
@@ -57,7 +57,7 @@ def _result() -> str:
 
 
 def later_replicated(window_us: int, parts: int) -> str:
-    """Buckets of window / parts; the second and third events stand in their own and the `parts` buckets before."""
+    """Use buckets of window / parts; the second and third events are in their own and the `parts` buckets before."""
     bucket = f"epoch_us(ts) // {window_us // parts}"
     copies = ", ".join(f"({back})" for back in range(parts + 1))
     return f"""
@@ -70,7 +70,7 @@ def later_replicated(window_us: int, parts: int) -> str:
 
 
 def one_integer(window_us: int) -> str:
-    """The same with one join key and integer times."""
+    """Use the same buckets with one join key and integer times."""
     key = f"epoch_us(ts) // {window_us} * 1000000 + key"
     columns = "epoch_us(ts) AS t, key, value"
     copies = "(VALUES (0), (1)) AS t(d)"
@@ -85,7 +85,7 @@ def one_integer(window_us: int) -> str:
 
 
 def both_replicated(window_us: int) -> str:
-    """The first event stands in its own bucket and the next, the third in its own and the one before."""
+    """Put the first event in its own bucket and the next, the third in its own and the one before."""
     bucket = f"epoch_us(ts) // {window_us}"
     copies = "(VALUES (0), (1)) AS t(d)"
     return f"""

@@ -1,4 +1,4 @@
-"""How our time grows with the events, the window, the pattern's length, the keys, k and the number of queries."""
+"""Measure how Streamsift's time grows with events, window, pattern length, keys, k and number of queries."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ QUERY_COUNTS = (1, 4, 16, 64)
 
 
 def workloads(settings: Settings) -> Iterator[Workload]:
-    """Along each axis everything but that one number stays the same."""
+    """Return the curves; along each axis, all other parameters are constant."""
     make = partial(keyed_events, classes=CLASSES, seed=settings.seed)
     events = make(settings.scaled(EVENTS), keys=KEYS)
     window = window_ms(KEYS, EVENTS_PER_KEY)
@@ -76,7 +76,7 @@ def _run(text: str, events: pa.Table) -> int:
 
 
 def _many(count: int, window: int, events: pa.Table) -> Workload:
-    """Counts of sequences that begin alike: A, B, then two of the other classes."""
+    """Return counts of sequences with a common prefix: A, B, then two of the other classes."""
     others = [(one, other) for one in LETTERS[2:] for other in LETTERS[2:] if one != other][:count]
     texts = {
         f"q{number}": f"SEQ(A a, B b, {one} x, {other} y) GROUP BY key AGG COUNT WITHIN {window}"

@@ -1,4 +1,4 @@
-"""What runs in, what it holds on the way out: the rows that each node of the joins builds, and peak memory."""
+"""Measure intermediate results: the rows that each join node builds, and peak memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streamsift.runtime.events.events import Events
 
 
 def searched(alternative: Alternative, events: Events, choices: PlannerOptions) -> AdaptiveSearch:
-    """The joins of the single events, when they have run: its log tells what they did."""
+    """Return the joins of the single events after a run; its log has the rows."""
     positive = Alternative(alternative.query, alternative.steps, ())
     search = AdaptiveSearch(positive, events, candidates(positive, events), choices, CHUNK_MATCHES)
     for _ in search.matches():
@@ -28,7 +28,7 @@ def searched(alternative: Alternative, events: Events, choices: PlannerOptions) 
 
 
 def rows_built(search: AdaptiveSearch) -> dict[str, int]:
-    """The rows that each inner node of the joins made on the way, by the names of its variables."""
+    """Return the rows that each inner join node built, by the names of its variables."""
     names, found = names_of(search.alternative), dict[str, int]()
     for chosen in search.log:
         for steps, rows in chosen.rows.items():
@@ -43,9 +43,9 @@ def told(rows: dict[str, int]) -> str:
 
 
 def peak_mb(run: Callable[[], object]) -> float:
-    """What a process that does this holds at most, more than before: Arrow, NumPy, kernels and Python together.
+    """Return the additional peak memory of a process that runs a function: Arrow, NumPy, kernels and Python together.
 
-    A child process does it, so that nothing else is counted, and nothing that was freed before is used again unseen.
+    A child process runs it, so that nothing else is counted and freed memory is not reused unnoticed.
     """
     reading, writing = os.pipe()
     child = os.fork()

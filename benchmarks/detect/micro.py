@@ -1,4 +1,4 @@
-"""Where a second goes: what each stage of detecting, counting and ranking costs for an event, here and on Spark."""
+"""Measure the time per event in each stage of detection, aggregation and ranking, locally and on Spark."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ QUERIES = {
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """All times of each stage, in order; together they are the whole run."""
+    """The times of each stage, in order; together they are the whole run."""
 
     samples: dict[str, Samples]
-    bound_s: float  # what no run could be faster than
+    bound_s: float  # lower bound of any run
     bound: str
 
     @property
@@ -55,12 +55,12 @@ class Stages:
 
 
 def more(whole: Samples, part: Samples) -> Samples:
-    """What the whole takes more than its part, by the rounds in which both ran."""
+    """Return the time of a run in addition to one of its parts, from rounds in which both ran."""
     return tuple(max(0.0, one - other) for one, other in zip(whole, part, strict=False))
 
 
 def kernels(plan: Plan, events: Events) -> int:
-    """From events in order to the result: of matches, their rows; of the others, batches."""
+    """Measure from sorted events to the result: rows for matches, batches for aggregations and rankings."""
     match plan:
         case DetectPlan():
             return sum(rows.shape[1] for rows in match_places(plan.alternatives[0], events, plan.choices))
@@ -91,7 +91,7 @@ def in_process(text: str, table: pa.Table, settings: Settings) -> Stages:
 
 
 def copied_bytes_per_s(settings: Settings) -> float:
-    """How fast one core copies memory."""
+    """Measure how fast one core copies memory."""
     source = np.ones(COPIED_BYTES, np.uint8)
     target = np.empty_like(source)
     (taken,) = sampled({"copy": lambda: np.copyto(target, source)}, settings).values()
@@ -99,7 +99,7 @@ def copied_bytes_per_s(settings: Settings) -> float:
 
 
 def on_spark(text: str, events: DataFrame, settings: Settings) -> Stages:
-    """By difference: each run does what the one before it does, and one thing more."""
+    """Measure stages by difference: each run includes one more stage than the previous one."""
     arrow = events.mapInArrow(lambda batches: batches, events.schema)
     shuffled = events.repartition("key").mapInArrow(lambda batches: batches, events.schema)
     runs = {

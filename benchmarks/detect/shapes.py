@@ -1,9 +1,9 @@
-"""Left, right, bushy and inner trees against the tree that the cost model chooses, with and without Kleene groups.
+"""Compare left, right, bushy and inner trees with the tree that the cost model chooses, with and without Kleene groups.
 
-The experiments of "Optimizing Expressibility and Performance of Kleene Operators on Binary Tree-based Directed Graph in
-Complex Event Processing", figures 7 to 11: order of joins, population, selectivity, window, position of the group.
-Its music ratings are not at hand: events are generated with the populations of its table 1. Most of its records are of
-other classes, which no query names; they are left out. With the scale only the stream gets longer.
+These are the experiments of "Optimizing Expressibility and Performance of Kleene Operators on Binary Tree-based
+Directed Graph in Complex Event Processing", figures 7 to 11: join order, population, selectivity, window, position of
+the group. The music ratings of the paper are not available; events are generated with the populations of its table 1.
+Most records belong to classes that no query names; they are omitted. A larger scale makes only the stream longer.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def cells() -> Iterator[Cell]:
 
 
 def found_rows(plan: Alternative, events: Events, shape: PlanShape) -> np.ndarray:
-    """Numbers [.., matches] that tell each match: its events; size, ends and sum of each group; in one order."""
+    """Return sorted numbers [.., matches] that identify each match: its events; size, ends and sum of each group."""
     parts: list[np.ndarray] = []
     if plan.groups is None:
         parts = [rows.astype(np.int64) for rows in match_places(plan, events, PlannerOptions(plan=shape))]
@@ -89,7 +89,7 @@ def search(plan: Alternative, events: Events, shape: PlanShape) -> None:
 
 
 def compare(cell: Cell, settings: Settings) -> Iterator[Measurement]:
-    """The time of each shape, and its memory."""
+    """Measure the time and memory of each shape."""
     table = ratings(SKEWED if cell.skewed else POPULATION, settings.scaled(cell.records), settings.seed)
     plan = ss.query(cell.text).plan(table.schema, "t", "kind", None)
     assert isinstance(plan, DetectPlan)

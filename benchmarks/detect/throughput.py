@@ -1,4 +1,4 @@
-"""The detection engine on one core: events a second where matches are few, matches a second where they dominate."""
+"""Measure the detection engine on one core: events per second with few matches, matches per second with many."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def planned(table: pa.Table, window: int) -> tuple[DetectPlan, Events]:
 
 
 def expected_matches(table: pa.Table, window: int) -> int:
-    """The number of matches, by another way: there is one event for each time, so offsets tell order and window."""
+    """Count the matches independently: with one event per time, offsets determine order and window."""
     kinds = table["kind"].to_numpy()
     is_a, is_b, is_c = (kinds == name for name in CLASSES)
     total = 0

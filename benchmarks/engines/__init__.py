@@ -1,1 +1,1 @@
-"""Streamsift and its rivals: each turns a question about events into a contender of the harness."""
+"""Run a workload on Streamsift and on other engines, each as a contender of the harness."""

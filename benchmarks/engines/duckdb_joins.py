@@ -1,4 +1,4 @@
-"""A question in, DuckDB's contenders out: each formulation on a table in key and time order, and on the Arrow table."""
+"""Run a workload on DuckDB: each formulation on a table sorted by key and time, and on the Arrow table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.harness.experiment import Contender, Side, in_process
 
 
 def contenders(question: Question, threads: int) -> Iterator[Contender]:
-    """Copying and sorting the table is not timed."""
+    """Return the contenders; copying and sorting the table is not timed."""
     for source in ("sorted table", "Arrow"):
         connection = duckdb.connect()
         connection.execute(f"SET threads = {threads}")

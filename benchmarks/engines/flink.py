@@ -1,8 +1,8 @@
-"""A question in, Flink's contenders out: the jars of PyPI's apache-flink-libraries, and a small Java program of ours.
+"""Run a workload on Flink, with the jars of PyPI's apache-flink-libraries and a small Java program of ours.
 
-The jars are no dependency of this project: they are downloaded once into a cache, or taken from where FLINK_LIB says.
-Flink's rows are counted and hashed where they come out, in its own process, and times are taken there: from the first
-event to the last row, without the start of its cluster.
+The jars are not a dependency of this project. They are downloaded once into a cache, or read from FLINK_LIB. The Java
+program counts and hashes Flink's rows in its own process and measures there: from the first event to the last row,
+without the start of the cluster.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ OPTIONS = [
     "-Xmx4g",
     *(f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in ("lang", "util", "time")),
 ]
-RECOGNIZED = (Kind.NEXT,)  # what MATCH_RECOGNIZE can be asked: it finds one match for each first row
+RECOGNIZED = (Kind.NEXT,)  # MATCH_RECOGNIZE supports only this: it finds one match per first row
 
 
 class Unavailable(Exception):
-    """Why Flink cannot run here, in words for the report."""
+    """The reason why Flink cannot run here, for the report."""
 
 
 class Flink:
-    """One Java process for all questions, which stays warm; `with` ends it."""
+    """One warm Java process for all workloads; `with` ends it."""
 
     def __init__(self, cores: int, folder: Path) -> None:
         self.cores, self.folder = cores, folder
@@ -81,7 +81,7 @@ class Flink:
         raise RuntimeError(f"Flink ended without an answer to `{line}`:\n{log}")
 
     def _tape(self, question: Question) -> Path:
-        """The events as the Java program reads them; see Tape.java."""
+        """Write the events in the format that the Java program reads; see Tape.java."""
         path = self.folder / f"{question.kind}_{question.window_ms}_{question.events.num_rows}.tape"
         column = question.events.column
         codes = [ord(name) - ord("A") for name in column("kind").to_pylist()]
@@ -103,7 +103,7 @@ def _pipe(stream: IO[str] | None) -> IO[str]:
 
 
 def _libraries() -> list[Path]:
-    """The jars, without their logging: Flink is silent then."""
+    """Return the jars without logging, which keeps Flink silent."""
     if shutil.which("java") is None or shutil.which("javac") is None:
         raise Unavailable("no `java` and `javac` on PATH")
     folder = Path(os.environ.get("FLINK_LIB") or CACHE / f"flink-{VERSION}" / "pyflink" / "lib")

@@ -1,4 +1,4 @@
-"""A question in, Streamsift's contender without Spark out: an Arrow table in, an Arrow table out, one thread."""
+"""Run a workload on Streamsift without Spark: from an Arrow table to an Arrow table, on one thread."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.harness.experiment import Contender, Side, in_process
 
 
 def contender(question: Question) -> Contender:
-    """Everything is timed: reading the text, planning, ordering the events, the rows as Arrow columns."""
+    """Return the contender; parsing, planning, sorting the events and building Arrow rows are all timed."""
     return in_process(
         "streamsift",
         Side.OURS,

@@ -1,7 +1,7 @@
-"""A question in, a plain Python program's contender out: an automaton in the manner of SASE, one event at a time.
+"""Run a workload on a plain Python automaton like that of SASE, one event at a time.
 
-This is our own yardstick, not another project's engine. Each key has a stack of events for each state; an event of the
-last state walks the stacks backwards and builds the matches that it ends. It shows what interpretation costs.
+This is our own baseline, not another project's engine. Each key has a stack of events per state; an event of the last
+state walks the stacks backward and builds the matches that it ends. It shows the cost of interpretation.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _matches(kind: Kind, window: int, tape: list[tuple[int, int, str, int]]) -> 
 
 
 def _counts(kind: Kind, window: int, tape: list[tuple[int, int, str, int]]) -> Rows:
-    """Each match is built and counted; the starts of a key's matches are kept while they are in the window."""
+    """Build and count each match; keep the starts of a key's matches while they are in the window."""
     stacks: defaultdict[int, dict[str, Stack]] = defaultdict(lambda: {held: ([], []) for held in HELD[kind]})
     starts_of: defaultdict[int, list[int]] = defaultdict(list)
     rows = Rows()
@@ -71,7 +71,7 @@ def _push(stacks: dict[str, Stack], name: str, time: int, number: int) -> None:
 
 
 def _purge(stacks: dict[str, Stack], since: int) -> None:
-    """Events that have left the window, from the bottom of each stack."""
+    """Remove events that have left the window from the bottom of each stack."""
     for times, numbers in stacks.values():
         gone = bisect_left(times, since)
         if gone:
@@ -107,7 +107,7 @@ def _end_next(stacks: dict[str, Stack], number: int, rows: Rows) -> None:
 
 
 def _starts(stacks: dict[str, Stack]) -> list[int]:
-    """The start of each sequence of A, B and C."""
+    """Yield the start of each sequence of A, B and C."""
     a_times, b_times, c_times = (stacks[name][0] for name in "ABC")
     return [
         a_time

@@ -1,4 +1,4 @@
-"""The questions that every engine is asked, and what their result rows hold."""
+"""Define the workloads that every engine runs, and the columns of their result rows."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pyarrow as pa
 
 
 class Kind(StrEnum):
-    """The value is the question's name in the Java driver; beside it, what it asks of each key."""
+    """The kind of a workload: its name in the Java driver, and what it finds per key."""
 
     SEQUENCE = "sequence"  # A, then B, then C: all of them
     NEGATION = "negation"  # A, then B, with no D between
     GROUP = "group"  # A, then all B until C
-    NEXT = "next"  # A and the first B after it: the one that MATCH_RECOGNIZE can be asked
+    NEXT = "next"  # A and the first B after it: the only one that MATCH_RECOGNIZE supports
     COUNT = "count"  # how many A, B, C, D there are in the window, whenever one ends
 
 
@@ -36,7 +36,7 @@ COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question, a window that includes its bound, and the events: n, t (milliseconds), kind, key."""
+    """A kind of workload, a window that includes its bound, and the events: n, t (milliseconds), kind, key."""
 
     kind: Kind
     window_ms: int
@@ -48,5 +48,5 @@ class Question:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What a row of the answer holds: numbers of events, or a group of them; or the count and where it stands."""
+        """Return the columns of a result row: numbers of events or a group of them, or a count and its position."""
         return COLUMNS[self.kind]

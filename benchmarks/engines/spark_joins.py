@@ -1,6 +1,6 @@
-"""A question in, contenders on Spark out: Spark SQL's formulations, and Streamsift on the same Parquet file.
+"""Run a workload on Spark: formulations in Spark SQL, and Streamsift on the same Parquet file.
 
-Both write the same columns to Spark's noop sink, on a local master with as many threads as cores are allowed.
+Both write the same columns to Spark's noop sink, on a local master with as many threads as allowed cores.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from benchmarks.harness.clock import Taken, taken_by, tree_cpu_s
 from benchmarks.harness.experiment import Contender, Side
 
 SETTINGS = {
-    "spark.driver.memory": "4g",  # the self-joins must not fail for want of memory
+    "spark.driver.memory": "4g",  # enough memory for the self-joins
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
 }
-WARMING_RUNS = 3  # the JVM compiles what it has run some times
+WARMING_RUNS = 3  # the JVM compiles code after several runs
 PARTITIONS_PER_CORE = 4  # for small joins far better than the default of 200
 
 
@@ -54,7 +54,7 @@ def _contender(name: str, side: Side, result: DataFrame, question: Question) -> 
         result.write.format("noop").mode("overwrite").save()
 
     def run() -> Taken:
-        write()  # Spark ends Python workers that were idle for a minute: what a new one costs is not the question here
+        write()  # Spark ends Python workers after a minute of idling; starting a new one is not measured here
         return taken_by(write, cpu=lambda: tree_cpu_s(os.getpid()))
 
     def answer() -> Answer:

@@ -1,7 +1,7 @@
-"""A question in, SQL that answers it out, by several formulations, for engines that join by equality.
+"""Express a workload in SQL, in several formulations, for engines that join by equality.
 
-Buckets of time are one window wide; every event but the first stands in its own bucket and in the one before, so all
-events of a match meet in the bucket of its first. Inequality joins by time alone are far slower and left out.
+Time buckets are one window wide. Every event but the first is in its own bucket and in the one before, so all events of
+a match meet in the bucket of its first event. Inequality joins by time alone are far slower and omitted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from benchmarks.engines.question import Kind, Question
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What the two engines spell differently."""
+    """Syntax that differs between the two engines."""
 
     bucket: str  # the number of the window that an event lies in
     part: str  # elements of a list from one place to another, both included, places from 1
@@ -39,7 +39,7 @@ IN_WINDOW = "a.key = {0}.key AND a.g = {0}.g AND {0}.t > {1}.t AND {0}.t <= a.t 
 
 
 def formulations(question: Question, dialect: Dialect) -> dict[str, str]:
-    """By a few words that tell them apart."""
+    """Return the formulations by short names."""
     window = question.window_ms
     match question.kind:
         case Kind.SEQUENCE:
@@ -66,7 +66,7 @@ def formulations(question: Question, dialect: Dialect) -> dict[str, str]:
 
 
 def _tables(window: int, dialect: Dialect, variables: str, parts: int = 1) -> str:
-    """Buckets of window / parts."""
+    """Return joins with buckets of window / parts."""
     number = dialect.bucket.format(window=max(1, window // parts))
     copies = ", ".join(f"({back})" for back in range(parts + (window % parts > 0) + 1))
     first, *later = variables
@@ -109,7 +109,7 @@ def _not_exists(window: int, dialect: Dialect) -> str:
 
 
 def _same_count(window: int) -> str:
-    """No D lies between two events of a key before which there are equally many."""
+    """Require an equal number of D events of the key before two events, so that none lies between them."""
     return (
         "WITH numbered AS (SELECT n, t, key, kind, count(CASE WHEN kind = 'D' THEN 1 END) "
         "OVER (PARTITION BY key ORDER BY t) AS d FROM events WHERE kind IN ('A', 'B', 'D'))\n"
@@ -119,7 +119,7 @@ def _same_count(window: int) -> str:
 
 
 def _collect(window: int, dialect: Dialect) -> str:
-    """`_joins` would put B before C; here the group lies between."""
+    """Join A and C; `_joins` would put B before C, but here the group lies between."""
     return (
         f"{_tables(window, dialect, 'abc')}SELECT a.n AS a, array_agg({dialect.event}) AS b, c.n AS c FROM a "
         f"JOIN c ON {IN_WINDOW.format('c', 'a', window=window)} "
@@ -128,7 +128,7 @@ def _collect(window: int, dialect: Dialect) -> str:
 
 
 def _part_of_list(window: int, dialect: Dialect) -> str:
-    """Each key's B's are one list, in order; how many lie before A and before C says which part is theirs."""
+    """Store each key's B events as one sorted list; the numbers of B events before A and before C delimit the group."""
     bucket = dialect.bucket.format(window=window)
     in_order = dialect.in_order.format(event=dialect.event)
     part = dialect.part.format(list="groups.b", first="a.before + 1", last="c.before")
@@ -153,7 +153,7 @@ def _next(window: int) -> str:
 
 
 def _stepwise(window: int) -> str:
-    """Matches that share A and C are one row with a number before D is joined."""
+    """Merge matches that share A and C into one row with a count before joining D."""
     pairs = f"pairs AS (SELECT a.key, a.g, a.t, c.t AS e, count(*) AS n {_joins('abc', window)} "
     ends = IN_WINDOW.format("d", "a", window=window).replace("d.t > a.t", "d.t > a.e")
     spans = f"SELECT a.key, a.t AS s, d.t AS e, sum(a.n) AS n FROM pairs AS a JOIN d ON {ends} GROUP BY a.key, a.t, d.t"
@@ -161,7 +161,7 @@ def _stepwise(window: int) -> str:
 
 
 def _counted(spans: str, window: int) -> str:
-    """From the number of matches of each first and last time: a match comes at its end, and leaves after its window."""
+    """Count by first and last time of matches: a match enters at its end and leaves after its window."""
     return (
         f",\nspans AS ({spans}),\n"
         "moves AS (SELECT key, 2 * e AS o, sum(n) AS d FROM spans GROUP BY key, e UNION ALL "

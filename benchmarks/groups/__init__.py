@@ -1,1 +1,1 @@
-"""Kleene groups against SQL."""
+"""Compare Kleene groups with SQL."""

@@ -1,4 +1,4 @@
-"""SEQ(A a, B+ b, C c) WITHIN w and its like on a million events, against DuckDB on one thread, with equal results."""
+"""Compare SEQ(A a, B+ b, C c) WITHIN w and similar queries on a million events with DuckDB on one thread."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WINDOW = 20
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The same question twice: for streamsift, and as SQL that gives a row (a, all of b, c) for each match."""
+    """A query for Streamsift, and the same query in SQL with one row (a, all of b, c) per match."""
 
     name: str
     pattern: str
@@ -69,7 +69,7 @@ def rival(workload: Workload, connection: duckdb.DuckDBPyConnection) -> pa.Table
 
 
 def flat(result: pa.Table) -> list[np.ndarray]:
-    """The matches in one order: a, c, the size of b, and all its elements' times."""
+    """Return the sorted matches: a, c, the size of b, and the times of its elements."""
     columns = [result.column(name).combine_chunks() for name in ("a", "c", "b")]
     groups = columns[2]
     times = groups.flatten()
@@ -87,7 +87,7 @@ def flat(result: pa.Table) -> list[np.ndarray]:
 
 
 def anchors(workload: Workload, table: pa.Table) -> int:
-    """How many matches of single events there are before groups are made: the rows of the node below them."""
+    """Return the number of matches of single events before groups are built: the rows of the node below."""
     plan = ss.query(workload.pattern).plan(table.schema, "t", "kind", None)
     assert isinstance(plan, DetectPlan)
     search = searched(plan.alternatives[0], prepare(plan.query, table), plan.choices)

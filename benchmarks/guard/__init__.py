@@ -1,1 +1,1 @@
-"""Our kernels beside frozen ones in the same process: a ratio that grows by 30 % is a kernel that became slower."""
+"""Compare kernels with frozen loops in the same process; a kernel is slower if its ratio grows by 30 %."""

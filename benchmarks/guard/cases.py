@@ -1,4 +1,4 @@
-"""What is guarded: a part of the engine, the query that makes it work, and the frozen loop that is most like it."""
+"""List the guarded cases: a part of the engine, a query that exercises it, and the most similar frozen loop."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ KEYS = 500
 
 
 class Part(StrEnum):
-    """Which part of a run is timed."""
+    """The part of a run that is timed."""
 
-    PREPARE = "prepare"  # from a table to events in order, those that matter
+    PREPARE = "prepare"  # from a table to sorted, filtered events
     ROWS = "rows"  # from events to the rows of matches
     WHOLE = "whole"  # from events to result batches
 
@@ -101,12 +101,12 @@ CASES = (
 
 
 def make_events() -> pa.Table:
-    """`x` hardly repeats, `y` has few values."""
+    """Return events whose `x` rarely repeats and whose `y` has few values."""
     return uniform_events(EVENTS, CLASSES, key=KEYS, x=REAL, y=20)
 
 
 def runner(case: Case, table: pa.Table) -> Callable[[], int]:
-    """What is timed; it gives the number of rows."""
+    """Run the timed part and return the number of rows."""
     plan = ss.query(case.query).plan(table.schema, "t", "kind", None, dict(case.choices))
     if case.part is Part.PREPARE:
         return lambda: prepare_relevant(plan, table).rank.size

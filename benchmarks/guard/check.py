@@ -1,7 +1,7 @@
-"""The guarded cases in, how each stands to its frozen loop out, and whether that is worse than recorded.
+"""Compare the guarded cases with their frozen loops, and the ratios with the recorded ones.
 
-Both run in turns in one process and are timed by its own processor time, so that neither the machine nor other work
-on it decides. A case that is too slow gets two more chances: noise only ever adds time.
+A case and its loop run in turns in one process and are timed by its CPU time, so that neither the machine nor other
+work decides. A case that is too slow is measured up to two more times, because noise only adds time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CHANCES = 3
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A ratio to the frozen loop, and the one that was recorded; none for a case that is new."""
+    """A ratio to the frozen loop and the recorded ratio, which is None for a new case."""
 
     name: str
     ratio: float
@@ -41,7 +41,7 @@ class Verdict:
 
 
 def ratio(run: Callable[[], object], frozen: Callable[[], object], rounds: int = ROUNDS) -> float:
-    """The best time of one as a multiple of the best of the other."""
+    """Return the best time of one function relative to the best of the other."""
     best = [float("inf"), float("inf")]
     for _ in range(rounds):
         for number, each in enumerate((run, frozen)):

@@ -1,4 +1,4 @@
-"""Arrays in, a number out: plain loops that never change, as the measure of how fast this machine is just now.
+"""Run plain loops that never change, to measure how fast this machine currently is.
 
 Contract: nothing here is ever improved. A change makes every threshold void; `python -m benchmarks check --record`
 then records them again, which is a decision of its own.
@@ -14,7 +14,7 @@ EVENTS = 400_000
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def count_triples(kinds: np.ndarray, window: int) -> int:
-    """Branches and integers: A, B, C at rising places, at most `window` apart."""
+    """Test branches and integers: A, B, C at increasing places, at most `window` apart."""
     found = 0
     for first in range(kinds.size):
         if kinds[first] != 0:
@@ -31,7 +31,7 @@ def count_triples(kinds: np.ndarray, window: int) -> int:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def add_prefixes(kinds: np.ndarray, rounds: int) -> int:
-    """Dependent additions on a small vector, which wrap."""
+    """Test dependent additions on a small vector, which wrap."""
     prefixes = np.zeros(4, np.int64)
     for _ in range(rounds):
         prefixes[0] += 1
@@ -43,14 +43,14 @@ def add_prefixes(kinds: np.ndarray, rounds: int) -> int:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def gather(values: np.ndarray, order: np.ndarray, out: np.ndarray) -> float:
-    """Memory: values in another order."""
+    """Test memory: read values in another order."""
     for place in range(order.size):
         out[place] = values[order[place]]
     return out[order.size // 2]
 
 
 class Frozen:
-    """The three loops on data of their own; by name, so that a case can say which one is most like it."""
+    """Return the three loops by name, each with its data."""
 
     def __init__(self, seed: int = 1) -> None:
         random = np.random.default_rng(seed)

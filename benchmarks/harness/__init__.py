@@ -1,1 +1,1 @@
-"""Workloads with their contenders in; equal answers checked, times taken in turns, one JSON record of the run out."""
+"""Check that contenders give equal answers, measure them in turns, and write one JSON record per run."""

@@ -1,6 +1,6 @@
-"""Result rows as columns of integers in, their number and a hash that does not depend on their order out.
+"""Reduce result rows to their number and a hash that does not depend on their order.
 
-`engines/flink/Answer.java` computes the same, so that engines which share nothing can be compared.
+`engines/flink/Answer.java` computes the same hash, so that engines in other processes can be compared.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ Words = np.ndarray[tuple[int], np.dtype[np.uint64]]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Two answers with the same rows, in any order, are equal; others are not, but for one chance in 2^64."""
+    """The number of rows and their hash. Equal rows in any order give equal answers; others collide 1 in 2^64 times."""
 
     rows: int
     hash: int
 
 
 def answer_of(columns: Sequence[np.ndarray | Words]) -> Answer:
-    """A row's hash goes through its values in order; the hashes of all rows are added up."""
+    """Return the answer of columns: a row's hash covers its values in order, and the hashes of all rows are summed."""
     rows = len(columns[0])
     hashes = np.zeros(rows, np.uint64)
     for column in columns:
@@ -32,7 +32,7 @@ def answer_of(columns: Sequence[np.ndarray | Words]) -> Answer:
 
 
 def answer_of_table(table: pa.Table, names: Sequence[str]) -> Answer:
-    """Columns of lists are groups: their elements in any order are the same group."""
+    """Return the answer of a table; list columns are groups, whose elements can be in any order."""
     columns = [table.column(name).combine_chunks() for name in names]
     return answer_of([_group_sums(each) if _is_list(each.type) else np.asarray(each) for each in columns])
 
@@ -42,7 +42,7 @@ def _is_list(kind: pa.DataType) -> bool:
 
 
 def _group_sums(groups: pa.ListArray) -> Words:
-    """For each group the sum of its elements' hashes. An element that is an event counts by its column `n`."""
+    """Return the sum of the elements' hashes per group; an event is represented by its column `n`."""
     elements = groups.flatten()
     if pa.types.is_struct(elements.type):
         elements = elements.field("n")
@@ -53,7 +53,7 @@ def _group_sums(groups: pa.ListArray) -> Words:
 
 
 def _mixed(values: Words) -> Words:
-    """The finalizer of splitmix64; unsigned arithmetic wraps, as it should."""
+    """Apply the finalizer of splitmix64; unsigned arithmetic is meant to wrap."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))

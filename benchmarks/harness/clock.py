@@ -1,4 +1,4 @@
-"""A process in, the processor time that it and its children have used out."""
+"""Measure the CPU time of a process and its children."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 class Clock(StrEnum):
-    """Which time is shown. All is recorded."""
+    """The time that reports show. Records contain all of them."""
 
-    WALL = "wall"  # what a user waits
-    CPU = "cpu"  # what the processor does for it: of use where other work disturbs, coarse below 0.1 s on Spark
+    WALL = "wall"  # wall-clock time
+    CPU = "cpu"  # CPU time: useful if other work disturbs the run; coarse below 0.1 s on Spark
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def taken_by(run: Callable[[], object], cpu: Callable[[], float] = time.process_
 
 
 def tree_cpu_s(root: int) -> float:
-    """Of the process, its living descendants and the dead ones that were waited for."""
+    """Return the CPU time of the process, its living descendants and the ended ones that were waited for."""
     parents: dict[int, list[tuple[int, int]]] = {}
     own = 0
     for path in Path("/proc").glob("[0-9]*/stat"):

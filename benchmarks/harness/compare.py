@@ -1,4 +1,4 @@
-"""Two folders of records in, a ratio for each contender that both have out, and whether it is more than noise."""
+"""Compare two folders of records: a ratio per contender, and whether it exceeds the noise."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from benchmarks.harness.experiment import Side
 from benchmarks.harness.measure import Times
 from benchmarks.harness.record import load_all
 
-NOTHING = 1e-9  # memory, and what one run takes more than another, may be none at all
+NOTHING = 1e-9  # memory and differences of runs can be 0
 
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """How many times as long the second run took; the least and the most that the spread of both allows."""
+    """The time of the second run relative to the first, with the range that the spread of both allows."""
 
     experiment: str
     workload: str
@@ -35,7 +35,7 @@ class Ratio:
 
 
 def ratios(before: Path, after: Path, ours_only: bool = False) -> Iterator[Ratio]:
-    """Only what ran in both, on the same number of events."""
+    """Yield the ratios of contenders that ran in both, on the same number of events."""
     first, second = load_all(before), load_all(after)
     for experiment in first.keys() & second.keys():
         known = {(each.workload, each.events): each for each in first[experiment][1]}

@@ -1,4 +1,4 @@
-"""What a benchmark measures: an experiment has workloads, a workload has contenders that must give the same answer."""
+"""Define experiments: an experiment has workloads, and a workload has contenders that must give the same answer."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ DEFAULT_SEED = 1
 
 
 class Side(StrEnum):
-    """Who a contender is."""
+    """The role of a contender."""
 
     OURS = "ours"  # what users of Streamsift run
     RIVAL = "rival"  # another engine
-    YARDSTICK = "yardstick"  # a plain program of our own that shows what the idea alone costs
+    YARDSTICK = "yardstick"  # a plain program of our own, as a baseline
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """One way to answer a workload's question."""
+    """One engine or strategy that runs a workload."""
 
     name: str
     side: Side
-    answer: Callable[[], Answer]  # runs once, warms up, and says what came out
-    run: Callable[[], Taken]  # runs once more, and says how long it took
+    answer: Callable[[], Answer]  # runs once, which warms up, and returns the answer
+    run: Callable[[], Taken]  # runs once more and returns the time
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A contender that cannot take part on this machine, and why."""
+    """A contender that cannot run on this machine, and the reason."""
 
     name: str
     reason: str
@@ -42,7 +42,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """One question about one set of events."""
+    """One query on one set of events."""
 
     name: str
     events: int
@@ -54,10 +54,10 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How large, how often, on how many cores."""
+    """Scale, repetitions, cores and other settings of a run."""
 
-    scale: float = 1.0  # times the number of events
-    repetitions: int = 3  # at least: short runs get more
+    scale: float = 1.0  # factor for the number of events
+    repetitions: int = 3  # minimum; short runs get more
     budget_s: float = 30.0  # for the repetitions of one contender; one at least
     cores: int = 1
     seed: int = DEFAULT_SEED
@@ -68,7 +68,7 @@ class Settings:
         return max(1, round(events * self.scale))
 
     def seeded(self, own: int) -> int:
-        """For a generator that has another seed than 1 of its own: the default leaves it as it is."""
+        """Return the seed for a generator with its own default; the default setting keeps the generator's seed."""
         return own + self.seed - DEFAULT_SEED
 
 
@@ -77,7 +77,7 @@ DEFAULTS = Settings()
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A name, what it is about in a sentence, and its workloads, made one after the other."""
+    """A name, a one-sentence description, and workloads, which are created one after the other."""
 
     name: str
     about: str
@@ -85,5 +85,5 @@ class Experiment:
 
 
 def in_process(name: str, side: Side, run: Callable[[], Result], answered: Callable[[Result], Answer]) -> Contender:
-    """A contender that is a function here: only the call is timed, not what its answer is."""
+    """Return a contender for a function in this process; only the call is timed, not computing the answer."""
     return Contender(name, side, lambda: answered(run()), lambda: taken_by(run))

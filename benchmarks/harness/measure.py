@@ -1,4 +1,4 @@
-"""A workload in, the times of its contenders out, taken in turns once all have given the same answer."""
+"""Measure the contenders of a workload in turns, after checking that all give the same answer."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ ALLOWED = sorted(os.sched_getaffinity(0))  # before anything is pinned
 
 
 class WrongAnswer(Exception):
-    """A contender's rows are not those of the first one: no time is shown."""
+    """A contender's rows differ from those of the first one, so no time is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """All times of one contender on one workload, as they were taken."""
+    """All times of one contender on one workload."""
 
     name: str
     side: Side
@@ -32,22 +32,23 @@ class Times:
 
     @property
     def band(self) -> tuple[float, float]:
-        """The fastest and the slowest run; of ten runs or more without a tenth at either end, so that many short runs
-        are not judged by the one that was disturbed."""
+        """Return the fastest and the slowest run. With ten runs or more, a tenth at either end is excluded, so that one
+        disturbed run does not decide.
+        """
         left_out = len(self.seconds) // 10
         kept = sorted(self.seconds)[left_out : len(self.seconds) - left_out]
         return kept[0], kept[-1]
 
     @property
     def spread(self) -> float:
-        """How wide the band is, as a share of the median."""
+        """Return the width of the band as a share of the median."""
         fastest, slowest = self.band
         return (slowest - fastest) / self.median if self.median else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A workload when it has run: the first of the times is ours."""
+    """The results of a workload; the first times are those of Streamsift."""
 
     workload: str
     events: int
@@ -67,7 +68,7 @@ class Measured:
 
 
 def pin(cores: int) -> None:
-    """This process and all that it starts run on so many cores, the last ones; threads that run already do not."""
+    """Pin this process and its children to the last cores; threads that already run are not affected."""
     os.sched_setaffinity(0, ALLOWED[-cores:])
 
 
@@ -76,7 +77,7 @@ def unpin() -> None:
 
 
 def measure(workload: Workload, settings: Settings) -> Measured:
-    """Every contender answers once, which warms it up; then each runs in turn, as often as its budget allows."""
+    """Run every contender once for its answer, which warms it up; then run them in turns, within each one's budget."""
     expected: Answer | None = None
     for contender in workload.contenders:
         answer = contender.answer()
@@ -106,7 +107,7 @@ def measure(workload: Workload, settings: Settings) -> Measured:
 
 
 def told(measured: Measured) -> str:
-    """A few lines for the terminal: who took how long, and how many times as long as ours."""
+    """Return a few lines for the terminal: the time of each contender, also relative to Streamsift."""
     ours = measured.times[0].median
     equal = ", equal answers" if len(measured.times) > 1 else ""
     lines = [f"{measured.workload} ({measured.events:,} events, {measured.rows:,} rows{equal})"]

@@ -1,4 +1,4 @@
-"""What was measured in, a JSON file with the commit, the machine and the versions out; and back."""
+"""Write measurements to a JSON file with commit, machine and versions, and read them back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PACKAGES = ("streamsift", "numpy", "numba", "pyarrow", "pyspark", "duckdb")
 
 
 def save(experiment: str, about: str, settings: Settings, measured: list[Measured], folder: Path = RESULTS) -> Path:
-    """A run on several cores is an experiment of its own, beside the one on a single core."""
+    """Save a run; a run on several cores has its own record, next to the one on a single core."""
     folder.mkdir(parents=True, exist_ok=True)
     name = experiment if settings.cores == 1 else f"{experiment} on {settings.cores} cores"
     content = {
@@ -43,7 +43,7 @@ def load(path: Path) -> tuple[dict[str, Any], list[Measured]]:
 
 
 def load_all(folder: Path = RESULTS) -> dict[str, tuple[dict[str, Any], list[Measured]]]:
-    """All records of a folder by the name of their experiment."""
+    """Return all records of a folder by the name of their experiment."""
     found = (load(path) for path in sorted(folder.glob("*.json")))
     return {content["experiment"]: (content, measured) for content, measured in found}
 

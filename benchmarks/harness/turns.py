@@ -1,4 +1,4 @@
-"""Named runs in, all times of each out, taken in turns: the one place where a benchmark's clock runs."""
+"""Time functions in turns. No other module reads a benchmark's clock."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.harness.clock import Taken, taken_by, tree_cpu_s
 from benchmarks.harness.experiment import Settings
 
-FILL_S = 0.5  # runs that are short together go on until they have taken this
+FILL_S = 0.5  # short runs are repeated until they have taken this in total
 MOST_ROUNDS = 40
 QUIET_S, QUIET_SHARE, MOST_WAITS = 0.05, 0.4, 40
 
@@ -20,9 +20,9 @@ Samples = tuple[float, ...]  # seconds by the clock of the settings, as they wer
 
 
 def in_turns(runs: Mapping[str, Callable[[], Taken]], settings: Settings) -> dict[str, list[Taken]]:
-    """What disturbs the machine for a while disturbs all of them. Who has spent its budget runs no more.
+    """Run in turns, so that a disturbance of the machine affects all. A contender stops when its budget is spent.
 
-    Another one begins in each round, so that none has an advantage from what ran before it.
+    Each round starts with a different contender, so that none benefits from its predecessor.
     """
     names = list(runs)
     found: dict[str, list[Taken]] = {name: [] for name in names}
@@ -38,7 +38,7 @@ def in_turns(runs: Mapping[str, Callable[[], Taken]], settings: Settings) -> dic
 
 
 def wait_for_quiet() -> None:
-    """Until processes that this one started do nothing: a JVM that cleans up would take the time of whoever is next."""
+    """Wait until child processes are idle: a JVM that cleans up would slow down the next contender."""
     if not any(path.read_text() for path in Path("/proc/self/task").glob("*/children")):
         return
     used = spark_cpu_s()
@@ -60,7 +60,7 @@ def sampled(
     warm: bool = False,
     cpu: Callable[[], float] = time.process_time,
 ) -> dict[str, Samples]:
-    """The times of functions that are timed from call to return; `warm` if all have run before, to be checked."""
+    """Return the times of functions from call to return; `warm` means that all have run before."""
     if not warm:
         for run in runs.values():
             run()
@@ -77,5 +77,5 @@ def medians(samples: Mapping[str, Samples]) -> dict[str, float]:
 
 
 def spark_cpu_s() -> float:
-    """Of this process, its JVM and their workers."""
+    """Return the CPU time of this process, its JVM and their workers."""
     return tree_cpu_s(os.getpid())

@@ -1,1 +1,1 @@
-"""Nested sequences with negation, here, on Spark and in SQL."""
+"""Measure nested sequences with negation, locally, on Spark and in SQL."""

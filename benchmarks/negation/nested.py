@@ -1,8 +1,9 @@
-"""Nested sequences with negation on stock trades: sub-queries, their length and depth, caching, growth, Spark SQL.
+"""Measure nested sequences with negation on stock trades: sub-queries, length, depth, caching, growth, Spark SQL.
 
-The experiments of "Processing Nested Complex Sequence Pattern Queries over Event Streams", sections 4.2 to 4.4 and 5.1,
-its queries q1 to q10, on generated trades: 100 a second, of twenty stocks, a third of them at the time of another.
-With the scale only the stream gets longer; for q10, whose matches fill the memory, it has a million trades at most.
+These are the experiments of "Processing Nested Complex Sequence Pattern Queries over Event Streams", sections 4.2 to
+4.4 and 5.1, with its queries q1 to q10, on generated trades: 100 per second, of twenty stocks, 1/3 of them at the time
+of another trade. A larger scale makes only the stream longer. For q10, whose matches fill the memory, the stream has at
+most one million trades.
 """
 
 from __future__ import annotations
@@ -59,14 +60,14 @@ Q10_TREES = {
 
 
 def make_trades(events: int, settings: Settings) -> pa.Table:
-    """The first trades of the same stream, so that rates are equal whatever their number; each has a number."""
+    """Return the first trades of the same stream, each with a number, so that rates do not depend on their count."""
     wanted = settings.scaled(events)
     trades = ticks(max(MANY_EVENTS, wanted), settings.seed).slice(0, wanted)
     return trades.append_column("trade", pa.array(np.arange(wanted)))
 
 
 def query_text(name: str, window_ms: int = WINDOW_MS, numbers_only: bool = False) -> str:
-    """The query; with `numbers_only` it returns just the numbers of a match's trades, as the SQL does."""
+    """Return the query; with `numbers_only`, it returns only the numbers of a match's trades, as the SQL does."""
     numbers = ", ".join(f"{s}.trade AS trade_{i}" for i, s in enumerate(sequence_of(QUERIES[name]).events))
     return f"{QUERIES[name]} WITHIN {window_ms} ms" + f" RETURN {numbers}" * numbers_only
 
@@ -82,7 +83,7 @@ def sorted_rows(result: pa.Table) -> pa.Table:
 
 
 def check_against_sql(trades: pa.Table) -> None:
-    """Every query, with and without cache, finds what DuckDB finds by SQL."""
+    """Check that every query, with and without cache, returns the rows of DuckDB's SQL."""
     connection = duckdb.connect()
     connection.register("trades", trades)
     for name, text in QUERIES.items():
@@ -94,7 +95,7 @@ def check_against_sql(trades: pa.Table) -> None:
 
 
 def checked_matches(name: str, trades: pa.Table) -> int:
-    """How many there are, with every setting of the cache the same."""
+    """Return the number of matches, after checking that it is the same with every cache setting."""
     numbers = query_text(name, numbers_only=True)
     expected = sorted_rows(find(numbers, trades, "off"))
     for cache in ("auto", "on"):
@@ -123,7 +124,7 @@ def experiments(trades: pa.Table, settings: Settings) -> Iterator[Measurement]:
 
 
 def outer_first(trades: pa.Table, window_ms: int, tree: Tree) -> Callable[[], np.ndarray]:
-    """q10 as the paper evaluates it: the outer events first, then the inner sub-query in the interval between them."""
+    """Evaluate q10 as in the paper: the outer events first, then the inner sub-query in the interval between them."""
     plan = ss.query(query_text("q10", window_ms)).plan(trades.schema, "ts", "symbol", None)
     events = prepare(plan.query, trades)
     (alternative,) = plan.alternatives
@@ -140,7 +141,7 @@ def outer_first(trades: pa.Table, window_ms: int, tree: Tree) -> Callable[[], np
 
 
 def caching(trades: pa.Table, settings: Settings) -> Iterator[Measurement]:
-    """Section 5.1. The paper's two contenders share our kernels; `auto` is what a user of Streamsift gets."""
+    """Measure section 5.1. Both of the paper's variants use our kernels; `auto` is Streamsift's default."""
     print(f"  q10 with and without caching of the inner sub-query, {trades.num_rows:,} events")
     for window_ms in CACHE_WINDOWS_MS:
         text = query_text("q10", window_ms, numbers_only=True)

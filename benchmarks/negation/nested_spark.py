@@ -1,4 +1,4 @@
-"""Trades and queries in, our time on Spark against Spark SQL on the same Parquet file out, with equal results.
+"""Compare Streamsift on Spark with Spark SQL on the same Parquet file, after checking that results are equal.
 
 Both read the file, run on local[2] and write the same columns to Spark's noop sink. SQL that takes too long is stopped.
 """
@@ -24,7 +24,7 @@ from benchmarks.negation.nested_sql import Bucket, bucketed, plain, sequence_of
 from benchmarks.report.measurement import Measurement
 
 SETTINGS = {
-    "spark.driver.memory": "6g",  # the self-joins must not fail for want of memory
+    "spark.driver.memory": "6g",  # enough memory for the self-joins
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "8",  # four for each core: for small joins far better than the default of 200
@@ -35,7 +35,7 @@ PLAIN_LIMIT_S = 60.0
 
 
 def compare(trades: pa.Table, queries: list[tuple[str, int, str]], settings: Settings) -> Iterator[Measurement]:
-    """For each (name, window, text of a query that returns the numbers of its trades)."""
+    """Measure each (name, window, query text); the queries return the numbers of their trades."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]").appName("benchmarks")
     for key, value in SETTINGS.items():
@@ -72,7 +72,7 @@ def _compare(
         runs[rival] = partial(_write, result)
     samples = sampled(runs, settings, warm=True, cpu=spark_cpu_s)
     measurement = Measurement(f"{name} on Spark, window {window_ms} ms", expected.num_rows, samples, stopped=stopped)
-    print(f"  {measurement.workload} ({expected.num_rows:,} matches, equal results): {measurement.told}")
+    print(f"  {measurement.workload} ({expected.num_rows:,} matches, equal results): {measurement.summary}")
     taken = medians(samples)
     for contender, seconds in taken.items():
         print(f"    {seconds * 1000:8.0f} ms  {seconds / taken['streamsift']:5.1f}x  {contender}")
@@ -90,7 +90,7 @@ def _write(result: DataFrame) -> None:
 
 
 def _ends_within(result: DataFrame, limit_s: float) -> bool:
-    """Runs once, and is stopped at the limit."""
+    """Run once, and stop at the limit."""
     stopped = threading.Event()
 
     def stop() -> None:

@@ -1,8 +1,9 @@
-"""A sequence with negated sequences and a window in, the same question as SQL self-joins with NOT EXISTS out.
+"""Express a sequence with negated sequences and a window as SQL self-joins with NOT EXISTS.
 
-Two formulations. `plain` says what is meant: joins by time alone. `bucketed` is what an expert makes of it, as engines
-join by equality: buckets of time are one window wide, every event but the first stands in its own and in the one
-before, so all events of a match meet in the bucket of its first, and every join is by bucket. SEQ inside SEQ is flat.
+There are two formulations. `plain` joins by time alone. `bucketed` is an expert's version for engines that join by
+equality: time buckets are one window wide, and every event but the first is in its own bucket and in the one before.
+All events of a match therefore meet in the bucket of its first event, and every join is by bucket. SEQ inside SEQ is
+flattened.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from streamsift.language import parse, syntax
 
 
 class Bucket(StrEnum):
-    """The number of the window that an event lies in, as an engine spells it."""
+    """Return the number of the window that contains an event, in the syntax of an engine."""
 
     SPARK = "unix_micros(ts) DIV {window_us}"
     DUCKDB = "epoch_us(ts) // {window_us}"
@@ -23,14 +24,14 @@ class Bucket(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """SEQ of single events, and by the number of an event the sequences that must not occur between it and the next."""
+    """A SEQ of single events, and per event the sequences that must not occur between it and the next."""
 
     events: tuple[str, ...]
     negated: tuple[tuple[int, tuple[str, ...]], ...]
 
 
 def sequence_of(text: str) -> Sequence:
-    """Of a query that is a SEQ of classes, SEQs and negated SEQs."""
+    """Return the sequence of a query that is a SEQ of classes, SEQs and negated SEQs."""
     events: list[str] = []
     negated: list[tuple[int, tuple[str, ...]]] = []
     pattern = parse(text).statement.pattern
@@ -67,7 +68,7 @@ def bucketed(sequence: Sequence, window_ms: int, bucket: Bucket) -> str:
 
 
 def _matches(sequence: Sequence, window_ms: int, source: Callable[[str], str], same_bucket: str) -> str:
-    """`same_bucket` is the condition that two tables meet in a bucket, if there are any."""
+    """Return the joins; `same_bucket` is the condition that two tables meet in a bucket, if there are buckets."""
     names = [f"e{number}" for number in range(len(sequence.events))]
     numbers = ", ".join(f"{name}.trade AS trade_{number}" for number, name in enumerate(names))
     text = f"SELECT {numbers}\nFROM {_joined(sequence.events, names, window_ms, source, same_bucket)}"
@@ -84,7 +85,7 @@ def _matches(sequence: Sequence, window_ms: int, source: Callable[[str], str], s
 def _joined(
     symbols: tuple[str, ...], names: list[str], window_ms: int, source: Callable[[str], str], same_bucket: str
 ) -> str:
-    """One event after the other, all within the window of the first."""
+    """Require that the events follow one another, all within the window of the first."""
     text = f"{source(symbols[0])} AS {names[0]}"
     for symbol, before, name in zip(symbols[1:], names, names[1:], strict=False):
         window = f"{name}.ts <= {names[0]}.ts + INTERVAL {window_ms} MILLISECONDS"

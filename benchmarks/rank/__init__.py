@@ -1,1 +1,1 @@
-"""Rankings: best paths, merges and their schedules, windows that move."""
+"""Measure rankings: best paths, merges and their schedules, and window moves."""

@@ -1,9 +1,9 @@
-"""The best combinations of sequences as the window moves: schedules of the top-k merge, and what keeping joins saves.
+"""Measure the best combinations of sequences as the window moves: schedules of the top-k merge, and keeping joins.
 
-Figures 4.4 to 4.6, 4.9 and 4.10 of the CPR thesis, on readings like those of the Intel lab (or `--data FILE`), with the
-patterns of its table 4.3. The thesis merges by the average; of sequences in sequence that is one weighted sum here, and
-nothing is joined at all, so cells merge by MIN, or lie side by side. Best scores are compared before a ratio is told.
-With the scale only the stream gets longer.
+These are figures 4.4 to 4.6, 4.9 and 4.10 of the CPR thesis, on readings like those of the Intel lab (or
+`--data FILE`), with the patterns of its table 4.3. The thesis merges by the average. For sequences in sequence, that is
+one weighted sum here, which needs no merge; these cells therefore merge by MIN, or their sequences are parallel. Best
+scores are compared before a ratio is printed. A larger scale makes only the stream longer.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Run:
         self.ticks: UpdateTicks = ticks_of(plan.query, self.events)
 
     def merged(self, schedule: Schedule, *, dynamic: bool) -> tuple[TickMatches, RankMerge]:
-        """The candidates, and the merge that found them."""
+        """Return the candidates, and the merge that found them."""
         plan = replace(self.branch, schedule=schedule, keeps=dynamic)
         merge = RankMerge(plan, self.events, self.ticks, self.cell.limit)
         found = merge.best()
@@ -96,7 +96,7 @@ class Run:
         return found, merge
 
     def best(self, found: TickMatches) -> list[tuple[int, float]]:
-        """The best scores of each window, to compare."""
+        """Return the best scores of each window, for comparison."""
         query = self.branch.alternative.query
         assert query.ranking is not None
         seen = match_columns(self.branch.alternative, self.events, found.places)
@@ -108,7 +108,7 @@ class Run:
 
 
 def schedules(name: str, cell: Cell, table: pa.Table, settings: Settings) -> Iterator[Measurement]:
-    """Figures 4.4 to 4.6: each window from scratch, as the thesis measures schedules; times, and what was read."""
+    """Measure figures 4.4 to 4.6: each window from scratch, as in the thesis; times, and the number of accesses."""
     run = Run(cell, table)
     expected, accesses, runs = None, {}, {}
     for schedule in (Schedule.ROUND_ROBIN, Schedule.GRADIENT, Schedule.STATISTICS, Schedule.WABS):
@@ -128,7 +128,7 @@ def schedules(name: str, cell: Cell, table: pa.Table, settings: Settings) -> Ite
 
 
 def moves(name: str, cell: Cell, table: pa.Table, settings: Settings) -> Measurement:
-    """Figures 4.9 and 4.10: joins kept when the window moves, and not."""
+    """Measure figures 4.9 and 4.10: with and without keeping joins when the window moves."""
     run = Run(cell, table)
     runs = {way: partial(run.merged, Schedule.WABS, dynamic=way == "dTMM") for way in ("dTMM", "nTMM")}
     (kept, merge), (anew, _) = (each() for each in runs.values())
@@ -144,7 +144,7 @@ def moves(name: str, cell: Cell, table: pa.Table, settings: Settings) -> Measure
 
 
 def schedule_cells() -> Iterator[tuple[str, Cell]]:
-    """By figure, from what the thesis finds easy to what it finds hard."""
+    """Return the cells by figure, from easy to hard according to the thesis."""
     default = Cell()
     for k in (10, 20, 40):
         yield f"figure 4.4: k {k}", replace(default, limit=k)

@@ -1,8 +1,9 @@
-"""The best k sequences as the window moves: best paths against the algorithms of the CPR thesis and enumeration.
+"""Compare best paths with the algorithms of the CPR thesis and with enumeration, as the window moves.
 
-Figures 4.1 to 4.3 of the thesis, on readings like those of the Intel lab (54 motes, classes of temperature changes with
-the thesis's frequencies), scaled up; `window_moves` goes on to windows of a million events. All contenders get the same
-weighted candidates in memory; sums are compared before a ratio is printed. With the scale only the stream gets longer.
+These are figures 4.1 to 4.3 of the thesis, on readings like those of the Intel lab (54 motes, classes of temperature
+changes with the thesis's frequencies), scaled up; `window_moves` measures windows of up to a million events. All
+contenders get the same weighted candidates in memory. Sums are compared before a ratio is printed. A larger scale makes
+only the stream longer.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Strata:
-    """The candidates of each step, and the windows of all ticks, as contenders take them."""
+    """The candidates of each step, and the windows of all ticks, as input of the contenders."""
 
     offsets: np.ndarray
     place: np.ndarray
@@ -53,7 +54,7 @@ class Strata:
 
 
 def readings(events: int, settings: Settings, table: pa.Table | None = None) -> pa.Table:
-    """Generated readings, or as many of a file's; the score of an event is its mote's distance from (0, 0)."""
+    """Return generated readings, or as many from a file; an event's score is its mote's distance from (0, 0)."""
     wanted = settings.scaled(events)
     return generated(wanted, settings.seed) if table is None else busiest(table, wanted, RAREST)
 
@@ -78,7 +79,7 @@ def _offsets(places: list[np.ndarray]) -> np.ndarray:
 
 
 def lazy(data: Strata, limit: int) -> np.ndarray:
-    """The engine's kernels: sums [windows, limit] of the best paths."""
+    """Run the engine's kernels and return the sums [windows, limit] of the best paths."""
     kept = in_reach(data.offsets, data.place, data.place, data.low, data.high)
     offsets, place, weight = np.append(0, np.cumsum(kept))[data.offsets], data.place[kept], data.weight[kept]
     if not place.size:
@@ -131,7 +132,7 @@ def measure(
 
 
 def cells() -> Iterator[tuple[str, Workload]]:
-    """Around the thesis's defaults, one number at a time."""
+    """Vary one parameter at a time around the defaults of the thesis."""
     default = Workload(5_000, 50, 20, 10)
     yield "figure 4.2: k 10, window 50, step 20", default
     for k in (10, 20, 40):
@@ -147,7 +148,7 @@ def cells() -> Iterator[tuple[str, Workload]]:
 
 
 def figures(settings: Settings, given: pa.Table | None = None) -> list[Measurement]:
-    """Figures 4.1 to 4.3, then windows that are larger than the thesis's."""
+    """Measure figures 4.1 to 4.3, then windows larger than those of the thesis."""
     everyone = list(CONTENDERS)
     found = [measure(name, work, everyone, settings, given) for name, work in cells()]
     for window, step, limit in ((500, 100, 10), (500, 500, 100), (2_000, 500, 10), (5_000, 1_000, 100)):
@@ -158,7 +159,7 @@ def figures(settings: Settings, given: pa.Table | None = None) -> list[Measureme
 
 
 def enumeration(settings: Settings) -> Measurement:
-    """The whole engine against finding and scoring all matches: window 5,000 events, k = 100."""
+    """Compare the whole engine with finding and scoring all matches: window 5,000 events, k = 100."""
     work = Workload(10_000, 5_000, 5_000, 100)
     table = readings(work.events, settings)
     names = ", ".join(f"{name} v{n}" for n, name in enumerate(work.pattern))

@@ -1,9 +1,9 @@
-"""The schedules of the top-k merge on generated queues: accesses, weighted by their costs, and time.
+"""Measure the schedules of the top-k merge on generated queues: accesses weighted by their costs, and time.
 
-Figures 4.7 and 4.8 of the CPR thesis: queues of 10,000 scored entries, each entry with one partner in every other
-queue, of which a share (rjs) can be joined; TA, since partners can be looked up. Every schedule must find the same
-scores. A cell's cost is its sorted and random accesses, each times what it costs in its queue: a sample for each of
-several generated sets of queues. With the scale queues get longer.
+These are figures 4.7 and 4.8 of the CPR thesis: queues of 10,000 scored entries, each with one partner in every other
+queue, of which a share (rjs) can be joined; TA, because partners can be looked up. Every schedule must find the same
+scores. A cell's cost is the sum of its sorted and random accesses, each times its cost in its queue, with one sample
+per generated set of queues. A larger scale makes the queues longer.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def scores(kind: str, entries: int, random: np.random.Generator) -> np.ndarray:
 
 
 def queues(cell: Cell, entries: int, seed: int) -> MergeQueues:
-    """Entry `id` of a queue joins entry `id` of the others, if the id is one of those that join."""
+    """Build queues in which entry `id` joins entry `id` of the others, if the id is one of those that join."""
     random = np.random.default_rng(seed)
     joins = random.random(entries) < cell.selectivity
     found = new_queues(cell.queues, entries, cell.queues, entries * (cell.queues + 1))
@@ -99,7 +99,7 @@ def rules(cell: Cell, schedule: str) -> MergeRules:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The best scores, what the accesses cost, and the time it took; to make the queues is not part of it."""
+    """Return the best scores, the cost of the accesses and the time, without building the queues."""
 
     best: np.ndarray
     cost: float
@@ -118,7 +118,7 @@ def run(cell: Cell, schedule: str, entries: int, seed: int) -> Merged:
 
 
 def costs(name: str, cell: Cell, settings: Settings) -> dict[str, Samples]:
-    """Of each schedule, relative to round robin on the same queues; the same best scores first."""
+    """Measure each schedule relative to round-robin on the same queues, after checking that scores are equal."""
     entries, ratios = settings.scaled(ENTRIES), dict[str, list[float]]()
     for seed in seeds(settings):
         merged = {schedule: run(cell, schedule, entries, seed) for schedule in SCHEDULES}
@@ -135,7 +135,7 @@ def seeds(settings: Settings) -> range:
 
 
 def times(cell: Cell, settings: Settings) -> dict[str, Samples]:
-    """Of each schedule, on the first of the queues."""
+    """Measure each schedule on the first set of queues."""
     entries, seed = settings.scaled(ENTRIES), seeds(settings)[0]
     runs = {schedule: partial(run, cell, schedule, entries, seed) for schedule in SCHEDULES}
     taken = in_turns({schedule: lambda run=each: run().taken for schedule, each in runs.items()}, settings)
@@ -151,7 +151,7 @@ def compare(name: str, cell: Cell, settings: Settings) -> Measurement:
 
 
 def figures() -> Iterator[tuple[str, Cell]]:
-    """The thesis's cells, by figure, from what it finds easy to what it finds hard."""
+    """Return the cells of the thesis by figure, from easy to hard according to the thesis."""
     default = Cell()
     for cost in (1.0, 2.0, 5.0, 10.0):
         yield f"figure 4.7a: costs {cost:g}:1", replace(default, sorted_costs=(cost, 1.0))
@@ -169,7 +169,7 @@ def figures() -> Iterator[tuple[str, Cell]]:
 
 
 def others() -> Iterator[tuple[str, Cell]]:
-    """Past the thesis: every combination of costs, scores and rjs; costs of looking up; three queues."""
+    """Return cells beyond the thesis: every combination of costs, scores and rjs; lookup costs; three queues."""
     default = Cell()
     for cost, kind, rjs in product((1.0, 2.0, 5.0, 10.0), ("uniform", "normal", "zipf"), (1.0, 0.1, 0.01)):
         yield from _named(replace(default, sorted_costs=(cost, 1.0), scores=kind, selectivity=rjs))

@@ -1,10 +1,10 @@
-"""What a move of the window costs a ranking: windows of 10^3 to 10^6 events, steps of 10^2 to 10^4.
+"""Measure the cost of moving the window of a ranking: windows of 10^3 to 10^6 events, steps of 10^2 to 10^4.
 
-The whole engine on generated readings, without a key and with one of 2,000 keys that all events of a match share. The
-score is a sum of levels, real numbers that seldom tie; or of values that tie very often, exactly or but for rounding:
-whole numbers, tenths (of 0 to 99.9, and of 0 to 0.9), the distances of 54 motes, and rises that telescope. A score
-that is no sum, SQRT(a.level^2 + b.level^2), goes by a rank join, which is compared with finding all matches. With the
-scale only the stream gets longer.
+The whole engine runs on generated readings, without a key and with one of 2,000 keys that all events of a match share.
+The score is a sum of levels, which are real numbers that rarely tie, or of values that tie often, exactly or up to
+rounding: integers, tenths (0 to 99.9, and 0 to 0.9), the distances of 54 motes, and rises that telescope. A score that
+is not a sum, SQRT(a.level^2 + b.level^2), uses a rank join, which is compared with finding all matches. A larger scale
+makes only the stream longer.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def root_query(window: int, step: int) -> ss.Query:
 
 
 def checked(table: pa.Table, wanted: ss.Query, by: str, other: str, checked_rows: int) -> None:
-    """Another algorithm has the same results."""
+    """Check that another algorithm returns the same results."""
     found, again = (_ranked(wanted, table.slice(0, checked_rows), each) for each in (by, other))
     assert found.equals(again), f"{wanted.text}: the algorithms differ"
 
@@ -82,7 +82,7 @@ def moved(
     other: str = "k-ssp",
     checked_rows: int = CHECKED,
 ) -> dict[tuple[int, int], Samples]:
-    """The seconds of one move of each window by its step, once results are compared."""
+    """Return the seconds of one move of each window by its step, after checking the results."""
     for wanted in queries.values():
         checked(table, wanted, by, other, checked_rows)
     runs = {str(sizes): partial(_ranked, wanted, table, by) for sizes, wanted in queries.items()}

@@ -1,4 +1,4 @@
-"""A number of panels in, an empty picture out; a picture that is drawn in, an SVG file out."""
+"""Create figures with panels, and save them as SVG files."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ COLOURS = ("#1b7f5c", "#e6aa68", "#ca3c25", "#1d1a31", "#7fb069", "#5b8e9e")
 
 
 def is_there() -> bool:
-    """Whether anything can be drawn: without matplotlib there are no pictures."""
+    """Return True if matplotlib is installed, and set it up for SVG files."""
     try:
         import matplotlib as mpl
     except ImportError:
-        print("No pictures: matplotlib is not installed.")
+        print("No charts: matplotlib is not installed.")
         return False
     mpl.use("Agg")
-    mpl.rcParams["svg.fonttype"] = "none"  # letters, not their outlines
-    mpl.rcParams["svg.hashsalt"] = "streamsift"  # the same numbers give the same file
+    mpl.rcParams["svg.fonttype"] = "none"  # text, not outlines
+    mpl.rcParams["svg.hashsalt"] = "streamsift"  # the same data gives the same file
     return True
 
 
 def panels(count: int, columns: int, height: float) -> tuple[Any, Any]:
-    """A figure, and its axes one after the other."""
+    """Return a figure and its axes in reading order."""
     from matplotlib import pyplot as plt
 
     rows = math.ceil(count / columns)

@@ -1,4 +1,4 @@
-"""Records in, pictures out: bars against the rivals, growth with its exponents, stages, the papers' figures."""
+"""Draw the charts of PERFORMANCE.md: throughput by engine, growth, stages, and the papers' figures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchmarks.report.paper_figures import paper_pictures
 
 
 def growth_curves(measured: list[Measured]) -> dict[str, list[tuple[float, float]]]:
-    """By curve: the value along its axis, and the median seconds."""
+    """Return the points of each curve: the value of the parameter and the median seconds."""
     curves: dict[str, list[tuple[float, float]]] = {}
     for each in measured:
         (value,) = each.parameters.values()
@@ -25,13 +25,13 @@ def growth_curves(measured: list[Measured]) -> dict[str, list[tuple[float, float
 
 
 def exponent(points: list[tuple[float, float]]) -> float:
-    """The slope of log seconds over log value, by least squares."""
+    """Return the slope of log seconds over log value, by least squares."""
     values, seconds = np.log(np.array(points)).T
     return float(np.polyfit(values, seconds, 1)[0])
 
 
 def draw(records: dict[str, list[Measured]], folder: Path) -> Iterator[Path]:
-    """Only what was measured; nothing where matplotlib is missing."""
+    """Draw the charts of the benchmarks that have records; none if matplotlib is missing."""
     if not drawing.is_there():
         return
     drawings = {"rivals": _rivals, "growth": _growth, "micro": _stages}
@@ -47,10 +47,13 @@ def _rivals(measured: list[Measured]) -> Any:
     for axis, each in zip(axes, measured, strict=False):
         times = sorted(each.times, key=lambda times: -times.median)
         colours = [OURS if times.side is Side.OURS else OTHERS for times in times]
-        axis.barh([times.name for times in times], [each.events / times.median for times in times], color=colours)
+        rates = [each.events / times.median for times in times]
+        axis.scatter(rates, [times.name for times in times], color=colours, s=60)  # no bars: a log axis has no zero
         axis.set_xscale("log")
+        axis.grid(axis="both", color="#e5e5e5", linewidth=0.6)
+        axis.set_axisbelow(True)
         axis.set_title(each.workload, fontsize=9)
-        axis.set_xlabel("events a second")
+        axis.set_xlabel("events per second")
         axis.tick_params(labelsize=7)
     return figure
 
@@ -83,6 +86,6 @@ def _stages(measured: list[Measured]) -> Any:
             labelled.add(times.name)
             start += share
     axis.invert_yaxis()
-    axis.set_xlabel("share of a second")
+    axis.set_xlabel("share of the time")
     axis.legend(fontsize=8, ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.2))
     return figure

@@ -1,6 +1,6 @@
-"""A figure of a paper and the workloads that measure the same here in, whether a run agrees out, and a sentence on it.
+"""Decide whether a run agrees with a finding of a paper, and say so in a sentence.
 
-The numbers of a sentence are those of the run, and so is the verdict: nothing about a run is written by hand.
+The verdict and the numbers of the sentence come from the record of the run; none is written by hand.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Rule = Callable[[Cases], Verdict]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A figure, what it finds in words of ours, its workloads by the beginning of their names, the rule for a run."""
+    """A figure of a paper, its finding in our words, the prefix of its workloads' names, and the rule for a run."""
 
     paper: str
     figure: str
@@ -33,26 +33,26 @@ class Finding:
     benchmark: str
     workloads: str
     rule: Rule
-    queries_are_contenders: bool = False  # then they stand along the axis of a picture, a picture for each workload
+    queries_are_contenders: bool = False  # then they are points of the x axis, with a panel per workload
 
     def cases(self, measured: Cases) -> Cases:
         return [each for each in measured if each.workload.startswith(self.workloads)]
 
     def name_of(self, case: Measured) -> str:
-        """What sets a case apart from the others."""
+        """Return the part of a name that distinguishes a case from the others."""
         return case.workload.removeprefix(self.workloads).strip(" ,:") or case.workload
 
 
 def findings(
     paper: str, benchmark: str, *found: tuple[str, str, Rule] | tuple[str, str, Rule, str]
 ) -> Iterator[Finding]:
-    """Of one paper and benchmark: figure, what it finds, rule, and how the workloads' names begin if not so."""
+    """Yield the findings of one paper and benchmark: figure, finding, rule and, unless it is the figure, the prefix."""
     for figure, finds, rule, *start in found:
         yield Finding(paper, figure, finds, benchmark, start[0] if start else figure, rule)
 
 
 def ratio(case: Measured, slower: str, faster: str) -> float:
-    """How many times as much the best contender takes whose name begins with one word as the best with another."""
+    """Return the best value of the `slower` names, relative to the best of the `faster` names."""
     medians = {times.name: times.median for times in case.times}
     slow = min(taken for name, taken in medians.items() if name.startswith(slower))
     fast = min(taken for name, taken in medians.items() if name.startswith(faster))
@@ -67,7 +67,7 @@ def _has(case: Measured, name: str) -> bool:
 
 
 def grows(least: float = 1.1, of: str = "") -> Rule:
-    """From the first case to the last, for the first contender or the one whose name is given."""
+    """Agree if the value grows from the first case to the last, for the first name or the given one."""
     return _from_first_to_last(of, lambda grown: grown >= least)
 
 
@@ -83,26 +83,26 @@ def _from_first_to_last(of: str, agrees: Callable[[float], bool]) -> Rule:
     def judge(cases: Cases) -> Verdict:
         first, last = (next(t for t in case.times if t.name.startswith(of)) for case in (cases[0], cases[-1]))
         grown = last.median / max(first.median, 1e-9)
-        return Verdict(agrees(grown), f"{first.name} takes {grown:.2f}× as much in the last case as in the first")
+        return Verdict(agrees(grown), f"{first.name}: {grown:.2f}× from the first case to the last")
 
     return judge
 
 
 def gains(least: float, slower: str, faster: str) -> Rule:
-    """In every case in which both take part."""
+    """Agree if the gain is large enough in every case that has both."""
 
     def judge(cases: Cases) -> Verdict:
         both = [case for case in cases if _has(case, slower) and _has(case, faster)]
         ratios = [ratio(case, slower, faster) for case in both]
         span = f"{min(ratios):,.2f}×" + f" to {max(ratios):,.2f}×" * (len(ratios) > 1)
-        where = f", in the {len(both)} of {len(cases)} cases that it ends in" * (len(both) < len(cases))
-        return Verdict(min(ratios) >= least, f"{slower} takes {span} of what {faster} takes{where}")
+        where = f", in the {len(both)} of {len(cases)} cases in which it finishes" * (len(both) < len(cases))
+        return Verdict(min(ratios) >= least, f"{slower}: {span} relative to {faster}{where}")
 
     return judge
 
 
 def gains_more(slower: str, faster: str) -> Rule:
-    """From the first case to the last, and at last there is a gain."""
+    """Agree if the gain grows from the first case to the last, and the last case has a gain."""
     return _gain_changes(slower, faster, lambda first, last: 1 < last > first)
 
 
@@ -113,49 +113,49 @@ def gains_less(slower: str, faster: str) -> Rule:
 def _gain_changes(slower: str, faster: str, agrees: Callable[[float, float], bool]) -> Rule:
     def judge(cases: Cases) -> Verdict:
         first, last = ratio(cases[0], slower, faster), ratio(cases[-1], slower, faster)
-        told = f"{slower} takes {first:,.2f}× of what {faster} takes in the first case, {last:,.2f}× in the last"
-        return Verdict(agrees(first, last), told)
+        sentence = f"{slower} relative to {faster}: {first:,.2f}× in the first case, {last:,.2f}× in the last"
+        return Verdict(agrees(first, last), sentence)
 
     return judge
 
 
 def later_take_longer(first: str, last: str) -> Rule:
-    """The queries of an experiment are contenders of one workload."""
+    """Agree if the last query of an experiment takes longer than the first; all are measured on one workload."""
     return gains(1.1, last, first)
 
 
 def least_is(name: str) -> Rule:
-    return _extreme(name, "least", min)
+    return _extreme(name, "lowest", min)
 
 
 def most_is(name: str) -> Rule:
-    return _extreme(name, "most", max)
+    return _extreme(name, "highest", max)
 
 
 def _extreme(name: str, word: str, pick: Callable[..., tuple[float, str]]) -> Rule:
     def judge(cases: Cases) -> Verdict:
         picked = [pick((times.median, times.name) for times in case.times)[1] for case in cases]
         count = sum(each.startswith(name) for each in picked)
-        return Verdict(count == len(cases), f"{name} takes the {word} in {count} of {len(cases)} cases")
+        return Verdict(count == len(cases), f"{name} is {word} in {count} of {len(cases)} cases")
 
     return judge
 
 
 def winners_differ(cases: Cases) -> Verdict:
-    """Among the shapes; the first contender is what `auto` takes."""
+    """Agree if different shapes win. The first time of a case is that of `auto`, which is not a shape."""
     winners = Counter(min(case.times[1:], key=lambda times: times.median).name for case in cases)
-    told = ", ".join(f"{name} in {count}" for name, count in winners.most_common())
-    return Verdict(len(winners) > 1, f"the fastest shapes are {told} of {len(cases)} cases")
+    wins = ", ".join(f"{name} in {count}" for name, count in winners.most_common())
+    return Verdict(len(winners) > 1, f"lowest of {len(cases)} cases: {wins}")
 
 
 def exactly_three_is_least(plan: str) -> Rule:
-    """Cases by three: exactly three events, one or more, none or more, at one position after the other."""
+    """Agree if `[3]` is below `+` and `*` at each position; cases come in threes, one position after the other."""
 
     def judge(cases: Cases) -> Verdict:
         taken = [next(times.median for times in case.times if times.name == plan) for case in cases]
         positions = [taken[at : at + 3] for at in range(0, len(taken), 3)]
         ratios = [three / max(min(more, any_number), 1e-9) for three, more, any_number in positions]
-        told = ", ".join(f"{each:.2f}×" for each in ratios)
-        return Verdict(max(ratios) < 1, f"[3] takes {told} of the better of + and *, by position")
+        listed = ", ".join(f"{each:.2f}×" for each in ratios)
+        return Verdict(max(ratios) < 1, f"[3] relative to the lower of + and *, by position: {listed}")
 
     return judge

@@ -1,4 +1,4 @@
-"""What a benchmark with workloads of its own gives back: all seconds of each contender on one workload."""
+"""Hold the times of all engines or strategies on one workload."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """The times of each contender on one workload. The first is ours; all are where a headline compares them."""
+    """The times of each engine or strategy on one workload. The first is Streamsift, unless a headline compares all."""
 
     workload: str
     rows: int
     seconds: Mapping[str, float | Sequence[float]]  # a number alone is a single sample
     headline: str = ""
-    stopped: Mapping[str, float] = field(default_factory=dict)  # who did not end, and after how many seconds
-    unit: str = "seconds"  # of what is compared
+    stopped: Mapping[str, float] = field(
+        default_factory=dict
+    )  # those that did not finish, and their time limit in seconds
+    unit: str = "seconds"  # of the values
 
     @property
     def samples(self) -> dict[str, tuple[float, ...]]:
@@ -30,12 +32,12 @@ class Measurement:
 
     @property
     def ratio(self) -> float:
-        """How many times as long the fastest rival takes."""
-        ours, *rivals = self.medians.values()
-        return min(rivals) / ours
+        """Return the time of the fastest other engine, relative to Streamsift."""
+        ours, *others = self.medians.values()
+        return min(others) / ours
 
     @property
-    def told(self) -> str:
-        """What the measurement says, in a few words."""
-        ended = f"{self.ratio:.1f}x the fastest rival" if len(self.seconds) > 1 else "no rival ended"
-        return self.headline or ended
+    def summary(self) -> str:
+        """Return the result in a few words."""
+        result = f"{self.ratio:.1f}x the fastest other engine" if len(self.seconds) > 1 else "no other engine finished"
+        return self.headline or result

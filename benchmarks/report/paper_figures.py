@@ -1,6 +1,6 @@
-"""Records in, a picture for each paper out: a panel for each of its figures that was measured, with the figure's axes.
+"""Draw a chart per paper, with a panel for each of its figures that was measured, on the axes of the figure.
 
-What varies along the axis is told by the workloads' names: the number in which they differ, else the names themselves.
+The names of the workloads determine the x axis: the number in which they differ, or else the names themselves.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from benchmarks.report.findings import Cases, Finding
 from benchmarks.report.papers import FINDINGS, PICTURES
 
 FIGURE = re.compile(r"^(?:\w+ of )?figures? [^:]*: ")
-# No part of a name, of costs such as 10:1, or of a quantifier; frequencies such as 10x are numbers.
+# Not part of a name, of costs such as 10:1, or of a quantifier. Frequencies such as 10x are numbers.
 NUMBER = re.compile(r"(?<![\w.:\[])\d+(?:,\d{3})*(?:\.\d+)?(?=x?(?![\w.:\]]))")
 WIDE = 20.0  # an axis that spans more than this factor is logarithmic
 VARIES = "…"
-LETTERS = 60  # that stand side by side below a panel
+LETTERS = 60  # that fit side by side below a panel
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Names or numbers along the axis, and for each series the values that it has there."""
+    """The points of the x axis, and the values of each series at these points."""
 
     title: str
     along: str
@@ -39,7 +39,7 @@ class Panel:
 
 
 def paper_pictures(records: dict[str, list[Measured]]) -> Iterator[tuple[str, Any]]:
-    """By the name of the paper's file."""
+    """Yield the file name and the figure of each paper."""
     for paper, name in PICTURES.items():
         found = [panel for finding in FINDINGS if finding.paper == paper for panel in panels_of(finding, records)]
         if found:
@@ -60,7 +60,7 @@ def panels_of(finding: Finding, records: dict[str, list[Measured]]) -> Iterator[
 
 
 def _by_number(cases: Cases) -> dict[str, dict[float, Measured]]:
-    """Cases by what stays the same in their names, then by the number that does not; nothing if one has no number."""
+    """Group cases by the constant part of their names, then by the number that varies; empty if one has no number."""
     texts = [FIGURE.sub("", case.workload) for case in cases]
     found: dict[str, dict[float, Measured]] = {}
     for case, text in zip(cases, texts, strict=True):
@@ -93,7 +93,7 @@ def _bars(finding: Finding, cases: Cases) -> Panel:
 
 
 def _labels(finding: Finding, cases: Cases) -> tuple[tuple[str, ...], str]:
-    """The names of cases without their figure, if they differ then; and a number at their end that is the same."""
+    """Return the names of cases without the figure, if that keeps them distinct, and a common number at their end."""
     names = [FIGURE.sub("", case.workload) for case in cases]
     if len(set(names)) < len(names):
         names = [finding.name_of(case) for case in cases]
@@ -104,7 +104,7 @@ def _labels(finding: Finding, cases: Cases) -> tuple[tuple[str, ...], str]:
 
 
 def _by_query(finding: Finding, case: Measured) -> Panel:
-    """Of a contender's name, such as `q1, no cache`, the query stands along the axis, and how it ran is the series."""
+    """Split names such as `q1, no cache`: the query is a point of the x axis, the rest is the series."""
     series: dict[str, dict[float | str, Times]] = {}
     for times in case.times:
         query, _, how = times.name.partition(", ")
@@ -114,6 +114,7 @@ def _by_query(finding: Finding, case: Measured) -> Panel:
 
 
 def _draw(axis: Any, panel: Panel) -> None:
+    is_log = _is_wide([times.median for values in panel.series.values() for times in values.values()])
     for number, (name, values) in enumerate(panel.series.items()):
         colour = COLOURS[number % len(COLOURS)]
         taken = list(values.values())
@@ -126,7 +127,10 @@ def _draw(axis: Any, panel: Panel) -> None:
             places = [panel.points.index(point) + (number + 0.5) * width - 0.4 for point in values]
             around = [[m - low for m, low in zip(medians, least, strict=True)]]
             around.append([high - m for m, high in zip(medians, most, strict=True)])
-            axis.bar(places, medians, width, color=colour, label=name, yerr=around, error_kw={"linewidth": 0.6})
+            if is_log:  # no bars: a log axis has no zero
+                axis.errorbar(places, medians, yerr=around, fmt="o", color=colour, label=name, elinewidth=0.6)
+            else:
+                axis.bar(places, medians, width, color=colour, label=name, yerr=around, error_kw={"linewidth": 0.6})
     if panel.is_line:
         axis.set_xticks(panel.points, [f"{point:g}" for point in panel.points])
         if _is_wide(panel.points):
@@ -136,8 +140,9 @@ def _draw(axis: Any, panel: Panel) -> None:
     else:
         slanted = {"rotation": 30, "ha": "right"} if len(" ".join(map(str, panel.points))) > LETTERS else {}
         axis.set_xticks(range(len(panel.points)), panel.points, **slanted)
-    if _is_wide([times.median for values in panel.series.values() for times in values.values()]):
+    if is_log:
         axis.set_yscale("log")
+        axis.grid(axis="y", color="#e5e5e5", linewidth=0.6)
     else:
         axis.set_ylim(bottom=0)
     axis.set_title(panel.title, fontsize=9)

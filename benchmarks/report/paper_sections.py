@@ -1,4 +1,4 @@
-"""Records in, the sections on the papers out, a finding beside what the run gives; and on all other workloads."""
+"""Write the sections about the papers, each finding next to the result of the run, and the other workloads."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from benchmarks.report.papers import FINDINGS, PICTURES
 
 
 def papers(measured: Mapping[str, list[Measured]], pictures: Mapping[str, Path]) -> Iterator[str]:
-    """A section for each paper that something was measured of."""
+    """Yield a section for each paper with records."""
     found = [(finding, cases) for finding in FINDINGS if (cases := finding.cases(measured.get(finding.benchmark, [])))]
     if not found:
         return
-    yield "## The papers' experiments\n"
-    yield "Whether a run agrees is computed from it, by the rule beside the finding in `benchmarks/report/papers.py`."
-    yield "Pictures have a line or bars for each contender; what is shaded, or a thin line on a bar, is the spread.\n"
+    yield "## Experiments of the papers\n"
+    yield "A rule next to each finding in `benchmarks/report/papers.py` decides from the record whether the run agrees."
+    yield "Charts have a line, bar or point per engine or strategy; the shaded area, or a thin line, is the spread.\n"
     for paper, picture in PICTURES.items():
         of_paper = [(finding, cases) for finding, cases in found if finding.paper == paper]
         if of_paper:
@@ -28,13 +28,13 @@ def papers(measured: Mapping[str, list[Measured]], pictures: Mapping[str, Path])
 
 
 def others(measured: Mapping[str, list[Measured]]) -> Iterator[str]:
-    """A table for each benchmark of the workloads that are no paper's."""
+    """Yield a table for each benchmark that has workloads outside the papers."""
     for name, workloads in measured.items():
         known = [finding for finding in FINDINGS if finding.benchmark == name]
         left = [case for case in workloads if not any(finding.cases([case]) for finding in known)]
         if left:
             yield f"### {name}\n"
-            yield "| workload | measured here | in a few words |"
+            yield "| workload | measured | summary |"
             yield "| --- | --- | --- |"
             times_named = Counter(case.workload for case in left)
             for case in left:
@@ -44,7 +44,7 @@ def others(measured: Mapping[str, list[Measured]]) -> Iterator[str]:
 
 
 def _table(found: list[tuple[Finding, Cases]]) -> Iterator[str]:
-    yield "| figure | it finds | this run | in a sentence | measured here |"
+    yield "| figure | finding of the paper | this run | result | measured |"
     yield "| --- | --- | --- | --- | --- |"
     for finding, cases in found:
         verdict = finding.rule(cases)
@@ -60,7 +60,7 @@ def _here(finding: Finding, case: Measured) -> str:
 
 def _times(case: Measured) -> str:
     first, *rest = case.times
-    base = max(first.median, 1e-9)  # of memory and of stages by difference there may be none
+    base = max(first.median, 1e-9)  # memory, and stages by difference, can be 0
     listed = [f"; {times.name} {times.median / base:.2f}×{_spread(times)}" for times in rest]
     listed += [f"; {each.name} {each.reason}" for each in case.skipped]
     return f"{first.name} {_amount(first, case.unit)}{_spread(first)}{''.join(listed)}"
@@ -73,5 +73,5 @@ def _amount(times: Times, unit: str) -> str:
 
 
 def _spread(times: Times) -> str:
-    """A single sample has none."""
+    """Return the spread of the times; a single sample has none."""
     return f" ±{times.spread / 2:.0%}" if len(times.seconds) > 1 else ""

@@ -1,4 +1,4 @@
-"""The papers' figures that measure something: what each finds, in words of ours, and by which rule a run agrees."""
+"""List the figures of the papers that measure something: the finding in our words, and the rule for a run."""
 
 from __future__ import annotations
 
@@ -67,36 +67,36 @@ FINDINGS = (
     *findings(
         NESTED,
         "nested",
-        ("figure 8", "caching the inner sub-query pays", gains(1, "inner again", "inner cached"), "q10"),
+        ("figure 8", "caching the inner sub-query saves time", gains(1, "inner again", "inner cached"), "q10"),
     ),
     *findings(
         CONDENSED,
         "condensed",
         ("figure 8a", "condensing is faster at every window", gains(1, OFF, ON), "window"),
         ("figure 8b", "condensing is faster for every number of classes", gains(1, OFF, ON), "classes"),
-        ("figure 8c", "on quotes condensing gains more as the window grows", gains_more(OFF, ON), "Query 3"),
+        ("figure 8c", "on stock quotes, condensing gains more as the window grows", gains_more(OFF, ON), "Query 3"),
     ),
     *findings(
         KLEENE,
         "shapes",
-        ("figure 7a", "the fastest shape depends on the group's place", winners_differ, "figure 7"),
+        ("figure 7a", "the fastest shape depends on the position of the Kleene group", winners_differ, "figure 7"),
         (
             "figure 7b",
-            "with the group last, the bushy shape needs most memory",
+            "with the Kleene group last, the bushy shape needs the most memory",
             most_is("plan=bushy"),
             "memory of figure 7: A; B; C; D+",
         ),
         ("figure 8a", "the fastest shape depends on the populations", winners_differ, "figure 8"),
         (
             "figure 8b",
-            "with the group last, the inner shape needs least memory",
+            "with the Kleene group last, the inner shape needs the least memory",
             least_is("plan=inner"),
             "memory of figure 8: D; C; B; A+",
         ),
-        ("figure 9a", "the shape that gains from a predicate depends on its place", winners_differ, "figure 9"),
+        ("figure 9a", "the shape that gains from a predicate depends on its position", winners_differ, "figure 9"),
         (
             "figure 9b",
-            "a sharper predicate on the first pair saves memory from the left",
+            "a more selective predicate on the first pair saves memory in the left-deep shape",
             shrinks("plan=left"),
             "memory of figure 9: A; B; C; D+, A.x",
         ),
@@ -104,13 +104,13 @@ FINDINGS = (
         ("figure 10b", "longer windows need more memory", grows(), "memory of figure 10: A; B; C; D+"),
         (
             "figure 11a",
-            "exactly three events are faster than + and *, wherever they stand",
+            "exactly three events are faster than + and * at every position",
             exactly_three_is_least("plan=right"),
             "figure 11",
         ),
         (
             "figure 11b",
-            "in the last place exactly three need less memory than + and *",
+            "at the last position, exactly three events need less memory than + and *",
             exactly_three_is_least("plan=right"),
             "memory of figure 11, 4",
         ),
@@ -120,7 +120,7 @@ FINDINGS = (
         "ranking",
         (
             "figure 4.1",
-            "Yen's algorithm is faster if it keeps what a window move leaves",
+            "Yen's algorithm is faster if it keeps the paths that remain when the window moves",
             gains(1, "Yen", D_YEN),
             "figure 4.3b",
         ),
@@ -141,23 +141,23 @@ FINDINGS = (
         CPR,
         "merging",
         ("figure 4.4", "WABS is the fastest schedule for every k", least_is(WABS)),
-        ("figure 4.5a", "WABS gains more where fewer sequences can be joined", WABS_GAINS_MORE),
-        ("figure 4.5b", "WABS gains more where one must come after the other", WABS_GAINS_MORE),
-        ("figure 4.5c", "WABS gains most where merging takes the least", WABS_GAINS_MORE),
-        ("figure 4.5d", "WABS gains more where lengths differ", WABS_GAINS_MORE),
-        ("figure 4.6", "WABS gains more of three sequences where one must come last", WABS_GAINS_MORE),
-        ("figures 4.4 to 4.6", "WABS reads less than round robin", gains(1, ROUND_ROBIN, WABS), "accesses of figure"),
+        ("figure 4.5a", "WABS gains more if fewer sequences can be joined", WABS_GAINS_MORE),
+        ("figure 4.5b", "WABS gains more if one sequence must follow the other", WABS_GAINS_MORE),
+        ("figure 4.5c", "WABS gains most with MERGE MIN", WABS_GAINS_MORE),
+        ("figure 4.5d", "WABS gains more if lengths differ", WABS_GAINS_MORE),
+        ("figure 4.6", "with three sequences, WABS gains more if one must come last", WABS_GAINS_MORE),
+        ("figures 4.4 to 4.6", "WABS reads less than round-robin", gains(1, ROUND_ROBIN, WABS), "accesses of figure"),
         ("figure 4.9a", "keeping joins gains more with smaller steps", KEEPING_GAINS_MORE),
         ("figure 4.9b", "keeping joins gains more with larger windows", KEEPING_GAINS_MORE),
         ("figure 4.9c", "keeping joins gains more with a larger k", KEEPING_GAINS_MORE),
-        ("figure 4.9d", "keeping joins gains more where one must come after the other", KEEPING_GAINS_MORE),
+        ("figure 4.9d", "keeping joins gains more if one sequence must follow the other", KEEPING_GAINS_MORE),
         (
             "figure 4.10a",
-            "keeping joins pays for scores that are no sums",
+            "keeping joins saves time for scores that are not sums",
             gains(1.2, STATIC, DYNAMIC),
             "figure 4.10: S7; S8",
         ),
-        ("figure 4.10b", "and gains more where one must come after the other", KEEPING_GAINS_MORE, "figure 4.10"),
+        ("figure 4.10b", "and gains more if one sequence must follow the other", KEEPING_GAINS_MORE, "figure 4.10"),
     ),
     *findings(
         CPR,
@@ -165,8 +165,12 @@ FINDINGS = (
         ("figure 4.7a", "WABS gains more the more the costs of two queues differ", WABS_GAINS_MORE),
         ("figure 4.7b", "WABS gains more the more the costs of three queues differ", WABS_GAINS_MORE),
         ("figure 4.8a", "WABS gains more with a larger k", WABS_GAINS_MORE),
-        ("figure 4.8b", "WABS gains most where merging takes the least", WABS_GAINS_MORE),
-        ("figure 4.8c", "WABS gains more where fewer entries can be joined", WABS_GAINS_MORE),
-        ("figure 4.8d", "WABS gains more for normal scores than for Zipf's", WABS_GAINS_MORE),
+        ("figure 4.8b", "WABS gains most with MERGE MIN", WABS_GAINS_MORE),
+        ("figure 4.8c", "WABS gains more if fewer entries can be joined", WABS_GAINS_MORE),
+        (
+            "figure 4.8d",
+            "WABS gains more for normally distributed scores than for Zipf-distributed ones",
+            WABS_GAINS_MORE,
+        ),
     ),
 )

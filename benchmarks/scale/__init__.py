@@ -1,1 +1,1 @@
-"""Detection on Spark as events, queries and results grow."""
+"""Measure detection on Spark as events, queries and results grow."""

@@ -1,7 +1,7 @@
-"""How detection on Spark scales: against transport alone and SQL, with keys, without, with skew, and as events grow.
+"""Measure how detection on Spark scales, compared with transport alone and SQL: keys, skew, growth, wide rows.
 
-`python -m benchmarks.scale.scale [cores|transport|sql|skew|keys|growth|wide] [events]`; all of them without a name.
-Inputs are as large as a small machine takes in minutes: a scale factor makes them smaller, never larger.
+`python -m benchmarks.scale.scale [cores|transport|sql|skew|keys|growth|wide] [events]`; without a name, all of them.
+Inputs have a size that a small machine processes in minutes. A scale factor makes them smaller, never larger.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def count_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def transport(df: DataFrame) -> DataFrame:
-    """Read, repartition, sort, Arrow, count: what any such job does besides finding matches."""
+    """Read, repartition, sort, convert to Arrow and count: the work of any such job besides finding matches."""
     return df.repartition("key").sortWithinPartitions("key", "ts").mapInArrow(count_rows, "rows long")
 
 
@@ -66,7 +66,7 @@ def told(workload: str, events: int, taken: Mapping[str, Samples]) -> Measuremen
 
 
 def checked(query: str, df: DataFrame) -> DataFrame:
-    """The result, once it is what tasks of whole keys find."""
+    """Return the result, after checking that it equals the result of tasks with whole keys."""
     frame = found(query, df)
     assert digest(frame) == digest(found(query, df, spread="keys")), "not the same matches"
     return frame
@@ -90,7 +90,7 @@ def against_sql(folder: Path, events: int, settings: Settings) -> list[Measureme
 
 
 def on_cores(folder: Path, events: int, settings: Settings) -> list[Measurement]:
-    """Spark with one core and with two, each in a process that has no more: a JVM takes all that it sees."""
+    """Run Spark on one core and on two, each in a process pinned to them, because a JVM uses all cores that it sees."""
     path = write_events(folder / "keyless", events, KEYS)
     taken: dict[str, Samples] = {}
     matches = set()
@@ -113,7 +113,7 @@ def on_cores(folder: Path, events: int, settings: Settings) -> list[Measurement]
 
 
 def pinned(path: str, cores: int, repetitions: int) -> None:
-    """The digest of the keyless query's matches, and its seconds."""
+    """Return the digest of the keyless query's matches, and its seconds."""
     pin(cores)
     frame = found(PAIRWISE, session(cores).read.parquet(path))
     rows = digest(frame)
@@ -153,7 +153,7 @@ def as_events_grow(folder: Path, events: int, settings: Settings) -> list[Measur
 
 
 def with_wide_rows(folder: Path, events: int, settings: Settings) -> list[Measurement]:
-    """Whole events of 24 columns, carried; against two columns of them, and these with the events joined back."""
+    """Compare carrying whole events of 24 columns with two of their columns, and with joining the events back."""
     spark = session()
     events = min(events, WIDE_EVENTS)
     narrow = spark.read.parquet(str(write_events(folder / "narrow", events, KEYS)))

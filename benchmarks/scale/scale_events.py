@@ -1,4 +1,4 @@
-"""Numbers of events and keys in, a Parquet file of them and a Spark session out; a result in, its digest out."""
+"""Write generated events to a Parquet file, start a Spark session, and compute digests of results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EVENTS_PER_SECOND = 100_000
 
 
 def write_events(path: Path, events: int, keys: int, zipf: float = 0.0, seed: int = 5) -> Path:
-    """Events in order of time, of classes A to D, with keys of equal or of Zipf's frequencies: written bit by bit."""
+    """Write events in time order, of classes A to D, with equal or Zipf-distributed key frequencies, in pieces."""
     random = np.random.default_rng(seed)
     classes = pa.array(["A", "B", "C", "D"])
     weights = np.arange(1, keys + 1, dtype=np.float64) ** -zipf
@@ -43,9 +43,9 @@ def write_events(path: Path, events: int, keys: int, zipf: float = 0.0, seed: in
 
 
 def digest(frame: DataFrame) -> tuple[int, int]:
-    """The number of rows and the sum of their hashes: of equal results the same, in whatever order they come.
+    """Return the number of rows and the sum of their hashes, which do not depend on the order of the rows.
 
-    Sums of doubles may be added up in another order: nine digits of them are looked at.
+    Sums of doubles may be added in another order, so only nine digits of them are hashed.
     """
     real = {name for name, kind in frame.dtypes if kind == "double"}
     shown = [F.format_string("%.8e", F.col(name)) if name in real else F.col(name) for name in frame.columns]
@@ -55,7 +55,7 @@ def digest(frame: DataFrame) -> tuple[int, int]:
 
 
 def session(cores: int = 2, **more: str) -> SparkSession:
-    """A new local session; one that is running is stopped."""
+    """Start a new local session, after stopping a running one."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     running = SparkSession.getActiveSession()
     if running is not None:

@@ -1,8 +1,7 @@
-"""100 queries of all kinds over one DataFrame: in one shuffle, against one after the other.
+"""Compare 100 queries of all kinds over one DataFrame in one shuffle with running them one after the other.
 
-`python -m benchmarks.scale.scale_many [events] [queries] [alone]`: of so many of them the time alone is measured and
-what all would take is told from it; unless said, all. So many runs need no repetitions; a
-scale only makes inputs smaller.
+`python -m benchmarks.scale.scale_many [events] [queries] [alone]`: measures `alone` queries separately and extrapolates
+to all; by default, it measures all. There are no repetitions. A scale factor only makes inputs smaller.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Memory at scale: many events with 2 GB for each Python worker, and many more matches than memory holds, to Parquet.
+"""Measure memory: many events with 2 GB per Python worker, and more matches than fit in memory, written to Parquet.
 
-`python -m benchmarks.scale.scale_memory [events|matches] [millions]`. The peak of the workers' memory is what Linux
-says of each process that Spark started (VmHWM). Each runs once; a scale only makes inputs smaller.
+`python -m benchmarks.scale.scale_memory [events|matches] [millions]`. The peak memory of the workers is what Linux
+reports for each process that Spark started (VmHWM). Each runs once; a scale factor only makes inputs smaller.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PARTS = {"events": (KEYED, 50_000_000), "matches": (PAIRS, 40_000_000)}
 
 
 class PeakMemory:
-    """While it is open, the largest memory that a Python worker of this process's Spark had."""
+    """Track the peak memory of the Python workers of this process's Spark."""
 
     def __enter__(self) -> PeakMemory:
         self.bytes = 0
@@ -48,7 +48,7 @@ class PeakMemory:
 
 
 def _descendants(process: int) -> list[int]:
-    """The Python processes among them."""
+    """Return the Python processes among them."""
     parents = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:

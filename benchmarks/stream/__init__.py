@@ -1,1 +1,1 @@
-"""The streaming engine, streams on Spark, and a soak test."""
+"""Measure the streaming engine and streams on Spark, and run a soak test."""

@@ -1,4 +1,4 @@
-"""A stream at a steady rate for a while: state, memory of driver and workers, and trigger time must not grow.
+"""Run a stream at a constant rate: state, memory of driver and workers, and trigger time must not grow.
 
 python -m benchmarks.stream.soak [minutes]
 """
@@ -35,7 +35,7 @@ class Look:
 
 
 def events(spark: SparkSession) -> DataFrame:
-    """Spark's rate source with classes, keys and values from a hash of its numbers."""
+    """Return Spark's rate source with classes, keys and values from a hash of its numbers."""
     rows = spark.readStream.format("rate").option("rowsPerSecond", ROWS_PER_SECOND).load()
     number = F.col("value")
     return rows.select(
@@ -47,7 +47,7 @@ def events(spark: SparkSession) -> DataFrame:
 
 
 def memory_mib() -> tuple[float, float]:
-    """Resident memory of this process with its JVM, and of the Python workers below it."""
+    """Return the resident memory of this process with its JVM, and of its Python workers."""
     listed = subprocess.run(["ps", "-eo", "pid,ppid,rss,args"], capture_output=True, text=True, check=True).stdout
     lines = [line.split(None, 3) for line in listed.splitlines()[1:]]
     below, driver, workers = {os.getpid()}, 0, 0

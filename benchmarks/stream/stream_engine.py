@@ -1,6 +1,6 @@
-"""The engine of a stream on one core: what 10,000 new events cost, with a window of 20,000 events and of 2,000,000.
+"""Measure the streaming engine on one core: the cost of 10,000 new events with windows of 20,000 and 2,000,000 events.
 
-Each batch of new events is a sample, of both windows in turns; with the scale there are more batches.
+Each batch of new events is a sample, for both windows in turns. A larger scale adds batches.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def engine_of(text: str, window: int) -> ManyEngine:
 
 
 def batches(engine: ManyEngine, window: int, settings: Settings) -> Iterator[Taken]:
-    """The time of each batch, once the window is full."""
+    """Return the time of each batch, once the window is full."""
     for start in range(0, window, FILL):
         part = min(FILL, window - start)
         engine.push(make_events(start, part, window, settings))
@@ -63,7 +63,7 @@ def _take(engine: ManyEngine, events: pa.Table, until: int) -> None:
 
 
 def check(text: str) -> None:
-    """A stream and a batch of the same events have the same rows."""
+    """Check that a stream and a batch of the same events return the same rows."""
     engine, events = engine_of(text, SMALL), make_events(0, 3 * SMALL, SMALL)
     found = 0
     for start in range(0, events.num_rows, NEW):

@@ -1,9 +1,9 @@
-"""Streams on Spark: the trigger time against a processor that only counts rows, and against the size of the window.
+"""Compare trigger times of streams on Spark with a processor that only counts rows, and between window sizes.
 
 python -m benchmarks.stream.streaming [rows-per-trigger] [windows]
 
-Every trigger but the first ones is a sample; its time is the one that Spark tells, by the wall clock. With the scale
-triggers get more rows, and there are more of them under a window.
+Every trigger except the first ones is a sample; its wall time is the one that Spark reports. A larger scale gives
+triggers more rows, and adds triggers to the comparison of windows.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def make_events(start: int, count: int, settings: Settings) -> pa.Table:
 
 
 class Source:
-    """A directory of files, one for each trigger."""
+    """Write a directory of files, one per trigger."""
 
     def __init__(self, spark: SparkSession, sizes: list[int], settings: Settings) -> None:
         self.spark, self.path = spark, Path(tempfile.mkdtemp(prefix="streamsift-bench-"))
@@ -66,7 +66,7 @@ class Source:
         return self.spark.read.parquet(str(self.path / "in"))
 
     def run(self, result: DataFrame, name: str) -> tuple[Samples, int]:
-        """The trigger times of micro-batches with data, and how many rows came out."""
+        """Return the trigger times of micro-batches with data, and the number of emitted rows."""
         out, checkpoint = str(self.path / name), str(self.path / f"{name}.checkpoint")
         writer = result.writeStream.format("parquet").option("path", out).option("checkpointLocation", checkpoint)
         stream = writer.trigger(availableNow=True).start()
@@ -80,7 +80,7 @@ class Source:
 
 
 class CountRows(StatefulProcessor):
-    """What any processor costs: rows come to Python, a number is kept. Frames, as they are cheaper than Rows."""
+    """Count rows and keep a number: the cost of any processor. It uses DataFrames, which are cheaper than Rows."""
 
     def init(self, handle: Any) -> None:
         self._count = handle.getValueState("count", "count bigint")
@@ -131,7 +131,7 @@ def session() -> SparkSession:
 
 
 def throughput(spark: SparkSession, settings: Settings) -> list[Measurement]:
-    """Detection and aggregation against counting rows."""
+    """Compare detection and aggregation with counting rows."""
     rows, triggers = settings.scaled(ROWS), max(TRIGGERS, SKIPPED + settings.repetitions)
     source = Source(spark, [rows] * triggers, settings)
     counting: dict[str, Samples] = {}
@@ -156,7 +156,7 @@ def throughput(spark: SparkSession, settings: Settings) -> list[Measurement]:
 
 
 def _check(source: Source, query: ss.Query, name: str, appended: int, last: int) -> None:
-    """The rows that came out are the batch's that the watermark, the last time, has passed."""
+    """Check that the emitted rows are the batch rows that the watermark, the last time, has passed."""
     expected = query.run(source.batch(), **BINDING)
     end = "match_end" if "match_end" in expected.columns else "time"
     decided = expected.where(F.col(end) < last).count()
@@ -164,7 +164,7 @@ def _check(source: Source, query: ss.Query, name: str, appended: int, last: int)
 
 
 def windows(spark: SparkSession, settings: Settings) -> list[Measurement]:
-    """The same micro-batches under a window a hundred times as long."""
+    """Run the same micro-batches with a window 100 times as long."""
     samples: dict[str, Samples] = {}
     steps = max(2 * (SKIPPED + settings.repetitions), settings.scaled(STEPS))
     for window in (SMALL, LARGE):

@@ -1,8 +1,10 @@
-"""Define every error that users can meet: what went wrong, where (line and caret) and what to do."""
+"""Define the errors and warnings that users see: what is wrong, where (line and caret) and what to do."""
 
 from __future__ import annotations
 
+import os
 import sys
+import traceback
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,10 +24,19 @@ class Span:
 
 
 NOWHERE = Span(0, 0)
+_PACKAGE = os.path.dirname(__file__) + os.sep
 
 
 class StreamsiftError(Exception):
-    """The base of everything that Streamsift raises on purpose."""
+    """The base class of all errors that Streamsift raises on purpose."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Return the lines that IPython prints: the message first, then the caller's frames without ours."""
+        frames = traceback.extract_tb(self.__traceback__)
+        ours = next((n for n, frame in enumerate(frames) if frame.filename.startswith(_PACKAGE)), len(frames))
+        # A cell magic has no line of the caller's own: IPython calls it.
+        callers = [f for f in frames[:ours] if "IPython" not in f.filename and "run_cell_magic" not in (f.line or "")]
+        return [f"{type(self).__name__}: {self}", "", *"".join(traceback.format_list(callers)).splitlines()]
 
 
 class LocatedError(StreamsiftError):
@@ -36,12 +47,12 @@ class LocatedError(StreamsiftError):
         super().__init__(render(message, text, span, hint))
 
     def __reduce__(self) -> tuple[type[LocatedError], tuple[str, str, Span, str]]:
-        # An error raised in a Spark worker must reach the driver whole.
+        # Keep all fields when an error of a Spark worker is pickled for the driver.
         return type(self), (self.message, self.text, self.span, self.hint)
 
 
 class QueryError(LocatedError, ValueError):
-    """The query parses but makes no sense: an unknown name, a type mismatch, a forbidden combination."""
+    """The query parses but is invalid: an unknown name, a type mismatch, clauses that exclude each other."""
 
 
 class QuerySyntaxError(QueryError):
@@ -49,11 +60,11 @@ class QuerySyntaxError(QueryError):
 
 
 class UnsupportedQuery(LocatedError, NotImplementedError):
-    """A meaningful query that this version's engine cannot evaluate: refused rather than answered wrongly."""
+    """The query is valid, but this version cannot evaluate it."""
 
 
 class BadInputError(StreamsiftError, ValueError):
-    """The data cannot be used as bound: null or unparseable times, a null order, a value out of range."""
+    """The data cannot be used: null or unparsable times, a null order, a value out of range."""
 
 
 class PlanTooLargeError(StreamsiftError, MemoryError):
@@ -61,7 +72,7 @@ class PlanTooLargeError(StreamsiftError, MemoryError):
 
 
 class MemoryLimitExceeded(StreamsiftError, MemoryError):
-    """A query would hold more memory than `memory_limit` allows, or than the system gives it."""
+    """A query needs more memory than `memory_limit` allows, or than the system has."""
 
 
 class SetupError(StreamsiftError):
@@ -69,15 +80,19 @@ class SetupError(StreamsiftError):
 
 
 class StreamsiftWarning(UserWarning):
-    """The base of every warning: `warnings.simplefilter("error", StreamsiftWarning)` makes errors of them."""
+    """The base class of all warnings; `warnings.simplefilter("error", StreamsiftWarning)` turns them into errors."""
 
 
 class BadRowsWarning(StreamsiftWarning):
     """Rows were dropped because of `bad_rows="drop"`."""
 
 
+class UnmatchedClassWarning(StreamsiftWarning):
+    """No row belongs to a class of the pattern, which may be misspelled."""
+
+
 def warn(message: str, category: type[StreamsiftWarning]) -> None:
-    """Warn at the line outside this package that called it, however many calls lie between."""
+    """Issue a warning at the line outside this package that led to the call."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
         frame, level = frame.f_back, level + 1
@@ -102,7 +117,7 @@ def render(message: str, text: str, span: Span, hint: str) -> str:
 
 
 def _blank(text: str) -> str:
-    """Return blanks as wide as the text on a terminal: tabs stay tabs, wide characters take two cells, accents none."""
+    """Return blanks as wide as the text on a terminal: tabs stay, wide characters take two cells, accents none."""
     return "".join("\t" if c == "\t" else " " * (2 if east_asian_width(c) in "WF" else not combining(c)) for c in text)
 
 
@@ -117,18 +132,21 @@ def with_article(noun: str) -> str:
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str:
-    """Return a 'did you mean' sentence for the closest candidate, or all candidates if there are few, or nothing.
+    """Return a hint: the closest candidate, or all candidates if they are few, or nothing.
 
     >>> nearest("prise", ["price", "volume"])
     'did you mean `price`?'
     >>> nearest("x", ["price", "volume"])
-    'known here: `price`, `volume`.'
+    'use one of `price`, `volume`.'
     """
     names = sorted(set(candidates))
     folded = {n.lower(): n for n in names}
-    close = get_close_matches(name.lower(), folded, n=1, cutoff=0.7)
+    lower = name.lower()
+    close = get_close_matches(lower, folded, n=1, cutoff=0.7)
+    # Similarity says little about short names: `AA` is close to `A`, and `T` to `T1`.
+    close = close or [each for each in folded if lower in (each[:-1], each + each[-1:])]
     if close:
         return f"did you mean `{folded[close[0]]}`?"
     if 0 < len(names) <= 12:
-        return "known here: " + ", ".join(f"`{n}`" for n in names) + "."
+        return "use one of " + ", ".join(f"`{n}`" for n in names) + "."
     return ""

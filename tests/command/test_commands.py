@@ -15,9 +15,9 @@ import pytest
 import streamsift as ss
 from run_command import command
 from streamsift.command import demo_data
+from streamsift.command.data_profile import guess
 from streamsift.command.main import bench_command
 from streamsift.command.progress import pace
-from streamsift.command.starter import guess
 from streamsift.errors import SetupError
 
 Capture = pytest.CaptureFixture[str]
@@ -81,7 +81,7 @@ def test_json_results_and_errors(capsys: Capture) -> None:
 def test_explain_analyzed(text: str, told: list[str], capsys: Capture) -> None:
     code, out, error = command(["explain", text, *LOCAL, "--analyze"], capsys)
     assert code == 0, error
-    analysed = out[out.index("Analysed") :]
+    analysed = out[out.index("Analyzed") :]
     assert all(words in analysed for words in told), analysed
 
 
@@ -95,7 +95,7 @@ def test_a_new_query_runs_and_finds_something(name: str, capsys: Capture) -> Non
     code, out, error = command([*words[1:], "--json", "--fail-on-empty"], capsys)
     assert code == 0, error
     code, _, error = command(["new", "events.csv"], capsys)
-    assert (code, "is there already" in error) == (2, True)
+    assert (code, "already exists" in error) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -114,12 +114,68 @@ def test_a_new_query_of_any_table_parses(table: pa.Table, capsys: Capture) -> No
     ss.query(out)
 
 
-def test_guesses() -> None:
-    found = guess(demo_data.hospital(2_000, 7))
-    assert (found.time, found.type, found.key) == ("ts", "kind", "id")
-    assert found.window.endswith("min")
-    found = guess(pa.table({"n": [5, 3, 9], "event_time": [10, 20, 30], "b": [1.0, 2.0, 3.0]}))
-    assert (found.time, found.type, found.key, found.number) == ("event_time", None, None, "n")
+@pytest.mark.parametrize(
+    ("columns", "time", "type", "key", "number"),
+    [
+        ({"n": [5, 3, 9], "event_time": [1, 2, 3], "b": [1.0, 2.0, 3.0]}, "event_time", None, None, "b"),
+        ({"case": [7, 7, 8, 8], "activity": list("ABAB"), "t": [1, 2, 3, 4]}, "t", "activity", "case", None),
+        (
+            {"case:concept:name": list("xxyy"), "concept:name": list("ABAB"), "time:timestamp": [1, 2, 3, 4]},
+            "time:timestamp",
+            "concept:name",
+            "case:concept:name",
+            None,
+        ),
+        ({"ts": [1, 2, 3, 4], "userId": [1, 1, 2, 2], "caseId": [5, 5, 6, 6]}, "ts", None, "caseId", None),
+        ({"ts": [1, 2, 3, 4], "bid": [1, 1, 2, 2], "price": [1, 2, 3, 4]}, "ts", None, None, "price"),
+    ],
+)
+def test_guesses(
+    columns: dict[str, list[object]], time: str, type: str | None, key: str | None, number: str | None
+) -> None:
+    guessed = guess(pa.table(columns))
+    assert (guessed.time, guessed.type, guessed.key, guessed.number) == (time, type, key, number)
+
+
+def test_guessed_window_of_generated_events() -> None:
+    guessed = guess(demo_data.hospital(2_000, 7))
+    assert (guessed.time, guessed.type, guessed.key) == ("ts", "kind", "id")
+    assert (guessed.window, guessed.longer_window) == ("30 min", "10 hours")
+
+
+def test_new_profiles_columns_and_counts_matches(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("log.csv").write_text("at,case,step\n1,7,A\n2,7,B\n3,8,A\n4,8,B\n5,,A\n", encoding="utf-8")
+    code, out, error = command(["new", "log.csv"], capsys)
+    assert code == 0, error
+    assert out.splitlines() == [
+        "column  role   type     nulls  distinct  examples",
+        "at      time   integer  0      5         1, 2, 3",
+        "case    key    integer  1      2         7, 8",
+        "step    class  string   0      2         A, B",
+        "log.csv: 5 rows, 3 columns",
+        "",
+        "wrote query.txt, a first query (2 matches); to run it:",
+        "  streamsift run query.txt --input log.csv --time at --type step",
+    ]
+    text = Path("query.txt").read_text(encoding="utf-8")
+    assert "PATTERN SEQ(A a, B b)\nWHERE [case]" in text
+    assert max(map(len, text.splitlines())) <= 80
+    report = json.loads(command(["new", "log.csv", "--output", "other.txt", "--json"], capsys)[1])
+    assert (report["key"], report["matches"], report["columns"][1]["nulls"]) == ("case", 2, 1)
+    monkeypatch.setattr("streamsift.command.main.SAMPLE_ROWS", 4)
+    shown = command(["new", "log.csv", "--output", "-"], capsys)[1]
+    assert "-- log.csv: the first 4 rows, 3 columns" in shown
+    assert "in the first 4 rows: A (2), B (2)" in " ".join(shown.replace("\n--", "").split())
+
+
+def test_a_suggested_query_has_matches_if_any_has(capsys: Capture) -> None:
+    """Events of one case have equal times, so that no two of them follow each other: the key is given up."""
+    Path("log.csv").write_text("at,case,step\n1,7,A\n1,7,B\n2,8,A\n2,8,B\n", encoding="utf-8")
+    out = command(["new", "log.csv", "--output", "-"], capsys)[1]
+    query_lines = [line for line in out.splitlines() if line and not line.startswith("--")]
+    assert "WHERE" not in "".join(query_lines)
+    words = ["run", "\n".join(query_lines), "--input", "log.csv", "--time", "at", "--type", "step", "--fail-on-empty"]
+    assert command(words, capsys)[0] == 0
 
 
 @pytest.mark.parametrize("name", ["new", "run", "explain", "check", "demo", "bench"])
@@ -132,7 +188,7 @@ def test_every_help_has_an_example(name: str, capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["exlpain", "q"], "Did you mean 'explain'?"),
+        (["exlpain", "q"], "usage: no such command 'exlpain'\nHint: did you mean 'explain'?"),
         (["run", "A; B", *LOCAL, "--fail-on-emty"], "--fail-on-empty"),
         (["run", "A; B", *LOCAL, "--input", "ee.csv"], "did you mean `e.csv`?"),
         (["run", "e.cvs", *LOCAL], "did you mean `e.csv`?"),

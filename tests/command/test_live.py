@@ -1,4 +1,4 @@
-"""The live view of a stream: numbers in, one frame and one last line out."""
+"""The live table of a stream, and the summary at its end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
 
 def shown(reading: Reading) -> str:
-    console = Console(width=140)
+    console = Console(width=80)
     with console.capture() as capture:
         console.print(live_table(reading, "matches", NOW))
     return capture.get()
@@ -27,12 +27,14 @@ def test_batches_add_up() -> None:
     reading = Reading().after([first, second]).after([]).after([first, second, third])
     assert summary(reading, "matches") == "3 micro-batches, 6,000 rows, 1 late, 3 without a usable time, 8 matches"
     frame = shown(reading)
-    for text in ("6,000", "4,000", "50 rows, 4 KiB", "500 ms", "1:00:05", "Ctrl-C stops"):
+    for text in ("6,000", "4,000", "50 rows, 4 KiB", "500 ms", "1:00:05", "Ctrl-C to stop"):
         assert text in frame
 
 
 def test_before_the_first_batch() -> None:
-    assert "watermark lag" in shown(Reading())
+    frame = shown(Reading())
+    assert "lag" in frame
+    assert "late" not in frame  # the column appears with the first late row
     assert summary(Reading(), "rows") == "0 micro-batches, 0 rows, 0 rows"
 
 

@@ -1,4 +1,4 @@
-"""Predicate and expression syntax: precedence, chains, literals, and which arguments of SEQ are predicates."""
+"""Test the syntax of expressions: precedence, chains, literals, and predicates as arguments of SEQ."""
 
 from __future__ import annotations
 
@@ -124,5 +124,5 @@ def test_nesting_too_deep_is_an_error(text: str) -> None:
 
 
 def test_a_query_is_text() -> None:
-    with pytest.raises(TypeError, match="a query is text, not 5"):
+    with pytest.raises(TypeError, match="a query must be a string, not 5"):
         parse_expression(5)  # type: ignore[arg-type]

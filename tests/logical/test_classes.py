@@ -1,4 +1,4 @@
-"""The four rules by which a class name finds its rows, and the variables that stand for it."""
+"""Test the four rules that resolve a class name, and the variables of classes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_default_variables() -> None:
     ],
 )
 def test_a_class_that_occurs_twice_needs_variables(text: str) -> None:
-    with pytest.raises(QueryError, match="so each needs a variable"):
+    with pytest.raises(QueryError, match="needs a variable each time"):
         bound(text)
 
 

@@ -1,4 +1,4 @@
-"""Units: what WITHIN and UPDATE mean for each type of time column."""
+"""Test WITHIN and UPDATE with units for each type of time column."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_update() -> None:
 @pytest.mark.parametrize("time", ["t", "x", "Price"])
 @pytest.mark.parametrize("unit", ["ms", "s", "min", "h", "d"])
 def test_a_time_unit_needs_a_calendar(time: str, unit: str) -> None:
-    with pytest.raises(QueryError, match="without units"):
+    with pytest.raises(QueryError, match="has a unit, but the time column"):
         bound(f"A; B WITHIN 5 {unit}", time=time)
 
 
@@ -63,8 +63,8 @@ def test_a_time_unit_needs_a_calendar(time: str, unit: str) -> None:
         "A; !B WITHIN 5",
         "A; !B; C",
         "!A; B",
-        "!A; B*",  # a match binds an event: B is not empty here
-        "A & !B",  # bounded by the match's own end
+        "!A; B*",  # B cannot be empty: a match binds at least one event
+        "A & !B",  # bounded by the end of the match
         "AND(A, SEQ(B, !C))",
         "SEQ(A, SEQ(B, !C), D)",
         "SEQ(A, !SEQ(B, !C), D)",
@@ -95,6 +95,6 @@ def test_negations_that_can_be_decided(text: str) -> None:
     ],
 )
 def test_an_upper_edge_needs_within(text: str) -> None:
-    with pytest.raises(QueryError, match="a negation at the end of the pattern needs WITHIN"):
+    with pytest.raises(QueryError, match="a negation at the end of a pattern requires WITHIN"):
         bound(text)
     bound(f"{text} WITHIN 5")

@@ -75,7 +75,7 @@ def test_a_measurement_keeps_all_samples_and_a_number_is_one() -> None:
     found = Measurement("w", 10, {"ours": (1.0, 2.0, 9.0), "DuckDB": 4.0}, stopped={"Spark SQL": 60.0})
     assert found.medians == {"ours": 2.0, "DuckDB": 4.0}
     assert found.ratio == 2.0
-    assert found.told == "2.0x the fastest rival"
+    assert found.summary == "2.0x the fastest other engine"
     measured = as_measured(found)
     assert [(times.side, times.seconds) for times in measured.times] == [
         (Side.OURS, (1.0, 2.0, 9.0)),

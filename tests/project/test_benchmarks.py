@@ -108,7 +108,9 @@ def test_a_report_has_what_was_measured_and_nothing_else(tmp_path: Path, monkeyp
     measured = measure(Workload("SEQ(A, B)", 1_000_000, contenders), Settings())
     save("rivals", "about", Settings(), [measured], tmp_path / "results")
     readme = tmp_path / "README.md"
-    readme.write_text("before\n<!-- speed -->\nold\n<!-- end of speed -->\nafter\n")
+    readme.write_text(
+        "<!-- speed summary -->old<!-- end of speed summary -->\n<!-- speed -->\nold\n<!-- end of speed -->\nafter\n"
+    )
     for name, path in (("PAGE", "PERFORMANCE.md"), ("FIGURES", "figures"), ("README", "README.md"), ("ROOT", "")):
         monkeypatch.setattr(page, name, tmp_path / path)
     written = list(page.write(tmp_path / "results"))
@@ -118,6 +120,7 @@ def test_a_report_has_what_was_measured_and_nothing_else(tmp_path: Path, monkeyp
     assert "| SEQ(A, B) | 2.00 s | 3.0×, joins |" in text
     assert "Growth" not in text
     assert "| SEQ(A, B) | 2.0 M events/s | not run | 2.0× |" in readme.read_text()
+    assert "the local engine is 2.0 to 2.0 times as fast as DuckDB ([" in readme.read_text()
     assert "old" not in readme.read_text()
 
 
@@ -137,14 +140,14 @@ def test_a_run_agrees_with_a_paper_by_its_own_numbers() -> None:
     assert grows(of="new")(measured).agrees
     assert not flat(1.5)(measured).agrees
     assert least_is("new")(measured).agrees
-    assert gains(2, "old", "new")(measured).sentence == "old takes 2.00× to 6.00× of what new takes"
+    assert gains(2, "old", "new")(measured).sentence == "old: 2.00× to 6.00× relative to new"
 
 
 def test_three_quantifiers_are_compared_at_each_position() -> None:
     right = [{"plan=left": 9.0, "plan=right": taken} for taken in (1.0, 2.0, 3.0, 4.0, 5.0, 3.0)]
     verdict = exactly_three_is_least("plan=right")(cases(*right))
     assert not verdict.agrees
-    assert verdict.sentence == "[3] takes 0.50×, 1.33× of the better of + and *, by position"
+    assert verdict.sentence == "[3] relative to the lower of + and *, by position: 0.50×, 1.33×"
 
 
 def test_several_benchmarks_run_in_processes_of_their_own(

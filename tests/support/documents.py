@@ -1,13 +1,14 @@
-"""A document in, its blocks of code out, each run as its mark says; what a block prints is compared with the next one.
+"""Run the code blocks of a document, each as its language requires.
 
-| mark | what is done |
+| language | how a block is run |
 | --- | --- |
-| `python` | run, in one namespace for the page; a `text` block right after it is what it prints |
-| `sh` | lines that begin with `streamsift` are run; a `text` block right after it is what the last one prints |
-| `query` | parsed; on a page that has `events`, run, and a `text` block right after it is the result |
-| `sql` | run by `spark.sql` |
+| `python` | executed, in one namespace per page that starts empty, so that a reader can paste the blocks |
+| `sh` | lines that begin with `streamsift` are executed |
+| `query` | parsed; if the page has defined `events` and `bindings`, also run on them |
+| `sql` | executed by the page's `spark` session |
 
-`<!-- not run: reason -->` on the line before a block says why it cannot be: Python is then only compiled.
+A `text` block right after a block is its expected output; for `sh`, that of the last line. A comment
+`<!-- not run: reason -->` on the line before a block excludes it; Python is then only compiled.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ BLOCK = re.compile(
     r"^(?P<skip><!-- not run: [^\n]+ -->\n)?(?P<indent> *)```(?P<mark>\w+)[^\n]*\n(?P<body>.*?)^(?P=indent)```$",
     re.MULTILINE | re.DOTALL,
 )
-# What a shell block may begin with besides `streamsift`: these set the machine up, and the tests do not.
+# Other commands of a shell block. They set up the machine, and the tests do not run them.
 OTHER_COMMANDS = ("make ", "pip ", "python -m ", "git ", "cd ", ". .venv", "#", "spark-submit ", "head ", "export ")
-FOREIGN = ("text", "sql", "json", "toml", "yaml", "mermaid")  # nothing to run, or another system's language
+# Output, signatures, doctests (which tests/api runs in the docstrings), and languages of other systems.
+FOREIGN = ("text", "console", "py", "pycon", "sql", "json", "toml", "yaml", "mermaid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class Block:
     line: int
     is_run: bool
     expected: str | None  # the text block right after it
-    expected_at: tuple[int, int] | None  # its place in the document
+    expected_at: tuple[int, int] | None  # its offsets in the document
 
 
 def pages() -> list[Path]:
@@ -49,9 +51,9 @@ def pages() -> list[Path]:
 
 
 def blocks(text: str) -> Iterator[Block]:
-    found = list(BLOCK.finditer(text))
-    for number, match in enumerate(found):
-        following = found[number + 1] if number + 1 < len(found) else None
+    matches = list(BLOCK.finditer(text))
+    for number, match in enumerate(matches):
+        following = matches[number + 1] if number + 1 < len(matches) else None
         is_output = (
             following is not None and following["mark"] == "text" and not text[match.end() : following.start()].strip()
         )
@@ -67,14 +69,14 @@ def blocks(text: str) -> Iterator[Block]:
 
 @dataclass(slots=True)
 class Page:
-    """Runs the blocks of a page one after the other; `command` runs words of the command line and gives its output."""
+    """Run the blocks of a page in order. `command` runs a command line, given as words, and returns its output."""
 
     path: Path
     command: Callable[[list[str]], str]
     namespace: dict[str, Any]
 
     def run(self) -> str:
-        """The page as it should be: with what its blocks print now."""
+        """Return the text of the page with the current output of its blocks."""
         text = self.path.read_text(encoding="utf-8")
         changes = []
         for block in blocks(text):
@@ -96,7 +98,7 @@ class Page:
         if block.mark == "sql" and block.is_run:
             self.namespace["spark"].sql(block.body).collect()
             return None
-        assert block.mark in FOREIGN or not block.is_run, f"line {block.line}: nothing runs a `{block.mark}` block"
+        assert block.mark in FOREIGN or not block.is_run, f"line {block.line}: no rule runs a `{block.mark}` block"
         return None
 
     def _python(self, compiled: Any) -> str:
@@ -107,11 +109,9 @@ class Page:
 
     def _query(self, text: str) -> str | None:
         query = ss.query(text)
-        if "events" not in self.namespace:
+        if "bindings" not in self.namespace:
             return None
-        result = query.run_local(
-            self.namespace["events"], **self.namespace.get("bindings", {"time": "t", "type": "kind"})
-        )
+        result = query.run_local(self.namespace["events"], **self.namespace["bindings"])
         return "\n".join([*_lines(result)])
 
     def _shell(self, body: str) -> str:
@@ -119,19 +119,20 @@ class Page:
         for line in body.replace("\\\n", " ").splitlines():
             if line.startswith("streamsift "):
                 words = shlex.split(line, comments=True)[1:]
-                # Spark stays out of it: the same engine in this process, and the tests' session is not stopped.
-                printed = self.command(words + ["--engine", "local"] * (words[0] in ("run", "explain")))
+                chooses = words[0] in ("run", "explain") and "--engine" not in words
+                # Not on Spark: that would stop the session of the tests.
+                printed = self.command(words + ["--engine", "local"] * chooses)
             else:
-                assert not line.strip() or line.startswith(OTHER_COMMANDS), f"{self.path.name}: who runs `{line}`?"
+                assert not line.strip() or line.startswith(OTHER_COMMANDS), f"{self.path.name}: no rule runs `{line}`"
         return printed
 
 
 def _lines(result: Any) -> Iterator[str]:
-    """A result as small text: a line for each row, events as `class@time`."""
-    found = result.to_pylist()
-    if "match_end" in result.column_names and "rank" not in result.column_names:  # only that of rankings is promised
-        found.sort(key=lambda row: (row["match_end"], row["match_start"], str(row)))
-    rows = [{name: _cell(value) for name, value in row.items()} for row in found]
+    """Yield a result as text, one line per row, with events as `class@time`."""
+    records = result.to_pylist()
+    if "match_end" in result.column_names and "rank" not in result.column_names:  # a ranking has an order
+        records.sort(key=lambda row: (row["match_end"], row["match_start"], str(row)))
+    rows = [{name: _cell(value) for name, value in row.items()} for row in records]
     names = result.column_names
     widths = [max([len(name), *(len(row[name]) for row in rows)]) for name in names]
     for cells in [names, *([row[name] for name in names] for row in rows)]:

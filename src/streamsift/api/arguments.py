@@ -1,4 +1,4 @@
-"""Check the arguments of callers, and convert data to Arrow tables and schemas."""
+"""Check arguments, and convert data to Arrow tables and schemas."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SIZE = re.compile(r"\s*(?P<number>\d+(\.\d+)?)\s*((?P<unit>[KMGT]?)(?P<binary>i
 
 
 class Roles(NamedTuple):
-    """The columns that are the time, the class name and the order among equal times."""
+    """The columns that hold the time, the event class and the order of events with equal times."""
 
     time: str
     type: str | None
@@ -43,31 +43,33 @@ def type_name(data: Any) -> str:
 
 def check_batch(lateness: str | float | None) -> None:
     if lateness is not None:
-        raise QueryError("lateness= on a batch", hint="no row of it is late: leave it out.")
+        raise QueryError("lateness applies only to a streaming DataFrame", hint="remove lateness.")
 
 
 def check_policy(bad_rows: str) -> None:
     if bad_rows not in ("fail", "drop"):
-        raise QueryError(f"bad_rows={bad_rows!r}", hint='it is "fail" or "drop".')
+        raise QueryError(f"invalid value for bad_rows: {bad_rows!r}", hint='expected "fail" or "drop".')
 
 
 def check_limit(limit: int | None) -> int | None:
-    """Return the limit of result rows, or raise if it is none."""
+    """Return the limit on result rows; raise QueryError if it is invalid."""
     if limit is None or (_is_integer(limit) and limit >= 1):
         return None if limit is None else int(limit)
-    raise QueryError(f"limit={limit!r}", hint="it is a number of rows, 1 or more, or None for all of them.")
+    hint = "expected a number of rows, 1 or more, or None for all rows."
+    raise QueryError(f"invalid value for limit: {limit!r}", hint=hint)
 
 
 def check_no_limits(limit: int | None, memory_limit: int | str | None) -> None:
-    """Raise if a limit of this process is given for work on Spark."""
+    """Raise if a limit that applies only to this process is given for a run on Spark."""
     if limit is not None:
-        raise QueryError("limit= on Spark", hint="results are lazy DataFrames there: take `.limit(n)` of one.")
+        raise QueryError("limit does not apply on Spark", hint="call `.limit(n)` on a result DataFrame.")
     if memory_limit is not None:
-        raise QueryError("memory_limit= on Spark", hint="set spark.executor.pyspark.memory for its Python workers.")
+        hint = "set spark.executor.pyspark.memory to limit the Python workers."
+        raise QueryError("memory_limit does not apply on Spark", hint=hint)
 
 
 def memory_bytes(memory_limit: int | str | None) -> int:
-    """Return the memory that a query may hold, in bytes; half of the memory left to the process if not given.
+    """Return the memory limit of a query in bytes; by default, half of the memory available to the process.
 
     >>> memory_bytes("1.5 GB"), memory_bytes("512 MiB"), memory_bytes(10_000)
     (1500000000, 536870912, 10000)
@@ -81,7 +83,8 @@ def memory_bytes(memory_limit: int | str | None) -> int:
         base = 1024 if parts["binary"] else 1000
         size = int(Decimal(parts["number"]) * base ** (" KMGT".index((parts["unit"] or " ").upper())))
     if size < 1:
-        raise QueryError(f"memory_limit={memory_limit!r}", hint='it is a number of bytes, or a text such as "2 GB".')
+        hint = 'expected a number of bytes, or a string such as "2 GB".'
+        raise QueryError(f"invalid value for memory_limit: {memory_limit!r}", hint=hint)
     return size
 
 
@@ -92,15 +95,16 @@ def _is_integer(value: Any) -> bool:
 def check_names(**names: Any) -> None:
     for role, name in names.items():
         if not isinstance(name, str) and (name is not None or role == "time"):
-            raise TypeError(f"`{role}` is the name of a column, not {type_name(name)}")
+            raise TypeError(f"`{role}` must be the name of a column, not {type_name(name)}")
 
 
 def check_columns(names: list[str]) -> None:
-    """Raise if two columns differ by case alone: Spark cannot read them unless it is case-sensitive."""
+    """Raise if two column names differ only by case: Spark cannot read them unless it is case-sensitive."""
     counts = Counter(name.lower() for name in names)
     twice = ", ".join(f"`{name}`" for name in names if counts[name.lower()] > 1)
     if twice:
-        raise QueryError(f"Spark cannot tell these columns apart: {twice}", hint="rename or drop all but one.")
+        hint = "rename or drop all but one, or set spark.sql.caseSensitive to true."
+        raise QueryError(f"Spark cannot distinguish these columns: {twice}", hint=hint)
 
 
 def as_table(data: Any) -> pa.Table:
@@ -111,6 +115,8 @@ def as_table(data: Any) -> pa.Table:
             return pa.Table.from_batches([data])
         case pa.RecordBatchReader():
             return data.read_all()
+    if type(data).__module__ == "pyarrow._dataset":  # a Dataset or a Scanner
+        return data.to_table()
     if type(data).__module__.startswith("pandas."):
         from streamsift.runtime.input import table_of_frame
 
@@ -118,11 +124,11 @@ def as_table(data: Any) -> pa.Table:
     if hasattr(data, "__arrow_c_stream__") and not is_spark(data):
         return pa.table(data)
     other = type_name(data)
-    raise TypeError(f"run_local() takes a pyarrow or pandas table, not {other}; run() takes a Spark DataFrame")
+    raise TypeError(f"run_local() takes a pyarrow or pandas table, not {other}; use run() for a Spark DataFrame")
 
 
 def schema_of(data: Any) -> tuple[pa.Schema, dict[str, Any]]:
-    """Return the schema of a DataFrame, a table or an Arrow schema, and how its Spark session reads names and times."""
+    """Return the Arrow schema of a DataFrame, table or schema, and the settings of its Spark session."""
     if not is_spark(data):
         return data if isinstance(data, pa.Schema) else as_table(data).schema, {}
     from streamsift import spark

@@ -1,6 +1,6 @@
-"""Read the queries that a command names, choose the format of its output, and check both before anything runs.
+"""Read queries and check output options before anything runs; complete column names in the shell.
 
-A query is a file, standard input, or the text itself. For the shell that completes a line, read the data's columns.
+A query is a file, standard input, or the text itself.
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ class OutputFormat(StrEnum):
 def read_query(source: str) -> Query:
     if source == "-":
         return query(sys.stdin.read())
+    if not source.strip() or _is_pattern(source):
+        return query(source)
     path = Path(source)
     if not path.is_file():
-        if re.search(r"[\s;(]", source):  # no file's name, but a query
+        if re.search(r"[\s;(]", source):  # the text of a query
             return query(source)
         raise SetupError(missing("no such query file", path))
     try:
@@ -38,58 +40,69 @@ def read_query(source: str) -> Query:
         raise QueryError(f"{source} is not UTF-8 text: {error}") from error
 
 
+def _is_pattern(source: str) -> bool:
+    """Return True for a pattern such as `A+` or `A[1..2]`, unless it is a file or looks like the name of one."""
+    is_file = Path(source).is_file() or re.search(r"\.[A-Za-z]\w*\Z", source) is not None
+    return not is_file and re.match(r"!?\w+[?+*\[{|&]", source) is not None
+
+
 def read_queries(sources: list[str]) -> dict[str, Query]:
-    """Return queries by name: that of the file without its ending."""
+    """Return the queries by the names of their files, without suffix."""
     names = [Path(source).stem if Path(source).is_file() else f"query {n}" for n, source in enumerate(sources, start=1)]
     if len(set(names)) < len(names):
-        raise SetupError("two query files have the same name; results are called by it")
+        raise SetupError(
+            "two query files have the same name\nHint: rename one; results are named after their query files."
+        )
     return {name: read_query(source) for name, source in zip(names, sources, strict=True)}
 
 
 def column_names(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the columns that a word could become, if the data file is on the line already; a shell shows no errors."""
+    """Return the columns that complete a word, if --input is on the line already. A shell shows no errors."""
     given = context.params.get("input")
     try:
-        return [] if given is None else [n for n in read_names(Path(given)) if n.startswith(incomplete)]
+        return [] if given is None else [n for n in read_names(given) if n.startswith(incomplete)]
     except StreamsiftError:
         return []
 
 
 def check_outputs(output: Path | None, plot: Path | None, queries: int) -> None:
-    """Raise if something would be overwritten or cannot be written, before anything runs."""
+    """Raise if a path exists or cannot be written."""
     if plot is not None:
         if queries > 1:
-            raise SetupError("--plot draws the result of one query: run them one by one")
-        from streamsift.view.pictures import check_picture_file
+            raise SetupError("--plot takes one query\nHint: run the queries one at a time.")
+        from streamsift.view.plots import check_plot_file
 
-        check_picture_file(plot)
+        check_plot_file(plot)
     for path in (output, plot):
         if path is not None and path.exists():
-            raise SetupError(f"{path} is there already; remove it or choose another name")
+            raise SetupError(f"output path already exists: {path}\nHint: remove it or choose another path.")
         if path is not None and not path.parent.is_dir():
             raise SetupError(f"no such directory: {path.parent}")
 
 
 def output_format(output: Path | None, given: OutputFormat | None, queries: int) -> OutputFormat:
-    """Return the format that is given, else that of the file's name; the results of several queries are JSON lines."""
+    """Return the given format, or else that of the output's suffix; by default, several queries write JSON lines."""
     if queries > 1 and output is None and given not in (None, OutputFormat.TABLE):
-        raise SetupError("the results of several queries go to files: add --output DIRECTORY")
+        raise SetupError(f"several queries cannot all write {given} to standard output\nHint: add --output DIRECTORY.")
     if given is None and output is not None:
-        suffix = ".json" if queries > 1 else output.suffix.lower()  # the name of a directory has none
+        suffix = ".json" if queries > 1 else output.suffix.lower()  # several queries write to a directory
         by_suffix = {".json": "json", ".jsonl": "json", ".csv": "csv", ".parquet": "parquet"}.get(suffix)
         if by_suffix is None:
-            raise SetupError(f"cannot tell the format of {output} by its name; say --format json, csv or parquet")
+            raise SetupError(f"unknown output format: {output}\nHint: add --format json, csv or parquet.")
         return OutputFormat(by_suffix)
     chosen = given or OutputFormat.TABLE
     if output is None and chosen is OutputFormat.PARQUET:
-        raise SetupError("Parquet goes to a file: add --output PATH")
+        raise SetupError("Parquet cannot be written to standard output\nHint: add --output PATH.")
     if output is not None and chosen is OutputFormat.TABLE:
-        raise SetupError("a table is for the terminal; write json, csv or parquet")
+        raise SetupError("a table cannot be written to a file\nHint: use --format json, csv or parquet.")
     return chosen
 
 
-def check_limits(memory_limit: str | None, is_local: bool) -> None:
-    """Raise if a limit cannot be kept."""
-    if memory_limit is not None and not is_local:
-        raise SetupError("--memory-limit is for --engine local; on Spark, set spark.executor.pyspark.memory")
+def check_limits(memory_limit: str | None, engine: str) -> None:
+    """Raise if a limit is invalid or does not apply to the engine."""
+    if memory_limit is not None and engine == "spark":
+        raise SetupError(
+            "--memory-limit does not apply to Spark\n"
+            "Hint: remove it, or set spark.executor.pyspark.memory; it limits queries that run in process."
+        )
     memory_bytes(memory_limit)

@@ -1,4 +1,4 @@
-"""Run queries on generated data with Spark: for each its text, its plan, its first rows and its speed."""
+"""Run the demo: queries on generated data with Spark, each with its plan, first rows and throughput."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from streamsift.command import demo_data
 from streamsift.command.jobs import best_first, nouns
 from streamsift.command.progress import progress
 from streamsift.command.session import start_spark
-from streamsift.view.tables import how_many, result_table
+from streamsift.view.match_columns import MatchRoles, text_columns
+from streamsift.view.tables import how_many, print_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DemoQuery:
-    """A query, the data that it runs on, and what it demonstrates."""
+    """A query, its data set and what it demonstrates."""
 
     title: str
     data: str
@@ -46,39 +47,38 @@ DATA = {generate.__name__: generate for generate in (demo_data.hospital, demo_da
 
 DEMO_QUERIES = (
     DemoQuery(
-        "Washed too cool, then used in surgery",
+        "Instruments washed below 55 °C, then used in surgery",
         "hospital",
         "kind",
         "PATTERN SEQ(Recycle r, Washing w, Operating o)\n"
         "WHERE [id] AND o.ins_type = 'surgery' AND w.temperature < 55\n"
         "WITHIN 2 hours\n"
-        "RETURN r.id AS instrument, r.ts AS recycled, w.temperature AS washed_at, o.ts AS operated, o.room AS room",
-        "[id] ties all three events to one instrument: Spark splits the work by it",
+        "RETURN r.id AS id, r.ts AS recycled, w.temperature AS celsius, o.ts AS operated, o.room AS room",
+        "[id]: all three events are of the same instrument",
     ),
     DemoQuery(
-        "Used in surgery after washing, without being sharpened, disinfected and checked in between",
+        "Instruments not sharpened, disinfected and checked between washing and surgery",
         "hospital",
         "kind",
         "PATTERN SEQ(Recycle r, Washing w, !SEQ(Sharpening s, Disinfection d, Checking c), Operating o)\n"
         "WHERE [id] AND o.ins_type = 'surgery'\n"
         "WITHIN 3 hours\n"
-        "RETURN r.id AS instrument, w.ts AS washed, o.ts AS operated, o.ts - w.ts AS after, o.room AS room",
-        "an existence test per match: the negated sequence is never enumerated",
+        "RETURN r.id AS id, w.ts AS washed, o.ts AS operated, o.ts - w.ts AS after, o.room AS room",
+        "negation: the first hit rejects a match; no negated sequence is built",
     ),
     DemoQuery(
-        "Two small payments try a card, a large one follows in another city",
+        "Two small payments test a card, then a large one follows in another city",
         "purchases",
         None,
         "PATTERN SEQ(Small a, Small b, Large c)\n"
         "WITH Small = (amount <= 5), Large = (amount >= 800)\n"
         "WHERE [ccid] AND a.city != c.city\n"
         "WITHIN 15 min\n"
-        "RETURN a.ccid AS card, a.ts AS first_try, a.amount AS tried, c.amount AS taken,\n"
-        "       a.city AS home, c.city AS city, c.ts - a.ts AS after",
-        "classes by predicate; card numbers above 2^53 and decimal amounts compare exactly",
+        "RETURN a.ccid AS card, a.ts AS started, c.amount AS taken, c.city AS city, c.ts - a.ts AS after",
+        "classes defined by predicates; 64-bit integers and decimals are exact",
     ),
     DemoQuery(
-        "A dip of one stock within twelve of its own trades",
+        "A dip in the price of a stock within 12 of its trades",
         "ticks",
         None,
         "PATTERN SEQ(ANY before, ANY dip, ANY after)\n"
@@ -86,30 +86,30 @@ DEMO_QUERIES = (
         "WHERE dip.price < before.price * 0.998 AND after.price > before.price AND dip.volume >= 1000\n"
         "WITHIN 12 EVENTS\n"
         "RETURN before.symbol AS symbol, before.price AS before, dip.price AS dip, after.price AS after, dip.ts AS ts",
-        "a window of rows, counted per symbol",
+        "a count window: 12 rows of the same symbol",
     ),
     DemoQuery(
         "Three stocks in a row within half a second",
         "ticks",
         "symbol",
-        "PATTERN DELL; IPIX; AMAT\n"
-        "WHERE DELL.volume > 800 AND ABS(DELL.price - IPIX.price) < ABS(IPIX.price - AMAT.price)\n"
+        "PATTERN SEQ(DELL d, IPIX i, AMAT m)\n"
+        "WHERE d.volume > 800 AND ABS(d.price - i.price) < ABS(i.price - m.price)\n"
         "WITHIN 500 ms",
-        "no key: whole events come back as structs",
+        "no RETURN: a match contains whole events",
     ),
     DemoQuery(
-        "How often three small trades come before a large one, by stock and minute",
+        "How often three small trades precede a large one, per stock and minute",
         "ticks",
         None,
         "PATTERN SEQ(Small a, Small b, Small c, Large d)\n"
         "WITH Small = (volume <= 300), Large = (volume >= 2000)\n"
         "GROUP BY symbol\n"
-        "AGG COUNT AS times, SUM(d.volume) AS volume, MAX(d.price) AS dearest\n"
+        "AGG COUNT AS times, SUM(d.volume) AS volume, MAX(d.price) AS highest\n"
         "WITHIN 1 min UPDATE 1 min",
-        "very many matches, counted and added up without building one",
+        "aggregation: counts and sums matches without building them",
     ),
     DemoQuery(
-        "The three best trades of every minute, had one known",
+        "The three most profitable trades of each minute, in hindsight",
         "ticks",
         None,
         "PATTERN SEQ(ANY buy, ANY sell)\n"
@@ -117,15 +117,15 @@ DEMO_QUERIES = (
         "PREF MAX[sell.price - buy.price]\n"
         "WITHIN 1 min UPDATE 1 min\n"
         "RETURN TOP 3 buy.symbol AS symbol, buy.price AS paid, sell.price AS got, sell.ts - buy.ts AS after",
-        "the best are found as best paths: the others are never looked at",
+        "ranking: finds the best matches without building the others",
     ),
 )
 
 
 def run_demo(console: Console, rows: int, seed: int, master: str | None = None) -> None:
     spark = start_spark(console, master, "streamsift demo")
-    with progress(console, "starting Spark's Python workers"):
-        # So that the queries are timed, not the start of workers and, on a new machine, the compilation of kernels.
+    with progress(console, "starting Python workers"):
+        # Otherwise the first query is timed with the start of workers and, on a new machine, with compiling kernels.
         events = spark.range(WARM_ROWS).selectExpr("id AS ts", "id % 100 AS key")
         query("PATTERN SEQ(ANY a, ANY b) WHERE [key] WITHIN 200").run(events, time="ts").count()
     try:
@@ -137,7 +137,7 @@ def run_demo(console: Console, rows: int, seed: int, master: str | None = None) 
 
 
 def save_data(folder: Path, rows: int, seed: int) -> list[Path]:
-    """Write the three data sets as CSV files: something to try queries on."""
+    """Write the data sets as CSV files."""
     folder.mkdir()
     paths = []
     for name, generate in DATA.items():
@@ -157,7 +157,7 @@ def _generate(console: Console, spark: SparkSession, folder: Path, name: str, ro
 
 
 def _run_query(console: Console, spark: SparkSession, events: DataFrame, demo: DemoQuery) -> tuple[str, int, float]:
-    """Show a query, its plan and its first rows; return its title, how many rows it has, and its seconds."""
+    """Show a query, its plan and its first rows; return its title, its number of rows and its seconds."""
     from streamsift.spark.files import task_counter
 
     parsed = query(demo.text)
@@ -167,9 +167,9 @@ def _run_query(console: Console, spark: SparkSession, events: DataFrame, demo: D
     why = escape(demo.why)
     console.print(Panel(text, title=demo.data, title_align="left", subtitle=why, subtitle_align="left"))
     plan = parsed.explain(events, **binding)
-    physical = plan[plan.index("Physical") :]  # without the parts that repeat the query
+    physical = plan[plan.index("Physical") :]  # the sections before it repeat the query
     console.print(physical, highlight=False, markup=False, style="dim")
-    result = parsed.run(events, **binding).persist()  # counted, then shown: found once
+    result = parsed.run(events, **binding).persist()  # computed once, for count and table
     with progress(console, "compiling the plan on a sample", task_counter(spark)):
         parsed.run(events.limit(SAMPLE_ROWS), **binding).count()
     started = time.perf_counter()
@@ -178,15 +178,16 @@ def _run_query(console: Console, spark: SparkSession, events: DataFrame, demo: D
         seconds = time.perf_counter() - started
         head = best_first(parsed, result).limit(5).toArrow()
     result.unpersist()
-    console.print(result_table(head, caption=how_many(head.num_rows, total, *nouns(parsed))))
+    columns = text_columns(head, MatchRoles(parsed.sketch, "ts", demo.type))
+    print_table(columns, how_many(head.num_rows, total, *nouns(parsed)), console)
     return demo.title, total, seconds
 
 
 def _summary(console: Console, events: int, speeds: list[tuple[str, int, float]]) -> None:
     table = Table(
-        title="Read from Parquet, filter, shuffle, find and count rows, on Spark",
+        title="Time on Spark to read Parquet files, find matches and count the rows",
         title_justify="left",
-        caption=f"each query ran on {SAMPLE_ROWS:,} events first: Spark compiles its plan then",
+        caption=f"each query first ran on {SAMPLE_ROWS:,} events, so that Spark has compiled its plan",
         caption_justify="left",
     )
     for heading in ("query", "events", "rows", "seconds", "events/s"):

@@ -1,6 +1,6 @@
-"""Generate tables of invented events: hospital instruments, card purchases, trades of stocks.
+"""Generate event tables: hospital instruments, card purchases and stock trades.
 
-Contract: the same rows and seed give the same table with the same NumPy; times never go backwards; no value is null
+Contract: the same rows and seed give the same table, with the same NumPy version; times are ascending; no value is null
 (checked by tests/command/test_demo_data.py).
 """
 
@@ -23,9 +23,9 @@ Floats = npt.NDArray[np.float64]
 # --- hospital instruments --------------------------------------------------------------------------------------
 
 STEPS = ("Recycle", "Washing", "Sharpening", "Disinfection", "Drying", "Checking", "Relabeling", "Operating")
-# How often a step takes place in a cycle. A missed disinfection or check is what the demo's queries look for.
+# The probability of a step in a cycle. The demo looks for missed disinfections and checks.
 STEP_PROBABILITY = np.array([1.0, 1.0, 0.6, 0.97, 0.96, 0.97, 0.95, 1.0])
-STEP_MEAN_MINUTES = np.array([95.0, 6.0, 7.0, 9.0, 8.0, 4.0, 2.0, 10.0])  # since the step before
+STEP_MEAN_MINUTES = np.array([95.0, 6.0, 7.0, 9.0, 8.0, 4.0, 2.0, 10.0])  # since the previous step
 STEP_CELSIUS = np.array([21.0, 60.0, 22.0, 93.0, 75.0, 21.0, 21.0, 20.0])
 STEP_CELSIUS_SPREAD = np.array([0.8, 3.0, 1.0, 1.5, 4.0, 0.8, 0.8, 0.5])
 STEP_ROOMS = 3
@@ -34,13 +34,13 @@ INSTRUMENT_TYPE_SHARE = (0.4, 0.25, 0.2, 0.15)
 
 
 def hospital(rows: int, seed: int) -> pa.Table:
-    """Return instruments on their way from one operation to the next: ts, kind, id, ins_type, room, temperature.
+    """Return events of instruments between operations: ts, kind, id, ins_type, room, temperature.
 
-    Every instrument goes through `STEPS` again and again, a cycle in about two hours, and now and then leaves one out.
+    Every instrument repeats `STEPS`, in about two hours per cycle, and sometimes skips a step.
     """
     rng = _generator(rows, seed)
     instruments = int(np.clip(rows // 200, 8, 500))
-    # A cycle has 7.4 steps on average: counted as 6, with 4 cycles to spare, there are always enough.
+    # A cycle has 7.4 steps on average; assuming 6, plus spare cycles, always gives enough rows.
     cycles = rows // (6 * instruments) + 5
     shape = (instruments, cycles, len(STEPS))
     taken = rng.random(shape) < STEP_PROBABILITY
@@ -74,22 +74,22 @@ BRANDS = ("Amberline", "Birchway", "Corvina", "Dunmore", "Elmtree")
 CITIES = ("Amsterdam", "Berlin", "Copenhagen", "Dublin", "Lisbon", "Madrid", "Prague", "Vienna")
 CHANNELS = ("store", "online", "phone")
 CHANNEL_SHARE = (0.7, 0.27, 0.03)
-# Neighbouring card numbers differ only below a double's 53 bits: an engine that compares them as doubles mixes them up.
+# Adjacent card numbers are equal as doubles, which have 53 bits: comparing them as doubles mixes up cards.
 FIRST_CARD = 9_100_000_000_000_000_001
 PURCHASE_DAYS = 30
 PURCHASES_PER_CARD = 50
-HOME_SHARE = 0.95  # of a card's purchases, in its home city
-# Shops are busy at noon and in the evening. Weights by hour of the day, UTC.
+HOME_SHARE = 0.95  # of a card's purchases are in its home city
+# Weights by hour of the day (UTC): shops are busy at noon and in the evening.
 HOUR_WEIGHT = np.array([1, 1, 1, 1, 1, 1, 2, 4, 6, 7, 8, 10, 12, 11, 8, 8, 9, 12, 13, 11, 8, 5, 3, 2], dtype=float)
-# A burst of fraud: two small payments that try the card, then a large one, each in another city.
+# Fraud: two small payments that test the card, then a large one, each in another city.
 BURST_SIZE = 3
 ROWS_PER_BURST = 500
 
 
 def purchases(rows: int, seed: int) -> pa.Table:
-    """Return thirty days of card purchases: ts, ccid, brand, amount, city, channel.
+    """Return 30 days of card purchases: ts, ccid, brand, amount, city, channel.
 
-    About one row in 170 belongs to a burst of fraud: small, small, large, in three cities within a quarter of an hour.
+    About 1 row in 170 belongs to a fraud: two small payments and a large one, in three cities within 15 minutes.
     """
     rng = _generator(rows, seed)
     cards = max(8, rows // PURCHASES_PER_CARD)
@@ -125,28 +125,28 @@ def purchases(rows: int, seed: int) -> pa.Table:
 
 
 def _time_of_purchase(rng: np.random.Generator, rows: int) -> Ints:
-    """Return moments of the thirty days, unsorted, more of them when the shops are busy."""
+    """Return times within the 30 days, unsorted, weighted by `HOUR_WEIGHT`."""
     day = rng.integers(0, PURCHASE_DAYS, rows)
     hour = rng.choice(24, rows, p=HOUR_WEIGHT / HOUR_WEIGHT.sum())
     return (day * 24 + hour) * HOUR_US + rng.integers(0, HOUR_US, rows)
 
 
-# --- stock ticks -----------------------------------------------------------------------------------------------
+# --- stock trades ----------------------------------------------------------------------------------------------
 
 SYMBOLS = (
     *("AAPL", "ADBE", "AMAT", "AMZN", "CSCO", "DELL", "EBAY", "IBM", "INTC", "IPIX"),
     *("MSFT", "NVDA", "ORCL", "QCOM", "QQQ", "RIMM", "SUNW", "TXN", "XLNX", "YHOO"),
 )
-TIE_SHARE = 0.3  # of the trades carry the time of the trade before
-MEAN_GAP_US = 14_000  # between the others: about 100 trades a second in all
+TIE_SHARE = 0.3  # of the trades have the time of the previous trade
+MEAN_GAP_US = 14_000  # between the others: about 100 trades per second
 TRADE_VOLATILITY = 0.0004
 
 
 def ticks(rows: int, seed: int) -> pa.Table:
-    """Return trades of twenty stocks, each price its own walk, many at the same time: ts, symbol, price, volume."""
+    """Return trades of 20 stocks, each price a random walk, many at equal times: ts, symbol, price, volume."""
     rng = _generator(rows, seed)
     gap_us = rng.exponential(MEAN_GAP_US, rows) * (rng.random(rows) >= TIE_SHARE)
-    # Some stocks are traded ten times as often as others.
+    # Some stocks are traded 10 times as often as others.
     share = 1.0 / (2.0 + rng.permutation(len(SYMBOLS)))
     symbol = rng.choice(len(SYMBOLS), rows, p=share / share.sum())
     first_price = rng.uniform(10.0, 200.0, len(SYMBOLS))
@@ -163,12 +163,12 @@ def ticks(rows: int, seed: int) -> pa.Table:
 
 
 def _running_sum_by_group(values: Floats, group: Ints) -> Floats:
-    """Return at each place the sum of the values of its group so far."""
+    """Return the running sum of values within each group."""
     order = np.argsort(group, kind="stable")
     total = np.cumsum(values[order])
     sizes = np.bincount(group, minlength=1)
     first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    # What all earlier groups add up to, taken away again from each member of a group.
+    # Subtract the total of all earlier groups from each member of a group.
     before = np.concatenate([[0.0], total])[first]
     result = np.empty_like(values)
     result[order] = total - np.repeat(before, sizes)
@@ -197,7 +197,7 @@ def _names(names: Sequence[str], code: Ints) -> pa.Array:
 
 
 def _decimals(unscaled: Ints, decimal_type: pa.Decimal128Type) -> pa.Array:
-    """Return whole cents as exact decimals: Arrow keeps a decimal as a 128-bit integer, low half first."""
+    """Return cents as exact decimals. Arrow stores a decimal as a 128-bit integer, low half first."""
     halves = np.empty((len(unscaled), 2), dtype="<i8")
     halves[:, 0], halves[:, 1] = unscaled, unscaled >> 63
     return pa.Array.from_buffers(decimal_type, len(unscaled), [None, pa.py_buffer(halves)])

@@ -1,4 +1,4 @@
-"""Run a query on files and show, print, write or draw its result: the same verbs on Spark and in this process."""
+"""Run a batch query on files, and show, print, write or draw its result, in process or on Spark."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ import pyarrow.csv
 from rich.console import Console
 
 from streamsift.api import Query, explain_many, run_many
+from streamsift.command.engines import choose_engine
 from streamsift.command.options import BadRowsOption, EngineName, Options
-from streamsift.command.progress import progress
+from streamsift.command.progress import announced_compiling, progress
 from streamsift.command.session import start_spark
-from streamsift.errors import BadRowsWarning
+from streamsift.errors import SetupError, StreamsiftWarning
 from streamsift.runtime.input import file_format, read_schema, read_table
 from streamsift.runtime.resources import track_progress
 from streamsift.view.files import flat_table, json_lines, write_csv, write_file, write_lines
-from streamsift.view.pictures import MAX_ROWS, save_picture
+from streamsift.view.match_columns import MatchRoles, text_columns
+from streamsift.view.plots import MAX_ROWS, save_plot
 from streamsift.view.tables import how_many, print_table
 
 if TYPE_CHECKING:
@@ -34,11 +36,13 @@ SHOWN_ROWS = 20  # of a table, without --limit
 
 @contextmanager
 def open_job(query: Query, options: Options, console: Console) -> Iterator[LocalJob | SparkJob]:
-    """Yield a job in this process, or one on Spark, which is started for it and stopped after it."""
-    if options.engine is EngineName.LOCAL or options.analyze:
+    """Yield a job in process, or one on Spark; Spark is started for it and stopped afterwards."""
+    if options.engine is EngineName.SPARK and options.analyze:
+        raise SetupError("--analyze does not apply to Spark\nHint: remove --engine spark; --analyze runs in process.")
+    file_format(options.source)  # reports a wrong path before Spark starts
+    if choose_engine(options, console) is EngineName.LOCAL:
         yield LocalJob(query, options, console)
         return
-    file_format(options.input, options.input_format)  # a wrong path is reported before Spark takes its seconds to start
     spark = start_spark(console, options.master)
     try:
         yield SparkJob(query, options, console, spark)
@@ -54,20 +58,29 @@ class Job:
     options: Options
     console: Console
 
+    def print(self, rows: pa.Table, total: int | None) -> None:
+        """Print rows as a table; a total of None means that there are more rows, which were not counted."""
+        roles = MatchRoles(self.query.sketch, self.options.time, self.options.type)
+        print_table(text_columns(rows, roles), how_many(rows.num_rows, total, *nouns(self.query)))
+
 
 @dataclass(slots=True)
 class LocalJob(Job):
-    """In this process, on Arrow."""
+    """A job in this process, on Arrow tables."""
 
-    result: pa.Table | None = None  # of one of several queries, once it is there
-    cap: int | None = None  # the rows with which the search for it ended
-    first: pa.Table | None = field(default=None, init=False)  # the rows that are kept
+    result: pa.Table | None = None  # of one query, after `many`
+    cap: int | None = None  # the row count at which the search stops
+    first: pa.Table | None = field(default=None, init=False)  # the first rows, kept for a chart
 
     def many(self, queries: Mapping[str, Query], limit: int | None, *, shows: bool) -> dict[str, LocalJob]:
-        """Return a job with its result for each query, from one pass; if it shows, with one row more."""
+        """Run all queries in one pass and return a job with the result of each.
+
+        To show results, search for one row more than is shown.
+        """
         cap = limit + 1 if shows and limit is not None else limit
         given = {"memory_limit": self.options.memory_limit, **self.options.run_arguments}
-        results = run_many(queries, self._events(), share=self.options.share.value, limit=cap, **given)
+        with _warnings_on_stderr():
+            results = run_many(queries, self._events(), share=self.options.share.value, limit=cap, **given)
         return {name: replace(self, query=queries[name], result=result, cap=cap) for name, result in results.items()}
 
     def explain(self) -> str:
@@ -78,14 +91,14 @@ class LocalJob(Job):
         return explain_many(queries, self._schema(), share=self.options.share.value, **self.options.binding)
 
     def show(self, limit: int) -> int:
-        """Print a table; the search ends when there is one match more than it shows."""
+        """Print a table. The search stops when there is one match more than the table shows."""
         if self.result is None and not has_total(self.query):
             self.cap = max(limit + 1, MAX_ROWS if self.options.plot else 0)
         reader = self._reader(self.cap)
         with self._progress():
             rows = pa.Table.from_batches(self._kept(reader), reader.schema)
         total = None if self.cap is not None and rows.num_rows >= self.cap else rows.num_rows
-        print_table(rows.slice(0, limit), how_many(min(limit, rows.num_rows), total, *nouns(self.query)))
+        self.print(rows.slice(0, limit), total)
         return rows.num_rows
 
     def stream(self, output_format: str, limit: int | None) -> int:
@@ -98,8 +111,8 @@ class LocalJob(Job):
         return write_lines(chain(first, batches), sys.stdout)
 
     def plot(self, output: Path) -> None:
-        assert self.first is not None, "a picture is made after the result"
-        save_picture(self.first, self.query.sketch, output)
+        assert self.first is not None, "plot() requires the result"
+        save_plot(self.first, self.query.sketch, output)
 
     def write(self, output: Path, output_format: str, limit: int | None) -> int:
         reader = self._reader(limit)
@@ -107,26 +120,22 @@ class LocalJob(Job):
             return write_file(self._kept(reader), reader.schema, output, output_format)
 
     def _schema(self) -> pa.Schema:
-        return read_schema(self.options.input, self.options.input_format)
+        return read_schema(self.options.source)
 
     def _events(self) -> pa.Table:
         with self._progress(f"reading {self.options.input}", "rows"):
-            return read_table(self.options.input, self.options.input_format)
+            return read_table(self.options.source)
 
     def _reader(self, limit: int | None) -> pa.RecordBatchReader:
-        """Return the result, which is found while it is read."""
+        """Return a reader that computes the result while it is read."""
         if self.result is not None:
             return self.result.to_reader()
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", BadRowsWarning)
-            given = {"memory_limit": self.options.memory_limit, **self.options.run_arguments}
-            reader = self.query.batches(self._events(), limit=limit, **given)
-        for warning in caught:
-            print(f"warning: {warning.message}", file=sys.stderr)
-        return reader
+        given = {"memory_limit": self.options.memory_limit, **self.options.run_arguments}
+        with _warnings_on_stderr():
+            return self.query.batches(self._events(), limit=limit, **given)
 
     def _kept(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-        """Yield the batches of the reader; keep the first rows if they are used once more."""
+        """Yield the batches of the reader, and keep the first rows for a chart."""
         kept: list[pa.RecordBatch] = []
         left = MAX_ROWS if self.options.plot else 0
         for batch in reader:
@@ -138,20 +147,24 @@ class LocalJob(Job):
 
     @contextmanager
     def _progress(self, title: str = "finding matches", unit: str = "events") -> Iterator[None]:
-        with track_progress() as tracker, progress(self.console, title, tracker.counts, unit):
+        with (
+            announced_compiling(self.console),
+            track_progress() as tracker,
+            progress(self.console, title, tracker.counts, unit),
+        ):
             yield
 
 
 @dataclass(slots=True)
 class SparkJob(Job):
-    """On Spark: local mode by default, a cluster by its master URL."""
+    """A job on Spark: in local mode, or on the cluster of a master URL."""
 
     spark: Any
-    result: DataFrame | None = None  # once it is computed
-    observation: Observation | None = None  # of dropped rows
+    result: DataFrame | None = None  # once computed
+    observation: Observation | None = None  # counts dropped rows
 
     def many(self, queries: Mapping[str, Query], limit: int | None, *, shows: bool) -> dict[str, SparkJob]:
-        """Return a job with its result for each query, from one pass."""
+        """Run all queries in one pass and return a job with the result of each."""
         share: Any = self.options.share.value
         results = run_many(queries, self._events(), share=share, **self.options.run_arguments)
         if not shows and limit is not None:
@@ -165,7 +178,7 @@ class SparkJob(Job):
         return explain_many(queries, self._events(), share=self.options.share.value, **self.options.binding)
 
     def show(self, limit: int) -> int:
-        """Print a table; every task searches until it has one match more than the table shows."""
+        """Print a table. Every task stops when it has one match more than the table shows."""
         from streamsift.spark.files import heads
 
         result = self._result()
@@ -177,7 +190,7 @@ class SparkJob(Job):
             head = best_first(self.query, result).limit(limit).toArrow()
         self._report_bad_rows()
         total = rows if is_counted or rows < wanted else None
-        print_table(head, how_many(head.num_rows, total, *nouns(self.query)))
+        self.print(head, total)
         return rows
 
     def stream(self, output_format: str, limit: int | None) -> int:
@@ -188,7 +201,7 @@ class SparkJob(Job):
             pyarrow.csv.write_csv(table, sys.stdout.buffer)
             rows = table.num_rows
         else:
-            # One partition after the other passes through this process, never all of them at once.
+            # Partitions pass through this process one at a time.
             lines = lines_of(result).toLocalIterator(prefetchPartitions=True)
             with self._progress("finding matches"):
                 first = list(islice(lines, 1))
@@ -212,16 +225,16 @@ class SparkJob(Job):
     def plot(self, output: Path) -> None:
         with self._progress(f"drawing {output}"):
             first = best_first(self.query, self._result()).limit(MAX_ROWS).toArrow()
-            save_picture(first, self.query.sketch, output)
+            save_plot(first, self.query.sketch, output)
 
     def _events(self) -> DataFrame:
         from streamsift.spark.files import read_events
 
-        with self._progress(f"looking at {self.options.input}"):
-            return read_events(self.spark, self.options.input, self.options.input_format)
+        with self._progress(f"reading the schema of {self.options.input}"):
+            return read_events(self.spark, self.options.source)
 
     def _result(self, limit: int | None = None, *, keep: bool = False) -> DataFrame:
-        """Return the result; it is computed once, and kept from one verb to the next."""
+        """Return the result, which is computed once and reused by later calls."""
         if self.result is None:
             from pyspark.sql import Observation
 
@@ -233,7 +246,7 @@ class SparkJob(Job):
         return self.result
 
     def _report_bad_rows(self) -> None:
-        """Report how many rows were dropped, once the result has been used."""
+        """Print how many rows were dropped, after an action on the result."""
         if self.observation is not None and (count := self.observation.get["bad_rows"]):
             rows = "1 row" if count == 1 else f"{count:,} rows"
             print(f"warning: dropped {rows} without a usable time or order", file=sys.stderr)
@@ -245,7 +258,7 @@ class SparkJob(Job):
 
 
 def show_many(job: LocalJob | SparkJob, queries: Mapping[str, Query], output_format: str) -> int:
-    """Show tables one after the other, or write a file for each query; return how many rows there are in all."""
+    """Print the table of each query, or write a file for each; return the total number of rows."""
     output, limit = job.options.output, job.options.limit
     rows, shown = 0, limit or SHOWN_ROWS
     if output is None:
@@ -260,19 +273,29 @@ def show_many(job: LocalJob | SparkJob, queries: Mapping[str, Query], output_for
     return rows
 
 
+@contextmanager
+def _warnings_on_stderr() -> Iterator[None]:
+    """Print the warnings of Streamsift inside, one line each, without the source line that Python would add."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", StreamsiftWarning)
+        yield
+    for warning in caught:
+        print(f"warning: {warning.message}", file=sys.stderr)
+
+
 def has_total(query: Query) -> bool:
-    """Return True if all rows of a result are computed before the first one: totals and rankings, but not matches."""
+    """Return True if all rows are computed before the first is returned: for AGG and PREF … RETURN k."""
     statement = query.script.statement
     return bool(statement.aggregates) or (statement.returns is not None and statement.returns.limit is not None)
 
 
 def nouns(query: Query) -> tuple[str, str]:
-    """Return the noun for rows of a result, in singular and plural."""
+    """Return the noun for the rows of a result, in singular and plural."""
     return ("row", "rows") if query.script.statement.aggregates else ("match", "matches")
 
 
 def best_first(query: Query, result: DataFrame) -> DataFrame:
-    """Return a ranking as a leaderboard: tick by tick, group by group, the best first. Anything else as it comes."""
+    """Sort a ranking by window, group and rank; return any other result unchanged."""
     statement = query.script.statement
     if statement.returns is None or statement.returns.limit is None:
         return result
@@ -282,7 +305,7 @@ def best_first(query: Query, result: DataFrame) -> DataFrame:
 
 
 def as_written(result: DataFrame, output_format: str) -> tuple[DataFrame, str]:
-    """Return a result that a format can hold, and Spark's name of the format."""
+    """Return the result in columns that the format supports, and Spark's name of the format."""
     from streamsift.spark.files import flat
 
     if output_format == "parquet":

@@ -1,7 +1,7 @@
-"""Declare the options of commands: a type, a default and a sentence of help for each, once.
+"""Declare every command-line option once: its type, default, help text and help panel.
 
-`Options` has all that `run` and `explain` take; the planner options are those of `physical`. `takes` makes a Typer
-command of a function of them, which takes the options that are named.
+`Options` has a field for each option of `run` and `explain`; the planner options come from `physical`. `takes` turns a
+function of `Options` into a Typer command with the named options.
 """
 
 from __future__ import annotations
@@ -12,18 +12,22 @@ from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
 from streamsift.command.arguments import OutputFormat, column_names
+from streamsift.errors import SetupError
 from streamsift.physical.plan import option_table
 from streamsift.physical.share import ShareMode
+from streamsift.runtime.input import STDIN, FileInput, TimeNotation
 
-MASTER_HELP = "A Spark master URL; all cores of this machine if not given."
+MASTER_HELP = "Spark master URL. Default: all cores of this machine."
+INPUT_HELP = "Events: a CSV, JSON or Parquet file, a directory, a glob pattern, a URI, or `-` for standard input."
 
 
 class EngineName(StrEnum):
+    AUTO = "auto"  # in process for batch input that fits in memory, else Spark
     SPARK = "spark"
     LOCAL = "local"
 
@@ -34,55 +38,99 @@ class InputFormat(StrEnum):
     PARQUET = "parquet"
 
 
+class TimeUnit(StrEnum):
+    SECONDS = "s"
+    MILLISECONDS = "ms"
+    MICROSECONDS = "us"
+    NANOSECONDS = "ns"
+
+
 class BadRowsOption(StrEnum):
     FAIL = "fail"
     DROP = "drop"
 
 
 def _option(default: Any, help: str, *names: str, **more: Any) -> Any:
-    """Declare an option; without names it has that of its field. The default `...` means that it must be given."""
+    """Declare an option, named after its field unless `names` are given. The default `...` makes it required."""
     return field(default=default, metadata={"names": names, "help": help, **more})
+
+
+def _column(default: Any, help: str) -> Any:
+    return _option(default, help, autocompletion=column_names, metavar="COLUMN")
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What was given to a command; the options that it does not take have their defaults."""
+    """The options given to a command; options that the command does not take have their defaults."""
 
     query_files: list[str] = _option(
-        ..., "A file with a query, `-` for standard input, the query itself, or several files.", metavar="QUERY_FILE…"
+        ..., "Query files, `-` for standard input, or the text of a query.", metavar="QUERY_FILE"
     )
-    input: Path = _option(..., "Events: a CSV, JSON lines or Parquet file, or a directory of them.", "--input", "-i")
-    time: str = _option(..., "The column with the event's time.", autocompletion=column_names)
-    type: str | None = _option(None, "The column with the event's class name.", autocompletion=column_names)
-    order: str | None = _option(None, "The column that orders events of equal time.", autocompletion=column_names)
-    output: Path | None = _option(None, "Where to write; standard output if not given.", "--output", "-o")
-    format: OutputFormat | None = _option(None, "Of the output; by its name if not given.", "--format", "-f")
-    as_json: bool = _option(False, "For machines: JSON on standard output, errors as JSON too.", "--json")
-    plot: Path | None = _option(None, "Also draw the result: a file that ends in .svg, .png or .html.")
-    fail_on_empty: bool = _option(False, "End with exit code 1 if nothing is found.")
-    limit: int | None = _option(None, "How many rows; 20 in a table, otherwise all, if not given.", min=1)
+    input: str = _option(..., INPUT_HELP, "--input", "-i", metavar="PATH")
+    time: str = _column(..., "Column with the time of the event.")
+    type: str | None = _column(None, "Column with the event class.")
+    order: str | None = _column(None, "Column that orders events with equal times.")
+    output: Path | None = _option(None, "File to write. Default: standard output.", "--output", "-o")
+    format: OutputFormat | None = _option(
+        None, "Output format. Default: by the suffix of --output; on standard output, a table.", "--format", "-f"
+    )
+    as_json: bool = _option(False, "Print results and errors as JSON, for scripts.", "--json")
+    plot: Path | None = _option(None, "Also draw the result to a .svg, .png or .html file.")
+    fail_on_empty: bool = _option(False, "Exit with code 1 if there are no matches.")
+    limit: int | None = _option(None, "Maximum number of rows. Default: 20 in a table, else all.", min=1, metavar="N")
     memory_limit: str | None = _option(
-        None, 'With --engine local: what the query may hold, e.g. "2 GB"; half of the free memory if not given.'
+        None,
+        'Memory for a query in process, such as "2 GB". Default: half of the free memory.',
+        metavar="SIZE",
     )
-    bad_rows: BadRowsOption = _option(BadRowsOption.FAIL, "Rows without a usable time: fail, or drop and count them.")
+    bad_rows: BadRowsOption = _option(
+        BadRowsOption.FAIL, "Rows without a valid time: stop with an error, or drop and count them."
+    )
     share: ShareMode = _option(
-        ShareMode.AUTO, "Count several queries together: where it pays, wherever possible, or never."
+        ShareMode.AUTO, "Share work between several AGG queries: if it is cheaper, wherever possible, or never."
     )
-    input_format: InputFormat | None = _option(None, "The input's format, where its name does not tell.")
+    input_format: InputFormat | None = _option(None, "Input format. Default: by the suffix of the file.")
+    delimiter: str | None = _option(
+        None, "Delimiter of CSV fields. Default: a comma, or a tab in .tsv files.", metavar="CHARACTER"
+    )
+    time_format: str | None = _option(
+        None, "Format of a time column of text, such as '%d/%m/%Y %H:%M'. Default: ISO 8601.", metavar="FORMAT"
+    )
+    time_unit: TimeUnit | None = _option(None, "Unit of a time column of numbers since 1970.")
     engine: EngineName = _option(
-        EngineName.SPARK, "Spark (local mode or --master), or the same engine in this process."
+        EngineName.AUTO, "In process (local) or on Spark; auto runs in process unless the input is too large."
     )
-    master: str | None = _option(None, MASTER_HELP)
-    stream: bool = _option(False, "Follow a directory that files are dropped into, until Ctrl-C.")
-    once: bool = _option(False, "With --stream: end when the files that are there are read.")
-    lateness: str | None = _option(None, 'With --stream: how late events may come, e.g. "10 s".')
-    checkpoint: Path | None = _option(None, "With --stream: where it remembers; OUTPUT.checkpoint.")
-    analyze: bool = _option(False, "Run it in this process too, and tell expected and actual rows.")
+    master: str | None = _option(None, MASTER_HELP, metavar="URL")
+    stream: bool = _option(False, "Follow a directory of files on Spark until Ctrl-C.")
+    once: bool = _option(False, "Stop after the files that are there now.")
+    lateness: str | None = _option(None, 'How late events may arrive, such as "10 s".', metavar="DURATION")
+    checkpoint: Path | None = _option(
+        None, "Directory for progress and state, to resume from. Default: OUTPUT.checkpoint."
+    )
+    analyze: bool = _option(False, "Run the query in process and compare expected with actual row counts.")
     planner: Mapping[str, str] = field(default_factory=dict)  # the planner options of `option_table`
 
     @property
+    def source(self) -> FileInput:
+        """Return the input and how to read it."""
+        if self.input == STDIN and STDIN in (self.query_files or []):
+            raise SetupError("the query and the input cannot both be standard input")
+        if self.input == STDIN and self.master is not None and not self.master.startswith("local"):
+            raise SetupError("a cluster cannot read standard input\nHint: write the input to a file that it can read.")
+        unit = None if self.time_unit is None else self.time_unit.value
+        times = TimeNotation(self.time, self.time_format, unit, self.bad_rows is BadRowsOption.DROP)
+        input_format = None if self.input_format is None else self.input_format.value
+        return FileInput(self.input, input_format, self.delimiter, times if times.is_given else None)
+
+    @property
+    def reading_words(self) -> tuple[str, ...]:
+        """Return the options that say how to read the input, as words of a command line."""
+        given = (("--input-format", self.input_format), ("--delimiter", self.delimiter))
+        return tuple(word for name, value in given if value is not None for word in (name, str(value)))
+
+    @property
     def binding(self) -> dict[str, Any]:
-        """Return the arguments of `Query.explain`: which columns play which part, and the planner options."""
+        """Return the arguments of `Query.explain`: the roles of columns and the planner options."""
         return {"time": self.time, "type": self.type, "order": self.order, **self.planner}
 
     @property
@@ -94,12 +142,27 @@ class Options:
 EVENTS = ("query_files", "input", "time", "type", "order")
 PLANNER = ("plan", "condense", "cache", "strategy", "rank", "share", "schedule", "spread")
 RESULT = ("output", "format", "as_json", "plot", "fail_on_empty", "limit", "memory_limit", "bad_rows")
-ENGINE = ("input_format", "engine", "master")
+READING = ("input_format", "delimiter", "time_format", "time_unit")
+ENGINE = (*READING, "engine", "master")
 STREAM = ("stream", "once", "lateness", "checkpoint")
 
+PANELS = {
+    "Input": ("input", "input_format", "delimiter", "time", "time_format", "time_unit", "type", "order", "bad_rows"),
+    "Output": ("output", "format", "as_json", "plot", "limit", "fail_on_empty", "analyze"),
+    "Spark": ("engine", "master", "memory_limit"),
+    "Streaming": STREAM,
+    "Planner": PLANNER,
+}
 
-def takes(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a Typer command of a function of `Options`: it takes its other parameters and the named options."""
+
+def takes(*names: str, optional: tuple[str, ...] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Turn a function of `Options` into a Typer command with the named options and the function's other parameters.
+
+    Required options that are `optional` for the command are None if not given. Help lists the options panel by panel,
+    in the order of `PANELS`.
+    """
+    panels = {name: panel for panel, members in PANELS.items() for name in members}
+    names = tuple(sorted(names, key=lambda name: [*panels].index(name) if name in panels else -1))
     planner = {option.name: option.type for option in option_table()}
     types = {**get_type_hints(Options), **planner}
     declared: dict[str, tuple[Any, Mapping[str, Any]]] = {f.name: (f.default, f.metadata) for f in fields(Options)}
@@ -107,11 +170,15 @@ def takes(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
 
     def parameter(name: str) -> Parameter:
         default, settings = declared[name]
+        if name in optional:
+            default = None
         spelled = settings.get("names") or (f"--{name.replace('_', '-')}",)
         settings = {key: value for key, value in settings.items() if key != "names"}
-        info = typer.Argument(**settings) if "metavar" in settings else typer.Option(*spelled, **settings)
+        shown = _as_shown(types[name], default, settings) | {"rich_help_panel": panels.get(name)}
+        info = typer.Argument(**shown) if types[name] == list[str] else typer.Option(*spelled, **shown)
         default = Parameter.empty if default is ... else default
-        return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[types[name], info])
+        annotation: Any = types[name] | None if name in optional else types[name]
+        return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[annotation, info])
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
         others = [each for each in signature(command, eval_str=True).parameters.values() if each.name != "options"]
@@ -126,3 +193,12 @@ def takes(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
         return call
 
     return decorated
+
+
+def _as_shown(annotation: Any, default: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of an option with a placeholder for its value, and with the names that it can have."""
+    kind = next((each for each in (annotation, *get_args(annotation)) if isinstance(each, type)), str)
+    if issubclass(kind, StrEnum):
+        values = ", ".join(f"{each} (default)" if each == default else each for each in kind)
+        return {**settings, "help": f"{settings['help']} Values: {values}.", "show_default": False, "metavar": "NAME"}
+    return {"metavar": {bool: "", Path: "PATH"}.get(kind), **settings}

@@ -1,4 +1,4 @@
-"""Show progress on the terminal: a bar for a batch, and a line of numbers for a stream, with a summary at its end."""
+"""Show progress on the terminal: a bar for a batch; for a stream, a line of figures and a summary at the end."""
 
 from __future__ import annotations
 
@@ -14,15 +14,19 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from streamsift.runtime.resources import announce_compiling
+
 if TYPE_CHECKING:
     from streamsift.spark import Trigger
+
+COMPILING = "compiling kernels; this happens once per machine and takes some seconds"
 
 
 @contextmanager
 def progress(
     console: Console, title: str, done_of: Callable[[], tuple[int, int]] | None = None, unit: str = "tasks"
 ) -> Iterator[None]:
-    """Show a bar while the body runs; `done_of` returns (done, all) whenever it is called. Nothing off a terminal."""
+    """Show a progress bar while the body runs, if the console is a terminal; `done_of` returns (done, total)."""
     if not console.is_terminal:
         yield
         return
@@ -49,6 +53,13 @@ def progress(
             follower.join()
 
 
+@contextmanager
+def announced_compiling(console: Console) -> Iterator[None]:
+    """Say that kernels are being compiled if that takes seconds inside the body, as on the first run."""
+    with announce_compiling(lambda: console.print(COMPILING, highlight=False, style="dim")):
+        yield
+
+
 def pace(done: int, total: int, seconds: float, unit: str) -> str:
     """Return a text such as `12 of 64 tasks, 4.1/s, about 13 s left`."""
     counted = f"{done:,} of {total:,} {unit}"
@@ -62,7 +73,7 @@ def pace(done: int, total: int, seconds: float, unit: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The sums since the start, and the last micro-batch."""
+    """The totals since the start, and the last micro-batch."""
 
     batches: int = 0
     rows: int = 0
@@ -73,7 +84,7 @@ class Reading:
     last: Trigger | None = None
 
     def after(self, triggers: Sequence[Trigger]) -> Reading:
-        """Add the triggers that are new: each counts once, though Spark reports the last ones repeatedly."""
+        """Add new triggers. Each counts once, although Spark reports recent ones repeatedly."""
         new = [t for t in triggers if self.last is None or t.batch > self.last.batch]
         if not new:
             return self
@@ -90,22 +101,23 @@ class Reading:
 
 
 def live_table(reading: Reading, noun: str, now: datetime | None = None) -> Table:
-    """Return one line of numbers under their names."""
+    """Return a table with one line of figures."""
     last, state, lag = reading.last, "-", "-"
     if last is not None and last.state_rows is not None and last.state_bytes is not None:
         state = f"{last.state_rows:,} rows, {_size(last.state_bytes)}"
     if last is not None and (watermark := _moment(last.watermark)) is not None:
         lag = _span((now or datetime.now(UTC)) - watermark)
-    table = Table(header_style="bold", caption="Ctrl-C stops", caption_justify="left")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", caption="Ctrl-C to stop")
+    table.caption_justify = "left"
     cells = {
         "batches": f"{reading.batches:,}",
         "rows": f"{reading.rows:,}",
         "rows/s": f"{reading.rows_per_second:,.0f}",
         noun: f"{reading.matches:,}",
-        "late": f"{reading.late:,}",
+        **({"late": f"{reading.late:,}"} if reading.late else {}),
         "state": state,
-        "trigger": f"{last.latency_ms if last else 0:,} ms",
-        "watermark lag": lag,
+        "trigger": _latency(last.latency_ms if last else 0),
+        "lag": lag,  # of the watermark
     }
     for name in cells:
         table.add_column(name, justify="right")
@@ -114,14 +126,14 @@ def live_table(reading: Reading, noun: str, now: datetime | None = None) -> Tabl
 
 
 def summary(reading: Reading, noun: str) -> str:
-    """Return the last line of a run."""
+    """Return the last line that a run prints."""
     late = f", {reading.late:,} late" * bool(reading.late)
     bad = f", {reading.bad_rows:,} without a usable time" * bool(reading.bad_rows)
     return f"{reading.batches:,} micro-batches, {reading.rows:,} rows{late}{bad}, {reading.matches:,} {noun}"
 
 
 def _moment(text: str | None) -> datetime | None:
-    """Return the watermark as a time; None for 1970, where it begins, and for codes of numbers, in the far future."""
+    """Return the watermark as a time. Return None before the first one (1970), and for encoded numeric times."""
     if text is None or text.startswith(("+", "1970-01-01T00:00:00.000")):
         return None
     return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC)
@@ -131,6 +143,10 @@ def _span(length: timedelta) -> str:
     seconds = max(0, int(length.total_seconds()))
     days, rest = divmod(seconds, 86_400)
     return f"{days:,} d {rest // 3600} h" if days else f"{rest // 3600}:{rest // 60 % 60:02}:{rest % 60:02}"
+
+
+def _latency(milliseconds: int) -> str:
+    return f"{milliseconds:,} ms" if milliseconds < 10_000 else f"{milliseconds / 1000:,.1f} s"
 
 
 def _size(count: int) -> str:

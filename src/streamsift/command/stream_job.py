@@ -1,8 +1,7 @@
-"""Run a query on the files of a directory until interrupted: a live view, rows to files or standard output."""
+"""Run a query on a directory that files are added to, until interrupted, with a live table on the terminal."""
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import tempfile
@@ -18,32 +17,39 @@ from rich.live import Live
 
 from streamsift.api import Query
 from streamsift.command.arguments import OutputFormat
+from streamsift.command.engines import choose_engine
 from streamsift.command.jobs import as_written, lines_of, nouns
 from streamsift.command.options import EngineName, Options
 from streamsift.command.progress import Reading, live_table, summary
 from streamsift.command.session import start_spark
 from streamsift.errors import SetupError
+from streamsift.runtime.input import is_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 SECONDS_PER_LOOK = 1
-STDERR, CHUNK_BYTES = 2, 1 << 16
-STOPPING = "interrupted: the micro-batch that runs is given up; the next run makes it again"
+STOPPING = "interrupted: the current micro-batch is discarded"
+NO_CHECKPOINT = (
+    "this run has no checkpoint, so its progress and state are lost; the next run starts from the first file\n"
+    "Hint: add --checkpoint DIRECTORY, or --output PATH, to let the next run resume."
+)
 
 
 def check_stream(options: Options, queries: int, output_format: OutputFormat) -> None:
     """Raise if the options cannot be used on a stream."""
     is_csv = output_format is OutputFormat.CSV
     for is_wrong, message in (
-        (not options.stream, "--once, --lateness and --checkpoint are for streams: add --stream"),
-        (queries > 1, "--stream takes one query; streamsift.run_many streams several"),
-        (options.limit is not None, "--limit is not for streams: they have no end"),
-        (options.engine is EngineName.LOCAL, "--stream runs on Spark: leave --engine out"),
+        (not options.stream, "--once, --lateness and --checkpoint require --stream"),
+        (queries > 1, "--stream takes one query\nHint: use streamsift.run_many in Python to run several on a stream."),
+        (options.limit is not None, "--limit does not apply to streams"),
+        (options.memory_limit is not None, "--memory-limit does not apply to streams"),
+        (options.plot is not None, "--plot does not apply to streams"),
+        (options.engine is EngineName.LOCAL, "--stream requires Spark\nHint: remove --engine local."),
         (
             options.output is None and is_csv,
-            "a stream's CSV goes to files: add --output DIRECTORY, or use --format json",
+            "a stream cannot write CSV to standard output\nHint: add --output DIRECTORY, or use --format json.",
         ),
     ):
         if is_wrong:
@@ -52,7 +58,7 @@ def check_stream(options: Options, queries: int, output_format: OutputFormat) ->
 
 @dataclass(frozen=True, slots=True)
 class StreamJob:
-    """A query over the files of a directory, those that are there and those that come."""
+    """A query over the files of a directory, including files that are added later."""
 
     query: Query
     options: Options
@@ -60,24 +66,27 @@ class StreamJob:
     console: Console
 
     def run(self) -> None:
-        """Start, follow and end the stream. Its progress is kept beside the output, so that another run continues."""
+        """Run the stream until it ends or is interrupted. A checkpoint next to the output lets the next run resume."""
         path, output, checkpoint = self.options.input, self.options.output, self.options.checkpoint
         if checkpoint is None and output is not None:
             checkpoint = output.with_name(f"{output.name}.checkpoint")
-        if not path.is_dir():
-            raise SetupError(f"--stream reads a directory that files are dropped into; {path} is none")
+        if not is_uri(path) and not Path(path).is_dir():
+            raise SetupError(f"--stream requires a directory as input: {path} is not a directory")
         if output is not None and output.exists() and not (checkpoint and checkpoint.exists()):
-            raise SetupError(f"{output} is there already, and not from a stream; remove it or choose another name")
+            raise SetupError(
+                f"output path already exists, and has no checkpoint: {output}\nHint: remove it or choose another path."
+            )
+        choose_engine(self.options, self.console)
         interrupted = threading.Event()
-        with mute_stderr_after(interrupted):
-            spark = start_spark(self.console, self.options.master)
+        spark = start_spark(self.console, self.options.master, "streamsift", interrupted)
         from streamsift.spark.files import stream_events
 
         try:
-            events = stream_events(spark, path, self.options.input_format)
+            events = stream_events(spark, self.options.source)
             result = self.query.run(events, lateness=self.options.lateness, **self.options.run_arguments)
             with tempfile.TemporaryDirectory(prefix="streamsift-", ignore_cleanup_errors=True) as temporary:
-                self._follow(spark, self._start(result, checkpoint or Path(temporary)), interrupted)
+                stream = self._start(result, checkpoint or Path(temporary))
+                self._follow(spark, stream, checkpoint, interrupted)
         finally:
             spark.stop()
 
@@ -92,7 +101,9 @@ class StreamJob:
             writer = writer.trigger(availableNow=True)
         return writer.option("checkpointLocation", str(checkpoint)).start()
 
-    def _follow(self, spark: SparkSession, stream: StreamingQuery, interrupted: threading.Event) -> None:
+    def _follow(
+        self, spark: SparkSession, stream: StreamingQuery, checkpoint: Path | None, interrupted: threading.Event
+    ) -> None:
         from streamsift.spark import metrics
 
         noun, reading = nouns(self.query)[1], Reading()
@@ -101,26 +112,32 @@ class StreamJob:
                 reading = reading.after(metrics(stream).triggers)
                 show(reading)
         if interrupted.is_set():
-            self.console.print(STOPPING, highlight=False)
-            # Tasks that are abandoned end with errors, which are noise after an interrupt.
+            self._report_interrupt(checkpoint)
+            # Abandoned tasks fail with errors that mean nothing after an interrupt.
             spark.sparkContext.setLogLevel("OFF")
             stream.stop()
         self.console.print(summary(reading.after(metrics(stream).triggers), noun), highlight=False)
+
+    def _report_interrupt(self, checkpoint: Path | None) -> None:
+        resume = NO_CHECKPOINT if checkpoint is None else f"run the same command to resume from {checkpoint}"
+        self.console.print(f"{STOPPING}\n{resume}", highlight=False, markup=False, soft_wrap=True)
 
     @contextmanager
     def _view(self, noun: str) -> Iterator[Callable[[Reading], None]]:
         if not self.console.is_terminal:
             yield lambda _: None
             return
-        with Live(console=self.console, auto_refresh=False, transient=True) as live:
+        # Rows on the same terminal are printed above the table; rows that go elsewhere must not be redirected to it.
+        on_terminal = sys.stdout.isatty()
+        with Live(console=self.console, auto_refresh=False, transient=True, redirect_stdout=on_terminal) as live:
             yield lambda reading: live.update(live_table(reading, noun), refresh=True)
 
 
 @contextmanager
 def _set_by_interrupts(interrupted: threading.Event) -> Iterator[None]:
-    """Set the event at Ctrl-C; a second one ends the process as usual.
+    """Set the event at Ctrl-C; a second Ctrl-C ends the process as usual.
 
-    Spark's handler would cancel the jobs of the stream, which then fails instead of being stopped.
+    Spark's own handler would cancel the jobs of the stream, so that the stream fails instead of stopping.
     """
     before = signal.getsignal(signal.SIGINT)
 
@@ -136,33 +153,6 @@ def _set_by_interrupts(interrupted: threading.Event) -> Iterator[None]:
 
 
 def _to_stdout(batch: DataFrame, _: int) -> None:
-    # One partition after the other passes through this process, never all of them at once.
+    # Partitions pass through this process one at a time.
     sys.stdout.writelines(f"{row.line}\n" for row in batch.toLocalIterator())
     sys.stdout.flush()
-
-
-@contextmanager
-def mute_stderr_after(event: threading.Event) -> Iterator[None]:
-    """Pass on the output of processes started inside, and of their children, until the event is set.
-
-    A JVM reports a thread that ended by an error at any log level, and workers report that they were interrupted: after
-    an interrupt that is noise. What this process writes inside is passed on, too.
-    """
-    kept = os.dup(STDERR)
-    reader, writer = os.pipe()
-    os.dup2(writer, STDERR)
-    os.close(writer)
-    threading.Thread(target=_pass_on, args=(reader, os.dup(kept), event), daemon=True).start()
-    try:
-        yield
-    finally:
-        os.dup2(kept, STDERR)
-        os.close(kept)
-
-
-def _pass_on(reader: int, target: int, muted: threading.Event) -> None:
-    """Copy until no process has the other end of the pipe any more."""
-    with os.fdopen(reader, "rb", buffering=0) as source, os.fdopen(target, "wb", buffering=0) as copy:
-        while chunk := source.read(CHUNK_BYTES):
-            if not muted.is_set():
-                copy.write(chunk)

@@ -1,12 +1,15 @@
 """Parse query text into a syntax tree, and print a tree as text.
 
 - `grammar.lark`: the grammar, LALR(1);
-- `tokens`: settle what each word and bracket means by its place, so that the grammar needs no look-ahead;
+- `keywords`: list the words of the language, for all modules below;
+- `tokens`: resolve words and brackets by their context, so that the grammar needs no look-ahead;
 - `parser`: parse a script, or an expression or clauses alone;
-- `tree`: build the syntax tree of a parse tree;
-- `syntax`: the classes of the syntax tree;
-- `mistakes`: say what is wrong with text that does not parse, and what to do;
-- `printer`: print a syntax tree as canonical text, which parses to the same tree.
+- `tree`: convert a parse tree to a syntax tree;
+- `syntax`: define the classes of the syntax tree;
+- `mistakes`: explain syntax errors;
+- `printer`: print a syntax tree as canonical text, which parses to the same tree;
+- `highlight`: highlight queries with Pygments;
+- `textmate`: generate the TextMate grammar for editors.
 """
 
 from streamsift.language.parser import parse, parse_clauses, parse_expression

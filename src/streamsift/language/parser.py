@@ -1,4 +1,4 @@
-"""Parse query text into a syntax tree; raise QuerySyntaxError where it does not parse."""
+"""Parse query text into a syntax tree; raise QuerySyntaxError if it does not parse."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from lark.exceptions import UnexpectedInput, VisitError
 
 from streamsift.errors import QuerySyntaxError, Span
 from streamsift.language import syntax
+from streamsift.language.keywords import GRAMMAR_WORDS
 from streamsift.language.mistakes import syntax_error
 from streamsift.language.tokens import Contextualizer
 from streamsift.language.tree import TreeBuilder, written_clauses
@@ -28,7 +29,7 @@ def parse_expression(text: str) -> syntax.Expression:
 
 def parse_clauses(text: str) -> dict[str, Any]:
     """Return the fields of a Statement that one or more clauses set, by field name."""
-    pattern = "ANY "  # one must stand before clauses
+    pattern = "ANY "  # the grammar requires a pattern before clauses
     try:
         return written_clauses(_parse(pattern + text, "script").statement)
     except QuerySyntaxError as error:
@@ -38,10 +39,10 @@ def parse_clauses(text: str) -> dict[str, Any]:
 
 @cache
 def _lark() -> Lark:
-    # By its package, not by a path: Spark's --py-files is a zip.
+    # Read as a package resource, because Spark's --py-files is a zip archive.
     grammar = files("streamsift.language").joinpath("grammar.lark").read_text(encoding="utf-8")
     return Lark(
-        grammar,
+        f"{grammar}\n%declare {' '.join(sorted(GRAMMAR_WORDS))}\n",
         parser="lalr",
         lexer="basic",
         postlex=Contextualizer(),
@@ -51,20 +52,22 @@ def _lark() -> Lark:
     )
 
 
-@lru_cache(maxsize=256)  # of trees that nobody can change; programs ask for the same few queries again
+@lru_cache(maxsize=256)  # trees are immutable, and programs parse the same few queries repeatedly
 def _tree(text: str, start: str) -> Any:
     return TreeBuilder(text).transform(_lark().parse(text, start=start))
 
 
 def _parse(text: str, start: str) -> Any:
     if not isinstance(text, str):
-        raise TypeError(f"a query is text, not {text!r}")
+        raise TypeError(f"a query must be a string, not {text!r}")
     try:
         return _tree(text, start)
     except UnexpectedInput as error:
-        raise syntax_error(error, text) from None
+        raise syntax_error(error, text, start) from None
     except (VisitError, RecursionError) as error:
         cause = error.orig_exc if isinstance(error, VisitError) else error
         if isinstance(cause, RecursionError):
-            cause = QuerySyntaxError("the query is nested too deeply", hint="split it, or drop brackets.")
+            cause = QuerySyntaxError(
+                "the query is nested too deeply", hint="remove redundant brackets, or split the query."
+            )
         raise cause from None

@@ -1,4 +1,4 @@
-"""Build the syntax tree, with spans, of Lark's parse tree."""
+"""Convert Lark's parse tree to a syntax tree with spans."""
 
 from __future__ import annotations
 
@@ -12,52 +12,30 @@ from lark.tree import Meta
 
 from streamsift.errors import NOWHERE, QuerySyntaxError, Span, nearest
 from streamsift.language import syntax as s
+from streamsift.language.keywords import AGGREGATES, FUNCTIONS, GROUP_FUNCTIONS, MERGES, UNIT_OF
+from streamsift.language.printer import print_expression
 
-FUNCTIONS = {  # name: (fewest, most) arguments
-    "ABS": (1, 1),
-    "SQRT": (1, 1),
-    "POW": (2, 2),
-    "LOG": (1, 1),
-    "EXP": (1, 1),
-    "LEAST": (1, None),
-    "GREATEST": (1, None),
-    "COALESCE": (1, None),
-    "LOWER": (1, 1),
-    "UPPER": (1, 1),
-}
 _EXAMPLES = {
-    "POW": "e.g. POW(a.x, 2), or a.x ^ 2.",
-    "SQRT": "e.g. SQRT(a.x).",
-    "LOG": "it is the natural logarithm; for another base divide: LOG(a.x) / LOG(10).",
-    "MIN": "it is over the group of a Kleene variable; the least of several values is LEAST(a.x, b.x).",
-    "MAX": "it is over the group of a Kleene variable; the greatest of several values is GREATEST(a.x, b.x).",
+    "POW": "write POW(a.x, 2) or a.x ^ 2.",
+    "SQRT": "write SQRT(a.x).",
+    "LOG": "divide for another base: LOG(a.x) / LOG(10).",
+    "MIN": "write LEAST(a.x, b.x) for the smallest of several values.",
+    "MAX": "write GREATEST(a.x, b.x) for the largest of several values.",
 }
-GROUP_FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "FIRST", "LAST")
-AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX")
-MERGES = ("SUM", "AVG", "MIN", "MAX", "PRODUCT")
-UNITS = {
-    s.Unit.MILLISECOND: ("ms", "msec", "millisecond", "milliseconds"),
-    s.Unit.SECOND: ("s", "sec", "secs", "second", "seconds"),
-    s.Unit.MINUTE: ("min", "mins", "minute", "minutes"),
-    s.Unit.HOUR: ("h", "hour", "hours"),
-    s.Unit.DAY: ("d", "day", "days"),
-    s.Unit.EVENT: ("event", "events", "unit", "units"),
-}
-_UNIT_OF = {spelling: unit for unit, spellings in UNITS.items() for spelling in spellings}
 _CALLS: dict[str, type[s.Seq | s.And | s.Or]] = {"SEQ_CALL": s.Seq, "AND_CALL": s.And, "OR_CALL": s.Or}
 _DEFINITION_CLAUSES = ("classes", "where", "partition_by", "preference", "window")
-_JOINED, _LEFT_OUT = "put all of it into one, separated by commas.", "leave one of them out."
-_CLAUSES = {  # field of a statement: the keyword, and what to do instead of writing the clause twice
-    "classes": ("WITH", _JOINED),
+_JOIN, _REMOVE = "merge the two into one, separated by commas.", "remove one of them."
+_CLAUSES = {  # field of a statement: the keyword, and the hint if the clause is written twice
+    "classes": ("WITH", _JOIN),
     "where": ("WHERE", "join the predicates with AND."),
-    "partition_by": ("PARTITION BY", _JOINED),
-    "group_by": ("GROUP BY", _JOINED),
-    "aggregates": ("AGG", _JOINED),
+    "partition_by": ("PARTITION BY", _JOIN),
+    "group_by": ("GROUP BY", _JOIN),
+    "aggregates": ("AGG", _JOIN),
     "preference": ("PREF", "join the objectives with AND."),
-    "window": ("WITHIN", _LEFT_OUT),
-    "update": ("UPDATE", _LEFT_OUT),
-    "emit": ("EMIT", _LEFT_OUT),
-    "returns": ("RETURN", _JOINED),
+    "window": ("WITHIN", _REMOVE),
+    "update": ("UPDATE", _REMOVE),
+    "emit": ("EMIT", _REMOVE),
+    "returns": ("RETURN", _JOIN),
 }
 
 
@@ -103,7 +81,7 @@ def _clause_of_nodes(field: str) -> Any:
 
 
 def _placed(rule: Callable[[list[Any]], Any], _: str, children: list[Any], meta: Meta) -> Any:
-    """Call a rule. The node that it makes, or the error that it raises, gets the rule's span unless it has one."""
+    """Call a rule, and give its node or its error the rule's span unless it has one."""
     span = NOWHERE if meta.empty else Span(meta.start_pos, meta.end_pos)
     try:
         return _at(span, rule(children))
@@ -119,6 +97,11 @@ def _at(span: Span, node: Any) -> Any:
     return replace(node, span=span) if isinstance(node, s.Written) and node.span == NOWHERE else node
 
 
+def aggregate_rows_hint(argument: s.Expression) -> str:
+    """Return the hint for an aggregate over matches whose argument is an expression."""
+    return f"write RETURN {print_expression(argument)} AS value, and aggregate the rows of the result."
+
+
 @v_args(wrapper=_placed)
 class TreeBuilder(Transformer[Token, Any]):
     def __init__(self, text: str) -> None:
@@ -126,16 +109,16 @@ class TreeBuilder(Transformer[Token, Any]):
         self.text = text
 
     def _fail(self, message: str, hint: str = "", at: Token | s.Written | None = None) -> QuerySyntaxError:
-        """Return an error at a token or node; by default at the whole of the rule that raises it."""
+        """Return an error at a token or node; by default at the rule that raises it."""
         span = at.span if isinstance(at, s.Written) else Span(at.start_pos or 0, at.end_pos or 0) if at else NOWHERE
         return QuerySyntaxError(message, self.text, span, hint)
 
     def _number(self, token: Token) -> int | Decimal:
         if len(token) > 400:
-            raise self._fail(f"a number of {len(token)} digits", "the longest decimals have 38.", token)
+            raise self._fail(f"the number has {len(token)} digits", "use a number of at most 38 digits.", token)
         return int(token) if token.isdigit() else Decimal(token)
 
-    # --- rules that make a node of their children, as they are ---
+    # --- rules that turn their children into a node without checks ---
     group = staticmethod(lambda children: children[1])
     or_pattern = _of_nodes(s.Or)
     seq_pattern = _of_nodes(s.Seq)
@@ -164,8 +147,8 @@ class TreeBuilder(Transformer[Token, Any]):
     false = staticmethod(lambda children: s.Boolean(False))
     null = staticmethod(lambda children: s.Null())
     timestamp = staticmethod(lambda children: s.Timestamp(_unquote(children[1])))
-    # The span takes in the parentheses, so that an operator around points at all of its operand.
-    parenthesised = staticmethod(lambda children: replace(children[1], span=NOWHERE))
+    # The span includes the parentheses, so that an error in the enclosing operator underlines the whole operand.
+    parenthesized = staticmethod(lambda children: replace(children[1], span=NOWHERE))
     same_attribute = staticmethod(lambda children: s.SameAttribute(children[1].parts[0]))
     dotted = staticmethod(lambda children: s.Name(tuple(name.parts[0] for name in _nodes(children))))
     name = staticmethod(lambda children: s.Name((str(children[0]),)))
@@ -180,8 +163,8 @@ class TreeBuilder(Transformer[Token, Any]):
         values: dict[str, Any] = {}
         for clause in clauses:
             if clause.field in values:
-                keyword, instead = _CLAUSES[clause.field]
-                raise self._fail(f"a second {keyword}", instead, clause)
+                keyword, hint = _CLAUSES[clause.field]
+                raise self._fail(f"{keyword} is written twice", hint, clause)
             values[clause.field] = clause.value
         return s.Statement(pattern, **values)
 
@@ -189,8 +172,8 @@ class TreeBuilder(Transformer[Token, Any]):
         name, *body = _nodes(children)
         for clause in body[1:]:
             if clause.field not in _DEFINITION_CLAUSES:
-                message = f"{_CLAUSES[clause.field][0]} in the definition of `{name.parts[0]}`"
-                hint = "a definition has WITH, WITHIN, WHERE, PREF and PARTITION BY only; put it into the statement."
+                message = f"the definition `{name.parts[0]}` cannot have {_CLAUSES[clause.field][0]}"
+                hint = "move it to the statement; a definition takes WITH, WHERE, PARTITION BY, PREF and WITHIN."
                 raise self._fail(message, hint, clause)
         return s.Definition(name.parts[0], self.statement(body), span=name.span)
 
@@ -199,7 +182,7 @@ class TreeBuilder(Transformer[Token, Any]):
         arguments = _nodes(children)
         operands = tuple(each for each in arguments if isinstance(each, s.Pattern))
         if not operands:
-            raise self._fail(f"{children[0].upper()} has predicates but no pattern", "name at least one event class.")
+            raise self._fail(f"{children[0].upper()} has predicates but no pattern", "add an event class.")
         predicates = tuple(each for each in arguments if not isinstance(each, s.Pattern))
         return _CALLS[children[0].type](operands, predicates)
 
@@ -207,7 +190,7 @@ class TreeBuilder(Transformer[Token, Any]):
         return name.parts[0].upper() == "ANY" and self.text[name.span.start] != "`"
 
     def event(self, children: list[Any]) -> s.Event:
-        """Make an event of a class, then its variable and its quantifier in either order, if it has them."""
+        """Build an event from a class, then an optional variable and an optional quantifier in either order."""
         name, *rest = children
         variable = next((child for child in rest if isinstance(child, s.Name)), None)
         quantifier = next((child for child in rest if isinstance(child, s.Quantifier)), None)
@@ -222,13 +205,13 @@ class TreeBuilder(Transformer[Token, Any]):
 
     def quantifier(self, children: list[Token]) -> s.Quantifier:
         if children[0].type == "LSQB":
-            count = self._positive_integer(children[1], "a quantifier [n]", "A[3]")
+            count = self._positive_integer(children[1], "the quantifier `[n]`", "A[3]")
             return s.Quantifier(s.Repeat.EXACTLY, count)
         return s.Quantifier(s.Repeat(str(children[0])))
 
     def _positive_integer(self, token: Token, what: str, example: str) -> int:
         if not token.isdigit() or int(token) < 1:
-            raise self._fail(f"{what} takes a whole number of at least 1", f"e.g. {example}.", token)
+            raise self._fail(f"{what} requires a positive integer", f"write {example}, for example.", token)
         return int(token)
 
     # --- clauses ---
@@ -240,31 +223,31 @@ class TreeBuilder(Transformer[Token, Any]):
         name = children[0]
         function = name.parts[0].upper()
         if function != "COUNT":
-            hint = f"only COUNT stands alone; {function} takes `(variable.attribute)`."
-            hint = hint if function in AGGREGATES else nearest(name.parts[0], AGGREGATES) or hint
-            raise self._fail(f"`{name.parts[0]}` is not an aggregate", hint, name)
+            if function in AGGREGATES:
+                raise self._fail(f"{function} requires an attribute", f"write {function}(variable.attribute).", name)
+            raise self._fail(f"unknown aggregate `{name.parts[0]}`", nearest(name.parts[0], AGGREGATES), name)
         return s.Aggregate("COUNT", None, _alias(children))
 
     def aggregate_call(self, children: list[Any]) -> s.Aggregate:
         name, argument, function = children[0], children[2], children[0].upper()
         if function not in AGGREGATES:
-            raise self._fail(f"`{name}` is not an aggregate", nearest(name, AGGREGATES), name)
+            raise self._fail(f"unknown aggregate `{name}`", nearest(name, AGGREGATES), name)
         if isinstance(argument, Token):  # `*`
             if function != "COUNT":
-                raise self._fail(f"{function}(*) has nothing to aggregate", f"write {function}(variable.attribute).")
+                raise self._fail(f"{function} requires an attribute", f"write {function}(variable.attribute).")
             return s.Aggregate("COUNT", None, _alias(children))
         if function == "COUNT":
-            raise self._fail("AGG COUNT counts matches and takes no attribute", "write COUNT or COUNT(*).")
+            raise self._fail("AGG COUNT counts matches and takes no attribute", "write COUNT without an argument.")
         if not isinstance(argument, s.Name):
-            hint = "add the value to the events as a column first."
-            raise self._fail(f"AGG {function} of an expression instead of `variable.attribute`", hint, argument)
+            message = f"AGG {function} takes one attribute, not an expression"
+            raise self._fail(message, aggregate_rows_hint(argument), argument)
         return s.Aggregate(function, argument, _alias(children))
 
     def pref_clause(self, children: list[Any]) -> _Clause:
         objectives = tuple(child for child in children if isinstance(child, s.Objective))
         name = children[-1].parts[0] if isinstance(children[-1], s.Name) else None
         if name is not None and name.upper() not in MERGES:
-            raise self._fail(f"`{name}` is not a way to merge objectives", nearest(name, MERGES), children[-1])
+            raise self._fail(f"unknown MERGE function `{name}`", nearest(name, MERGES), children[-1])
         return _Clause("preference", s.Preference(objectives, name and name.upper()))
 
     def objective(self, children: list[Any]) -> s.Objective:
@@ -276,18 +259,18 @@ class TreeBuilder(Transformer[Token, Any]):
         return s.Duration(self._number(number), self._unit(unit) if unit else s.Unit.NONE)
 
     def _unit(self, token: Token) -> s.Unit:
-        unit = _UNIT_OF.get(token.lower())
+        unit = UNIT_OF.get(token.lower())
         if unit is None:
-            hint = nearest(token, _UNIT_OF)
+            hint = nearest(token, UNIT_OF)
             if not hint.startswith("did you mean"):
-                hint = "units are ms, s, min, h, d, and EVENTS for a count of rows."
+                hint = "use ms, s, min, h or d, or EVENTS for a number of rows."
             raise self._fail(f"unknown unit `{token}`", hint, token)
         return unit
 
     def emit_clause(self, children: list[Any]) -> _Clause:
         name = children[1].parts[0]
         if name.upper() not in [mode.value for mode in s.Emit]:
-            raise self._fail(f"unknown EMIT mode `{name}`", "EMIT takes FINAL, EACH or CHANGES.", children[1])
+            raise self._fail(f"unknown EMIT mode `{name}`", "use FINAL, EACH or CHANGES.", children[1])
         return _Clause("emit", s.EmitMode(s.Emit(name.upper())))
 
     def return_clause(self, children: list[Any]) -> _Clause:
@@ -298,8 +281,8 @@ class TreeBuilder(Transformer[Token, Any]):
                 case s.Number(value=int() as alone) if alone >= 1:
                     limit, items = alone, ()
                 case s.Number() | s.Negative(operand=s.Number()):
-                    hint = "to return it as a column, give it a name with AS."
-                    raise self._fail("RETURN k takes a whole number of at least 1", hint, items[0])
+                    hint = "name it with AS to return it as a column."
+                    raise self._fail("RETURN k requires a positive integer", hint, items[0])
         return _Clause("returns", s.Return(limit, items))
 
     # --- expressions ---
@@ -317,21 +300,21 @@ class TreeBuilder(Transformer[Token, Any]):
     def duration_literal(self, children: list[Token]) -> s.Duration:
         unit = self._unit(children[1])
         if unit is s.Unit.EVENT:
-            raise self._fail("a count of events is not a value", "only WITHIN and UPDATE take EVENTS.")
+            raise self._fail("a number of events is not a value", "use EVENTS in WITHIN and UPDATE only.")
         return s.Duration(self._number(children[0]), unit)
 
     def function_call(self, children: list[Any]) -> s.Call:
         name, arguments = children[0], tuple(_nodes(children))
         function, functions = name.upper(), (*FUNCTIONS, *GROUP_FUNCTIONS)
         if function not in functions:
-            hint = nearest(name, functions) or f"functions are {', '.join(functions)}."
+            hint = nearest(name, functions) or f"use one of {', '.join(functions)}."
             raise self._fail(f"unknown function `{name}`", hint, name)
-        fewest, most = FUNCTIONS.get(function, (1, 1))
-        if len(arguments) < fewest or (most is not None and len(arguments) > most):
-            takes = f"{fewest} argument{'s' if fewest > 1 else ''}" + ("" if most else " or more")
+        minimum, maximum = FUNCTIONS.get(function, (1, 1))
+        if len(arguments) < minimum or (maximum is not None and len(arguments) > maximum):
+            takes = f"{minimum} argument{'s' if minimum > 1 else ''}" + ("" if maximum else " or more")
             raise self._fail(f"{function} takes {takes}, not {len(arguments)}", _EXAMPLES.get(function, ""))
         return s.Call(function, arguments)
 
     def star_call(self, children: list[Any]) -> s.Call:
-        hint = "COUNT(b) counts the events of a Kleene variable b; AGG COUNT counts matches."
-        raise self._fail(f"{children[0]}(*) is not a value of a match", hint)
+        hint = "write COUNT(b) for the events of a Kleene variable `b`, or AGG COUNT for the number of matches."
+        raise self._fail(f"{children[0]}(*) is only allowed in AGG", hint)

@@ -1,9 +1,9 @@
-"""Bind a script to a schema; raise QueryError where it makes no sense."""
+"""Bind a script to a schema; raise QueryError if it is invalid."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, tzinfo
 from fractions import Fraction
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 from streamsift.errors import QueryError, Span, nearest, place, with_article
 from streamsift.language import syntax as s
 from streamsift.language.printer import print_duration, print_expression
+from streamsift.language.tree import aggregate_rows_hint
 from streamsift.logical import bound as b
 from streamsift.logical.columns import UNKNOWN_COLUMNS, EventColumns, bind_columns
 from streamsift.logical.expressions import SECONDS_PER_UNIT, ExpressionBinder, settled
@@ -21,9 +22,9 @@ from streamsift.logical.scopes import Scopes, Slot, resolve_scopes
 
 
 def sketch(script: s.Script) -> b.BoundQuery:
-    """Return the meaning of a query as far as it is clear without a schema: for charts, not for plans.
+    """Bind a query as far as possible without a schema: good enough for charts, not for plans.
 
-    It makes all checks that need no schema: structure, clause combinations, names of variables and outputs, literals.
+    This makes all checks that need no schema: structure, clause combinations, names of variables and outputs, literals.
     """
     return _bound(resolve_scopes(script), UNKNOWN_COLUMNS)
 
@@ -39,9 +40,10 @@ def bind(
     zone: tzinfo = UTC,
     distinct_case: bool = True,
 ) -> b.BoundQuery:
-    """Return the meaning of the script for events of this schema.
+    """Bind the script to events of this schema.
 
-    `zone` is that of a timestamp literal that names none; `distinct_case`: output columns may differ by case only.
+    `zone` applies to timestamp literals without a time zone. With `distinct_case`, names of output columns may differ
+    only by case.
     """
     scopes = resolve_scopes(script)
     binding = bind_columns(schema, time, type, order, case_sensitive)
@@ -52,12 +54,25 @@ def _bound(scopes: Scopes, columns: EventColumns) -> b.BoundQuery:
     try:
         return _Binder(scopes, columns).query()
     except RecursionError:
-        raise QueryError("the query is nested too deeply", hint="split it, or drop brackets.") from None
+        raise QueryError(
+            "the query is nested too deeply", hint="remove redundant brackets, or split the query."
+        ) from None
 
 
 _Operator = b.Sequence | b.Conjunction | b.Disjunction
 _OPERATORS: dict[type[s.Pattern], type[_Operator]] = {s.Seq: b.Sequence, s.And: b.Conjunction, s.Or: b.Disjunction}
-_RENAME_VARIABLE = "rename the variable, or RETURN it AS another name."
+_SUMMABLE = b.NUMERIC | {b.Kind.NULL, b.Kind.DURATION}
+_RENAME = "rename it with AS."
+_RENAME_VARIABLE = "rename the variable, or rename the column with RETURN … AS."
+
+
+def _names_in(node: s.Written) -> Iterator[s.Name]:
+    if isinstance(node, s.Name):
+        yield node
+    for value in (getattr(node, each.name) for each in fields(node)):
+        for inner in value if isinstance(value, tuple) else (value,):
+            if isinstance(inner, s.Written):
+                yield from _names_in(inner)
 
 
 @dataclass(slots=True)
@@ -77,7 +92,7 @@ class _Binder:
         items = statement.returns.items if statement.returns else ()
         variables = self._variables()
         whole = tuple(b.WholeEvent(v.index, v.name, span=v.span) for v in variables if v.positive)
-        query = b.BoundQuery(  # in this order, which is that of the errors
+        query = b.BoundQuery(  # the order decides which of several errors is raised
             variables=variables,
             pattern=self._node(statement.pattern),
             window=self._window(statement.window),
@@ -95,14 +110,14 @@ class _Binder:
             schema=self.columns.schema,
             text=self.text,
         )
-        self._check_output_names(query, "give it another name with AS." if items else _RENAME_VARIABLE)
+        self._check_output_names(query, _RENAME if items else _RENAME_VARIABLE)
         self._check_whole_events(query)
         return query
 
     # --- classes and pattern ---
     def _variables(self) -> tuple[b.Variable, ...]:
         binder = self._row_binder()
-        # A class that no variable uses must make sense all the same.
+        # Classes that no variable uses are checked too.
         classes = {
             (owner, each.name): settled(binder.predicate(each.predicate))
             for owner, statement in self.scopes.script.statements
@@ -126,13 +141,15 @@ class _Binder:
     def _row_binder(self) -> ExpressionBinder:
         def resolve(name: s.Name) -> b.Expr:
             if len(name.parts) > 1:
-                hint = f"WITH looks at one row: write the column alone, `{name.parts[-1]}`."
-                raise self._fail(f"`{'.'.join(name.parts)}` in WITH", name.span, hint)
+                hint = f"write the column without a variable: `{name.parts[-1]}`."
+                raise self._fail(
+                    f"WITH describes single rows and cannot use the variable `{name.parts[0]}`", name.span, hint
+                )
             return self._column(b.THIS_ROW, name.parts[0], name.span)
 
         def group(call: s.Call) -> b.GroupAggregate:
-            hint = "WITH looks at one row; there is no group to aggregate."
-            raise self._fail(f"{call.function} in WITH", call.span, hint)
+            hint = "compare columns of a single row in WITH, and aggregate in WHERE."
+            raise self._fail(f"WITH cannot use the aggregate {call.function}", call.span, hint)
 
         return ExpressionBinder(self._fail, resolve, group, self.columns)
 
@@ -156,9 +173,9 @@ class _Binder:
 
     # --- names ---
     def _binder(self, definition: str | None, inside: tuple[s.Objective, ...] = ()) -> ExpressionBinder:
-        """Bind expressions of the statement (None) or inside a definition, where its variables have short names.
+        """Return the binder for expressions of the statement (None), or of a definition, which names its own variables.
 
-        `inside` are the objectives whose expressions are being bound: none of them may lead back to itself.
+        `inside` holds the objectives whose expressions are being bound, to detect cycles.
         """
         names = {**self.scopes.of_definition(None), **self.scopes.of_definition(definition)}
 
@@ -168,22 +185,21 @@ class _Binder:
                 return self._column(variable, name.parts[-1], name.span)
             objective = self._objective_of(name)
             if any(objective is outer for outer in inside):
-                hint = "write out what it should be, over the variables' attributes."
-                raise self._fail(f"the objective `{'.'.join(name.parts)}` is defined by itself", name.span, hint)
+                hint = "define it over attributes of variables."
+                raise self._fail(f"the objective `{'.'.join(name.parts)}` refers to itself", name.span, hint)
             return self._binder(name.parts[0], (*inside, objective)).bind(objective.expression)
 
         return ExpressionBinder(self._fail, resolve, lambda call: self._group(call, names), self.columns)
 
     def _variable_of(self, name: s.Name, names: dict[str, int]) -> int | None:
-        """Return the variable whose attribute a name is; None for `S1.name`, which is an objective of S1."""
+        """Return the variable that a name is an attribute of; None for `S1.name`, an objective of S1."""
         first, *rest = name.parts
         if not rest:
-            hint = (
-                f"`{first}` is a variable: name an attribute of it, `{first}.…`."
-                if first in names
-                else "in WHERE, PREF and RETURN an attribute is `variable.column`."
-            )
-            raise self._fail(f"`{first}` is not an attribute of a variable", name.span, hint)
+            if first in names:
+                message, hint = "is a variable, not a value", f"name an attribute: `{first}.column`."
+            else:
+                message, hint = "needs a variable", f"write `{next(iter(names), 'variable')}.{first}`, for example."
+            raise self._fail(f"`{first}` {message}", name.span, hint)
         if first in names:
             variable, most = names[first], 2
         elif self.scopes.definition(first) is not None:
@@ -195,11 +211,11 @@ class _Binder:
             variable, most = variables[rest[0]], 3
         else:
             qualified = [slot.output_name for slot in self.scopes.slots if slot.definition and slot.name == first]
-            hint = f"outside its definition it is `{min(qualified)}`." if qualified else nearest(first, names)
+            hint = f"outside its definition, write `{min(qualified)}`." if qualified else nearest(first, names)
             raise self._fail(f"unknown variable `{first}`", name.span, hint)
         if len(name.parts) > most:
-            hint = "select the nested field into a column of its own first."
-            raise self._fail(f"`{'.'.join(name.parts)}` goes into a nested column", name.span, hint)
+            hint = "select the nested field into its own column first."
+            raise self._fail(f"`{'.'.join(name.parts)}` refers to a nested field", name.span, hint)
         return variable
 
     def _objective_of(self, name: s.Name) -> s.Objective:
@@ -211,7 +227,7 @@ class _Binder:
             return named[part]
         variables = self.scopes.of_definition(of)
         if part in variables:
-            hint = f"an attribute of its variable `{part}` is `{of}.{part}.…`."
+            hint = f"name an attribute: `{of}.{part}.column`."
             raise self._fail(f"`{of}.{part}` is a variable, not a value", name.span, hint)
         hint = nearest(part, (*named, *variables))
         raise self._fail(f"`{of}` has no variable or objective `{part}`", name.span, hint)
@@ -219,32 +235,51 @@ class _Binder:
     def _group(self, call: s.Call, names: dict[str, int]) -> b.GroupAggregate:
         argument = call.arguments[0]
         if not isinstance(argument, s.Name):
-            message = f"{call.function} takes a Kleene variable's attribute, not an expression"
-            raise self._fail(message, argument.span, "e.g. SUM(b.price), COUNT(b).")
+            message = f"{call.function} takes one attribute of a Kleene variable, not an expression"
+            raise self._fail(message, argument.span, self._group_hint(call, names))
         parts = argument.parts
         counts = call.function == "COUNT" and len(parts) <= 2 and not (len(parts) == 2 and parts[0] in names)
         variable = self._variable_of(s.Name((*parts, "_"), span=argument.span) if counts else argument, names)
         if variable is None:
             self._objective_of(argument)
-            hint = "it takes the attribute of a Kleene variable."
-            raise self._fail(f"{call.function} of an objective", argument.span, hint)
+            hint = "use an attribute of a Kleene variable."
+            raise self._fail(f"{call.function} cannot aggregate an objective", argument.span, hint)
         slot = self.scopes.slots[variable]
         if slot.event.quantifier is None:
-            hint = "aggregates are over a Kleene variable (`+`, `*`, `[n]`)."
-            raise self._fail(f"{call.function} over `{slot.output_name}`, which binds one event", argument.span, hint)
+            message = f"{call.function} requires a Kleene variable, but `{slot.output_name}` binds a single event"
+            hint = "remove the aggregate, or add a quantifier (`+`, `*` or `[n]`) to the class."
+            raise self._fail(message, argument.span, hint)
         if counts:
             return b.GroupAggregate("COUNT", variable, None, b.Kind.INTEGER, span=call.span)
         column = self._column(variable, parts[-1], argument.span)
         kind = self._aggregate_kind(call.function, column.kind, argument.span)
         return b.GroupAggregate(call.function, variable, column.name, kind, span=call.span)
 
+    def _group_hint(self, call: s.Call, names: dict[str, int]) -> str:
+        """Return the hint for an aggregate whose argument is an expression."""
+        for name in _names_in(call.arguments[0]):
+            variable = names.get(name.parts[0]) if len(name.parts) == 2 else None
+            if variable is not None and self.scopes.slots[variable].event.quantifier is not None:
+                return f"aggregate one attribute and compute with the result, such as {self._example(call, name)}."
+        return aggregate_rows_hint(call.arguments[0])
+
+    def _example(self, call: s.Call, name: s.Name) -> str:
+        """Return an aggregate of one attribute; times have no sum."""
+        _, kind = self.columns.find(name.parts[1], self.text, name.span)
+        aggregate, last = (f"{function}({'.'.join(name.parts)})" for function in (call.function, "LAST"))
+        if call.function not in ("SUM", "AVG") or kind in b.NUMERIC:
+            return aggregate
+        return f"{aggregate} for numbers or {last}" if kind is b.Kind.NULL else last
+
     def _aggregate_kind(self, function: str, kind: b.Kind, span: Span) -> b.Kind:
         if function == "COUNT":
             return b.Kind.INTEGER
-        if function in ("SUM", "AVG") and kind not in (*b.NUMERIC, b.Kind.NULL, b.Kind.DURATION):
-            raise self._fail(f"{function} of {with_article(kind.value)}", span, "it takes numbers.")
+        if function in ("SUM", "AVG") and kind not in _SUMMABLE:
+            hint = "use a column of numbers or durations."
+            raise self._fail(f"{function} requires a number, not {with_article(kind.value)}", span, hint)
         if kind is b.Kind.OTHER and function in ("MIN", "MAX"):
-            raise self._fail(f"{function} of {with_article(kind.value)}", span, "it takes values that have an order.")
+            hint = "use a column of numbers, strings, booleans or times."
+            raise self._fail(f"{function} cannot order {with_article(kind.value)}", span, hint)
         return b.Kind.FLOAT if function == "AVG" and kind in b.NUMERIC else kind
 
     # --- predicates ---
@@ -264,14 +299,14 @@ class _Binder:
         keys: list[str] = []
         for name in names:
             if len(name.parts) > 1:
-                hint = f"{clause} takes a column that all events share: write `{name.parts[-1]}`."
-                raise self._fail(f"`{'.'.join(name.parts)}` in {clause}", name.span, hint)
+                hint = f"write the column without a variable: `{name.parts[-1]}`."
+                raise self._fail(f"{clause} applies to all variables, not only to `{name.parts[0]}`", name.span, hint)
             column, kind = self.columns.find(name.parts[0], self.text, name.span)
             if kind is b.Kind.OTHER:
-                hint = "a key is a number, a string, a boolean or a time."
-                raise self._fail(f"{clause} {with_article(kind.value)}", name.span, hint)
+                hint = "use a column of numbers, strings, booleans or times."
+                raise self._fail(f"{clause} cannot use {with_article(kind.value)}", name.span, hint)
             if column in keys:
-                raise self._fail(f"`{name.parts[0]}` twice in {clause}", name.span, "leave one of them out.")
+                raise self._fail(f"{clause} names `{name.parts[0]}` twice", name.span, "remove one of them.")
             keys.append(column)
         return tuple(keys)
 
@@ -283,20 +318,21 @@ class _Binder:
         text = print_duration(duration) + (" EXCLUSIVE" if exclusive else "")
         if duration.unit is s.Unit.EVENT:
             if not isinstance(duration.value, int) or duration.value < 1:
-                hint = f"e.g. {clause} 20 EVENTS."
-                raise self._fail(f"{clause} counts whole events, at least 1", duration.span, hint)
+                hint = f"write {clause} 20 EVENTS, for example."
+                raise self._fail(f"{clause} requires a positive number of events", duration.span, hint)
             return b.BoundWindow(b.WindowKind.COUNT, Fraction(duration.value), exclusive, text, span=duration.span)
         if clause == "UPDATE" and duration.value == 0:
-            raise self._fail("UPDATE 0 would never move on", duration.span, "say how far: UPDATE 5 s, UPDATE 100.")
+            hint = "write UPDATE 5 s or UPDATE 100, for example."
+            raise self._fail("UPDATE requires a positive length", duration.span, hint)
         binding = self.columns.binding
         is_calendar = binding.time_kind in (b.TimeKind.TIMESTAMP, b.TimeKind.DATE, b.TimeKind.TEXT)
         if not is_calendar and duration.unit is not s.Unit.NONE:
             kind = with_article(binding.time_kind.value)
-            message = f"{clause} {text}, but the time column `{binding.time}` is {kind} without units"
-            hint = f"leave the unit out ({clause} {duration.value}), or bind a timestamp column."
+            message = f"{clause} {text} has a unit, but the time column `{binding.time}` is {kind}"
+            hint = f"remove the unit ({clause} {duration.value}), or use a timestamp column as time."
             raise self._fail(message, duration.span, hint)
         if exclusive and duration.value == 0:
-            raise self._fail("WITHIN 0 EXCLUSIVE leaves no room for a match", duration.span, "leave EXCLUSIVE out.")
+            raise self._fail("WITHIN 0 EXCLUSIVE excludes all matches", duration.span, "remove EXCLUSIVE.")
         length = Fraction(duration.value) * SECONDS_PER_UNIT.get(duration.unit, Fraction(1))
         return b.BoundWindow(b.WindowKind.TIME, length, exclusive, text, span=duration.span)
 
@@ -322,22 +358,23 @@ class _Binder:
         hint = nearest(first, names)
         if self.scopes.definition(first) is not None:
             variables = ", ".join(f"`{first}.{variable}`" for variable in self.scopes.of_definition(first))
-            hint = f"`{first}` is a definition; its variables are {variables}."
+            hint = f"use a variable of the definition: {variables}."
         raise self._fail(f"unknown variable `{first}`", name.span, hint)
 
     def _check_positive(self, variables: Iterable[int], span: Span, clause: str) -> None:
         for slot in (self.scopes.slots[variable] for variable in sorted(variables)):
             if slot.scope != b.ROOT_SCOPE:
                 where = place(self.text, self.scopes.negations[slot.scope].span)
-                message = f"{clause} of `{slot.output_name}`, which is negated at {where}"
-                raise self._fail(message, span, "no event is bound to it in a match.")
+                message = f"{clause} cannot use `{slot.output_name}`, which is negated at {where}"
+                raise self._fail(message, span, "use a variable that is not negated: a match binds no negated events.")
 
     def _check_no_group(self, bound: b.Expr, span: Span, clause: str) -> None:
         for column in (part for part in bound.walk() if isinstance(part, b.Column)):
             slot = self.scopes.slots[column.variable]
             if slot.event.quantifier is not None:
-                hint = f"take one value: FIRST, LAST, SUM, AVG, MIN or MAX; or RETURN `{slot.output_name}` whole."
-                raise self._fail(f"{clause} of one attribute of the group `{slot.output_name}`", span, hint)
+                message = f"{clause} requires one value, but `{slot.output_name}` binds a group of events"
+                whole = f", or return the group `{slot.output_name}`" if clause == "RETURN" else ""
+                raise self._fail(message, span, f"use FIRST, LAST, SUM, AVG, MIN or MAX{whole}.")
 
     def _aggregate(self, aggregate: s.Aggregate) -> b.AggregateOutput:
         function, argument, span = aggregate.function, aggregate.argument, aggregate.span
@@ -345,7 +382,7 @@ class _Binder:
             return b.AggregateOutput("COUNT", None, None, aggregate.alias or "count", span=span)
         bound = self._binder(None).resolve(argument)
         if not isinstance(bound, b.Column):
-            raise self._fail(f"{function} of an objective", span, "AGG takes `variable.attribute`.")
+            raise self._fail(f"{function} cannot aggregate an objective", span, "use `variable.attribute`.")
         self._check_positive([bound.variable], span, "AGG")
         self._aggregate_kind(function, bound.kind, argument.span)
         name = "_".join([function.lower(), *argument.parts])
@@ -354,7 +391,7 @@ class _Binder:
     def _ranking(self, statement: s.Statement) -> b.Ranking | None:
         preferences = [(name, each.preference) for name, each in self.scopes.script.statements if each.preference]
         if statement.preference:
-            # Only those that the statement names are used, but all must make sense.
+            # The statement uses only those that it names; the others are checked too.
             for name, preference in preferences[:-1]:
                 for objective in preference.objectives:
                     self._binder(name, (objective,)).bind(objective.expression)
@@ -370,9 +407,9 @@ class _Binder:
 
     def _objective(self, number: int, definition: str | None, objective: s.Objective) -> b.BoundObjective:
         bound = settled(self._binder(definition, (objective,)).bind(objective.expression))
-        if bound.kind not in (*b.NUMERIC, b.Kind.DURATION, b.Kind.NULL):
-            message = f"a preference is a number, not {with_article(bound.kind.value)}"
-            hint = "rank by a number or a duration, e.g. MIN[b.time - a.time]."
+        if bound.kind not in _SUMMABLE:
+            message = f"PREF requires a number or a duration, not {with_article(bound.kind.value)}"
+            hint = "rank by a numeric column or by a duration, such as MIN[b.time - a.time]."
             raise self._fail(message, objective.expression.span, hint)
         self._check_positive(bound.variables, objective.span, "PREF")
         self._check_no_group(bound, objective.span, "PREF")
@@ -387,21 +424,21 @@ class _Binder:
         objectives = query.ranking.objectives if query.ranking else ()
         keys = zip(query.group_names, self.scopes.script.statement.group_by, strict=True)
         written = [
-            *((key, name.span, "rename the column first.") for key, name in keys),
-            *((o.name, o.span, "give it another name in the brackets: MAX[name = …].") for o in objectives),
-            *((a.name, a.span, "give it another name with AS.") for a in query.aggregates),
+            *((key, name.span, "rename the column in the input.") for key, name in keys),
+            *((o.name, o.span, "rename the objective: MAX[name = …].") for o in objectives),
+            *((a.name, a.span, _RENAME) for a in query.aggregates),
             *((o.name, o.span, for_items) for o in query.output),
         ]
         same = str if self.columns.distinct_case else str.lower
         seen = {same(name): name for name in given}
         for name, span, hint in written:
             if name in given:
-                raise self._fail(f"an output column called `{name}` is there already", span, hint)
+                raise self._fail(f"the output already has a column `{name}`", span, hint)
             other = seen.get(same(name))
             if other == name:
-                raise self._fail(f"two output columns are called `{name}`", span, hint)
+                raise self._fail(f"two output columns are named `{name}`", span, hint)
             if other is not None:
-                raise self._fail(f"Spark cannot tell the output columns `{other}` and `{name}` apart", span, hint)
+                raise self._fail(f"Spark cannot distinguish the output columns `{other}` and `{name}`", span, hint)
             seen[same(name)] = name
 
     def _check_whole_events(self, query: b.BoundQuery) -> None:
@@ -409,5 +446,5 @@ class _Binder:
         twice = next((name for name in names if names.count(name) > 1), None)
         whole = next((item for item in query.output if isinstance(item, b.WholeEvent)), None)
         if twice is not None and whole is not None:
-            hint = "rename one of them, or RETURN other columns only."
-            raise self._fail(f"two columns of the events are called `{twice}`", whole.span, hint)
+            hint = "rename one of them, or list other columns in RETURN."
+            raise self._fail(f"the input has two columns named `{twice}`", whole.span, hint)

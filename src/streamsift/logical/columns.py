@@ -13,11 +13,11 @@ from streamsift.logical.bound import TIME, Binding, Kind, TimeKind
 
 
 def kind_of(data_type: pa.DataType) -> Kind:
-    """Return the kind of a column's values, which decides the operators that apply."""
+    """Return the kind of a column's values, which determines the operators that apply."""
     if t.is_dictionary(data_type):
         return kind_of(data_type.value_type)
     checks = (
-        (t.is_uint64, Kind.DECIMAL),  # beyond int64: computed with as decimal(20, 0)
+        (t.is_uint64, Kind.DECIMAL),  # beyond int64: arithmetic uses decimal(20, 0)
         (t.is_integer, Kind.INTEGER),
         (t.is_floating, Kind.FLOAT),
         (t.is_decimal, Kind.DECIMAL),
@@ -33,27 +33,27 @@ def kind_of(data_type: pa.DataType) -> Kind:
 
 _TIME_KINDS: dict[Kind, TimeKind] = {Kind(kind.value): kind for kind in TimeKind if kind is not TimeKind.TEXT}
 _VALUE_KIND = {kind: value for value, kind in _TIME_KINDS.items()} | {TimeKind.TEXT: Kind.TIMESTAMP}
-# Text is read as timestamps; a column without a single value, as of an empty file, may be anything.
+# Strings are parsed as timestamps. A column without values, as in an empty file, may have any type.
 _TIME_KINDS |= {Kind.STRING: TimeKind.TEXT, Kind.NULL: TimeKind.TEXT}
 
 
 @dataclass(frozen=True, slots=True)
 class EventColumns:
-    """The event columns of one stream, found by name as Spark does."""
+    """The columns of a stream's events; names resolve as in Spark."""
 
     schema: pa.Schema
     binding: Binding
     case_sensitive: bool
-    zone: tzinfo = UTC  # of timestamp literals that name none
-    distinct_case: bool = True  # True if output columns may differ by case only
+    zone: tzinfo = UTC  # of timestamp literals without a time zone
+    distinct_case: bool = True  # True if names of output columns may differ only by case
 
     def has_zone(self, name: str) -> bool:
-        """Return True if a column holds instants, not clock times."""
+        """Return True if a column has a time zone, so that it holds instants and not local times."""
         column = self.binding.time if name == TIME else name
         return column in self.schema.names and getattr(self.schema.field(column).type, "tz", None) is not None
 
     def find(self, name: str, text: str, span: Span) -> tuple[str, Kind]:
-        """Return the column that an attribute names and its kind; TIME for `time` and `t` if no column is called so."""
+        """Return the column of an attribute and its kind; TIME for `time` and `t` unless they are columns."""
         column = _find(self.schema, name, self.case_sensitive, text, span)
         if column is not None:
             return column
@@ -64,7 +64,7 @@ class EventColumns:
 
 @dataclass(frozen=True, slots=True)
 class UnknownColumns(EventColumns):
-    """Any column, of any kind: for a query without a schema."""
+    """Columns of a query without a schema: every name is a column of unknown kind."""
 
     def find(self, name: str, text: str, span: Span) -> tuple[str, Kind]:
         return name, Kind.NULL
@@ -81,28 +81,28 @@ def bind_columns(schema: pa.Schema, time: str, type: str | None, order: str | No
     return Binding(time_column, _TIME_KINDS[time_kind], type_column, order_column)
 
 
-_ROLES = {  # the kinds that a column may have in this role, and a hint
+_ROLES = {  # role: the kinds that its column may have, and a hint
     "time": (
         frozenset(_TIME_KINDS),
-        "time is a timestamp, a date or a number; a string is read as an ISO-8601 timestamp.",
+        "use a column of timestamps, dates or numbers, or of strings in ISO 8601 format.",
     ),
     "type": (
         frozenset({Kind.STRING, Kind.NULL}),
-        "type is a string column with class names; classes over other columns are defined in WITH.",
+        "use a string column of class names, or define the classes in WITH.",
     ),
-    "order": (frozenset(Kind) - {Kind.OTHER}, "order events by a number, a string or a time."),
+    "order": (frozenset(Kind) - {Kind.OTHER}, "use a column of numbers, strings, booleans or times."),
 }
 
 
 def _bound(schema: pa.Schema, role: str, name: str, case_sensitive: bool) -> tuple[str, Kind]:
     if not isinstance(name, str):
-        raise QueryError(f"{role}={name!r}", hint=f"`{role}` is the name of a column.")
+        raise QueryError(f"invalid value for {role}: {name!r}", hint="pass the name of a column.")
     column = _find(schema, name, case_sensitive, "", NOWHERE)
     if column is None:
         raise QueryError(f"the {role} column `{name}` is not in the data", hint=nearest(name, schema.names))
     kinds, hint = _ROLES[role]
     if column[1] not in kinds:
-        raise QueryError(f"the {role} column `{column[0]}` is {with_article(column[1].value)}", hint=hint)
+        raise QueryError(f"`{column[0]}` cannot be the {role} column: it is {with_article(column[1].value)}", hint=hint)
     return column
 
 
@@ -111,5 +111,5 @@ def _find(schema: pa.Schema, name: str, case_sensitive: bool, text: str, span: S
     matching = exact or [n for n in schema.names if n.lower() == name.lower() and not case_sensitive]
     if len(matching) > 1:
         columns = ", ".join(f"`{column}`" for column in matching)
-        raise QueryError(f"`{name}` could be any of the columns {columns}", text, span, "rename one of them.")
+        raise QueryError(f"`{name}` is ambiguous: it matches the columns {columns}", text, span, "rename one of them.")
     return (matching[0], kind_of(schema.field(matching[0]).type)) if matching else None

@@ -1,7 +1,7 @@
-"""Measure the lengths of WITHIN and UPDATE in the units of a time column.
+"""Convert the lengths of WITHIN and UPDATE to the units of a time column.
 
-Times are compared as 64-bit counts of a unit (timestamps, dates, integers, decimals of a scale) or as doubles. The
-lengths are exact until `width_in_units` rounds them, once, to what differences of times are compared with.
+Times are compared as 64-bit integers in a unit (timestamps, dates, integers, decimals of a scale) or as doubles.
+Lengths are exact until `width_in_units` rounds them once, to the type in which differences of times are compared.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ LARGEST_DIFFERENCE = 2**64 - 1  # of two counts
 
 
 def units_per_second(kind: pa.DataType) -> int | None:
-    """Return how many of a type's units make a second; None for a date, whose unit is the day, and for other types."""
+    """Return the number of a type's units per second; None for date32, whose unit is a day, and for other types."""
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
         return UNITS_PER_SECOND[kind.unit]
     return UNITS_PER_SECOND["ms"] if pa.types.is_date64(kind) else None
 
 
 def unit_of(query: BoundQuery) -> pa.DataType:
-    """Return the type whose units the query's times count."""
+    """Return the Arrow type whose units the query's times are in."""
     if query.binding.time_kind is TimeKind.TEXT:
         return TEXT_TIME
     kind = query.schema.field(query.binding.time).type
@@ -36,12 +36,12 @@ def unit_of(query: BoundQuery) -> pa.DataType:
 
 
 def zero_of(unit: pa.DataType) -> int:
-    """Return the count at which a unit's time 0 lies: counts of uint64 begin at the least 64-bit integer."""
+    """Return the integer that represents time 0; for uint64, integers start at the smallest signed value."""
     return -(2**63) if pa.types.is_uint64(unit) else 0
 
 
 def in_units(length: Fraction, unit: pa.DataType) -> Fraction:
-    """Convert seconds, or a number in the column's units, to a number of units."""
+    """Convert a length, in seconds or in the column's own units, to a number of units."""
     if pa.types.is_date32(unit):
         return length / 86_400
     if (per_second := units_per_second(unit)) is not None:
@@ -50,7 +50,7 @@ def in_units(length: Fraction, unit: pa.DataType) -> Fraction:
 
 
 def nearest_double(number: Fraction) -> float:
-    """Round a number to the nearest double, ties to the even one; an infinity if it is beyond all of them."""
+    """Round a number to the nearest double, ties to even; beyond the range of doubles, return an infinity."""
     try:
         return float(number)
     except OverflowError:
@@ -58,7 +58,7 @@ def nearest_double(number: Fraction) -> float:
 
 
 def width_in_units(window: BoundWindow, unit: pa.DataType) -> int | float:
-    """Return the largest difference of two times inside a time window; below zero if there is none.
+    """Return the largest difference of two times in a time window; negative if no difference is allowed.
 
     Differences of doubles are rounded, so they are compared with the double nearest to the length.
     """
@@ -70,9 +70,9 @@ def width_in_units(window: BoundWindow, unit: pa.DataType) -> int | float:
 
 
 def limits_nothing(window: BoundWindow, unit: pa.DataType) -> bool:
-    """Return True if a time window is beyond the range of its column, so that no match can outlast it.
+    """Return True if a time window exceeds the range of its column, so that it excludes no match.
 
-    Signed 64-bit times can be farther apart than 64 bits can say; 2^63 units are beyond their range all the same.
+    Differences of signed 64-bit times may need 65 bits; a window of 2^63 units or more counts as unlimited.
     """
     if window.kind is WindowKind.COUNT:
         return False

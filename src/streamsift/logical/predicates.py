@@ -1,4 +1,4 @@
-"""Split predicates at top-level ANDs, chains and `[attr]`; find the owner and the class of each piece."""
+"""Split predicates at top-level ANDs, chains and `[attr]`, and find the scope and the class of each conjunct."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamsift.language import syntax as s
 from streamsift.language.printer import print_expression
 from streamsift.logical import bound as b
 from streamsift.logical.columns import EventColumns
-from streamsift.logical.expressions import ExpressionBinder, settled
+from streamsift.logical.expressions import NESTED_HINT, ExpressionBinder, settled
 from streamsift.logical.scopes import Scopes
 
 COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
@@ -24,7 +24,7 @@ class PredicateBinder:
     expressions: ExpressionBinder
 
     def split(self, expression: s.Expression, variables: list[int]) -> Iterator[b.Predicate]:
-        """Yield the pieces of a predicate that stands in an operator (or WHERE) over `variables`."""
+        """Yield the conjuncts of a predicate of an operator, or of WHERE, over `variables`."""
         match expression:
             case s.AllOf():
                 for operand in expression.operands:
@@ -42,7 +42,7 @@ class PredicateBinder:
                 yield self.piece(self.expressions.predicate(written_out), print_expression(expression), expression.span)
 
     def _written_out(self, expression: s.Expression, variables: list[int]) -> s.Expression:
-        """Replace each `[attr]` under NOT or OR by its equalities, among the operator's positive variables."""
+        """Replace each `[attr]` under NOT or OR by equalities of the operator's positive variables."""
         match expression:
             case s.NotExpression():
                 return replace(expression, operand=self._written_out(expression.operand, variables))
@@ -58,11 +58,10 @@ class PredicateBinder:
                 return expression
 
     def same_attribute(self, attribute: str, variables: list[int], span: Span, source: str) -> Iterator[b.Predicate]:
-        """Yield that `attribute` is equal for every two events of variables that can see each other."""
+        """Yield the predicates that make `attribute` equal for all variables that are visible to each other."""
         column, kind = self.columns.find(attribute, self.scopes.text, span)
         if kind is b.Kind.OTHER:
-            hint = "nested and binary columns are carried through, not compared."
-            raise self.scopes.fail(f"{source} compares {kind.value}s", span, hint)
+            raise self.scopes.fail(f"`[{attribute}]` cannot compare {kind.value}s", span, NESTED_HINT)
         slots = self.scopes.slots
         for left, right in self._equal_pairs(variables):
             if self.scopes.visible(left, slots[right].scope) or self.scopes.visible(right, slots[left].scope):
@@ -78,10 +77,10 @@ class PredicateBinder:
                 yield b.Predicate(expression, tuple(sorted(groups)), scope, b.PredicateClass.UNIFORM, source, span=span)
 
     def _equal_pairs(self, variables: list[int]) -> Iterator[tuple[int, int]]:
-        """Yield the pairs whose equality makes all equal, without pairs that others imply.
+        """Yield the pairs of variables whose equality makes all variables equal, without implied pairs.
 
-        Elements of a group equal to a single event are equal to each other, and to all that equals that event. With
-        no single event, a predicate of class UNIFORM makes the elements of all groups of one scope equal.
+        If the elements of a Kleene group equal a single event, they equal each other and everything that equals that
+        event. Without a single event, a UNIFORM predicate makes the elements of all groups of one scope equal.
         """
         slots = self.scopes.slots
         if all(map(self._is_single, variables)):
@@ -99,7 +98,7 @@ class PredicateBinder:
         return self.scopes.slots[variable].event.quantifier is not None
 
     def _is_single(self, variable: int) -> bool:
-        """Return True for a positive variable that binds one event in every match."""
+        """Return True if a positive variable binds a single event in every match."""
         slot = self.scopes.slots[variable]
         return slot.scope == b.ROOT_SCOPE and slot.event.quantifier is None and variable not in self.scopes.optional
 
@@ -111,9 +110,9 @@ class PredicateBinder:
         always = set(variables) - self.scopes.optional
         for variable in variables:
             if any(self.scopes.visible(other, slots[variable].scope) for other in always - {variable}):
-                continue  # an equality compares it in every match
+                continue  # an equality excludes nulls in every match
             key, name = b.Column(variable, column, kind, span=span), f"{slots[variable].output_name}.{attribute}"
-            if kind is b.Kind.FLOAT:  # NaN is no key either: it equals nothing
+            if kind is b.Kind.FLOAT:  # excludes NaN too, which equals nothing
                 yield self.piece(b.truth("=", (key, key), span), f"{name} = {name}", span)
             else:
                 null = b.truth("is_null", (key,), span)
@@ -126,16 +125,16 @@ class PredicateBinder:
         return b.Predicate(expression, variables, owner, predicate_class, text, span=span)
 
     def _owner(self, variables: tuple[int, ...], span: Span) -> int:
-        """Return the innermost scope of the variables, and check that all of them are visible there."""
+        """Return the innermost scope of the variables; raise if one of them is not visible there."""
         slots = self.scopes.slots
         owner = max((slots[v].scope for v in variables), key=self._depth, default=b.ROOT_SCOPE)
         for hidden in (slots[v] for v in variables if not self.scopes.visible(v, owner)):
             places = [place(self.scopes.text, self.scopes.negations[scope].span) for scope in (hidden.scope, owner)]
             raise self.scopes.fail(
                 f"`{hidden.output_name}` belongs to the negation at {places[0]} "
-                f"and is used with a variable of the one at {places[1]}",
+                f"and cannot be used with a variable of the negation at {places[1]}",
                 span,
-                "a negated variable is visible inside its own `!` only.",
+                "compare each of them with a variable that is not negated.",
             )
         return owner
 

@@ -1,4 +1,4 @@
-"""Classify a bound preference as linear, monotone or other, which decides how matches can be ranked."""
+"""Classify an objective as linear, monotone or other, which determines the ranking strategies that apply."""
 
 from __future__ import annotations
 
@@ -29,18 +29,20 @@ def _linear(expression: Expr) -> bool:
 
 
 def _monotone(expression: Expr) -> bool:
-    """Return True if the value rises or falls with each variable's part while the other parts are fixed.
+    """Return True if the value is monotone in each variable's component while the other components are fixed.
 
-    A sub-expression over one variable is such a part, whatever it does inside.
+    Any sub-expression over a single variable is a component.
     """
     if len(expression.variables) <= 1:
         return True
     match expression:
         case Operation(op="+" | "-" | "negative" | "sqrt" | "log" | "exp" | "least" | "greatest"):
-            return _parts_are_apart(expression) and all(_monotone(o) for o in expression.operands)
+            return _operands_are_disjoint(expression) and all(_monotone(o) for o in expression.operands)
         case Operation(op="*", operands=operands):
-            apart = _parts_are_apart(expression) and all(_monotone(o) for o in operands)
-            return apart and (any(isinstance(o, Constant) for o in operands) or all(not_negative(o) for o in operands))
+            is_monotone = _operands_are_disjoint(expression) and all(_monotone(o) for o in operands)
+            return is_monotone and (
+                any(isinstance(o, Constant) for o in operands) or all(not_negative(o) for o in operands)
+            )
         case Operation(op="/", operands=(left, Constant())):
             return _monotone(left)
         case Operation(op="^", operands=(left, Constant(value=int() | float() as power))):
@@ -49,12 +51,13 @@ def _monotone(expression: Expr) -> bool:
             return False
 
 
-def _parts_are_apart(expression: Operation) -> bool:
-    """Return True if no variable feeds two operands: it could pull them in opposite directions."""
+def _operands_are_disjoint(expression: Operation) -> bool:
+    """Return True if no variable occurs in two operands, which could make it increase one and decrease the other."""
     return sum(len(operand.variables) for operand in expression.operands) == len(expression.variables)
 
 
 def not_negative(expression: Expr) -> bool:
+    """Return True if the expression cannot be negative, as far as its operators show."""
     match expression:
         case Constant(value=int() | float() as value):
             return value >= 0

@@ -1,7 +1,7 @@
 """Number the variables of a pattern, find their scopes, and make all checks that need no schema.
 
-Everything raised here is a QueryError about the script's structure: names used twice, negations without meaning,
-clauses that do not go together.
+These checks raise QueryError for errors in the structure of a script: names used twice, negations without meaning,
+clauses that exclude each other.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Slot:
 
     @property
     def path(self) -> tuple[str, ...]:
-        """Return the parts of the variable's name, as any clause can write it."""
+        """The parts of the variable's qualified name, which every clause accepts."""
         return (self.definition, self.name) if self.definition else (self.name,)
 
 
@@ -40,8 +40,8 @@ class Slot:
 class Scopes:
     """The variables of a script in order of appearance, and the negated sub-patterns that contain them.
 
-    `parents[i]` is the scope around negated scope i; `variables` are those of each pattern and statement, by its id;
-    `optional` are the variables that some match leaves unbound.
+    `parents[i]` is the scope that encloses negated scope i. `variables` holds the variables of each pattern and
+    statement, by its id. `optional` holds the variables that some matches leave unbound.
     """
 
     script: s.Script
@@ -62,11 +62,11 @@ class Scopes:
         return next((d for d in self.script.definitions if d.name == name), None)
 
     def use(self, event: s.Event) -> s.Definition | None:
-        """Return the definition that the class of an event names, if it does."""
+        """Return the definition that an event's class name refers to, if any."""
         return None if event.any_row else self.definition(event.class_name)
 
     def chain(self, scope: int) -> Iterator[int]:
-        """Yield a scope and all that enclose it, innermost first, ROOT_SCOPE last."""
+        """Yield a scope and its enclosing scopes, innermost first, ROOT_SCOPE last."""
         while scope != ROOT_SCOPE:
             yield scope
             scope = self.parents[scope]
@@ -79,7 +79,7 @@ class Scopes:
         return {slot.name: variable for variable, slot in enumerate(self.slots) if slot.definition == name}
 
     def can_be_empty(self, pattern: s.Pattern) -> bool:
-        """Return True if a match of the pattern may bind no event at all."""
+        """Return True if a match of the pattern may bind no event."""
         match pattern:
             case s.Event():
                 if (definition := self.use(pattern)) is not None:
@@ -95,7 +95,7 @@ class Scopes:
 
 def resolve_scopes(script: s.Script) -> Scopes:
     """Number the variables and make all checks that need no schema."""
-    if not script.text:  # built in Python: its canonical text gives errors a place to point at
+    if not script.text:  # built in Python: errors point into its canonical text
         script = parse(print_script(script))
     scopes = Scopes(script)
     _check_definitions(scopes)
@@ -103,13 +103,13 @@ def resolve_scopes(script: s.Script) -> Scopes:
     uses = Counter(event.class_name for event in events if scopes.definition(event.class_name) is None)
     for _, statement in script.statements:
         if isinstance(statement.pattern, s.Not):
-            hint = "name an event that must be there: SEQ(A, !B, C)."
-            raise scopes.fail("a pattern that is only a negation", statement.pattern.span, hint)
+            hint = "add an event that must occur, as in SEQ(A, !B, C)."
+            raise scopes.fail("a pattern cannot consist of a negation only", statement.pattern.span, hint)
     walk = _Walk(scopes, uses, set())
     walk.statement(script.statement, ROOT_SCOPE, None, optional=False)
     for definition in script.definitions:
         if definition.name not in walk.used:
-            hint = "use it in the pattern, or leave it out."
+            hint = "use it in the pattern, or remove it."
             raise scopes.fail(f"the definition `{definition.name}` is never used", definition.span, hint)
     _check_unique(scopes)
     _check_clauses(scopes)
@@ -122,7 +122,9 @@ def _check_definitions(scopes: Scopes) -> None:
     names: set[str] = set()
     for definition in scopes.script.definitions:
         if definition.name in names:
-            raise scopes.fail(f"a second definition of `{definition.name}`", definition.span, "rename one of them.")
+            raise scopes.fail(
+                f"`{definition.name}` is defined twice", definition.span, "rename one of the definitions."
+            )
         names.add(definition.name)
     for definition in scopes.script.definitions:
         _check_no_cycle(scopes, definition, ())
@@ -134,7 +136,7 @@ def _check_definitions(scopes: Scopes) -> None:
                 hint = "join the two predicates with AND or OR."
                 raise scopes.fail(f"WITH defines `{each.name}` twice", each.span, hint)
             if each.name in names:
-                message = f"`{each.name}` is a definition and a WITH class at once"
+                message = f"`{each.name}` is both a definition and a class of WITH"
                 raise scopes.fail(message, each.span, "rename one of them.")
             seen.add(each.name)
 
@@ -145,12 +147,12 @@ def _check_no_cycle(scopes: Scopes, definition: s.Definition, path: tuple[str, .
         if (used := scopes.use(event)) is None:
             continue
         if used.name in path:
-            raise scopes.fail(f"the definition `{used.name}` uses itself", event.span, "a repeated event is `A+`.")
+            raise scopes.fail(f"the definition `{used.name}` uses itself", event.span, "write `A+` to repeat an event.")
         _check_no_cycle(scopes, used, path)
 
 
 def _check_objective_names(scopes: Scopes, definition: s.Definition) -> None:
-    """Raise if `S1.name` could be two things: objectives, or an objective and a variable."""
+    """Raise if `S1.name` is ambiguous: two objectives, or an objective and a variable."""
     preference = definition.statement.preference
     variables = {event.variable or event.class_name for event in definition.statement.pattern.events()}
     seen: set[str] = set()
@@ -160,12 +162,11 @@ def _check_objective_names(scopes: Scopes, definition: s.Definition) -> None:
             continue
         if name in seen:
             raise scopes.fail(
-                f"a second objective `{name}` in `{definition.name}`", objective.span, "rename one of them."
+                f"`{definition.name}` has two objectives named `{name}`", objective.span, "rename one of them."
             )
         if name in variables:
-            message = f"the objective `{name}` has the name of a variable of `{definition.name}`"
-            hint = f"`{definition.name}.{name}` could be either: rename one of them."
-            raise scopes.fail(message, objective.span, hint)
+            message = f"`{definition.name}.{name}` is ambiguous: it names an objective and a variable"
+            raise scopes.fail(message, objective.span, "rename one of them.")
         seen.add(name)
 
 
@@ -200,24 +201,24 @@ class _Walk:
 
     def _operands(self, pattern: s.Seq | s.And | s.Or, scope: int, definition: str | None, optional: bool) -> list[int]:
         if all(isinstance(operand, s.Not) for operand in pattern.operands):
-            hint = "at least one operand must be without `!`."
-            raise self.scopes.fail(f"{type(pattern).__name__.upper()} has no positive component", pattern.span, hint)
+            hint = "add an operand without `!`."
+            raise self.scopes.fail(f"{type(pattern).__name__.upper()} has only negated operands", pattern.span, hint)
         optional = optional or (isinstance(pattern, s.Or) and len(pattern.operands) > 1)
         variables: list[int] = []
         for operand in pattern.operands:
             if isinstance(pattern, s.Or) and isinstance(operand, s.Not):
-                hint = "an alternative must match something: put the negation into a SEQ inside it."
-                raise self.scopes.fail("`!` directly under OR", operand.span, hint)
+                hint = "put the negation in a SEQ with a positive event, as in OR(A, SEQ(!B, C))."
+                raise self.scopes.fail("an operand of OR cannot be a negation", operand.span, hint)
             variables += self._pattern(operand, scope, definition, optional)
         return variables
 
     def _negation(self, pattern: s.Not, scope: int) -> int:
         if isinstance(pattern.operand, s.Not):
-            hint = "leave both out, or negate a SEQ that holds the inner negation."
-            raise self.scopes.fail("`!!` negates a negation", pattern.span, hint)
+            hint = "remove both, or negate a SEQ that contains the inner negation."
+            raise self.scopes.fail("a negation cannot be negated directly", pattern.span, hint)
         if self.scopes.can_be_empty(pattern.operand):
-            message = f"`!` of something that can be empty: {print_pattern(pattern.operand)}"
-            raise self.scopes.fail(message, pattern.span, "an empty match is always there; use `+` instead of `*`.")
+            message = f"`!` cannot negate `{print_pattern(pattern.operand)}`, which can be empty"
+            raise self.scopes.fail(message, pattern.span, "write `+` instead of `*`.")
         inner = len(self.scopes.parents) + 1
         self.scopes.parents[inner] = scope
         self.scopes.negations[inner] = pattern
@@ -226,8 +227,8 @@ class _Walk:
     def _event(self, event: s.Event, scope: int, definition: str | None, optional: bool) -> int:
         name, uses = event.class_name, self.uses[event.class_name]
         if event.variable is None and uses > 1:
-            message = f"the class `{name}` occurs {uses} times, so each needs a variable"
-            raise self.scopes.fail(message, event.span, f"write e.g. `{name} x1`.")
+            message = f"the class `{name}` occurs {uses} times and needs a variable each time"
+            raise self.scopes.fail(message, event.span, f"add a variable, such as `{name} x1`.")
         index = len(self.scopes.slots)
         self.scopes.slots.append(Slot(event.variable or name, event, scope, definition))
         if optional or self.scopes.can_be_empty(event):
@@ -236,14 +237,14 @@ class _Walk:
 
     def _check_use(self, name: str, event: s.Event) -> None:
         if name in self.used:
-            hint = "a definition is used once; write a second one for the second use."
+            hint = "add another definition for the second use."
             raise self.scopes.fail(f"the definition `{name}` is used twice", event.span, hint)
         if event.quantifier is not None:
-            hint = "`+`, `*` and `[n]` repeat events of one class only."
-            raise self.scopes.fail(f"a quantifier on the definition `{name}`", event.quantifier.span, hint)
+            hint = "repeat one class, such as `A+`; a sub-pattern cannot be repeated."
+            raise self.scopes.fail(f"the definition `{name}` cannot have a quantifier", event.quantifier.span, hint)
         if event.variable is not None:
-            hint = f"its own variables are `{name}.A`, its objectives `{name}.exp`."
-            raise self.scopes.fail(f"a variable for the definition `{name}`", event.variable_span, hint)
+            hint = f"remove it, and write `{name}.a` for a variable `a` of the definition."
+            raise self.scopes.fail(f"the definition `{name}` cannot have a variable", event.variable_span, hint)
         self.used.add(name)
 
 
@@ -253,47 +254,47 @@ def _check_unique(scopes: Scopes) -> None:
         first = seen.setdefault((slot.definition, slot.name), slot)
         if first is not slot:
             first_at = place(scopes.text, first.event.variable_span)
-            hint = "every variable needs a name of its own, in OR branches too."
+            hint = "give each variable its own name, also in the branches of OR."
             message = f"the variable `{slot.name}` is used twice, first at {first_at}"
             raise scopes.fail(message, slot.event.variable_span, hint)
         if slot.definition is None and scopes.definition(slot.name) is not None:
-            message = f"the variable `{slot.name}` has the name of a definition"
+            message = f"`{slot.name}` is both a variable and a definition"
             raise scopes.fail(message, slot.event.variable_span, "rename one of them.")
 
 
 def _check_clauses(scopes: Scopes) -> None:
-    """Raise at the clause that has to change if clauses do not go together."""
+    """Raise, at the clause to change, if clauses exclude each other."""
     statement, definitions = scopes.script.statement, scopes.script.definitions
     agg, update, window, emit = statement.aggregates, statement.update, statement.window, statement.emit
     pref = next((p for p in (statement.preference, *(d.statement.preference for d in definitions)) if p), None)
     limit, items = (statement.returns.limit, statement.returns.items) if statement.returns else (None, ())
     is_each, is_changes = (emit is not None and emit.mode is mode for mode in (s.Emit.EACH, s.Emit.CHANGES))
     by_count = [length.unit is s.Unit.EVENT for length in (update, window and window.length) if length]
-    detects = not agg and not pref
+    detects, exclusive = not agg and not pref, "cannot be used in the same query"
     top = statement.returns if limit is not None else None
     key, item = next(iter(statement.group_by), None), next(iter(items), None)
-    rules: tuple[tuple[object, str, s.Written | None, str], ...] = (  # wrong if, what, the clause if written, a hint
-        (agg, "AGG with PREF", pref, "count matches or rank them: leave one of the two out."),
-        (not top, "PREF without a number of results", pref, "say how many of the best to return: RETURN 10."),
-        (not pref, "RETURN k without PREF", top, "the k best need a preference: PREF MAX[…]."),
-        (detects, "GROUP BY without AGG or PREF", key, "to find matches per key, use PARTITION BY or [attr]."),
-        (agg, "RETURN items with AGG", item, "aggregates are the output: name them with AS."),
-        (is_each and agg, "EMIT EACH with AGG", emit, "EMIT EACH is for detection."),
-        (is_each and pref, "EMIT EACH with PREF", emit, "EMIT EACH is for detection."),
-        (is_changes and not agg, "EMIT CHANGES without AGG", emit, "only aggregates change without a match ending."),
+    rules: tuple[tuple[object, str, s.Written | None, str], ...] = (  # is wrong if, message, clause if written, hint
+        (agg, f"AGG and PREF {exclusive}", pref, "remove one: AGG aggregates matches, PREF ranks them."),
+        (not top, "PREF requires RETURN k", pref, "add the number of results, such as RETURN 10."),
+        (not pref, "RETURN k requires PREF", top, "add a preference, such as PREF MAX[a.price]."),
+        (detects, "GROUP BY requires AGG or PREF", key, "use PARTITION BY or [attr] to find matches per key."),
+        (agg, "RETURN cannot list columns in a query with AGG", item, "remove RETURN; name aggregates with AS."),
+        (is_each and agg, f"EMIT EACH and AGG {exclusive}", emit, "remove one of them."),
+        (is_each and pref, f"EMIT EACH and PREF {exclusive}", emit, "remove one of them."),
+        (is_changes and not agg, "EMIT CHANGES requires AGG", emit, "remove EMIT CHANGES, or add an AGG clause."),
+        (detects, "UPDATE requires AGG or PREF", update, "remove UPDATE, or add an AGG or PREF clause."),
         (
-            detects,
-            "UPDATE without AGG or PREF",
-            update,
-            "detection reports each match once; UPDATE is for AGG and PREF.",
+            is_changes and update,
+            f"EMIT CHANGES and UPDATE {exclusive}",
+            emit,
+            "remove one of them.",
         ),
-        (is_changes and update, "EMIT CHANGES with UPDATE", emit, "UPDATE alone says when rows come out."),
-        (not window, "UPDATE without WITHIN", update, "say how much each update looks back on: WITHIN …"),
+        (not window, "UPDATE requires WITHIN", update, "add the length of the window, such as WITHIN 10."),
         (
             len(set(by_count)) > 1,
-            "WITHIN and UPDATE must both be counts or both be times",
+            "WITHIN and UPDATE must both be times or both be numbers of events",
             update,
-            "give both EVENTS, or neither.",
+            "write EVENTS after both lengths, or after neither.",
         ),
     )
     for is_wrong, message, clause, hint in rules:
@@ -302,28 +303,28 @@ def _check_clauses(scopes: Scopes) -> None:
 
 
 def _check_upper_edges(scopes: Scopes, pattern: s.Pattern, has_window: bool, open_above: bool, root: bool) -> None:
-    """Raise if a negation at the upper edge of an outermost SEQ, which is final when the window ends, has no window."""
+    """Raise if there is no window to bound a negation at the end of an outermost SEQ."""
     match pattern:
         case s.Event():
             if (definition := scopes.use(pattern)) is not None:
-                # A definition with a window is an outermost pattern.
+                # A definition with a window counts as an outermost pattern.
                 bounds = definition.statement.window is not None
                 inner = definition.statement.pattern
                 _check_upper_edges(scopes, inner, has_window or bounds, open_above or bounds, root or bounds)
         case s.Not():
             if open_above and not has_window:
-                hint = "without a window it could never be decided; add WITHIN, or put an event after it."
-                raise scopes.fail("a negation at the end of the pattern needs WITHIN", pattern.span, hint)
+                hint = "add WITHIN, or an event after the negation."
+                raise scopes.fail("a negation at the end of a pattern requires WITHIN", pattern.span, hint)
             _check_upper_edges(scopes, pattern.operand, has_window, open_above, root=False)
         case s.Seq():
             for i, operand in enumerate(pattern.operands):
                 before, after = pattern.operands[:i], pattern.operands[i + 1 :]
-                # A match binds at least one event: when none can be before, one is after.
+                # A match binds at least one event. If all operands before are negations, an event follows.
                 first_of_all = root and isinstance(operand, s.Not) and all(isinstance(o, s.Not) for o in before)
                 last = all(map(scopes.can_be_empty, after)) and not first_of_all
                 _check_upper_edges(scopes, operand, has_window, open_above and last, root=False)
         case s.And() | s.Or():
-            # An AND that no SEQ encloses is bounded by the end of the match.
+            # The end of the match bounds an AND that no SEQ encloses.
             is_and = isinstance(pattern, s.And)
             for operand in pattern.operands:
                 _check_upper_edges(

@@ -31,8 +31,8 @@ def plan(query: b.BoundQuery, choices: PlannerOptions = DEFAULTS) -> Plan:
     if query.aggregates:
         return aggregation(detected)
     if choices.strategy is not CountBy.AUTO:
-        hint = "only a query with AGG has a choice of strategies."
-        raise QueryError(f'strategy="{choices.strategy.value}"', hint=hint)
+        hint = "remove strategy, or add an AGG clause."
+        raise QueryError(f'strategy="{choices.strategy.value}" requires a query with AGG', hint=hint)
     return ranking(detected) if query.ranking else detected
 
 
@@ -47,12 +47,14 @@ def detection(query: b.BoundQuery, choices: PlannerOptions) -> DetectPlan:
 def _check_size(query: b.BoundQuery) -> None:
     for node in query.pattern.walk():
         if isinstance(node, b.Negated) and len(node.child.leaves()) > MAX_NEGATED_EVENTS:
-            message = f"a negated sub-pattern of more than {MAX_NEGATED_EVENTS} events cannot be evaluated"
-            hint = "shorten the negated sub-pattern; a shorter one forbids more."
+            message = f"a negated sub-pattern can have at most {MAX_NEGATED_EVENTS} events"
+            hint = "shorten the negated sub-pattern."
             raise UnsupportedQuery(message, query.text, node.span, hint)
     if (count := _count_choices(query.pattern)) > MAX_ALTERNATIVES:
-        message = f"the ORs of this pattern make {count:,} alternatives, more than {MAX_ALTERNATIVES:,}"
-        hint = "several classes in one place are one class defined in WITH: X = (kind IN ('A', 'B'))."
+        message = (
+            f"the ORs of this pattern expand to {count:,} alternatives; at most {MAX_ALTERNATIVES:,} are supported"
+        )
+        hint = "replace an OR of classes by one class in WITH, such as X = (kind IN ('A', 'B'))."
         raise UnsupportedQuery(message, query.text, query.pattern.span, hint)
 
 
@@ -60,13 +62,13 @@ def _check_size(query: b.BoundQuery) -> None:
 
 
 def _count_choices(node: b.Node) -> int:
-    """Return how many ways there are to choose at the ORs, negated ones included: each is planned on its own."""
+    """Return the number of OR-free forms, each planned separately; ORs inside negations count too."""
     counts = map(_count_choices, node.children)
     return sum(counts) if isinstance(node, b.Disjunction) else prod(counts)
 
 
 def or_free_forms(node: b.Node) -> list[tuple[b.Node, ...]]:
-    """Return the pattern without OR, once for each choice. A form is a tuple: !(x | y) is !x and !y, side by side."""
+    """Return the pattern without OR, once for each choice. A form is a tuple because !(x | y) is !x and !y."""
     match node:
         case b.Disjunction():
             # A Kleene class inside an OR is no direct operand of the AND around it.
@@ -94,13 +96,13 @@ def _alternatives(query: b.BoundQuery, node: b.Node) -> Iterator[Alternative]:
 
 
 def _reasons(alternatives: tuple[Alternative, ...], keys: tuple[str, ...]) -> Iterator[str]:
-    yield "detect: the query asks for matches, so they are built, last and as row numbers"
+    yield "detect: the query returns matches; they are materialized last, as row numbers"
     if len(alternatives) > 1:
-        yield f"OR: its {len(alternatives)} choices are found one after the other"
+        yield f"OR: its {len(alternatives)} alternatives are searched one after the other"
     if any(alternative.negations for alternative in alternatives):
-        yield "negations: outer events first, then a search inside the interval that ends at the first hit"
+        yield "negations: bind the outer events, then search the interval and stop at the first hit"
     yield from group_reasons(alternatives)
     if keys:
-        yield f"keyed by {', '.join(keys)}: every variable of a match shares it"
+        yield f"key: {', '.join(keys)}; equal in all events of a match"
     elif any(len(alternative.variables) > 1 for alternative in alternatives):
-        yield "no key: no column is equal in all variables"
+        yield "no key: no column is equal in all events of a match; if one is, add [column] to WHERE"

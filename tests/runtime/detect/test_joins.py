@@ -228,7 +228,7 @@ def test_a_block_that_is_too_large_is_an_error(monkeypatch: pytest.MonkeyPatch) 
 
 def test_analysis_draws_expected_and_built_rows() -> None:
     text = ss.query(QUERY).explain(stream("ABCD", 1, 600), time="t", type="kind", plan="bushy", analyze=True)
-    analysed = text.split("Analysed\n")[1]
+    analysed = text.split("Analyzed\n")[1]
     assert "(cached by interval)" in analysed
     assert "expected" in analysed
     assert "built" in analysed
@@ -239,7 +239,7 @@ def test_analysis_draws_groups_above_the_joins() -> None:
     found = ss.query("PATTERN A a; B+ b; C c; D[2] d WITHIN 20").explain(table, time="t", type="kind", analyze=True)
     rows = ss.query("PATTERN A a; B+ b; C c; D[2] d WITHIN 20").run_local(table, time="t", type="kind")
     elements = sum(map(len, rows["b"].to_pylist()))
-    lines = found.split("Analysed\n")[1].splitlines()
+    lines = found.split("Analyzed\n")[1].splitlines()
     groups = lines.index(next(line for line in lines if line.startswith("  groups  expected ")))
     assert lines[groups].endswith(f" rows, built {rows.num_rows:,}")
     assert lines[groups + 1].endswith(f" elements, built {2 * rows.num_rows:,}")
@@ -247,7 +247,7 @@ def test_analysis_draws_groups_above_the_joins() -> None:
 
 
 def test_a_choice_must_be_known() -> None:
-    with pytest.raises(ss.QueryError, match="plan='sideways'"):
+    with pytest.raises(ss.QueryError, match="invalid value for plan: 'sideways'"):
         ss.query(QUERY).run_local(stream("ABCD", 1, 6), time="t", type="kind", plan="sideways")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="no option `shape`"):
         ss.query(QUERY).run_local(stream("ABCD", 1, 6), time="t", type="kind", shape="left")  # type: ignore[call-arg]

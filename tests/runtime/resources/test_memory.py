@@ -1,4 +1,4 @@
-"""What a process may take: the least of its own limit, of its control groups and of the machine's memory."""
+"""The smallest of three limits counts: that of the process, of its cgroups, and of the machine's memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streamsift.runtime.resources import memory
 
 @pytest.fixture
 def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A machine of 8 GB without control groups."""
+    """A machine with 8 GB and no cgroups."""
     (tmp_path / "meminfo").write_text("MemTotal: 9000000 kB\nMemAvailable: 8000000 kB\nHugePages_Total: 0\n")
     (tmp_path / "own").write_text("0::/\n")
     monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "meminfo")
@@ -38,18 +38,18 @@ def group(directory: Path, limit: str, used: int, cached: int, *, version: int) 
     memory._groups.cache_clear()
 
 
-def test_the_machine_is_asked(system: Path) -> None:
+def test_the_available_memory_of_the_machine(system: Path) -> None:
     assert memory.free_bytes() == 8_000_000 * 1024
 
 
-def test_a_control_group_of_version_2(system: Path) -> None:
+def test_a_cgroup_of_version_2(system: Path) -> None:
     group(system / "cgroup", "max", 5, 0, version=2)
     assert memory.of_container() is None
     group(system / "cgroup", "1000", 300, 100, version=2)
-    assert memory.free_bytes() == 800  # the page cache gives way
+    assert memory.free_bytes() == 800  # the page cache does not count as used
 
 
-def test_the_control_groups_around_it_count_too(system: Path) -> None:
+def test_parent_cgroups_count_too(system: Path) -> None:
     (system / "own").write_text("0::/pod/container\n")
     group(system / "cgroup" / "pod" / "container", "5000", 300, 0, version=2)
     assert memory.free_bytes() == 4700
@@ -57,14 +57,14 @@ def test_the_control_groups_around_it_count_too(system: Path) -> None:
     assert memory.free_bytes() == 1
 
 
-def test_a_control_group_of_version_1(system: Path) -> None:
+def test_a_cgroup_of_version_1(system: Path) -> None:
     (system / "own").write_text("9:cpu:/x\n4:memory:/job/1\n0::/\n")
     group(system / "cgroup" / "memory" / "job" / "1", "2000", 500, 0, version=1)
     group(system / "cgroup" / "memory", "9223372036854771712", 900, 0, version=1)
     assert memory.free_bytes() == 1500
 
 
-def test_a_path_of_the_host_that_the_container_does_not_see(system: Path) -> None:
+def test_a_host_path_that_is_not_visible_in_the_container(system: Path) -> None:
     (system / "own").write_text("0::/kubepods/pod7/abc\n")
     group(system / "cgroup", "700", 100, 0, version=2)
     assert memory.free_bytes() == 600

@@ -1,4 +1,4 @@
-"""Work tracks its progress; the result is the same."""
+"""A run reports its progress, and tracking it does not change the result."""
 
 from pathlib import Path
 
@@ -16,27 +16,27 @@ EVENTS = pa.table({"t": np.arange(3_000)[::-1], "kind": np.array(list("ABC"))[np
 
 
 @pytest.mark.parametrize("pattern", ["SEQ(A a, B b, C c)", "OR(SEQ(A a, B b, C c), SEQ(B f, C d, A e))"])
-def test_a_search_tells_how_far_it_has_come(pattern: str) -> None:
+def test_a_search_reports_its_progress(pattern: str) -> None:
     query = ss.query(f"PATTERN {pattern} WITHIN 9")
     with track_progress() as tracker:
-        found = query.run_local(EVENTS, time="t", type="kind")
+        rows = query.run_local(EVENTS, time="t", type="kind")
     assert tracker.counts() == (3_000, 3_000)
-    assert found == query.run_local(EVENTS, time="t", type="kind")
+    assert rows == query.run_local(EVENTS, time="t", type="kind")
 
 
-def test_passes_over_the_events_are_parts_of_the_whole() -> None:
+def test_each_pass_over_the_events_counts_in_part() -> None:
     tracker = Progress()
-    told = []
+    reported = []
     for number in range(2):
         tracker.begin(number, 2)
         for done in (0, 50, 100):
             tracker.update(done, 100)
-            told.append(tracker.done)
-    assert told == [0, 25, 50, 50, 75, 100]
+            reported.append(tracker.done)
+    assert reported == [0, 25, 50, 50, 75, 100]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_reading_tells_how_many_rows_there_are(tmp_path: Path, suffix: str) -> None:
+def test_reading_reports_the_number_of_rows(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"events.{suffix}"
     write = pyarrow.csv.write_csv if suffix == "csv" else pyarrow.parquet.write_table
     write(EVENTS, path)
@@ -44,4 +44,4 @@ def test_reading_tells_how_many_rows_there_are(tmp_path: Path, suffix: str) -> N
         table = read_table(path)
     assert table == read_table(path) == EVENTS
     assert tracker.done == 3_000
-    assert 3_000 <= tracker.total <= 3_001  # the header of a CSV file is a line, too
+    assert 3_000 <= tracker.total <= 3_001  # the header of a CSV file may count as a line

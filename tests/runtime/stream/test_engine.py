@@ -338,7 +338,7 @@ def test_an_unknown_format_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         load_engine(plan, changes.head, [])
     with pytest.raises(ss.BadInputError, match="format 9"):
         load_engine(plan, head, changes.added.items())
-    with pytest.raises(ss.BadInputError, match="no Arrow stream"):
+    with pytest.raises(ss.BadInputError, match="not an Arrow stream"):
         load_engine(plan, head, [(0, b"nonsense")])
 
 
@@ -348,14 +348,14 @@ def test_an_unknown_format_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("PATTERN SEQ(A a, B b)", "detection on a stream needs WITHIN"),
-        ("PATTERN SEQ(A a, B b) PREF MAX[b.t] RETURN 1", "ranking on a stream needs UPDATE"),
-        ("PATTERN SEQ(A a, B+ b) AGG COUNT", "a trailing group on a stream needs WITHIN"),
+        ("PATTERN SEQ(A a, B b)", "detection on a stream requires WITHIN"),
+        ("PATTERN SEQ(A a, B b) PREF MAX[b.t] RETURN 1", "ranking on a stream requires UPDATE"),
+        ("PATTERN SEQ(A a, B+ b) AGG COUNT", "wait for later events requires WITHIN"),
         (
             "SEQ S = (A a; B b) WITHIN 3 EVENTS PATTERN S; C c WITHIN 5",
-            "windows that count rows beside windows of time",
+            "cannot mix time windows with count windows",
         ),
-        ("PATTERN SEQ(A a, !B b) AGG COUNT PARTITION BY kind WITHIN 3 EVENTS", "count window within PARTITION BY"),
+        ("PATTERN SEQ(A a, !B b) AGG COUNT PARTITION BY kind WITHIN 3 EVENTS", "count window with PARTITION BY"),
     ],
 )
 def test_what_a_stream_cannot_have(text: str, message: str) -> None:

@@ -240,7 +240,7 @@ def test_other_frames_are_refused(spark: SparkSession) -> None:
         PAIR.run(pa.table({"t": [1]}), time="t")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"run\(\)"):
         PAIR.run_local(events(spark, []), time="t")
-    with pytest.raises(TypeError, match=r"`time` is the name of a column, not .*Column"):
+    with pytest.raises(TypeError, match=r"`time` must be the name of a column, not .*Column"):
         PAIR.run(events(spark, []), time=F.col("t"))  # type: ignore[arg-type]
 
 

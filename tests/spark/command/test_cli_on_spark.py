@@ -22,7 +22,7 @@ EVENTS = pa.table({"ts": [1, 2, 3, 4, None], "kind": ["A", "B", "A", "B", "A"], 
 
 
 QUERY = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 5"
-WORDS = ["run", QUERY, "--time", "ts", "--type", "kind", "--input"]
+WORDS = ["run", QUERY, "--engine", "spark", "--time", "ts", "--type", "kind", "--input"]
 
 Run = Callable[..., tuple[str, str, int]]
 

@@ -95,18 +95,19 @@ def test_ctrl_c_ends_it_in_the_middle_of_a_micro_batch(folder: Path) -> None:
         finally:
             stream.kill()
     assert (stream.returncode, out) == (0, "")
-    told = error[error.index(stream_job.STOPPING) :].splitlines()  # pyspark's workers tell of themselves before
-    assert re.fullmatch(r"\d micro-batch(es)?, \d rows, [01] matches", told[1])  # a micro-batch counts once committed
-    assert told[2:] == []
+    reported = error[error.index(stream_job.STOPPING) :].splitlines()  # pyspark's workers report before
+    assert reported[1] == "run the same command to resume from checkpoint"
+    assert re.fullmatch(r"\d micro-batch(es)?, \d rows, [01] matches", reported[2])  # a committed micro-batch counts
+    assert reported[3:] == []
     assert "Traceback" not in error
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--once",), "add --stream"),
-        (("--stream", "--engine", "local"), "runs on Spark"),
-        (("--stream", "--format", "csv"), "goes to files"),
+        (("--once",), "require --stream"),
+        (("--stream", "--engine", "local"), "requires Spark"),
+        (("--stream", "--format", "csv"), "cannot write CSV"),
     ],
 )
 def test_options_that_do_not_go_together(

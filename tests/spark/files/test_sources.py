@@ -17,15 +17,6 @@ from text_columns import COLUMNS
 ON_SPARK_TOO_FINE = "nanoseconds"
 
 
-@pytest.fixture
-def utc(spark: SparkSession) -> SparkSession:
-    """The session with the settings that the command line gives it."""
-    session = spark.newSession()
-    session.conf.set("spark.sql.session.timeZone", "UTC")
-    session.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
-    return session
-
-
 def in_order(table: pa.Table) -> pa.Table:
     return table.sort_by("row").combine_chunks()
 
@@ -51,7 +42,7 @@ def test_csv_has_the_same_columns_on_both_engines(utc: SparkSession, tmp_path: P
 def test_times_finer_than_microseconds_are_an_error(utc: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "e.csv"
     path.write_text("t\n2024-01-02T10:00:00.000000001\n", encoding="utf-8")
-    with pytest.raises(BadInputError, match="column `t` has times that are finer than microseconds"):
+    with pytest.raises(BadInputError, match="column `t` has times finer than microseconds"):
         read_events(utc, path)
 
 
@@ -106,7 +97,7 @@ def test_parquet_integers_beyond_64_bits(utc: SparkSession, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("later", "reason"), [("2,9007199254740993", "new rows make it decimal"), ("2,abc", "make it string")]
+    ("later", "reason"), [("2,9007199254740993", "would change it to decimal"), ("2,abc", "change it to string")]
 )
 def test_a_stream_does_not_round_what_comes_later(utc: SparkSession, tmp_path: Path, later: str, reason: str) -> None:
     data = tmp_path / "data"

@@ -1,6 +1,6 @@
-"""Every block of code in the README and in docs/ runs, and prints what the page says it prints.
+"""Run every code block in the README and in docs/, and compare the output with the page.
 
-`STREAMSIFT_GOLDENS=rewrite` writes what is printed now into the pages.
+`STREAMSIFT_GOLDENS=rewrite` writes the current output into the pages.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ def test_page(
     path: Path, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
 
     def run(words: list[str]) -> str:
         code, out, error = command(words, capsys)
@@ -27,7 +28,7 @@ def test_page(
         return out
 
     text = path.read_text(encoding="utf-8")
-    page = Page(path, run, {"spark": spark, "__name__": "__main__"})
+    page = Page(path, run, {"__name__": "__main__"})  # `SparkSession.builder.getOrCreate()` returns the fixture
     now = page.run()
     if os.environ.get("STREAMSIFT_GOLDENS") == "rewrite":
         path.write_text(now, encoding="utf-8")

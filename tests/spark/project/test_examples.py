@@ -1,4 +1,4 @@
-"""Each story in examples/ runs, as its notebook does: cell after cell; and the notebook is made from the script."""
+"""Run each example cell by cell, and compare its notebook with its script."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def maker() -> Any:
     return module
 
 
-def test_there_are_five_stories() -> None:
+def test_there_are_five_examples() -> None:
     assert len(SCRIPTS) == 5
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_story(script: Path, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_example(script: Path, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cells = json.loads(script.with_suffix(".ipynb").read_text(encoding="utf-8"))["cells"]
     made = maker().notebook(script.read_text(encoding="utf-8"))["cells"]
     assert [cell["source"] for cell in cells] == [cell["source"] for cell in made], "run `make notebooks`"

@@ -170,8 +170,8 @@ def test_rows_without_a_time(directory: Directory, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("PATTERN SEQ(A a, B b)", {}, "WITHIN"),
-        ("PATTERN SEQ(A a, B b) PREF MAX[a.x] WITHIN 5 RETURN 3", {}, "UPDATE"),
+        ("PATTERN SEQ(A a, B b)", {}, "detection on a stream requires WITHIN"),
+        ("PATTERN SEQ(A a, B b) PREF MAX[a.x] WITHIN 5 RETURN 3", {}, "ranking on a stream requires UPDATE"),
         ("PATTERN SEQ(A a, B b) WITHIN 5", {"lateness": "5 s"}, "`t` is an integer"),
         ("PATTERN SEQ(A a, B b) WITHIN 5", {"lateness": "soon"}, "soon"),
         ("PATTERN SEQ(A a, B b) WITHIN 5", {"lateness": True}, "a duration"),
@@ -193,6 +193,7 @@ def test_a_watermark_that_is_not_on_the_time(directory: Directory) -> None:
 def test_explain(directory: Directory) -> None:
     keyed = ss.query("PATTERN SEQ(A a, B b, !C c) WHERE [id] WITHIN 5").explain(directory.stream(), **BINDING)
     assert "Spark: stateful stream in 3 hash buckets by id" in keyed
+    assert "emit:   when the watermark passes the last event of the match, or the end of its window" in keyed
     assert "watermark: maximum `t` of earlier micro-batches minus `lateness`" in keyed
     total = ss.query("PATTERN SEQ(A a, B b) WHERE [id] AGG COUNT WITHIN 5").explain(directory.stream(), **BINDING)
     assert "in one bucket: without GROUP BY, the aggregates cover all events" in total

@@ -26,11 +26,11 @@ SEM_NS_PER_START = 1.0
 TWO_STACK_NS_PER_LEVEL = 6.0
 
 MEANING = {
-    Strategy.PREFIX: "one counter for each prefix of the pattern; no match is built",
-    Strategy.SEM: "start event marking: counters for each start event in the window; no match is built",
-    Strategy.TWO_STACK: "the window is a product of linear maps; an event costs the same however many are in it",
-    Strategy.PAIRS: "dynamic programming over pairs of neighbouring events; no match is built",
-    Strategy.DETECT: "the matches are found, then aggregated in chunks of row numbers",
+    Strategy.PREFIX: "one counter per prefix of the pattern; no match is materialized",
+    Strategy.SEM: "start event marking; counters per start event in the window; no match is materialized",
+    Strategy.TWO_STACK: "the window is a product of linear maps; the cost per event does not depend on the window size",
+    Strategy.PAIRS: "dynamic programming over pairs of adjacent events; no match is materialized",
+    Strategy.DETECT: "matches are found, then aggregated in chunks of row numbers",
 }
 Obstacles = dict[Strategy, str | None]  # why each strategy cannot count an alternative; None if it can
 
@@ -48,13 +48,14 @@ def aggregation(detection: DetectPlan) -> AggregatePlan:
         is_open = requested is CountBy.AUTO
         chosen = _cheapest(query, alternative, obstacles) if is_open else Strategy(requested.value)
         if (obstacle := obstacles[chosen]) is not None:
-            message = f"strategy {chosen.value!r} cannot count this: {obstacle}"
-            hint = f"it can be counted by {', '.join(repr(s.value) for s, why in obstacles.items() if why is None)}."
+            message = f'strategy="{chosen.value}" does not apply: {obstacle}'
+            others = (f'"{strategy.value}"' for strategy, why in obstacles.items() if why is None)
+            hint = f"use {' or '.join(others)}."
             raise UnsupportedQuery(message, query.text, query.pattern.span, hint)
         branch = Branch(alternative, chosen, keys, is_open and _may_mark(query, chosen, obstacles))
         branches.append(branch)
         prefix = f"alternative {number}: " if len(detection.alternatives) > 1 else ""
-        reasons += [prefix + line for line in _reasons(query, branch, obstacles, ", as asked" * (not is_open))]
+        reasons += [prefix + line for line in _reasons(query, branch, obstacles, "; as requested" * (not is_open))]
     return AggregatePlan(detection, tuple(branches), (*reasons, *_key_reasons(query, branches)))
 
 
@@ -83,38 +84,38 @@ def _obstacle(query: b.BoundQuery, alternative: Alternative, keys: tuple[str, ..
     if strategy is Strategy.DETECT:
         return None
     if query.update is not None and query.update.kind is b.WindowKind.COUNT:
-        return "UPDATE counts rows, and a tick may fall between rows of equal time"
+        return "UPDATE counts rows, and a tick can fall between rows with equal times"
     if query.pattern.windowed_definitions():
-        return "a definition has a window of its own"
+        return "a definition has its own window"
     if alternative.groups is not None:
         return "a Kleene variable binds a group of events"
     if not alternative.is_sequence:
-        return "AND leaves the order of its events open"
+        return "AND does not fix the order of its events"
     if (composite := next((n for n in alternative.negations if len(n.steps) > 1 or n.negations), None)) is not None:
-        return f"the negated `{query.variables[composite.steps[0].variable].name}` is part of a composite pattern"
+        return f"the negated sub-pattern of `{query.variables[composite.steps[0].variable].name}` is not a single event"
     if not all(_is_between_neighbors(n, len(alternative.steps)) for n in alternative.negations):
-        return "the interval of a negation spans events of the match"
+        return "the interval of a negation spans other events of the match"
     if filters := [f for step in alternative.all_steps() for f in step.filters]:
         return f"`{describe_expression(filters[0], query.variables)}` needs the whole match"
     pairs = alternative.pairs_beyond(keys)
     for number, pair in pairs:
         if number >= len(alternative.steps) or pair.earlier != number - 1:
-            return f"`{pair.describe(query.variables)}` is not between neighbours"
+            return f"`{pair.describe(query.variables)}` does not compare adjacent events of the pattern"
     match strategy:
         case Strategy.PAIRS if not pairs:
-            return "there is no predicate between neighbours"
+            return "no predicate compares adjacent events of the pattern"
         case Strategy.PAIRS:
             ranges = Counter(number for number, pair in pairs if pair.op != "=")
             if any(count > 1 for count in ranges.values()):
-                return "several comparisons between the same neighbours are no range of one order"
+                return "several comparisons between the same two events do not form one range of a sort order"
         case _ if pairs:
-            return f"`{pairs[0][1].describe(query.variables)}` compares neighbours"
+            return f"`{pairs[0][1].describe(query.variables)}` compares adjacent events of the pattern"
         case Strategy.PREFIX if query.window is not None:
-            return "events leave the window"
+            return "WITHIN makes events expire, and prefix counters only grow"
         case Strategy.SEM | Strategy.TWO_STACK if query.window is None:
-            return "there is no window for anything to leave"
+            return "the query has no window"
         case Strategy.TWO_STACK if any(map(is_at_edge, alternative.negations)):
-            return "a negation at an edge of the window ties each end to its start"
+            return "a leading or trailing negation depends on both the start and the end of a match"
     return None
 
 
@@ -151,10 +152,14 @@ def _reasons(query: b.BoundQuery, branch: Branch, obstacles: Obstacles, as_reque
     other = {Strategy.SEM: Strategy.TWO_STACK, Strategy.TWO_STACK: Strategy.SEM}.get(chosen)
     if other is not None and obstacles[other] is None:
         sem, stack = _costs(query, branch.alternative)
-        starts = f"{sem:.0f} ns" if sem < inf else "1 ns for each start event in the window"
-        few = f"; it is taken where a window turns out to hold fewer than {stack / SEM_NS_PER_START:.0f}"
-        costs = f"sem costs about {starts} for an event, two-stack about {stack:.0f} ns"
-        yield f"not {other.value}: {costs}{few * branch.may_mark}"
+        per_start = f"{SEM_NS_PER_START:.0f} ns per event for each start event in the window"
+        costs = {
+            Strategy.SEM: f"about {sem:.0f} ns per event" if sem < inf else f"about {per_start}",
+            Strategy.TWO_STACK: f"about {stack:.0f} ns per event",
+        }
+        starts = f"a window holds fewer than {stack / SEM_NS_PER_START:.0f} start events"
+        switch = f"; switches to sem at run time if {starts}" * branch.may_mark
+        yield f"not {other.value}: {costs[other]}; {chosen.value} costs {costs[chosen]}{switch}"
     if chosen is not Strategy.DETECT:
         yield "not detect: its cost grows with the number of matches"
 
@@ -162,6 +167,6 @@ def _reasons(query: b.BoundQuery, branch: Branch, obstacles: Obstacles, as_reque
 def _key_reasons(query: b.BoundQuery, branches: list[Branch]) -> Iterator[str]:
     if any(branch.strategy is not Strategy.DETECT and branch.keys for branch in branches):
         keys = next(branch.keys for branch in branches if branch.keys)
-        yield f"counted apart by {', '.join(keys)}: every variable of a match shares it"
+        yield f"counters per {', '.join(keys)}: equal in all events of a match"
         if set(keys) - set(query.group_by):
-            yield "then added up over the keys" + (" of each group" if query.group_by else "")
+            yield "counters are summed over the keys" + (" of each group" if query.group_by else "")

@@ -88,9 +88,10 @@ def _pairs(query: b.BoundQuery, definition: b.SubPattern) -> Iterator[tuple[int,
     if any(_is_group(query, variable) for variable in variables):
         outermost = _outermost(query, pattern)
         if outermost is None:
-            message = "around groups cannot be evaluated: its first or its last event must be a single one"
-            hint = "leave out the window of the definition, or put a single event before or after its groups."
-            raise UnsupportedQuery(f"the window of `{definition.name}` {message}", query.text, definition.span, hint)
+            name = definition.name
+            message = f"the window of `{name}` requires a single event before or after its Kleene groups"
+            hint = f"remove the window of `{name}`, or add such an event."
+            raise UnsupportedQuery(message, query.text, definition.span, hint)
         pairs = [(outermost, other) for other in variables if other != outermost]
     elif not any(isinstance(part, b.Conjunction | b.Disjunction) for part in pattern.walk(into_negations=False)):
         yield from ((variables[0], other) for other in variables[1:])  # it comes first, so one test says so

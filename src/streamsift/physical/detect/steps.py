@@ -145,16 +145,16 @@ def _marked(
 
 def _why_not(query: b.BoundQuery, negation: Negation, crossed: tuple[Step, ...]) -> str:
     if negation.needs_arrow:
-        return "its predicates are evaluated for many partial matches at a time"
+        return "its predicates are evaluated for batches of partial matches"
     if negation.lower.definition or negation.upper.definition:
-        return "its edge is that of a definition's own window"
+        return "a definition window bounds it"
     if any(inner.upper == negation.upper for inner in negation.walk() if inner is not negation):
-        return "a negation inside ends where it ends"
+        return "an inner negation has the same end"
     classes = [query.variables[step.variable].event_class for step in negation.all_steps()]
     for step in crossed:
         variable = query.variables[step.variable]
         if any(variable.event_class.may_overlap(other) for other in classes):
-            return f"{variable.name} may lie in its interval, and does not count there"
+            return f"{variable.name} can lie in its interval and must be ignored there"
     return ""
 
 

@@ -1,8 +1,8 @@
-"""Draw the algebraic plan of a pattern as written: operators, intervals, where predicates run.
+"""Draw the algebraic plan of a pattern: its operators, their intervals and where each predicate is evaluated.
 
 The operators are those of "Processing Nested Complex Sequence Pattern Queries over Event Streams" (sections 2.3 and 3):
-WinSeq, WinAnd, WinOr, and `!` for what must not occur. The tree is the one that was written; what is said about a node
-is read from the plan's steps and negations, so that it shows what will run.
+WinSeq, WinAnd, WinOr, and `!` for a negated sub-pattern. The tree has the shape of the pattern in the query. The lines
+under a node come from the steps and negations of the plan, so they show what runs.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from typing import NamedTuple
 
 from streamsift.language.printer import print_quantifier
 from streamsift.logical import bound as b
-from streamsift.logical.describe import describe_expression
-from streamsift.physical.explain.words import describe_limit, describe_test, predicates_of
+from streamsift.physical.explain.words import describe_group_filter, describe_limit, describe_tests, predicates_of
 from streamsift.physical.plan import DetectPlan, Edge, GroupNegation, KleeneGroups, Limit, Negation, Step, ordered_steps
 
 Operator = b.Sequence | b.Conjunction | b.Disjunction
-Chain = tuple[Step, ...]  # all steps that are bound where something is decided, those of the patterns around it first
+Chain = tuple[Step, ...]  # all steps that are bound when a negation is checked, those of enclosing patterns first
 Path = tuple[b.Node, ...]  # the nodes from below the root to a node
 
 _NAMES = {b.Sequence: "WinSeq", b.Conjunction: "WinAnd", b.Disjunction: "WinOr"}
@@ -27,7 +26,7 @@ _WINDOW_EDGES = {Edge.WINDOW_START: "window start", Edge.WINDOW_END: "window end
 
 
 def describe_algebra(pattern: b.Node, plan: DetectPlan) -> Iterator[str]:
-    """Yield the tree, one node a line, and under it the predicates and negations decided there."""
+    """Yield the tree, one node per line, with the predicates and negations evaluated at each node."""
     tree = _Tree(pattern, plan)
     root = tree.draw(pattern, (), b.ROOT_SCOPE)
     return _lines(replace(root, details=(*root.details, *tree.of_groups(b.ROOT_SCOPE))), "", "")
@@ -52,26 +51,26 @@ def _lines(node: _Drawn, first: str, rest: str) -> Iterator[str]:
 
 
 class _Decision(NamedTuple):
-    """A negated sub-pattern as one form of the plan has it."""
+    """A negated sub-pattern in one OR-free form of the plan."""
 
     negation: Negation | GroupNegation
-    chain: Chain  # around it
-    decided: str  # once this is so
+    chain: Chain  # the steps of the enclosing patterns
+    ready: str  # the condition that must hold before it is checked
 
 
 class _Tree:
     """The pattern and the plan for it.
 
-    OR is planned once for each choice, so a variable has a step, and a negation a place, in several forms.
+    The planner expands OR, so a variable has a step, and a negation a place, in several OR-free forms.
     """
 
     def __init__(self, pattern: b.Node, plan: DetectPlan) -> None:
-        # With Kleene variables, the query that knows their elements: those are called as the variable is.
+        # With Kleene variables, this query also has variables for their elements, with the same names.
         self.query = plan.alternatives[0].query
         self.variables = self.query.variables
         numbers = {variable.name: variable.index for variable in plan.query.variables}
         self.owners = {variable.index: numbers.get(variable.name, variable.index) for variable in self.variables}
-        # The optimizer keeps an operator if one of its kind has the same variables.
+        # The optimizer has kept an operator if its result has one of the same kind with the same variables.
         self.kept = {(type(node), node.variables) for node in plan.query.pattern.walk() if isinstance(node, Operator)}
         self.paths = dict(_leaf_paths(pattern, ()))
         self.forms: dict[int, list[tuple[Chain, Chain]]] = defaultdict(list)  # by scope: its steps, the whole chain
@@ -84,32 +83,32 @@ class _Tree:
                 self._collect_groups(b.ROOT_SCOPE, alternative.steps, alternative.groups)
             self._collect(alternative.negations, alternative.steps)
 
-    def _collect(self, negations: Iterable[Negation | GroupNegation], chain: Chain, decided: str = "") -> None:
+    def _collect(self, negations: Iterable[Negation | GroupNegation], chain: Chain, ready: str = "") -> None:
         for negation in negations:
             inner = self.variables[next(iter(negation.steps)).variable].scope
             if isinstance(negation, GroupNegation):
-                self.negations[inner].append(_Decision(negation, chain, decided))
+                self.negations[inner].append(_Decision(negation, chain, ready))
                 self._collect_groups(inner, (), negation.groups)
             else:
-                when = decided or f"{self._names(chain[negation.ready].variable)} is bound"
+                when = ready or f"{self._names(chain[negation.ready].variable)} is bound"
                 self.negations[inner].append(_Decision(negation, chain, when))
                 self.forms[inner].append((negation.steps, (*chain, *negation.steps)))
                 self._collect(negation.negations, (*chain, *negation.steps))
 
     def _collect_groups(self, scope: int, steps: Chain, groups: KleeneGroups) -> None:
-        """Collect single events, `[n]` groups and growing ones, each after its predecessors in an order of AND."""
+        """Collect single events, `[n]` groups and maximal groups, for each order that AND allows."""
         self.groups[scope].append(groups)
         self.forms[scope] += ((form, groups.steps) for form in ordered_steps(steps, groups))
         for decided in groups.decided:
-            self._collect(decided.all_negations, groups.steps, "all groups are made")
+            self._collect(decided.all_negations, groups.steps, "all Kleene groups are built")
 
     def of_groups(self, scope: int) -> Iterator[str]:
-        """Yield the conditions on whole groups."""
-        filters = (describe_expression(e, self.variables) for groups in self.groups[scope] for e in groups.filters)
-        yield from dict.fromkeys(f"check   {text}, of whole groups" for text in filters)
+        """Yield the conditions on whole Kleene groups."""
+        filters = (expression for groups in self.groups[scope] for expression in groups.filters)
+        yield from dict.fromkeys(describe_group_filter(expression, self.query) for expression in filters)
         keys = (key for groups in self.groups[scope] for key in groups.keys)
         for columns in dict.fromkeys(tuple(column for _, column in key.members) for key in keys):
-            yield f"one {columns[0].name} in {self._names(*(column.variable for column in columns))}"
+            yield f"same    {columns[0].name} in {self._names(*(column.variable for column in columns))}"
 
     def _names(self, *variables: int) -> str:
         return ", ".join(self.variables[variable].name for variable in variables)
@@ -131,21 +130,21 @@ class _Tree:
                 return _Drawn(f"definition {node.name}{window}", (), children)
             case b.Sequence() | b.Conjunction() | b.Disjunction():
                 window = f"within {self.query.window.text}" if self.query.window else "no window"
-                details = ("each operand is found on its own",) if isinstance(node, b.Disjunction) else ()
+                details = ("operands are searched separately",) if isinstance(node, b.Disjunction) else ()
                 if (type(node), node.variables) not in self.kept:
-                    details += ("merged into the operator around it",)
+                    details += ("merged into the enclosing operator",)
                 return _Drawn(
                     f"{_NAMES[type(node)]}: {self._interval(node, scope) if path else window}", details, children
                 )
 
     # --- intervals ---
     def _interval(self, node: Operator, scope: int) -> str:
-        """Return the events that a positive operator lies between: those before its steps, those after."""
+        """Return the events between which a positive operator lies."""
         inside = set(node.leaves())
         lower, upper = [], []
         for steps, chain in self.forms[scope]:
             if inside.isdisjoint(self.owners[step.variable] for step in steps):
-                continue  # another choice was taken
+                continue  # this form has another branch of the OR
             pairs = [
                 (self.owners[chain[earlier].variable], self.owners[step.variable])
                 for step in steps
@@ -167,21 +166,21 @@ class _Tree:
         return lower, _either(describe_limit(self.query, each.negation.upper, each.chain) for each in decisions)
 
     def _decision(self, scope: int, path: Path) -> Iterator[str]:
-        """Yield the bounds of a negation, and when and how it is decided."""
+        """Yield the bounds of a negation, and when and how it is checked."""
         decisions = self.negations[scope]
         limits = [(limit, each.chain) for each in decisions for limit in (each.negation.lower, each.negation.upper)]
         sources = dict.fromkeys(self._source(limit, chain, path) for limit, chain in limits)
         is_delayed = any(source.startswith("adjacent") for source in sources)
         is_postponed = any(limit.edge is Edge.WINDOW_END for limit, _ in limits)
-        yield f"bound by {', '.join(sources)}{'; delayed constraint' * is_delayed}{'; postponed' * is_postponed}"
-        passed = " and time has passed start + w" if is_postponed else ""
-        decided = _either(each.decided for each in decisions).replace(" is bound or ", " or ")
-        yield f"decided once {decided}{passed}; {_either(describe_test(each.negation) for each in decisions)}"
+        yield f"bounds: {', '.join(sources)}{'; delayed constraint' * is_delayed}{'; postponed' * is_postponed}"
+        passed = " and start + WITHIN has passed" if is_postponed else ""
+        ready = _either(each.ready for each in decisions if each.ready).replace(" is bound or ", " or ")
+        yield f"check:  once {ready}{passed}; {describe_tests([each.negation for each in decisions])}"
 
     def _source(self, limit: Limit, chain: Chain, path: Path) -> str:
-        """Return the bounds of a negation (section 3.3): events of a query around it are bound first."""
+        """Return what bounds a negation (section 3.3). Events of enclosing queries are bound first."""
         if limit.edge is Edge.WINDOW_START and self.query.window is None:
-            return "beginning of the stream"
+            return "start of the stream"
         if not limit.steps:
             return _WINDOW_EDGES[limit.edge]
         beside = self.paths[self.owners[chain[limit.steps[0]].variable]]
@@ -193,7 +192,7 @@ class _Tree:
 
     # --- predicates ---
     def _predicates(self, variable: int, scope: int) -> Iterator[str]:
-        """Yield every predicate that is evaluated when this variable is bound, and how."""
+        """Yield every predicate that is evaluated when this variable is bound, with its verb."""
         forms: dict[frozenset[int], dict[str, frozenset[int]]] = defaultdict(dict)
         for steps, chain in self.forms[scope]:
             for step in steps:
@@ -210,12 +209,12 @@ class _Tree:
         scope = self.variables[step.variable].scope
         for word, text, mentioned in predicates_of(step, self.query):
             is_correlated = any(self.variables[v].scope != scope for v in mentioned)
-            yield f"{word.replace('filter', 'local'):<7} {text}{'  (correlated)' * is_correlated}", mentioned
+            yield f"{word:<7} {text}{'  (correlated)' * is_correlated}", mentioned
 
     def _condition(
         self, present: list[frozenset[int]], forms: Collection[frozenset[int]], mentioned: frozenset[int]
     ) -> str:
-        """Return at which choices a predicate is evaluated here, unless at all or at those that it names itself."""
+        """Return with which branches of OR a predicate is evaluated here; empty if that is clear from the predicate."""
         everywhere = frozenset.intersection(*forms)
         common = frozenset.intersection(*present) - everywhere
         if [taken for taken in forms if taken >= common & mentioned] == present:

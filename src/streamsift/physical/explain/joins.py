@@ -1,4 +1,4 @@
-"""Describe and draw an alternative's join tree."""
+"""Describe and draw the join tree of an alternative."""
 
 from __future__ import annotations
 
@@ -27,53 +27,55 @@ def names_of(alternative: Alternative) -> list[str]:
 
 
 def describe_joins(alternative: Alternative, choices: PlannerOptions) -> Iterator[str]:
-    """Yield how the single events of a match are joined, and which joins are condensed."""
+    """Describe how the single events of a match are joined, and whether joins are condensed."""
     if len(alternative.steps) > 1:
         yield from _joins(alternative, choices, names_of(alternative))
         yield _condensing(alternative, choices)
     if alternative.groups is not None and choices.condense is not Condense.OFF:
-        yield "groups are not condensed: their elements are ranges of sorted buffers already"
+        yield "condense: does not apply to Kleene groups; their elements are already ranges of sorted buffers"
 
 
 def _joins(alternative: Alternative, choices: PlannerOptions, names: Sequence[str]) -> Iterator[str]:
     if search_by(alternative, choices) is SearchBy.NESTED:
-        yield "joins left to right, so that each negation is decided as soon as its neighbours are bound"
+        yield "join tree: left-deep, so that each negation is checked as soon as its neighbors are bound"
         return
     tree = forced_tree(alternative, choices)
     if tree is not None:
-        yield f'joins as plan="{choices.plan}" asks: {one_line(tree, names)}'
+        yield f'join tree: {one_line(tree, names)}, as requested by plan="{choices.plan}"'
     elif len(names) == 2 and alternative.is_sequence:
-        yield "joins left to right"
+        yield "join tree: left-deep"
+    elif alternative.is_sequence and alternative.query.window is not None:
+        yield "join tree: the cheapest for the rates and selectivities measured in each slice of the stream;"
+        yield "           switches between slices if another tree costs less than 80 % of the current one"
     else:
-        yield "joins by the cheapest tree for the rates and selectivities measured in each slice of the stream;"
-        yield "  changed from one slice to the next when another tree costs less than 80 % of the current one"
+        yield "join tree: the cheapest for the measured rates and selectivities"
     if alternative.is_sequence and len(names) > 3 and choices.plan in (PlanShape.AUTO, PlanShape.BUSHY):
         match choices.cache:
             case Cache.OFF if choices.plan is PlanShape.AUTO:
-                yield "sub-matches are not cached: asked for"
+                yield "sub-match cache: off, as requested"
             case Cache.ON:
-                yield "sub-matches of a part of the pattern are cached by interval: asked for"
+                yield "sub-match cache: on, as requested; the key is the interval"
             case _:
-                yield "sub-matches of a part are cached by interval where that is cheaper than finding them again"
+                yield "sub-match cache: used if cheaper than searching again; the key is the interval"
 
 
 def _condensing(alternative: Alternative, choices: PlannerOptions) -> str:
     search = search_by(alternative, choices)
     if not any(window_bound(p.earlier_side, p.this_side) is None for step in alternative.steps for p in step.compared):
-        return "not condensed: no event is compared with another"
+        return "condense: does not apply; no predicate compares two events"
     if choices.condense is Condense.OFF:
-        return "not condensed: asked for"
+        return "condense: off, as requested"
     if search is SearchBy.NESTED:
-        return "not condensed: negations are decided on the way, event by event"
+        return "condense: does not apply; negations are checked during the search, event by event"
     if not alternative.is_sequence:
-        return "not condensed: only events of a SEQ are, and AND leaves the order of these open"
+        return "condense: does not apply to AND, only to SEQ"
     if choices.plan is PlanShape.BUSHY and len(alternative.steps) > 3:
-        return "not condensed: a part of this tree is cached instead"
+        return "condense: does not apply; this join tree materializes a subplan instead"
     if search is SearchBy.SEQUENCE:
-        return "not condensed: two events are found at once"
+        return 'condense: not for two events; condense="on" forces it'
     if choices.condense is Condense.ON:
-        return "condensed: events with equal values are compared once"
-    return "condensed where comparing events with equal values once saves more than grouping them costs"
+        return "condense: on, as requested; events with equal values are compared once"
+    return "condense: if comparing events with equal values once saves more than grouping them costs"
 
 
 def one_line(tree: Tree, names: Sequence[str]) -> str:
@@ -85,7 +87,7 @@ def one_line(tree: Tree, names: Sequence[str]) -> str:
 
 
 def draw(tree: Tree, names: Sequence[str], rows: Callable[[tuple[int, ...]], str], indent: str = "") -> Iterator[str]:
-    """Yield the tree, a node on each line, with the text that `rows` gives for its steps."""
+    """Yield the tree, one node per line, with the text that `rows` returns for its steps."""
     mark = "join" if isinstance(tree, Join) else names[tree.step]
     yield f"{indent}{mark}  {rows(steps_of(tree))}".rstrip()
     if isinstance(tree, Join):

@@ -1,4 +1,4 @@
-"""Describe how the best matches are found."""
+"""Describe how the top k matches are found."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from streamsift.physical.detect import PLACE
 from streamsift.physical.plan import JoinPlan, MergePlan, PathPlan, RankBranch, RankBy, RankPlan
 
 _HOW = {
-    RankBy.LAZY: "one after the other",
-    RankBy.K_SSP: "window by window (k-SSP)",
-    RankBy.K_DSSP: "window by window, with those that stay inside (k-DSSP)",
+    RankBy.LAZY: "read lazily",
+    RankBy.K_SSP: "read per window (k-SSP)",
+    RankBy.K_DSSP: "read per window, reusing paths that stay inside (k-DSSP)",
 }
 
 
 def describe_ranking(plan: RankPlan) -> Iterator[str]:
-    """Yield how each alternative is ranked; the steps of detection follow."""
+    """Describe how each alternative is ranked, without the steps of detection."""
     query = plan.query
     assert query.ranking is not None
-    of_group = f" of each {', '.join(query.group_names)}" if query.group_names else ""
-    at_tick = f" every {query.update.text}" if query.update else ""
-    yield f"rank, the best {query.ranking.limit}{of_group}{at_tick}"
+    per_group = f" per {', '.join(query.group_names)}" if query.group_names else ""
+    at_tick = f", every {query.update.text}" if query.update else ""
+    yield f"rank: top {query.ranking.limit}{per_group}{at_tick}"
     for number, branch in enumerate(plan.branches, start=1):
         yield (f"alternative {number}: " if len(plan.branches) > 1 else "") + _describe_branch(branch)
         if isinstance(branch, MergePlan):
@@ -30,30 +30,32 @@ def describe_ranking(plan: RankPlan) -> Iterator[str]:
 def _describe_branch(branch: RankBranch) -> str:
     match branch:
         case PathPlan():
-            inside = f" inside each {', '.join(branch.keys)}" if branch.keys else ""
-            passed = "enough of them pass the comparisons; what a broken comparison rules out is not looked at"
-            until = passed if branch.compared else "the best are known"
-            return f"best paths of the stratified graph{inside}, {_HOW[branch.by]}, until {until}"
+            per_key = f" per {', '.join(branch.keys)}" if branch.keys else ""
+            passed = "until k of them pass the comparisons"
+            until = passed if branch.compared else "until the top k are known"
+            return f"best paths of the stratified graph{per_key}, {_HOW[branch.by]} {until}"
         case MergePlan():
-            how = "TA: sorted access and lookups" if branch.looks_up else "NRA: sorted access alone"
-            return f"top-k merge of {len(branch.components)} parts ({how}), read by {branch.schedule.value}"
+            how = "TA: sorted access and lookups" if branch.looks_up else "NRA: sorted access only"
+            return f"top-k merge of {len(branch.components)} components ({how}), schedule {branch.schedule.value}"
         case JoinPlan():
             queues = len(branch.alternative.steps)
-            return f"rank join of {queues} queues of events, best first, each read to its boundary"
-    return "all matches, in chunks" if branch else "no match has a score"
+            return f"rank join of {queues} event queues, each read best first up to its threshold score"
+    return "all matches, scored in chunks" if branch else "skipped: no match has a score"
 
 
 def _describe_merge(branch: MergePlan) -> Iterator[str]:
     names = [variable.name for variable in branch.alternative.query.variables]
     for number, component in enumerate(branch.components, start=1):
-        ranked = "best paths" if isinstance(component.plan, PathPlan) else "a rank join"
+        ranked = "best paths" if isinstance(component.plan, PathPlan) else "rank join"
         events = ", ".join(names[branch.alternative.steps[step].variable] for step in component.steps)
-        yield f"  part {number}: ({events}) by {ranked}, into sum {component.sum + 1}"
+        yield f"  component {number}: ({events}) by {ranked}, added to sum {component.sum + 1}"
     groups = [
-        f"{function} of sum {', '.join(str(s + 1) for s, group in enumerate(branch.groups) if group == number)}"
+        f"{function}({', '.join(f'sum {s + 1}' for s, group in enumerate(branch.groups) if group == number)})"
         for number, function in enumerate(branch.functions)
     ]
-    yield f"  score: {'the least of ' if len(groups) > 1 else ''}{'; '.join(groups)}"
+    merged = ", ".join(groups)
+    yield f"  score: {merged if len(groups) == 1 else f'MIN({merged})'}"
     sides = [names[column.variable] + f".{column.name}" * (column.name != PLACE) for _, column in branch.key]
     if sides:
-        yield f"  linked by {' = '.join(dict.fromkeys(sides))}"
+        distinct = list(dict.fromkeys(sides))
+        yield f"  join on {' = '.join(distinct) if len(distinct) > 1 else f'the same event {distinct[0]}'}"

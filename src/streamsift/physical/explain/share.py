@@ -1,4 +1,4 @@
-"""Describe which queries are counted together, and how."""
+"""Describe which queries share counters, and how."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from streamsift.physical.share import ChoppedQueries, SharingPlan, TreeNode, sep
 
 
 def describe_sharing(plan: SharingPlan) -> Iterator[str]:
-    """Yield the trees, with the queries that end at each prefix; the pieces; the queries that run alone."""
+    """Yield the prefix trees with the queries that end at each node, the pieces, and the queries that run alone."""
     for number, tree in enumerate(plan.trees, start=1):
         members = {name: p for name, p in plan.plans.items() if name in tree.terminals and isinstance(p, AggregatePlan)}
+        steps = sum(len(p.branches[0].alternative.steps) for p in members.values())
         yield (
-            f"tree {number}: {len(members)} queries by {tree.strategy.value}, {len(tree.nodes)} prefixes instead of "
-            f"{sum(len(p.branches[0].alternative.steps) for p in members.values())}; "
-            f"cost {shared_cost(tree):.0f} instead of {separate_cost(members):.0f}"
+            f"prefix tree {number}: {len(members)} queries by {tree.strategy.value}; "
+            f"{len(tree.nodes)} prefixes instead of {steps}; "
+            f"estimated counter updates: {shared_cost(tree):.0f} instead of {separate_cost(members):.0f}"
         )
         for place, node in enumerate(tree.nodes, start=1):
             ends = [name for name, terminal in tree.terminals.items() if terminal == place]
-            yield "  " * node.depth + _accepts(tree.query, node) + (f"  → {', '.join(ends)}" if ends else "")
+            yield "  " * node.depth + _describe_node(tree.query, node) + (f"  → {', '.join(ends)}" if ends else "")
     for number, chopped in enumerate(plan.chops, start=1):
         yield from _describe_chopped(number, chopped)
     for name, reason in plan.alone.items():
@@ -30,25 +31,25 @@ def describe_sharing(plan: SharingPlan) -> Iterator[str]:
 
 
 def _describe_chopped(number: int, chopped: ChoppedQueries) -> Iterator[str]:
-    """Yield the pieces, which queries use each, and how each query is put together."""
-    limit = f"while a window holds at most {chopped.most_starts:.0f} start events of a piece on average, else alone"
-    when = "as asked" if chopped.most_starts == inf else limit
+    """Yield the pieces with the queries that use them, then the pieces of each query."""
+    limit = f"while a window holds at most {chopped.most_starts:.0f} start events per piece on average"
+    when = "as requested" if chopped.most_starts == inf else f"shared {limit}; otherwise each query runs alone"
     yield f"chop {number}: {len(chopped.routes)} queries from {len(chopped.first)} pieces, {when}"
     for piece, begin in enumerate(chopped.first):
         nodes = chopped.nodes[begin - 1 : begin - 1 + chopped.length(piece)]
-        steps = "; ".join(_accepts(chopped.query, node) for node in nodes)
+        steps = "; ".join(_describe_node(chopped.query, node) for node in nodes)
         users = ", ".join(name for name, route in chopped.routes.items() if piece in route)
         yield f"  piece {piece + 1}: {steps}  ← {users}"
     for name, route in chopped.routes.items():
         yield f"  {name} = {' + '.join(f'piece {piece + 1}' for piece in route)}"
 
 
-def _accepts(query: b.BoundQuery, node: TreeNode) -> str:
-    """Return the last step of a prefix, and the negation after it."""
+def _describe_node(query: b.BoundQuery, node: TreeNode) -> str:
+    """Describe the last step of a prefix and the negations after it."""
 
     def rows(step: Step) -> str:
         variable = query.variables[step.variable]
         filters = "".join(f" and {describe_expression(predicate, query.variables)}" for predicate in step.local)
         return f"{variable.event_class.name}: {describe_class(variable.event_class, query.binding)}{filters}"
 
-    return rows(node.step) + "".join(f", then not {rows(negated)}" for negated in node.negated)
+    return rows(node.step) + "".join(f", then not exists {rows(negated)}" for negated in node.negated)

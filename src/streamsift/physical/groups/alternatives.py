@@ -126,8 +126,8 @@ class _Planner:
     ) -> Iterator[Decided]:
         stars = [number for number, v in enumerate(growing) if self.kleene.may_be_empty(v)]
         if len(stars) > MAX_STARS and self.node.negations():
-            message = f"negations beside more than {MAX_STARS} `*` variables cannot be evaluated"
-            hint = "write some of them with `+`, or the negations in a query of their own."
+            message = f"a pattern with negations can have at most {MAX_STARS} `*` variables"
+            hint = "replace some `*` with `+`, or move the negations to a separate query."
             raise UnsupportedQuery(message, self.kleene.query.text, self.node.span, hint)
         for empty in (some for size in range(len(stars) + 1) for some in combinations(stars, size)):
             variables = {growing[number] for number in empty}
@@ -147,8 +147,8 @@ class _Planner:
         for negated, lower, upper in bounded:
             for form in negated_forms(negated, self.kleene):
                 if len(form.child.leaves()) > MAX_NEGATED_EVENTS:
-                    message = f"a negated sub-pattern of more than {MAX_NEGATED_EVENTS} events cannot be evaluated"
-                    hint = "a smaller n in `[n]` would forbid more."
+                    message = f"a negated sub-pattern can have at most {MAX_NEGATED_EVENTS} events"
+                    hint = "use a smaller n in `[n]`."
                     raise UnsupportedQuery(message, self.kleene.query.text, form.span, hint)
                 yield scope.negation(form, lower, upper, numbers)
 

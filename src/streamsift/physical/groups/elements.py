@@ -10,8 +10,9 @@ from streamsift.errors import Span, UnsupportedQuery
 from streamsift.language.syntax import Quantifier, Repeat
 from streamsift.logical import bound as b
 
-TWO_GROUPS = "a predicate between the elements of two groups"
-WITH_NEGATED = "a predicate between the elements of a group and a negated variable"
+TWO_GROUPS = "a predicate cannot compare the elements of two Kleene groups"
+WITH_NEGATED = "a predicate cannot compare the elements of a Kleene group with a negated variable"
+AGGREGATE_WITH_NEGATED = "a predicate cannot combine an aggregate over a Kleene group with a negated variable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class KleeneQuery:
         is_root = predicate.scope == b.ROOT_SCOPE
         if predicate.predicate_class is b.PredicateClass.GROUP:
             if any(self.query.variables[v].scope != predicate.scope for v in kleene):
-                raise self._refusal("an aggregate over a group together with a negated variable", predicate.span)
+                raise self._refusal(AGGREGATE_WITH_NEGATED, predicate.span)
             parts = predicate.expression.walk()
             growing, is_root = {p.variable for p in parts if isinstance(p, b.Column) and p.variable in kleene}, True
         if is_root and len(growing) > 1:
@@ -75,9 +76,8 @@ class KleeneQuery:
                 return any(shared_column(p).name == left.name and growing <= {*p.variables} for p in uniform)
         return False
 
-    def _refusal(self, what: str, span: Span) -> UnsupportedQuery:
-        hint = "compare each of them with a single event instead."
-        return UnsupportedQuery(f"{what} cannot be evaluated", self.query.text, span, hint)
+    def _refusal(self, message: str, span: Span) -> UnsupportedQuery:
+        return UnsupportedQuery(message, self.query.text, span, "compare each of them with a single event instead.")
 
 
 def kleene_query(query: b.BoundQuery) -> KleeneQuery:

@@ -134,8 +134,7 @@ def _check_negations(query: b.BoundQuery, definition: b.SubPattern, node: b.Node
         if not isinstance(child, b.Negated):
             _check_negations(query, definition, child)
         elif not isinstance(node, b.Sequence) or not any(always[:number]) or not any(always[number:]):
-            message = (
-                f"a negation at the edge of `{definition.name}`, which has a window of its own, cannot be evaluated"
-            )
-            hint = "leave out the window of the definition, or put the negation between two of its events."
-            raise UnsupportedQuery(f"{message} beside a Kleene class", query.text, child.span, hint)
+            name = definition.name
+            message = f"`{name}` cannot have both a window and a negation at its edge in a query with a Kleene class"
+            hint = f"remove the window of `{name}`, or put the negation between two of its events."
+            raise UnsupportedQuery(message, query.text, child.span, hint)

@@ -109,16 +109,18 @@ def _may_share(classes: list[b.EventClass], order: Order) -> bool:
 
 
 def group_reasons(alternatives: Sequence[Alternative]) -> Iterator[str]:
-    """Yield why groups are made the way they are, for explain."""
+    """Yield the reasons for the way Kleene groups are built."""
     grouped = [alternative.groups for alternative in alternatives if alternative.groups is not None]
     if not grouped:
         return
-    yield "Kleene: single events first, then elements between them, groups last: nothing is grouped that no match has"
+    order = "bind single events, then the elements between them, then build groups"
+    yield f"Kleene: {order}, so no group is built outside a match"
     if any(groups.chosen for groups in grouped):
         yield "[n]: elements are tested one by one before they are combined"
     if any(groups.search.by_end for groups in grouped):
-        yield "for each last event in turn: the window, EMIT EACH or an AND with `!` depends on where the groups end"
+        what = "the window, EMIT EACH or an AND with `!`"
+        yield f"one search per possible last event: {what} depends on where the groups end"
     if any(groups.search.compared for groups in grouped):
-        yield "compared: a longer group may be forbidden where a shorter one is not, so the largest valid ones are kept"
+        yield "maximal valid groups: groups are compared, because a negation can rule out only the longer ones"
     if any(groups.search.growth is Growth.ELEMENTS for groups in grouped):
-        yield "event by event: nothing orders two groups whose classes may have rows in common"
+        yield "event by event: two Kleene groups have no fixed order, and a row can belong to both classes"

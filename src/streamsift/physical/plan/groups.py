@@ -16,11 +16,11 @@ from streamsift.physical.plan.plan import Limit, Negation, Step
 
 
 class Growth(Enum):
-    """How the groups of `+` and `*` variables are found. The value is how explain spells it."""
+    """How the groups of `+` and `*` variables are found. `explain` prints the value."""
 
-    RANGES = "as long as they can be"  # what is added never forbids a match: only the largest groups are made
-    EXTENTS = "of every extent, then the largest that are valid"  # a longer group may forbid what a shorter one allows
-    ELEMENTS = "event by event, then the largest that are valid"  # two groups may want the same event
+    RANGES = "maximal"  # a larger group never rules out a match, so only maximal groups are built
+    EXTENTS = "every range of elements; the maximal valid ones are kept"  # a longer group can rule out a match
+    ELEMENTS = "built event by event; the maximal valid ones are kept"  # two groups can compete for an event
 
 
 @dataclass(frozen=True, slots=True)

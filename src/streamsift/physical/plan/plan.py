@@ -65,13 +65,13 @@ def is_sequence(steps: Sequence[Step], first: int) -> bool:
 
 
 class Edge(Enum):
-    """Begin or end of the interval of a negation. The value is how explain spells it."""
+    """One bound of the interval of a negation. `explain` prints the value."""
 
     AFTER = "after"  # the last event of some steps
     BEFORE = "before"  # the first event of some steps
-    WINDOW_START = "from end − w"  # the lower edge of an outermost pattern
-    WINDOW_END = "to start + w"  # the upper edge of an outermost SEQ: postponed until time has passed it
-    MATCH_END = "to the end of the match"  # the upper edge of an AND that no SEQ encloses
+    WINDOW_START = "from end − WITHIN"  # the lower bound in an outermost pattern
+    WINDOW_END = "to start + WITHIN"  # the upper bound in an outermost SEQ: not final before this time has passed
+    MATCH_END = "to the end of the match"  # the upper bound in an AND that no SEQ encloses
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ def merge_plan(alternative: Alternative) -> MergePlan | Refused:
     ranking = alternative.query.ranking
     assert ranking is not None
     if any(step.filters for step in alternative.steps):
-        return Refused("a predicate compares no two events")
+        return Refused("a predicate does not compare two events")
     before = _precedence(alternative)
     pieces: list[_Piece] = []
     constants: list[float] = []
@@ -69,9 +69,9 @@ def merge_plan(alternative: Alternative) -> MergePlan | Refused:
             groups.append(group)
     _add_unnamed(alternative, before, pieces)
     if not {step for piece in pieces for step in piece.steps} >= set(range(len(alternative.steps))):
-        return Refused("no objective speaks of an event, and none that one speaks of is in order with it")
+        return Refused("an event that no objective reads has no fixed order with any component")
     if len(pieces) < 2:
-        return Refused("there is one part")
+        return Refused("the score has one component")
     components = tuple(_component(alternative, piece, ranking.limit) for piece in pieces)
     return MergePlan(
         alternative,
@@ -95,11 +95,11 @@ def _pieces(
     if linear:
         score = _linear(linear)
         if score is None:
-            return Refused("the score of a part is no weighted sum")
+            return Refused("the score of a component is not a weighted sum")
         constant = score.constant * scale
         chains = _chains({step_of[term.column.variable] for term in score.terms}, before)
         if len(chains) > 1 and any(term.column.kind in INSTANTS for term in score.terms):
-            return Refused("a span of time goes from one part to another")
+            return Refused("a time difference spans two components")
         for chain in chains:
             terms = tuple(term for term in score.terms if step_of[term.column.variable] in chain)
             pieces.append(_Piece(tuple(chain), number, replace(score, terms=terms, constant=Fraction(0)), scale))
@@ -108,9 +108,9 @@ def _pieces(
             continue
         chains = _chains({step_of[v] for v in objective.expression.variables}, before)
         if monotone_objectives(b.Ranking((objective,), (ALONE,), 1)) is None:
-            return Refused("the score of a part does not rise with each event's own part")
+            return Refused("the score of a component is not monotone in each event's contribution")
         if len(chains) != 1:
-            return Refused("the events of a part have no one order")
+            return Refused("the events of a component have no fixed order")
         pieces.append(_Piece(tuple(chains[0]), number, objective, scale))
     return pieces, float(constant)
 

@@ -32,8 +32,9 @@ MAX_KINDS = 1_000_000  # of paths, for the same: finding all matches costs more,
 MANY_MOVES = 12  # that a window is in: from here on, keeping what was joined costs less than joining it again
 FEW_MATCHES = 20_000  # of one window, on average: below, finding them all is quicker
 PATHS = (RankBy.LAZY, RankBy.K_SSP, RankBy.K_DSSP)
-ENUMERATE = "enumerate: every match is found and scored, the best are kept"
-UNLESS_FEW = f"windows that hold {FEW_MATCHES:,} matches or fewer, as their events let expect: all matches instead"
+LACKS_EVENT = "the score reads an event that matches of this alternative do not have"
+ENUMERATE = "enumerate: finds and scores every match, keeps the top k"
+UNLESS_FEW = f"enumerates all matches in windows with an estimated {FEW_MATCHES:,} matches or fewer"
 
 
 def ranking(detection: DetectPlan) -> RankPlan:
@@ -52,24 +53,24 @@ def _branch(alternative: Alternative, keys: tuple[str, ...], choices: PlannerOpt
     query, by = alternative.query, choices.rank
     assert query.ranking is not None
     if alternative.groups is not None:
-        return alternative, [ENUMERATE, "no paths: a group is no event of a path"]
+        return alternative, [ENUMERATE, "lazy does not apply: a Kleene group is not an event of a path"]
     score, parts = linear_score(query.ranking), monotone_objectives(query.ranking)
     if score is not None and _lacks_event(alternative, query.ranking):
-        return None, ["left out: the score names an event that its matches do not have"]
+        return None, [f"skipped: {LACKS_EVENT}, so no match has a score"]
     no_paths, no_merge, no_join = _obstacles(alternative, query.ranking, score, parts)
     if score is not None and no_paths is None and by in (RankBy.AUTO, *PATHS):
         return _paths(alternative, score, keys, by)
-    why_not = [f"no paths: {no_paths}"] if no_paths else []
+    why_not = [f"lazy does not apply: {no_paths}"] if no_paths else []
     unless_few = [UNLESS_FEW] if query.update else []
     merge = merge_plan(alternative) if no_merge is None else Refused(no_merge)
     if isinstance(merge, MergePlan) and by in (RankBy.AUTO, RankBy.NRA, RankBy.TA):
         overlaps = bool(query.update and query.window and query.window.length >= MANY_MOVES * query.update.length)
         merge = replace(merge, schedule=choices.schedule, looks_up=by is RankBy.TA, keeps=overlaps)
         return merge, [*_merge_reasons(merge, query), *unless_few, *why_not]
-    why_not += [f"no merge: {merge.reason}"] if isinstance(merge, Refused) else []
+    why_not += [f"merge does not apply: {merge.reason}"] if isinstance(merge, Refused) else []
     if parts is not None and no_join is None and by in (RankBy.AUTO, RankBy.JOIN):
         return JoinPlan(alternative, parts), [*_join_reasons(query), *unless_few, *why_not]
-    why_not += [f"no rank join: {no_join}"] if no_join else []
+    why_not += [f"rank join does not apply: {no_join}"] if no_join else []
     return alternative, [ENUMERATE, *why_not]
 
 
@@ -88,29 +89,31 @@ def _obstacles(
     """Yield why paths, a merge and a rank join cannot rank an alternative; None if they can."""
     query, has_negations = alternative.query, bool(alternative.negations)
     general = next((describe_expression(f, query.variables) for step in alternative.steps for f in step.filters), None)
-    lacks_event = {"the score names an event that its matches do not have": _lacks_event(alternative, ranking)}
-    of_keys = {"each key has a window of its own": query.has_count_window and bool(query.partition_by)}
-    apart = {"every group has a best of its own": bool(query.group_by), **of_keys}
-    counts_beyond = {"the window counts rows beyond the best": query.has_count_window and query.update is None}
+    lacks_event = {LACKS_EVENT: _lacks_event(alternative, ranking)}
+    of_keys = {"each partition has its own count window": query.has_count_window and bool(query.partition_by)}
+    apart = {"each GROUP BY group has its own top k": bool(query.group_by), **of_keys}
+    counts_beyond = {
+        "the count window depends on all rows, not only on the best": query.has_count_window and query.update is None
+    }
     has_product = any(merge.count > 1 and merge.function == "PRODUCT" for merge in ranking.merges)
     no_paths = {
-        "the score is no weighted sum of attributes": score is None,
-        "a match with negations is no path": has_negations,
-        "the events of a match have no one order": not alternative.is_sequence,
+        "the score is not a weighted sum of attributes": score is None,
+        "a match with negations is not a path": has_negations,
+        "the events of a match have no fixed order": not alternative.is_sequence,
         **of_keys,
-        f"{general} is no comparison of two events": general is not None,
+        f"`{general}` does not compare two events": general is not None,
     }
     no_merge = {
-        "a negation looks at events of all parts": has_negations,
+        "a negation can read events of all components": has_negations,
         **apart,
-        "a product of negative scores falls": has_product,
+        "a product of negative scores is not monotone": has_product,
         **lacks_event,
         **counts_beyond,
     }
     no_join = {
-        "the score does not rise with each event's own part": parts is None,
+        "the score is not monotone in each event's contribution": parts is None,
         **lacks_event,
-        "a negation looks at events beyond the best": has_negations,
+        "a negation depends on all events, not only on the best": has_negations,
         **apart,
         **counts_beyond,
     }
@@ -119,27 +122,28 @@ def _obstacles(
 
 
 def _merge_reasons(merge: MergePlan, query: b.BoundQuery) -> Iterator[str]:
-    how = "looked up in the others by what links them" if merge.looks_up else "joined with what was read of the others"
-    yield f"merge: the parts of the score are ranked apart; a part's match that is read is {how}"
+    how = "looked up in the other components" if merge.looks_up else "joined with those already read from the others"
+    yield f"merge: the components of the score are ranked separately; each match read from one is {how}"
     if query.ranking and any(group.count > 1 and group.function in ("SUM", "AVG") for group in query.ranking.merges):
-        yield "objectives that are weighted sums and merged by SUM or AVG are one weighted sum"
+        yield "objectives that are weighted sums merged by SUM or AVG are combined into one weighted sum"
     if merge.schedule is Schedule.STATISTICS:
-        yield "read by statistics: of the four schedules it takes the least time in nearly all measurements"
+        yield "schedule: statistics is the fastest of the four schedules in nearly all measurements"
     if merge.looks_up:
-        yield f"to be looked up, all matches of each part are listed; past {MAX_PATHS:,} all matches instead"
-    yield f"all that may tie with the last of the best are joined; past {MAX_PATHS:,} all matches instead"
+        yield f"lookups: all matches of each component are listed; above {MAX_PATHS:,}, enumerates all matches instead"
+    yield f"ties: joins all matches that can tie with rank k; above {MAX_PATHS:,}, enumerates all matches instead"
     if query.update is not None and not merge.keeps:
-        yield f"every window is begun anew: fewer than {MANY_MOVES} of them share an event"
+        yield f"each window is ranked from scratch: an event is in fewer than {MANY_MOVES} windows"
     elif query.update is not None:
-        what = "listed" if merge.looks_up else "read and joined"
-        yield f"when the window moves, what was {what} and stays inside is kept"
+        what = "listed" if merge.looks_up else "joined"
+        yield f"when the window moves, {what} matches that stay inside are reused"
 
 
 def _join_reasons(query: b.BoundQuery) -> Iterator[str]:
-    yield "join: the score rises with each event's own part, so events are taken best first until the rest cannot win"
-    yield "all that tie with the last of the best are joined"
+    monotone = "rank join: the score is monotone in each event's contribution"
+    yield f"{monotone}, so events are read best first until no unread event can reach the top k"
+    yield "ties: joins all matches that tie with rank k"
     if query.update:
-        yield "when the window moves, what was joined and stays inside is kept"
+        yield "when the window moves, joined matches that stay inside are reused"
 
 
 def _paths(
@@ -151,31 +155,32 @@ def _paths(
     shared = shared if len(alternative.steps) > 1 else ()
     keys = tuple(dict.fromkeys((*shared, *query.group_by, *query.partition_by)))
     compared = alternative.pairs_beyond(keys)
-    why = ["paths: the score is a weighted sum, so the best matches are the best paths"]
+    why: list[str] = []
     if len(query.ranking.objectives) > 1:
-        why.append("objectives that are weighted sums and merged by SUM or AVG are one weighted sum: nothing is joined")
+        why.append("the objectives are weighted sums merged by SUM or AVG, so they are combined into one weighted sum")
     if by not in PATHS:
         by = RankBy.LAZY
     elif by is not RankBy.LAZY and (compared or (query.window is not None and query.update is None)):
-        what = "comparison between events" if compared else "window of each match's own"
-        why.append(f"no {by.value}: it knows no {what}; lazy instead")
+        what = "comparisons between events" if compared else "a separate window per match"
+        why.append(f"{by.value} does not apply: it does not support {what}; uses lazy instead")
         by = RankBy.LAZY
     if by is not RankBy.LAZY:
-        why.append(f"{by.value} reads ties one by one: where they are very many, lazy instead")
+        why.append(f"{by.value} reads ties one by one; switches to lazy if there are very many")
+    why.insert(0, f"{by.value}: the score is a weighted sum, so the best matches are the best paths of a graph")
     why += _when_close(score, query, keys=bool(keys), compared=bool(compared))
     return PathPlan(alternative, score, keys, compared, by), why
 
 
 def _when_close(score: LinearScore, query: b.BoundQuery, *, keys: bool, compared: bool) -> Iterator[str]:
-    """Yield the treatment of paths with equal sums."""
-    broken = ", or break a comparison" if compared else ""
-    yield f"where many sums round alike{broken}: kinds of paths instead, events with equal values being one"
+    """Yield how paths with equal sums are ranked."""
+    failing = " or many paths fail a comparison" if compared else ""
+    yield f"ties: if many scores are within rounding error{failing}, reads equivalence classes of paths instead"
     if keys and query.update:
-        yield f"past {MAX_PATHS:,} of them in one window, every window looks at all its keys"
+        yield f"above {MAX_PATHS:,} paths in one window, every window reads all its keys, not only those of new events"
     totals: dict[b.Column, Fraction] = {}
     for term in score.terms:
         totals[term.column] = totals.get(term.column, Fraction(0)) + term.coefficient
     for column in (column for column, total in totals.items() if not total and column.kind is b.Kind.FLOAT):
         name = describe_expression(column, query.variables)
-        yield f"{name} cancels out but for rounding: a window costs as many kinds as it has values there"
-    yield f"more than {MAX_KINDS:,} kinds for one window: all matches instead"
+        yield f"{name} cancels out except for rounding, so a window has one equivalence class per value of {name}"
+    yield f"above {MAX_KINDS:,} equivalence classes in one window, enumerates all matches instead"

@@ -42,12 +42,12 @@ class SharingPlan:
 def share(plans: Mapping[str, Plan], how: ShareMode = ShareMode.AUTO) -> SharingPlan:
     """Share prefixes of queries that begin alike, if that saves work; of the rest, share pieces in common."""
     if how is ShareMode.NEVER:
-        return SharingPlan(dict(plans), (), (), dict.fromkeys(plans, "as asked"), how)
+        return SharingPlan(dict(plans), (), (), dict.fromkeys(plans, 'share="never"'), how)
     alone: dict[str, str] = {}
     families: dict[object, dict[str, AggregatePlan]] = {}
     for name, plan in plans.items():
         if not isinstance(plan, AggregatePlan):
-            alone[name] = "it asks for matches"
+            alone[name] = "it has no AGG clause"
         elif (obstacle := _obstacle(plan)) is not None:
             alone[name] = obstacle
         else:
@@ -78,9 +78,11 @@ def _trees(members: Members, how: ShareMode) -> tuple[list[SharedTree], dict[str
             trees.append(tree)
             continue
         is_single = len(beginning) == 1
-        reason = "no other query of its kind begins like it" if is_single else "sharing would cost more than it saves"
+        reason = (
+            "no compatible query starts with the same step" if is_single else "sharing would cost more than it saves"
+        )
         if not _may_be_chopped(beginning):
-            reason += "; inner parts are shared only for COUNT within a window"
+            reason += "; steps after the first are shared only for COUNT with WITHIN"
         rest |= dict.fromkeys(beginning, reason)
     return trees, rest
 
@@ -94,13 +96,13 @@ def _obstacle(plan: AggregatePlan) -> str | None:
     """Return why a query is not counted together with others; None if it can be."""
     query, branch = plan.query, plan.branches[0]
     if len(plan.branches) > 1 or branch.strategy not in (Strategy.PREFIX, Strategy.TWO_STACK):
-        return f"it is counted by {', '.join(dict.fromkeys(each.strategy.value for each in plan.branches))}"
+        return f"it uses strategy {', '.join(dict.fromkeys(each.strategy.value for each in plan.branches))}"
     if query.update is not None or query.emit is Emit.CHANGES or set(branch.keys) != set(query.group_by):
-        return "its values change between the ends of matches"
+        return "its totals can change when no match ends"
     if query.has_count_window:
-        return "its window counts rows"
+        return "it has a count window"
     if any(is_at_edge(negation) for negation in branch.alternative.negations):
-        return "it has a negation at an edge"
+        return "it has a leading or trailing negation"
     return None
 
 

@@ -59,12 +59,12 @@ def looks_back(plan: Plan) -> bool:
 
 
 class StateWindow(Enum):
-    """A reason to cover one more window before the watermark by state. The value is how explain spells it."""
+    """A reason why state covers one more window before the watermark. `explain` prints the value."""
 
     WAITING = "until a match is final"  # the window that begins with its first event has to pass
-    MATCH = "for the events of a match"  # it ends with an event that has not arrived yet
-    ROW = "for the matches of a row"  # those that lie in the window before its time
-    BEFORE = "for events before a match, which may rule it out or extend its first group"  # they reach to end − w
+    MATCH = "for matches in progress"  # each ends with an event that has not arrived yet
+    ROW = "for the matches that a row covers"  # they lie in the window before its time
+    BEFORE = "for earlier events that can rule out a match or extend its first Kleene group"  # back to end − WITHIN
 
 
 def state_windows(plan: Plan) -> tuple[StateWindow, ...]:

@@ -19,11 +19,11 @@ OTHER = "$other"  # it may be in such a match, but does not make it final
 
 
 class FinalizedBy(Enum):
-    """From which events the matches that are newly final are found. The value is how explain spells it."""
+    """The events from which a search for newly final matches starts. `explain` prints the value."""
 
-    END = "from their last events, which are new"
-    START = "from their first events, whose windows close"
-    ANY = "among all of the window, as definitions have windows of their own"
+    END = "starting from their last events, which are new"
+    START = "starting from their first events, whose windows close"
+    ANY = "the whole window, because definitions have their own windows,"
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,22 +71,25 @@ def _check(plan: Plan, waits: bool) -> None:
     """Raise if a stream cannot run the query."""
     query = plan.query
     if isinstance(plan, DetectPlan) and query.window is None:
-        hint = "a match could begin with any event of the past: say how long one may take, as in WITHIN 1 hour."
-        raise QueryError("detection on a stream needs WITHIN", query.text, query.pattern.span, hint)
+        hint = "add the maximum duration of a match, such as WITHIN 1 hour."
+        raise QueryError("detection on a stream requires WITHIN", query.text, query.pattern.span, hint)
     if isinstance(plan, RankPlan) and query.update is None:
-        hint = "a stream has no end at which the best of all could be told: UPDATE 1 min ranks at every full minute."
-        raise QueryError("ranking on a stream needs UPDATE", query.text, query.pattern.span, hint)
+        hint = "add UPDATE: a stream has no end, and UPDATE 1 min ranks at every full minute."
+        raise QueryError("ranking on a stream requires UPDATE", query.text, query.pattern.span, hint)
     _check_windows(query)
     if not isinstance(plan, DetectPlan) and waits:
         if query.window is None:
-            hint = "any later event could join a group that nothing follows: say how long, as in WITHIN 1 hour."
-            raise QueryError("a trailing group on a stream needs WITHIN", query.text, query.pattern.span, hint)
+            hint = "add the maximum duration of a match, such as WITHIN 1 hour."
+            message = "a pattern whose matches wait for later events requires WITHIN on a stream"
+            raise QueryError(message, query.text, query.pattern.span, hint)
         # A row over all keys would wait for keys that may never have another event.
         for window, keys in windows(query):
             if window.kind is b.WindowKind.COUNT and keys:
-                message = "totals and ranks of matches that wait for the end of a count window within PARTITION BY"
-                hint = "give the window as a time, or close the pattern with a positive event."
-                raise UnsupportedQuery(f"on a stream, {message}", query.text, window.span, hint)
+                message = (
+                    "a streaming query with AGG or PREF cannot wait for the end of a count window with PARTITION BY"
+                )
+                hint = "use a time window, or end the pattern with a single event."
+                raise UnsupportedQuery(message, query.text, window.span, hint)
 
 
 def _check_windows(query: b.BoundQuery) -> None:
@@ -94,14 +97,16 @@ def _check_windows(query: b.BoundQuery) -> None:
     unit, kinds = unit_of(query), set()
     for window, keys in windows(query):
         if limits_nothing(window, unit):
-            apart = f"no two times of `{query.binding.time}` ({unit}) are that far apart"
+            apart = f"no two values of `{query.binding.time}` ({unit}) are that far apart"
             message = f"WITHIN {window.text} limits nothing on a stream: {apart}"
-            hint = "say how long a match may take, as in WITHIN 3600."
+            hint = "use the maximum duration of a match, such as WITHIN 3600."
             raise QueryError(message, query.text, window.span, hint)
         kinds.add((window.kind, keys if window.kind is b.WindowKind.COUNT else ()))
     if len(kinds) > 1:
-        message = "on a stream, windows that count rows beside windows of time, or rows of other partitions"
-        hint = "give all windows as times, or all as rows of the same partitions."
+        message = (
+            "a streaming query cannot mix time windows with count windows, or count windows over different partitions"
+        )
+        hint = "use only time windows, or only count windows with the same PARTITION BY."
         raise UnsupportedQuery(message, query.text, window.span, hint)
 
 
@@ -140,17 +145,17 @@ def _why_recomputed(plan: AggregatePlan) -> str | None:
     query, strategies = plan.query, [branch.strategy for branch in plan.branches]
     incremental = (Strategy.PREFIX, Strategy.TWO_STACK)
     if (other := next((strategy for strategy in strategies if strategy not in incremental), None)) is not None:
-        return f"{other.value} looks at the events of the window"
+        return f"{other.value} reads all events of the window"
     if query.has_count_window:
-        return "the window counts rows"
+        return "the query has a count window"
     if query.emit is Emit.CHANGES:
-        return "EMIT CHANGES compares with rows that are told already"
+        return "EMIT CHANGES compares with rows that were already emitted"
     if any(len(branch.alternative.steps) == 1 and set(branch.keys) != set(query.group_by) for branch in plan.branches):
-        return "a single event without a key is a match"
+        return "a single event is a match even without a key"
     if pa.types.is_decimal(query.schema.field(query.binding.time).type):
-        return "the digits of decimal times depend on the events"
+        return "the encoding of decimal times depends on the events"
     if not _extremes_have_codes(query):
-        return "extremes of texts and decimals are ranked among the events"
+        return "MIN and MAX of this type need all values of the window"
     return None
 
 

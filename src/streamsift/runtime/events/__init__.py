@@ -4,6 +4,7 @@
 - `events`: hold the events: places in order of time, their ranks and window positions
 - `times`: read times as numbers
 - `bad_rows`: find rows that cannot be placed in time
+- `unmatched`: warn about classes that no row belongs to
 - `candidates`: find the places that each step may bind
 - `reach`: compute which places order and windows, also those of definitions, let events be combined with
 - `comparisons`: pack comparisons and lookups for kernels

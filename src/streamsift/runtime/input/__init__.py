@@ -1,25 +1,56 @@
-"""Read events into Arrow tables, from files and from pandas frames, with every value as it is written.
+"""Read events into Arrow tables without changing a value.
 
-- `files`: read CSV, JSON lines or Parquet, one file or a directory
-- `json_lines`: read JSON lines
-- `frames`: convert a pandas frame
-- `text_types`: describe what the fields of a text column look like, choose its type, convert it
+- `locations`: find the files of a path, a glob pattern, a URI or standard input, and their format
+- `files`: read CSV, JSON or Parquet files in this process
+- `csv_text`, `json_text`: parse CSV and JSON, for both engines
+- `text_types`: choose the type of a column of text and convert it, for both engines
+- `times`: convert a time column of a given format or unit
+- `frames`: convert a pandas DataFrame
 
-The format is the one given, else that of the suffix. Only Parquet stores types. The type of a CSV column, and of a JSON
-number that a double may round, is chosen from all its fields; Spark runs the same code.
+Only Parquet stores types. The types of CSV columns, and of JSON numbers that a double may round, are chosen from all
+values. Spark's Python workers call the same code, so a file has the same rows on both engines.
 """
 
+from streamsift.runtime.input.csv_text import check_closed, check_unique, csv_batches, csv_names, unreadable
 from streamsift.runtime.input.files import (
-    file_format,
-    missing,
+    check_folders,
+    check_header,
     read_head,
     read_names,
     read_schema,
     read_table,
-    unnamed_column,
+    text_columns,
 )
 from streamsift.runtime.input.frames import table_of_frame
-from streamsift.runtime.input.json_lines import exact_type
+from streamsift.runtime.input.json_text import (
+    JsonShape,
+    check_utf8,
+    double_paths,
+    infer_json,
+    json_lines,
+    json_schema,
+    merge_json,
+    merge_numbers,
+    number_shapes,
+    parse_json,
+    spans_lines,
+)
+from streamsift.runtime.input.locations import (
+    NULL_FOLDER,
+    STDIN,
+    FileInput,
+    as_input,
+    delimiter_of,
+    file_format,
+    find_files,
+    folder_values,
+    is_uri,
+    local_files,
+    missing,
+    name_of,
+    root_of,
+    size_bytes,
+)
 from streamsift.runtime.input.text_types import (
     Family,
     TextShape,
@@ -29,3 +60,4 @@ from streamsift.runtime.input.text_types import (
     merge,
     shape_of,
 )
+from streamsift.runtime.input.times import UNITS, TimeNotation, times_of, with_times

@@ -1,148 +1,233 @@
-"""Read CSV, JSON lines or Parquet, one file or a directory of them, into an Arrow table of events."""
+"""Read CSV, JSON lines or Parquet files into an Arrow table of events, in this process."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from difflib import get_close_matches
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import reduce
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.dataset as ds
 
-from streamsift.errors import BadInputError, SetupError
-from streamsift.runtime.input.json_lines import read_json
+from streamsift.errors import BadInputError
+from streamsift.runtime.input.csv_text import EMPTY, check_closed, check_unique, csv_batches, csv_names, unreadable
+from streamsift.runtime.input.json_text import (
+    double_paths,
+    infer_json,
+    json_lines,
+    json_schema,
+    merge_json,
+    merge_numbers,
+    number_shapes,
+    parse_json,
+)
+from streamsift.runtime.input.locations import (
+    COMPRESSED,
+    DataFile,
+    FileInput,
+    FileSet,
+    as_input,
+    delimiter_of,
+    file_format,
+    find_files,
+)
 from streamsift.runtime.input.text_types import typed
+from streamsift.runtime.input.times import with_times
 from streamsift.runtime.resources import current_progress
 
-FORMATS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".parquet": "parquet", ".pq": "parquet"}
-
-SAMPLE_BYTES = 1 << 20  # of a file, to estimate how long its lines are
-EMPTY = "it is empty"
-OTHER_FORMAT = "\nHint: repair it, or, if it is of another format, say which: --input-format csv, json or parquet."
-
-# As Spark reads it: an empty field is null, quoted or not, and nothing else is (NaN is a number, NULL a word).
-EMPTY_IS_NULL = {"null_values": [""], "strings_can_be_null": True, "quoted_strings_can_be_null": True}
+SAMPLE_BYTES, TAIL_BYTES = 1 << 20, 1 << 10  # of a file: to estimate the length of its lines, and its end
+OTHER_FORMAT = "\nHint: write the file again, or set its format with --input-format csv or json."
 
 
-def file_format(path: Path, given: str | None = None) -> str:
-    """Return the format of a file, or of the files in a directory: as given, else by suffix."""
-    if not path.exists():
-        raise SetupError(missing("no such file or directory", path))
-    if given is not None:
-        return given
-    by_suffix = [*{FORMATS.get(file.suffix.lower()) for file in _files(path)}]
-    if len(by_suffix) != 1 or by_suffix[0] is None:
-        raise SetupError(f"cannot tell the format of {path} by its name; say --input-format csv, json or parquet")
-    return by_suffix[0]
+def read_table(given: FileInput | Path | str) -> pa.Table:
+    """Read all rows of an input, and track how many have been read."""
+    return _read(as_input(given), None)
 
 
-def _files(path: Path) -> list[Path]:
-    """Return the path itself, or the files in a directory but those that Spark ignores."""
-    if not path.is_dir():
-        return [path]
-    return sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith(("_", ".")))
+def read_schema(given: FileInput | Path | str) -> pa.Schema:
+    """Return the columns of an input. Only Parquet files store them: other types depend on every row."""
+    source = as_input(given)
+    rows = 0 if file_format(source) == "parquet" and source.times is None else None
+    return _read(source, rows).schema
 
 
-def missing(what: str, path: Path) -> str:
-    """Return the message for a path that is not there, with the file beside it whose name is nearest."""
-    beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-    close = get_close_matches(path.name, beside, n=1, cutoff=0.6)
-    hint = f"\nHint: did you mean `{path.parent / close[0]}`?" if close else ""
-    return f"{what}: {path}{hint}"
+def read_names(given: FileInput | Path | str) -> list[str]:
+    """Return the column names of an input from its first rows."""
+    return list(_read(as_input(given), 1).column_names)
 
 
-def read_table(path: Path, given_format: str | None = None) -> pa.Table:
-    """Read all of a file, and track how many rows are read."""
-    return _read(path, given_format, _all_rows)
+def read_head(given: FileInput | Path | str, rows: int) -> pa.Table:
+    """Read the first rows of an input."""
+    return _read(as_input(given), rows)
+
+
+def _read(source: FileInput, limit: int | None) -> pa.Table:
+    read_as = file_format(source)
+    files = find_files(source)
+    match read_as:
+        case "csv":
+            table = _read_csv(source, files, limit)
+        case "json":
+            table = _read_json(files, limit)
+        case _:
+            table = _read_parquet(source, files, limit)
+    return with_times(table, source.times)
+
+
+def _read_csv(source: FileInput, files: FileSet, limit: int | None) -> pa.Table:
+    delimiter, folders = delimiter_of(source), _folder_names(files)
+    names: list[str] | None = None
+    first, batches, done_rows = "", [], 0
+    for number, (file, data) in enumerate(_contents(files)):
+        own_names = csv_names(data, file.name, delimiter)
+        if names is None:
+            first, names = file.name, own_names
+            check_unique([*names, *folders], source.location)
+        check_header(own_names, names, file.name, first)
+        total_rows = _rows_about(data, files.files[number:]) + done_rows
+        last = None
+        for last in csv_batches(data, names, file.name, delimiter):
+            batches.append(_with_folders(last, folders, file))
+            done_rows += last.num_rows
+            _track(done_rows, total_rows)
+            if limit is not None and done_rows >= limit:
+                break
+        else:
+            check_closed(last, data.slice(max(0, data.size - TAIL_BYTES)).to_pybytes(), file.name)
+        if limit is not None and done_rows >= limit:
+            break
+    if names is None:
+        raise unreadable(source.location, "CSV", EMPTY)
+    table = pa.Table.from_batches(batches, pa.schema([(name, pa.string()) for name in [*names, *folders]]))
+    return typed(table if limit is None else table.slice(0, limit), text_columns(source))
+
+
+def text_columns(source: FileInput) -> set[str]:
+    """Return the columns of CSV files that stay text: a time column whose format is given."""
+    return {source.times.column} if source.times is not None and source.times.format is not None else set()
+
+
+def check_header(names: list[str], expected: list[str], name: str, first: str) -> None:
+    """Raise BadInputError if the header of a CSV file differs from that of the first file."""
+    if names != expected:
+        raise BadInputError(
+            f"the header of {name} is {', '.join(names)}; that of {first} is {', '.join(expected)}\n"
+            "Hint: give all files the same header."
+        )
+
+
+def _read_json(files: FileSet, limit: int | None) -> pa.Table:
+    folders, blocks = _folder_names(files), []
+    for file, data in _contents(files):
+        lines = json_lines(data.to_pybytes(), file.name)
+        if limit is not None:
+            lines = b"\n".join(lines.split(b"\n", limit)[:limit])
+        blocks.append((file, lines))
+        if limit is not None:
+            break
+    if not blocks:
+        raise unreadable(files.files[0].name, "JSON", EMPTY)
+    shape = reduce(merge_json, [infer_json(lines, file.name) for file, lines in blocks])
+    check_unique([*shape.schema.names, *folders], files.files[0].name)
+    paths = double_paths(shape)
+    schema = json_schema(
+        shape, reduce(merge_numbers, [number_shapes(lines, paths) for _, lines in blocks if paths], {})
+    )
+    tables = [_with_folders(parse_json(lines, schema, file.name), folders, file) for file, lines in blocks]
+    return _with_typed(pa.concat_tables(tables), folders)
+
+
+def _read_parquet(source: FileInput, files: FileSet, limit: int | None) -> pa.Table:
+    folders = _folder_names(files)
+    partitioning = ds.partitioning(pa.schema([(name, pa.string()) for name in folders]), flavor="hive")
+    name = source.location
+    with _readable(f"{name} as Parquet"):
+        paths = [file.path for file in files.files if file.size_bytes > 0]
+        if not paths:
+            raise unreadable(name, "Parquet", EMPTY)
+        dataset = ds.dataset(paths, format="parquet", filesystem=files.filesystem, partitioning=partitioning)
+        own_names = next(dataset.get_fragments()).physical_schema.names
+        check_unique([*own_names, *folders], name)
+        table = _all_rows(dataset) if limit is None else dataset.head(limit)
+    return _with_typed(table, folders)
 
 
 def _all_rows(dataset: ds.Dataset) -> pa.Table:
-    tracker = current_progress()
-    if tracker is None:
+    if current_progress() is None:
         return dataset.to_table()
-    total = _rows_about(dataset) if isinstance(dataset, ds.FileSystemDataset) else dataset.count_rows()
-    done, batches = 0, []
+    total_rows = dataset.count_rows()
+    done_rows, batches = 0, []
     for batch in dataset.to_batches():
         batches.append(batch)
-        done += batch.num_rows
-        tracker.update(done, max(done, total))
+        done_rows += batch.num_rows
+        _track(done_rows, total_rows)
     return pa.Table.from_batches(batches, dataset.schema)
 
 
-def _rows_about(dataset: ds.FileSystemDataset) -> int:
-    """Estimate the number of rows: Parquet has it; of other files the lines at the beginning are counted."""
-    if isinstance(dataset.format, ds.ParquetFileFormat):
-        return dataset.count_rows()
-    rows = 0.0
-    for name in dataset.files:
-        with Path(name).open("rb") as file:
-            head = file.read(SAMPLE_BYTES)
-        rows += head.count(b"\n") * Path(name).stat().st_size / max(1, len(head))
-    return int(rows)
+def _track(done_rows: int, total_rows: int) -> None:
+    if (tracker := current_progress()) is not None:
+        tracker.update(done_rows, max(done_rows, total_rows))
 
 
-def read_schema(path: Path, given_format: str | None = None) -> pa.Schema:
-    """Return the columns of a file. Only Parquet says what they are: the types of the others depend on every row."""
-    if file_format(path, given_format) != "parquet":
-        return read_table(path, given_format).schema
-    return _read(path, given_format, lambda dataset: dataset.schema)
+def _rows_about(data: pa.Buffer, files: Sequence[DataFile]) -> int:
+    """Estimate the rows of the files from the lines at the beginning of the first, which is given."""
+    sample = data.slice(0, min(data.size, SAMPLE_BYTES)).to_pybytes()
+    rows = sample.count(b"\n") * data.size / max(1, len(sample))
+    return int(rows * sum(file.size_bytes for file in files) / max(1, files[0].size_bytes))
 
 
-def read_names(path: Path, given_format: str | None = None) -> list[str]:
-    """Return the names of the columns from the beginning of a file."""
-    return read_head(path, 1, given_format).column_names
+def _contents(files: FileSet) -> Iterator[tuple[DataFile, pa.Buffer]]:
+    """Yield each file that is not empty with its content, decompressed."""
+    for file in files.files:
+        with _readable(file.name):
+            if file.path.lower().endswith(COMPRESSED):
+                data = files.filesystem.open_input_stream(file.path).read_buffer()
+            else:
+                data = files.filesystem.open_input_file(file.path).read_buffer()
+        if data.size > 0:
+            yield file, data
 
 
-def read_head(path: Path, rows: int, given_format: str | None = None) -> pa.Table:
-    """Read the first rows of a file."""
-    return _read(path, given_format, lambda dataset: dataset.head(rows))
-
-
-def _read(path: Path, given_format: str | None, take: Callable[[ds.Dataset], Any]) -> Any:
-    """Read a file with `take`; raise BadInputError if it cannot be read."""
-    read_as = file_format(path, given_format)
+@contextmanager
+def _readable(what: str) -> Iterator[None]:
+    """Raise BadInputError if Arrow or the system cannot read a file."""
     try:
-        match read_as:
-            case "csv":
-                table = typed(take(_text_dataset(path)))
-                names = [name or unnamed_column(n) for n, name in enumerate(table.column_names)]
-                return table.rename_columns(names)
-            case "json":
-                return take(ds.dataset(read_json(_files(path))))
-            case _:
-                return take(ds.dataset(path, format=read_as))
+        yield
     except (pa.ArrowInvalid, OSError) as error:
-        reason = _reason(str(error))
-        hint = "" if given_format or reason == EMPTY else OTHER_FORMAT
-        raise BadInputError(f"{path} cannot be read as {read_as}: {reason}{hint}") from error
+        if "Parquet magic bytes not found" in str(error):
+            raise BadInputError(f"cannot read {what}: it has no Parquet footer{OTHER_FORMAT}") from error
+        raise BadInputError(f"cannot read {what}: {error}") from error
 
 
-def unnamed_column(number: int) -> str:
-    """Return the name of a column without one, as Spark names it: pandas writes its index so."""
-    return f"_c{number}"
+def _folder_names(files: FileSet) -> list[str]:
+    """Return the names of `key=value` folders, which all files must have in common."""
+    names = list(files.files[0].folders)
+    for file in files.files:
+        check_folders(list(file.folders), names, file.name)
+    return names
 
 
-def _text_dataset(path: Path) -> ds.Dataset:
-    """Return the files of a path, every column as text. Raises BadInputError if their headers differ."""
-    dataset = ds.dataset(path, format="csv")
-    names = dataset.schema.names
-    for fragment in dataset.get_fragments():
-        if (others := fragment.physical_schema.names) != names:
-            raise BadInputError(
-                f"{fragment.path} has the columns {', '.join(others)}; the first file has {', '.join(names)}\n"
-                "Hint: give all files the same header."
-            )
-    options = pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), **EMPTY_IS_NULL)
-    text = pa.schema([(name, pa.string()) for name in names])
-    return ds.dataset(path, schema=text, format=ds.CsvFileFormat(convert_options=options))
+def check_folders(names: list[str], expected: list[str], name: str) -> None:
+    """Raise BadInputError if a file is in other `key=value` folders than the first one."""
+    if names != expected:
+        raise BadInputError(
+            f"{name} is in the folders {', '.join(names) or '(none)'}; the first file is in "
+            f"{', '.join(expected) or '(none)'}\nHint: use the same `key=value` folders for all files."
+        )
 
 
-def _reason(message: str) -> str:
-    """Return Arrow's reason why a file cannot be read, without its own source positions."""
-    if "Empty CSV" in message:
-        return EMPTY
-    inner = re.sub(r"^.*Could not open \w+ input source '[^']*': (?:Invalid: )?", "", message, flags=re.DOTALL)
-    return inner.removeprefix("CSV parse error: ").removeprefix("Invalid: ")
+def _with_folders(rows: pa.Table | pa.RecordBatch, folders: list[str], file: DataFile) -> pa.Table | pa.RecordBatch:
+    """Append the values of `key=value` folders, as text, to the rows of a file."""
+    for name in folders:
+        value = pa.scalar(file.folders[name], pa.string())
+        rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
+    return rows
+
+
+def _with_typed(table: pa.Table, folders: list[str]) -> pa.Table:
+    """Convert the columns of `key=value` folders from text."""
+    if not folders:
+        return table
+    values = typed(table.select(folders))
+    return pa.table([*table.drop_columns(folders).columns, *values.columns], names=table.column_names)

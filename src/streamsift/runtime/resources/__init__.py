@@ -1,10 +1,11 @@
-"""Limit the memory of a query and track its progress.
+"""Limit the memory of a run, track its progress and announce slow compiles.
 
-- `budget`: hold the work of a context to a limit of memory; format the errors of what exceeds it
-- `memory`: find how much memory this process may still take
+- `budget`: enforce a memory limit and format its errors
+- `memory`: measure how much memory this process can still allocate
 - `progress`: track how many events are done
+- `compiling`: announce that Numba is compiling kernels
 
-Both the budget and the tracker belong to the current context. Work without one is neither limited nor tracked.
+The budget and the progress tracker belong to the current context. A run without them is neither limited nor tracked.
 """
 
 from streamsift.runtime.resources.budget import (
@@ -18,6 +19,8 @@ from streamsift.runtime.resources.budget import (
     limited_batches,
     reserve,
     room,
+    size_text,
 )
+from streamsift.runtime.resources.compiling import announce_compiling
 from streamsift.runtime.resources.memory import free_bytes
 from streamsift.runtime.resources.progress import current_progress, track_progress

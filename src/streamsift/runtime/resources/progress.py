@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Progress:
-    """How many events are done, of how many; both 0 until that is known. Read by another thread than it is set."""
+    """How many events are done, of how many; both are 0 at first. One thread updates it, another reads it."""
 
     done: int = 0
     total: int = 0
@@ -24,7 +24,7 @@ class Progress:
         return self.done, self.total
 
     def begin(self, number: int, passes: int) -> None:
-        """Begin a pass over all events; there is one for each alternative."""
+        """Begin a pass over all events; each alternative takes one."""
         self.pass_number, self.passes = number, passes
 
     def update(self, done: int, total: int) -> None:
@@ -38,7 +38,7 @@ _PROGRESS: ContextVar[Progress | None] = ContextVar("progress", default=None)
 
 @contextmanager
 def track_progress() -> Iterator[Progress]:
-    """Track the work inside."""
+    """Track the progress of the body."""
     tracker = Progress()
     token = _PROGRESS.set(tracker)
     try:
@@ -48,5 +48,5 @@ def track_progress() -> Iterator[Progress]:
 
 
 def current_progress() -> Progress | None:
-    """Return the tracker of this context."""
+    """Return the tracker of the current context."""
     return _PROGRESS.get()

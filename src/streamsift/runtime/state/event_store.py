@@ -1,10 +1,10 @@
 """Retain the events that later results may read, in the order of the stream, and write them as chunks.
 
-Events wait until the watermark passes them; then they stand in the order (time, order, arrival). Rows that are no
-longer needed are evicted. A chunk has the events that came between two writes; it is dropped with its last event.
+Events wait until the watermark passes them. They are then appended in the order (time, order, arrival). Rows that no
+result needs are evicted. A chunk holds the events pushed between two writes and is dropped with its last event.
 
-Contract: the chunks that `changes` returned, read in any order, make the same store again, but for evicted events of
-chunks that others still need (tests/runtime/stream/test_engine.py).
+Contract: loading the chunks that `changes` returned, in any order, restores the store, except that evicted events of
+chunks still in use come back (tests/runtime/stream/test_engine.py).
 """
 
 from __future__ import annotations
@@ -29,19 +29,22 @@ Relevant = Callable[[pa.Table], Bool]
 
 
 class EventStore:
-    """Rows are numbered by their place in the stream since its beginning; `first` is the first that is retained."""
+    """The retained events. Rows are numbered from the start of the stream; `first` is the first retained row."""
 
     def __init__(
         self, schema: pa.Schema, binding: Binding, relevant: Relevant | None, keys: tuple[str, ...] = ()
     ) -> None:
-        """`relevant` returns which events affect results, None: all; `keys` find rows without a pass over all."""
+        """Create an empty store.
+
+        `relevant` returns which events affect results (None: all). `keys` are the columns of the key index.
+        """
         self.schema, self.binding, self._relevant = gatherable(schema), binding, relevant
         self.index = KeyIndex(keys) if keys else None
         self.first = 0
         self.events = TableBuffer(self.schema)
         is_real = ticks_of(pa.array([], schema.field(binding.time).type), binding).dtype == np.float64
         self._ticks, self._chunks = ColumnBuffer(np.float64 if is_real else np.int64), ColumnBuffer(np.int64)
-        self._waiting: list[tuple[pa.Table, Times, Int64]] = []  # with the number of each event's chunk
+        self._waiting: list[tuple[pa.Table, Times, Int64]] = []  # with each event's chunk number
         self._unsaved: list[pa.Table] = []
         self._next_chunk = 0
         self._needed_rows: dict[int, int] = {}  # of each chunk
@@ -50,7 +53,7 @@ class EventStore:
 
     # --- in ---
     def push(self, events: pa.Table, passed: int | float | None) -> int:
-        """Add events; return how many came too late and are dropped."""
+        """Add events, drop the late ones, and return how many were late."""
         if not events.schema.equals(self.schema):
             events = events.select(self.schema.names).cast(self.schema)
         if self.binding.order is not None and (missing := events.column(self.binding.order).null_count):
@@ -78,7 +81,7 @@ class EventStore:
         return ticks_of(contiguous(events.column(self.binding.time)), self.binding)
 
     def arrive(self, now: int | float | None) -> int:
-        """Put the events that the watermark has passed in order, after those before; return the number of the first."""
+        """Append the events that the watermark has passed, in order; return the row number of the first."""
         begin = self.first + self.rows
         if not self._waiting:
             return begin
@@ -141,7 +144,7 @@ class EventStore:
             self.first += count
 
     def keep(self, needed: Bool) -> None:
-        """Evict the rows that are not needed, wherever they are; renumber the others."""
+        """Evict the rows that are not needed, wherever they are, and renumber the rest."""
         if needed.all():
             return
         events, ticks, chunks = self.events.take(np.flatnonzero(needed)), self.ticks, self._chunks.values
@@ -166,7 +169,7 @@ class EventStore:
 
     # --- writing and reading ---
     def changes(self) -> tuple[dict[int, bytes], tuple[int, ...]]:
-        """Return the chunk of the events since the last call, and the chunks that are no longer needed."""
+        """Return the chunk of events pushed since the last call, and the numbers of chunks to delete."""
         added, dropped = {}, tuple(self._dropped)
         if self._next_chunk in self._needed_rows:
             added[self._next_chunk] = chunk_bytes(HOLDS_EVENTS, pa.concat_tables(self._unsaved))
@@ -177,12 +180,12 @@ class EventStore:
         return added, dropped
 
     def discard_changes(self) -> None:
-        """Discard changes, after reading a state that has them all."""
+        """Forget pending changes, after loading a state that already contains them."""
         assert not self._unsaved
         self._dropped = []
 
     def reserve(self) -> int:
-        """Return a number for a chunk of something else."""
+        """Reserve a chunk number for content other than events."""
         assert not self._unsaved
         self._next_chunk += 1
         return self._next_chunk - 1

@@ -1,7 +1,7 @@
-"""Convert the state of an engine to bytes and back: a header that stays small, and chunks that never change.
+"""Serialize the state of an engine as a small header and immutable chunks.
 
-Format 1. The header is one JSON object. A chunk is an Arrow IPC stream; the metadata of its schema has the format and
-what it holds. Nothing is ever pickled.
+Format 1. The header is one JSON object. A chunk is an Arrow IPC stream; its schema metadata records the format version
+and the kind of content. Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ FORMAT_KEY, HOLDS_KEY = b"streamsift_format", b"streamsift_holds"
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What must be written since the last time, to be able to load the engine as it is now."""
+    """The writes since the last save that bring the saved state up to date."""
 
-    head: bytes  # replaces the header before it
+    head: bytes  # replaces the previous header
     added: dict[int, bytes]  # chunks by number
-    dropped: tuple[int, ...]  # numbers of chunks that are needed no more
+    dropped: tuple[int, ...]  # numbers of chunks to delete
 
     @property
     def size(self) -> int:
@@ -39,7 +39,7 @@ def read_head(head: bytes) -> dict[str, Any]:
     try:
         values = json.loads(head)
     except ValueError:
-        raise BadInputError("a saved state whose head is no JSON: it was not written by streamsift") from None
+        raise BadInputError("the header of the saved state is not JSON: not written by Streamsift") from None
     _check(values.get("format") if isinstance(values, dict) else None)
     return dict(values)
 
@@ -53,11 +53,11 @@ def chunk_bytes(holds: str, table: pa.Table) -> bytes:
 
 
 def read_chunk(chunk: bytes) -> tuple[str, pa.Table]:
-    """Return the kind of the chunk, and its table."""
+    """Return the kind of a chunk and its table."""
     try:
         table = pa.ipc.open_stream(chunk).read_all()
     except pa.ArrowInvalid:
-        raise BadInputError("a chunk of a saved state is no Arrow stream: it was not written by streamsift") from None
+        raise BadInputError("a chunk of the saved state is not an Arrow stream: not written by Streamsift") from None
     metadata = table.schema.metadata or {}
     version = metadata.get(FORMAT_KEY)
     _check(int(version) if version is not None else None)
@@ -67,6 +67,6 @@ def read_chunk(chunk: bytes) -> tuple[str, pa.Table]:
 def _check(version: object) -> None:
     if version != FORMAT:
         raise BadInputError(
-            f"a saved state of format {version}; this version reads format {FORMAT}\n"
-            "Hint: go on with the version that wrote it, or start from an empty checkpoint."
+            f"the saved state has format {version}, but this version reads format {FORMAT}\n"
+            "Hint: use the version of Streamsift that wrote it, or start with an empty checkpoint."
         )

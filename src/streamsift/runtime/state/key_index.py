@@ -1,7 +1,7 @@
-"""Find the rows that share a key with given rows, without a pass over all: chains by hash.
+"""Find the rows that share a key with given rows by hash chains, without a full scan.
 
-A row knows the one before it with the same hash. Keys are distinguished by their hashes alone: rows of another key that
-has the same one are returned too, which costs time and changes no result, as matches never mix keys.
+Each row points to the previous row in its hash slot. Keys are compared by hash only, so a lookup may also return rows
+of a key with the same hash. That costs time but changes no result, because matches never mix keys.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from streamsift.runtime.expressions.columns import contiguous, fixed_width, inte
 
 UInt64 = np.ndarray
 MIN_SLOTS = 1 << 12
-SAMPLE = 1 << 10  # rows that tell which share of all has some keys
+SAMPLE = 1 << 10  # rows read to estimate the share of rows with some keys
 
 
 class KeyIndex:
-    """Rows are numbered from the first that is not dropped."""
+    """Hash chains over the rows of the store, numbered from the first retained row."""
 
     def __init__(self, columns: tuple[str, ...]) -> None:
         self.columns = columns
         self._hashes, self._before = ColumnBuffer(np.uint64), ColumnBuffer(np.int64)
-        self._first = 0  # the number of the first row since the beginning
-        self._last = np.full(MIN_SLOTS, -1, np.int64)  # by hash: the last row, counted since the beginning
+        self._first = 0  # number of the first retained row, counted from the start of the stream
+        self._last = np.full(MIN_SLOTS, -1, np.int64)  # by slot: the last row, counted from the start of the stream
 
     @property
     def rows(self) -> int:
@@ -55,7 +55,7 @@ class KeyIndex:
         return self._hashes.values[rows]
 
     def share_with(self, hashes: UInt64) -> float:
-        """Return about which share of the rows has one of these hashes, which ascend."""
+        """Estimate the share of rows with one of these sorted hashes."""
         rows = self._hashes.values[:: max(1, self.rows // SAMPLE)]
         if not hashes.size or not rows.size:
             return 0.0
@@ -63,7 +63,7 @@ class KeyIndex:
         return float((hashes[at] == rows).mean())
 
     def rows_with(self, hashes: UInt64, most: int) -> Int64 | None:
-        """Return the rows that have one of these (distinct) hashes, ascending; None if they are more than `most`."""
+        """Return the sorted rows with one of these distinct hashes, or None if there are more than `most`."""
         rows = np.empty(most, np.int64)
         count = follow(self._last, self._before.values, self._hashes.values, self._first, hashes, rows)
         return None if count < 0 else np.sort(rows[:count])
@@ -71,7 +71,7 @@ class KeyIndex:
 
 @njit(cache=True, nogil=True)
 def chain(last: Int64, hashes: UInt64, next_row: int, before: Int64) -> None:
-    """Write for each new row the one before it in its slot."""
+    """Link each new row to the previous row in its slot."""
     mask = np.uint64(last.size - 1)
     for i in range(hashes.size):
         slot = hashes[i] & mask
@@ -81,7 +81,7 @@ def chain(last: Int64, hashes: UInt64, next_row: int, before: Int64) -> None:
 
 @njit(cache=True, nogil=True)
 def follow(last: Int64, before: Int64, hashes: UInt64, first: int, wanted: UInt64, rows: Int64) -> int:
-    """Write the rows with the wanted hashes, counted from `first`; return how many, -1 if there is no room."""
+    """Write the rows with the wanted hashes, counted from `first`; return their number, or -1 if `rows` is full."""
     mask, count = np.uint64(last.size - 1), 0
     for i in range(wanted.size):
         row = last[wanted[i] & mask]
@@ -99,16 +99,16 @@ def follow(last: Int64, before: Int64, hashes: UInt64, first: int, wanted: UInt6
 
 
 def key_hashes(events: pa.Table, columns: Sequence[str]) -> UInt64:
-    """Return a hash of each row's key; equal keys have equal hashes, in this table and in any other."""
+    """Return a hash of each row's key. Equal keys have equal hashes in every table."""
     hashes = np.zeros(events.num_rows, np.uint64)
-    with np.errstate(over="ignore"):  # hashes wrap; Numba does not mind, plain Python warns
+    with np.errstate(over="ignore"):  # hashes wrap around; without JIT, NumPy would warn
         for name in columns:
             mix(hashes, _values(plain(contiguous(events.column(name)))))
     return hashes
 
 
 def _values(array: pa.Array) -> UInt64:
-    """Return numbers that are equal where values are; types that have no case here have one number for all."""
+    """Map equal values to equal numbers. All values of an unsupported type map to 0."""
     kind = array.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         array = array.cast(pa.large_string())
@@ -134,7 +134,7 @@ def _values(array: pa.Array) -> UInt64:
 
 @njit(cache=True, nogil=True)
 def hash_texts(starts: Int64, texts: np.ndarray) -> UInt64:
-    """Return FNV-1a hashes of 64 bits."""
+    """Return the 64-bit FNV-1a hash of each string."""
     hashes = np.empty(starts.size - 1, np.uint64)
     for i in range(hashes.size):
         value = np.uint64(14695981039346656037)
@@ -146,7 +146,7 @@ def hash_texts(starts: Int64, texts: np.ndarray) -> UInt64:
 
 @njit(cache=True, nogil=True)
 def mix(hashes: UInt64, values: UInt64) -> None:
-    """Add a column to the hashes so far: the finalizer of SplitMix64, so that neighbors go far apart."""
+    """Mix a column into the hashes with the SplitMix64 finalizer, which spreads adjacent values."""
     for i in range(hashes.size):
         value = hashes[i] * np.uint64(0x9E3779B97F4A7C15) + values[i] + np.uint64(0x9E3779B97F4A7C15)
         value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

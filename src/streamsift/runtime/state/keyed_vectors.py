@@ -1,7 +1,7 @@
-"""Keep vectors of numbers by key: state that outlives its events.
+"""Store vectors of numbers by key: state that outlives its events.
 
-Contract: `changes` returns what was set since the last call, or everything if that keeps what is written in proportion
-to what was set; read in that order by `load`, it makes the same state (tests/generated/test_generated_streams.py).
+Contract: `changes` returns the vectors set since the last call, or all of them once the deltas have grown too long.
+Loading these tables in order with `load` restores the state (tests/generated/test_generated_streams.py).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from streamsift.runtime.expressions.columns import contiguous, fixed_width, gath
 from streamsift.runtime.state.key_index import MIN_SLOTS, UInt64, key_hashes
 
 WHOLE, REAL = "$whole", "$real"  # columns of a written state: the numbers of each key
-SPARE_ROWS = 4096  # written beyond twice the keys before everything is written again
+SPARE_ROWS = 4096  # rewrite everything once the written rows exceed twice the keys by this many
 
 
 class KeyedVectors:
-    """For each key a vector of whole numbers and one of reals, which begin as `whole` zeros and `real` zeros."""
+    """A vector of `whole` integers and a vector of `real` doubles for each key, initially zero."""
 
     def __init__(self, fields: pa.Schema, whole: int, real: int) -> None:
         self.fields = gatherable(fields) if len(fields) else the_only_key(1).schema
@@ -36,7 +36,7 @@ class KeyedVectors:
         self.count = 0
 
     def numbers(self, keys: pa.Table) -> Int64:
-        """Return the number of each of the (distinct) keys; add new ones."""
+        """Return the number of each key, adding new keys. The keys must be distinct."""
         keys = keys.cast(self.fields)
         hashes = key_hashes(keys, self.fields.names)
         self._make_room(keys.num_rows)
@@ -47,17 +47,17 @@ class KeyedVectors:
         return numbers
 
     def at(self, numbers: Int64) -> pa.Table:
-        """Return the keys that have these numbers."""
+        """Return the keys with these numbers."""
         distinct, which = np.unique(numbers, return_inverse=True)
         return self._keys.take(distinct).take(pa.array(which))
 
     def _check(self, keys: pa.Table, numbers: Int64, old: Int64) -> None:
-        """Compare the old keys, not only their hashes: if two share one, raise rather than return a wrong result."""
+        """Raise if a key shares its hash with a different stored key, rather than return a wrong result."""
         old = old[np.argsort(numbers[old], kind="stable")]
         kept, given = self._keys.take(numbers[old]), keys.take(pa.array(old))
         for name in self.fields.names:
             if old.size and not pc.all(pc.equal(kept.column(name), given.column(name))).as_py():
-                raise StreamsiftError(f"two values of `{name}` share a hash of 64 bits: leave one of them out")
+                raise StreamsiftError(f"two values of `{name}` have the same 64-bit hash: remove one of them")
 
     def _make_room(self, more: int) -> None:
         needed = self.count + more
@@ -79,7 +79,7 @@ class KeyedVectors:
 
     # --- writing and reading ---
     def changes(self) -> tuple[pa.Table | None, bool]:
-        """Return the keys that were set since the last call, None if none was; and whether that is all of the state."""
+        """Return the keys set since the last call (None if none), and True if these are all keys."""
         changed = np.flatnonzero(self._changed[: self.count])
         if not changed.size:
             return None, False
@@ -100,7 +100,7 @@ class KeyedVectors:
 
 
 def the_only_key(rows: int) -> pa.Table:
-    """Return the key of rows that no column distinguishes."""
+    """Return a table with one constant key column, for queries without keys."""
     return pa.table({"$all": np.zeros(rows, np.bool_)})
 
 
@@ -119,7 +119,7 @@ def _unpacked(column: pa.ChunkedArray, like: np.ndarray) -> np.ndarray:
 
 @njit(cache=True, nogil=True)
 def find_or_add(slots: Int64, hashes: UInt64, count: int, wanted: UInt64) -> tuple[Int64, int]:
-    """Return the number of each wanted hash, by open addressing; new ones are numbered on from `count`."""
+    """Return the number of each wanted hash, by open addressing. New hashes get numbers from `count` on."""
     numbers = np.empty(wanted.size, np.int64)
     mask = np.uint64(slots.size - 1)
     for i in range(wanted.size):

@@ -17,44 +17,46 @@ from streamsift.runtime.events.prepare import prepare
 from streamsift.runtime.state import EventStore, KeyedVectors
 from streamsift.runtime.stream.watermark import Tick, WatermarkStep
 
-MAX_SHARE = 0.5  # of the rows in the store: to find more of them by key costs more than to take all
+MAX_SHARE = 0.5  # of the rows in the store; beyond this, reading all rows is cheaper than finding them by key
 
-# Rows, and the steps that finalizing events are bound to; None: any row may be one.
+# Candidate rows of finalizing events (None: any row), with their query and steps.
 Finalizing = tuple[slice | None, BoundQuery, tuple[Step, ...]]
 
 
 class Decider(ABC):
+    """One query of the engine."""
+
     schema: pa.Schema
-    keys: tuple[str, ...] = ()  # columns by which it finds rows in the store
+    keys: tuple[str, ...] = ()  # columns of the key index that it needs
 
     @property
     def follows(self) -> bool:
-        """Return True if the final rows depend on the events in the store alone."""
+        """Return True if the final rows depend only on the events in the store."""
         return True
 
     @property
     def nbytes(self) -> int:
-        """Return how much memory it uses beside the events and its state."""
+        """Return the memory in use besides the events and the state."""
         return 0
 
     def state(self) -> dict[str, KeyedVectors]:
-        """Return the state to write beside the events."""
+        """Return the state to write besides the events."""
         return {}
 
     @abstractmethod
     def final(self, store: EventStore, arrived: int, step: WatermarkStep) -> pa.Table:
-        """Return the rows that a step makes final; rows of the store from `arrived` on came with it."""
+        """Return the rows that a step makes final. Rows of the store from `arrived` on are new in this step."""
 
     @abstractmethod
     def needed(self, store: EventStore, passed: Tick) -> int | Bool:
-        """Return the first row, or which rows, a later result may read."""
+        """Return the rows that a later result may read: a mask, or the first row of a suffix."""
 
     def wake(self, store: EventStore, passed: Tick | None) -> Tick | None:
-        """Return the earliest time whose passing would make a row final or let one be evicted; None: nothing waits."""
+        """Return the earliest time at which a row becomes final or can be evicted; None if nothing waits."""
         return None
 
     def affected(self, store: EventStore, finalizing: Iterable[Finalizing]) -> pa.Table:
-        """Return the rows that share a key with a row that may make a result final; all, if that costs less."""
+        """Return the rows that share a key with a possible finalizing event, or all rows if that is cheaper."""
         if store.index is None or store.index.columns != self.keys:
             return store.events.whole()
         hashes: list[np.ndarray] = [np.empty(0, np.uint64)]

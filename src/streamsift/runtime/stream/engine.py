@@ -1,8 +1,8 @@
 """Run queries over unbounded events: `push` adds events, `advance` returns the rows that have become final.
 
 Contract: over all calls of `advance` and one `finish`, an engine returns exactly the rows that the plan returns for the
-same events at once, however they were cut and wherever it was saved and loaded, each at the first `advance` that has
-passed what makes it final. Events at or before the time that has passed are dropped and counted
+same events in one batch, however the events are split and wherever the engine is saved and loaded. Each row comes with
+the first `advance` that passes its finalizing time. Late events are dropped and counted
 (tests/generated/test_generated_streams.py).
 """
 
@@ -32,10 +32,9 @@ from streamsift.runtime.stream.watermark import Tick, WatermarkStep, is_real
 
 
 class ManyEngine:
-    """The state of queries over the events of one bucket of keys, which are stored once. Rows come by name of query.
+    """Several queries over the events of one bucket, which are stored once. Results are keyed by query name.
 
-    What a stream cannot have raises when it is made, before any event comes. `late` counts the events that came at or
-    before the time that had passed.
+    The constructor raises if a query cannot run on a stream. `late` counts the dropped late events.
     """
 
     def __init__(self, plans: Mapping[str, Plan]) -> None:
@@ -54,21 +53,21 @@ class ManyEngine:
             for name, decider in self._deciders.items()
             for part, vectors in decider.state().items()
         }
-        self._logs: dict[str, list[int]] = {holds: [] for holds in self._vectors}  # the chunks that each is written to
+        self._logs: dict[str, list[int]] = {holds: [] for holds in self._vectors}  # chunk numbers of each
 
     def push(self, events: pa.Table) -> None:
         """Add events, in any order."""
         self.late += self._store.push(events, self._passed)
 
     def advance(self, ticks: Tick) -> dict[str, pa.Table]:
-        """Return the rows that become final: no event at or before `ticks` will come any more."""
+        """Advance the watermark and return the rows that become final. Later events up to `ticks` are late."""
         ticks = float(ticks) if self._is_real else int(ticks)
         if self._passed is not None and ticks <= self._passed:
             return {name: decider.schema.empty_table() for name, decider in self._deciders.items()}
         return self._pass(ticks)
 
     def finish(self) -> dict[str, pa.Table]:
-        """Return the rows that become final at the end of time."""
+        """End the stream and return the remaining rows."""
         return self._pass(None)
 
     def _pass(self, now: Tick | None) -> dict[str, pa.Table]:
@@ -93,7 +92,7 @@ class ManyEngine:
         self._store.keep(reduce(np.logical_or, [*masks, *(rows >= first for first in firsts)]))
 
     def wake(self) -> Tick | None:
-        """Return the earliest time whose passing makes a row final or lets state be evicted; None: nothing waits."""
+        """Return the earliest time at which a row becomes final or state can be evicted; None if nothing waits."""
         moments = [decider.wake(self._store, self._passed) for decider in self._deciders.values()]
         return min((m for m in (*moments, self._store.earliest_waiting()) if m is not None), default=None)
 
@@ -114,7 +113,7 @@ class ManyEngine:
         return Changes(head, added, dropped)
 
     def load(self, head: bytes, chunks: Iterable[tuple[int, bytes]]) -> None:
-        """Take the state of an engine of the same queries; to be called before anything else."""
+        """Load the state of an engine with the same queries. Call this before anything else."""
         values, events = read_head(head), []
         for number, chunk in sorted(chunks):
             holds, table = read_chunk(chunk)
@@ -126,9 +125,10 @@ class ManyEngine:
         self._restore(values, events)
 
     def follow(self, head: bytes, chunks: Iterable[tuple[int, bytes]]) -> bool:
-        """Catch up with a later state of the same stream: its header, and its chunks from `next_chunk` on.
+        """Catch up with a later state of the same stream, given its header and its chunks from `next_chunk` on.
 
-        What was computed from earlier events stays, so it costs the new ones. False: it cannot, and must be loaded.
+        Results derived from earlier events are kept, so the cost is that of the new events. Return False if the state
+        must be loaded instead.
         """
         if not all(decider.follows for decider in self._deciders.values()):
             return False
@@ -144,15 +144,15 @@ class ManyEngine:
 
     @property
     def next_chunk(self) -> int:
-        """Return the first number that no chunk has yet."""
+        """Return the next free chunk number."""
         return self._store.next_chunk
 
     def rows(self) -> int:
-        """Return how many rows the state has."""
+        """Return the number of rows in the state."""
         return self._store.rows + self._store.waiting_rows + sum(v.count for v in self._vectors.values())
 
     def size(self) -> int:
-        """Return about how many bytes the state has in memory."""
+        """Estimate the bytes that the state takes in memory."""
         vectors = sum(vectors.nbytes for vectors in self._vectors.values())
         return self._store.nbytes + vectors + sum(decider.nbytes for decider in self._deciders.values())
 
@@ -166,7 +166,7 @@ _DECIDERS: dict[DecideBy, Callable[[StreamPlan], Decider]] = {
 
 
 def _relevant(streams: list[StreamPlan]) -> Callable[[pa.Table], Bool] | None:
-    """Return which events can be in a match, or keep one from being; None if every row counts."""
+    """Return a mask of the events that can affect a result; None if every row counts."""
     if any(stream.counts_rows for stream in streams):
         return None
 

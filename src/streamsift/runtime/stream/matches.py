@@ -56,7 +56,7 @@ class MatchDecider(Decider):
     def _finalizing(
         self, one: FinalizedAlternative, store: EventStore, arrived: int, step: WatermarkStep
     ) -> slice | None:
-        """Return rows that may be the finalizing event of a match now, and some others; None if any may."""
+        """Return a superset of the rows that can be finalizing events now; None if any row can."""
         window = self.plan.query.window
         if step.now is None or one.by is FinalizedBy.ANY:
             return None
@@ -71,7 +71,7 @@ class MatchDecider(Decider):
         return self.retention.needed(store, passed)
 
     def wake(self, store: EventStore, passed: Tick | None) -> Tick | None:
-        """Return when the first row expires, or the next window of a match that waits closes."""
+        """Return when the first row expires or the next window of a waiting match closes."""
         if not store.rows:
             return None
         expiry = self.retention.expiry(store.ticks[0].item())
@@ -91,7 +91,7 @@ class MatchDecider(Decider):
 
 
 def with_marks(one: FinalizedAlternative, events: Events, step: WatermarkStep) -> Events:
-    """Return the events with the columns that mark which may make a match of the alternative final now."""
+    """Add the columns that mark the events that can make a match of the alternative final now."""
     if not one.is_marked:
         return events
     moments, query = events.ticks, one.alternative.query
@@ -113,7 +113,7 @@ def with_marks(one: FinalizedAlternative, events: Events, step: WatermarkStep) -
 
 
 def when(one: FinalizedAlternative, events: Events, places: Int32) -> Times:
-    """Return the moment whose passing makes each of the matches [steps, m] final."""
+    """Return the finalizing time of each match in `places` [steps, m]."""
     query, wait = one.alternative.query, one.awaited
     moments = events.ticks[places.max(axis=0)]
     if wait.window:
@@ -127,7 +127,7 @@ def when(one: FinalizedAlternative, events: Events, places: Int32) -> Times:
         closes = closing(definition.window, definition.partition_by or query.partition_by, events)
         moments = np.maximum(moments, closes[first])
     for name in wait.inside:
-        # The window begins with an event of the negated pattern, which is not later than what has arrived by then.
+        # The window begins with an event of the negated pattern, which has arrived by then.
         window = definitions[name].window
         assert window is not None
         last = np.searchsorted(events.ticks, moments, side="right").clip(max=events.ticks.size) - 1

@@ -1,7 +1,7 @@
-"""Compute which rows of the past a later result may still read.
+"""Compute which past rows a later result may still read.
 
-Ticks of UPDATE n EVENTS are after every n-th row of a partition, counted since the beginning. Rows are then evicted in
-multiples of n, so the retained ones always begin with the first row after a tick.
+UPDATE n EVENTS has a tick after every n-th row of a partition, counted from the start of the stream. Its rows are
+evicted in multiples of n, so that the retained rows always begin right after a tick.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from streamsift.runtime.stream.watermark import INT64, Tick, after, earlier, fol
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How far results look back: so much time, or so many rows of a partition; `delay` is how long they wait."""
+    """How far back results read, in time or in rows of a partition, and how long they wait (`delay`)."""
 
-    widths: tuple[Tick, ...]  # of time windows, one behind the other
-    rows: int  # of count windows; 0: there is none
+    widths: tuple[Tick, ...]  # of consecutive time windows
+    rows: int  # of count windows; 0 if there is none
     keys: tuple[str, ...]  # the partition of count windows
-    delay: tuple[Tick, ...]  # from the time of a row to what makes it final; of count windows nothing
-    is_endless: bool = False  # no window: all that came is read
+    delay: tuple[Tick, ...]  # from the time of a row to its finalizing time; empty for count windows
+    is_endless: bool = False  # no window: every event is read
 
     def needed(self, store: EventStore, bound: Tick | None) -> int | Bool:
-        """Return the first row, or which rows, a result after the moment `bound` reads; None: there was none yet."""
+        """Return the rows that results after `bound` read: a mask, or the first row of a suffix."""
         if self.is_endless or bound is None:
             return store.first
         if not self.rows:
@@ -47,7 +47,7 @@ class Retention:
         return (groups >= 0) & (position >= passed[groups] - self.rows)
 
     def expiry(self, tick: Tick) -> Tick | None:
-        """Return the first moment whose passing lets a row be evicted; None if no time does."""
+        """Return the first time at which a row can be evicted; None if no time allows that."""
         if self.is_endless or self.rows:
             return None
         last = after(np.array([tick]), *self.widths)[0].item()
@@ -55,7 +55,7 @@ class Retention:
 
 
 def retention_of(stream: StreamPlan) -> Retention:
-    """Return how far later results of a plan look back."""
+    """Return how far back later results of a plan read."""
     query = stream.plan.query
     if query.window is None:
         return Retention((), 0, (), (), is_endless=True)
@@ -71,20 +71,20 @@ def retention_of(stream: StreamPlan) -> Retention:
 
 
 def width_of(query: BoundQuery, window: BoundWindow) -> Tick:
-    """Return the width of a time window in the units of ticks."""
+    """Return the width of a time window in units of the time column."""
     width = window_width(window, prepare(query, query.schema.empty_table()).unit)
     return float(width) if is_real(query) else int(width)
 
 
 class RowCounts:
-    """How many rows each partition has had."""
+    """The number of rows that each partition has had since the start of the stream."""
 
     def __init__(self, schema: pa.Schema, keys: tuple[str, ...], step: int) -> None:
         self.keys, self.step = keys, step
         self.vectors = KeyedVectors(pa.schema([schema.field(key) for key in keys]), whole=1, real=0)
 
     def add(self, rows: pa.Table) -> None:
-        """Count rows that came."""
+        """Count new rows."""
         groups, count = _partitions(rows, self.keys)
         more = np.bincount(groups[groups >= 0], minlength=count)
         present = np.flatnonzero(more)
@@ -93,7 +93,7 @@ class RowCounts:
         self.vectors.set(numbers, whole, self.vectors.real[numbers])
 
     def needed(self, store: EventStore, rows: int) -> Bool:
-        """Return the last `rows` rows of each partition, and those since the tick before them."""
+        """Return a mask of the last `rows` rows of each partition, extended back to the preceding tick."""
         table = store.events.whole()
         groups, count = _partitions(table, self.keys)
         had = self.vectors.whole[self._numbers(table, groups, count), 0]
@@ -103,7 +103,7 @@ class RowCounts:
         return needed
 
     def _numbers(self, rows: pa.Table, groups: Int32, count: int) -> Int64:
-        """Return the number of each partition that has a row; 0 for others."""
+        """Return the key number of each partition that has rows; 0 for the others."""
         numbers = np.zeros(count, np.int64)
         grouped = np.flatnonzero(groups >= 0)
         present, first = np.unique(groups[grouped], return_index=True)
@@ -114,7 +114,7 @@ class RowCounts:
 
 
 def _partitions(rows: pa.Table, keys: tuple[str, ...]) -> tuple[Int32, int]:
-    """Return the partition of each row, -1 for none, and how many there are, but at least 1."""
+    """Return the partition of each row (-1: none) and the number of partitions, at least 1."""
     if not keys:
         return np.zeros(rows.num_rows, np.int32), 1
     (groups,), count = group_codes([[contiguous(rows.column(key))] for key in keys])

@@ -1,4 +1,4 @@
-"""Make rows of aggregation and ranking final, by computing the window again from its events."""
+"""Make rows of aggregation and ranking final by recomputing the window from its events."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from streamsift.runtime.stream.watermark import (
 
 
 class RowDecider(Decider):
-    """Make the rows of one plan over the matches in a window final: those of a time, or of a tick of UPDATE.
+    """Make the rows of one plan final: one row per time, or per tick of UPDATE.
 
-    A row of a time is final once the watermark has passed it, and all windows that begin before it if matches wait for
-    their end. Rows of EMIT CHANGES compare with the row at the relevant event before: that one's window is retained.
+    A row is final once the watermark has passed its time and, if matches wait for the end of their window, all windows
+    that begin before it. EMIT CHANGES compares with the row at the previous relevant event, so its window is retained.
     """
 
     def __init__(self, stream: StreamPlan) -> None:
@@ -78,7 +78,7 @@ class RowDecider(Decider):
 
     # --- which rows ---
     def tick_numbers(self, step: WatermarkStep) -> WatermarkStep:
-        """Return the same step by ticks: the last that were final before, and that are final now."""
+        """Return the step in tick numbers: the last tick that was final before, and the last that is final now."""
 
         def number(moment: Tick | None) -> int | None:
             return None if moment is None else last_tick(self.plan.query, moment, *self.retention.delay)
@@ -92,19 +92,19 @@ class RowDecider(Decider):
         return numbers.passed is not None and numbers.passed == numbers.now
 
     def _wanted(self, events: Events, clock: Clock, stamps: Int64, step: WatermarkStep) -> Bool:
-        """Return which rows of aggregation, by the stamps of their clock."""
+        """Return a mask of the newly final rows of an aggregation, by stamp."""
         if self.ticks_by_time:
             return self.tick_numbers(step).covers(stamps)
         assert clock.places is not None
         return step.covers(self._when(events)[clock.places(stamps)])
 
     def _wanted_ticks(self, events: Events, ticks: UpdateTicks, step: WatermarkStep) -> UpdateTicks:
-        """Return the ticks of a ranking without those that are not wanted."""
+        """Return the newly final ticks of a ranking."""
         if self.ticks_by_time:
             numbers, first, last = self.tick_numbers(step), ticks.first, ticks.last
             first = first if numbers.passed is None else np.maximum(first, int(numbers.passed) + 1)
             return replace(ticks, first=first, last=last if numbers.now is None else np.minimum(last, int(numbers.now)))
-        # Ticks of a partition are numbered on and ascend in time: those that are wanted are its last ones.
+        # Ticks of a partition ascend in time, so its newly final ticks are the last ones.
         count = ticks.row_places.size
         wanted = np.flatnonzero(step.covers(self._when(events)[ticks.row_places]))
         following = np.append(wanted, count)[np.searchsorted(wanted, ticks.first)]
@@ -112,7 +112,7 @@ class RowDecider(Decider):
         return replace(ticks, first=following, last=last)
 
     def _when(self, events: Events) -> np.ndarray:
-        """Return by place the moment whose passing makes a row that is computed there final."""
+        """Return for each place the finalizing time of the row computed there."""
         window = self.plan.query.window
         if not self._waits or window is None:
             return events.ticks
@@ -120,10 +120,10 @@ class RowDecider(Decider):
 
     # --- what must be retained ---
     def _remember(self, events: Events, step: WatermarkStep) -> None:
-        """Remember the last relevant event whose row is final."""
+        """Record the last relevant event whose row is final."""
         if self._changes and isinstance(self.plan, AggregatePlan):
             places = relevant_places(self.plan, events)
-            # The row of a time is made at its last place.
+            # The row of a time is computed at its last place.
             rows = np.searchsorted(events.rank, events.rank[places], side="right") - 1
             final = places[WatermarkStep(None, step.now).covers(self._when(events)[rows])]
             if final.size:

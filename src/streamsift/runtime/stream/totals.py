@@ -1,8 +1,8 @@
-"""Make rows of aggregation final at the cost of the new events, by totals that are updated incrementally.
+"""Make rows of aggregation final from totals that are updated incrementally, at the cost of the new events.
 
-Without a window no event is retained. In a window its events are, as for any query, beside the totals in memory. Events
-in the store that are not yet counted are counted first: all of them after a state was read, those that came meanwhile
-after another worker had the state. `RowDecider` counts values that cannot be added up without their events.
+Without a window no event is retained. With a window its events are retained besides the totals in memory, and events in
+the store that are not counted yet are counted first: all of them after loading a state, the missing ones after catching
+up with another worker. `RowDecider` handles values that cannot be updated incrementally.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class WindowTotals(Decider):
     def __init__(self, stream: StreamPlan) -> None:
         assert isinstance(stream.plan, AggregatePlan)
         self._query = stream.plan.query
-        self._totals: IncrementalTotals | None = IncrementalTotals(stream.plan)  # None: rows are recounted
+        self._totals: IncrementalTotals | None = IncrementalTotals(stream.plan)  # None: windows are recomputed
         self._recounted = RowDecider(stream)
         self.schema = self._recounted.schema
         self._counted: Tick | None = None  # the time of the last event that was counted
@@ -68,7 +68,7 @@ class WindowTotals(Decider):
         return self._recounted.final(store, arrived, step)
 
     def _updated(self, totals: IncrementalTotals, store: EventStore, step: WatermarkStep) -> pa.Table:
-        """Count the rows that are not counted yet: those whose results were emitted before, then the others."""
+        """Count the uncounted rows: first those whose results were emitted before, then the others."""
         first = 0 if self._counted is None else int(np.searchsorted(store.ticks, self._counted, side="right"))
         moments, bounds, first_tick, last_tick = store.ticks[first:], step, None, None
         if self._recounted.ticks_by_time:

@@ -20,18 +20,18 @@ from streamsift.runtime.events.times import saturating_sum, window_width
 
 Tick = int | float
 INT64 = np.iinfo(np.int64)
-LAST_TICK = INT64.max - 2  # so that the numbers next to it are 64 bits wide
+LAST_TICK = INT64.max - 2  # leaves room for the adjacent 64-bit numbers
 
 
 @dataclass(frozen=True, slots=True)
 class WatermarkStep:
-    """The watermark advances from `passed` (None: the beginning of time) to `now` (None: its end), both included."""
+    """An advance of the watermark from `passed` (None: the start of time) to `now`, included (None: the end)."""
 
     passed: Tick | None
     now: Tick | None
 
     def covers(self, when: Times) -> Bool:
-        """Return True for moments that this step passes: after the previous watermark, not after this one."""
+        """Return a mask of the times that this step passes: after the previous watermark, not after this one."""
         covered = np.ones(when.size, np.bool_)
         if self.passed is not None:
             covered &= when > self.passed
@@ -41,7 +41,7 @@ class WatermarkStep:
 
 
 def closing(window: BoundWindow, keys: tuple[str, ...], events: Events) -> Times:
-    """Return for each place the moment whose passing closes the window that begins there."""
+    """Return for each place the last time of the window that begins there."""
     if window.kind is WindowKind.TIME:
         return after(events.ticks, window_width(window, events.unit))
     count = events.rank.size
@@ -52,7 +52,7 @@ def closing(window: BoundWindow, keys: tuple[str, ...], events: Events) -> Times
 
 
 def after(ticks: Times, *widths: Tick) -> Times:
-    """Return the last moments in one window with these, or in windows one behind the other; at most the end of time."""
+    """Return the last times within consecutive windows that begin at `ticks`, capped at the end of time."""
     for width in widths:
         if ticks.dtype == np.float64:
             with np.errstate(over="ignore"):
@@ -63,7 +63,7 @@ def after(ticks: Times, *widths: Tick) -> Times:
 
 
 def earlier(moment: Tick, *widths: Tick) -> Tick:
-    """Return the first moment whose windows, one behind the other, reach this one."""
+    """Return the first time whose consecutive windows reach `moment`."""
     if isinstance(moment, int):
         return max(moment - sum(max(int(width), 0) for width in widths), INT64.min)
     # y is within w of x exactly if -x is within w of -y.
@@ -75,12 +75,12 @@ def following(moment: Tick) -> Tick:
 
 
 def first_open(passed: Tick, *widths: Tick) -> Tick:
-    """Return the first moment whose windows, one behind the other, are not closed when time has passed."""
+    """Return the first time whose consecutive windows are still open once `passed` has passed."""
     return earlier(following(passed), *widths)
 
 
 def next_closing(ticks: Times, passed: Tick, *widths: Tick) -> Tick | None:
-    """Return the first moment after `passed` that closes windows that begin at one of these; None if all are closed."""
+    """Return the first time after `passed` that closes a window begun at one of `ticks`; None if all are closed."""
     first = ticks[np.searchsorted(ticks, first_open(passed, *widths)) :][:1]
     return after(first, *widths)[0].item() if first.size else None
 
@@ -93,11 +93,11 @@ def is_real(query: BoundQuery) -> bool:
 
 
 def last_tick(query: BoundQuery, now: Tick, *delays: Tick) -> int:
-    """Return the number of the last tick before which, and for some time after it, no event will come any more."""
+    """Return the number of the last final tick: its window, and the delays after it, have passed."""
     assert query.update is not None
     unit = unit_of(query)
     step = in_units(query.update.length, unit)
-    # A tick becomes final with the moment before it: all of its window, and what that waits for, has arrived.
+    # A tick becomes final with the time just before it: by then its whole window has arrived.
     moment = first_open(now, *delays)
     if isinstance(moment, int):
         number = (moment - zero_of(unit)) // step
@@ -105,11 +105,11 @@ def last_tick(query: BoundQuery, now: Tick, *delays: Tick) -> int:
         number = LAST_TICK if moment > 0 else -LAST_TICK
     else:
         number = last_multiple(moment, step, Fraction(0))
-    return max(min(int(number), LAST_TICK), -LAST_TICK)  # an event has no tick beyond, or is an error
+    return max(min(int(number), LAST_TICK), -LAST_TICK)  # events beyond have no tick, or raise an error
 
 
 def time_of_tick(query: BoundQuery, number: int, *delays: Tick) -> Tick:
-    """Return the first moment whose passing makes a tick final."""
+    """Return the first time at which a tick becomes final."""
     assert query.update is not None
     unit = unit_of(query)
     at = number * in_units(query.update.length, unit)

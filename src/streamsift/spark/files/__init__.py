@@ -1,9 +1,10 @@
 """Read events from files and prepare results for files, for the command line on Spark.
 
 - `sources`: start a local session, count its tasks, and read or stream CSV, JSON and Parquet files.
+- `text_files`: parse the text of CSV and JSON files in Python workers.
 - `sinks`: prepare a result for files, count its rows, or take its first rows.
 
-CSV is read as strings and typed by the code of the local engine, in one more pass; JSON only where doubles would round.
+CSV and JSON are parsed by the code of the local engine, after a first pass that chooses the types of the columns.
 """
 
 from streamsift.spark.files.sinks import counted, flat, heads

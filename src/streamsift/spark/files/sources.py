@@ -1,43 +1,52 @@
-"""Read files into a Spark DataFrame of events, and start the local session that the command line runs on.
-
-Columns of text have the types that the local engine gives them, by the same code in Python workers.
-"""
+"""Read files into a Spark DataFrame of events, and start the Spark session of the command line."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import astuple
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it has no types
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 from pyspark.sql.streaming.readwriter import DataStreamReader
-from pyspark.sql.types import DataType, DecimalType, DoubleType, StringType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
 from streamsift.errors import BadInputError, SetupError
 from streamsift.runtime.input import (
-    Family,
+    NULL_FOLDER,
+    FileInput,
     TextShape,
+    as_input,
+    check_folders,
+    check_unique,
     column_type,
-    converted,
-    converted_block,
-    exact_type,
+    csv_names,
+    delimiter_of,
     file_format,
-    merge,
+    find_files,
+    folder_values,
+    is_uri,
+    local_files,
     read_names,
+    root_of,
     shape_of,
-    unnamed_column,
+    unreadable,
+    with_times,
 )
-from streamsift.spark.columns import column, to_spark
+from streamsift.spark.columns import to_spark
+from streamsift.spark.files.text_files import SpansLines, TextFiles, check_fine, csv_converter, json_converter
 
 LOCAL_SETTINGS = {
-    "spark.ui.enabled": "false",  # no port is opened for a command that ends by itself
+    "spark.ui.enabled": "false",  # a command that ends by itself opens no port
     "spark.sql.session.timeZone": "UTC",  # the same text for the same instant on every machine
-    "spark.sql.timestampType": "TIMESTAMP_NTZ",  # times without a zone in CSV files stay so, as in this process
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",  # times without a time zone stay so, as in the local engine
     "spark.ui.showConsoleProgress": "false",  # the command line draws its own
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",  # fewer, larger batches to and from Python
     "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{Path(__file__).with_name('log4j2.properties')}",
@@ -45,8 +54,8 @@ LOCAL_SETTINGS = {
 
 
 def local_session(master: str | None = None, name: str = "streamsift") -> SparkSession:
-    """Return a Spark session for the command line: the given master, else all cores of this machine."""
-    # Workers must be this very Python, where streamsift is installed.
+    """Return a Spark session for the command line; by default, on all cores of this machine."""
+    # Workers must run the Python in which streamsift is installed.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     cores = os.cpu_count() or 1
@@ -57,15 +66,15 @@ def local_session(master: str | None = None, name: str = "streamsift") -> SparkS
     try:
         return builder.getOrCreate()
     except (RuntimeError, OSError, PySparkException) as error:
-        where = f", and a cluster behind `--master {master}`" if master else ""
+        where = f", check that there is a cluster at `--master {master}`" if master else ""
         raise SetupError(
             f"Spark does not start: {error}\n"
-            f"Hint: Spark needs Java 17 or newer{where}; or run it without Spark: --engine local."
+            f"Hint: install Java 17 or newer{where}, or run without Spark: --engine local."
         ) from error
 
 
 def task_counter(spark: SparkSession) -> Callable[[], tuple[int, int]]:
-    """Return a function that counts tasks of active stages, finished and all. Classic sessions only."""
+    """Return a function that counts the finished tasks and all tasks of active stages. Classic sessions only."""
     tracker = spark.sparkContext.statusTracker()
 
     def count() -> tuple[int, int]:
@@ -75,112 +84,147 @@ def task_counter(spark: SparkSession) -> Callable[[], tuple[int, int]]:
     return count
 
 
-JSON_OPTIONS = {"mode": "FAILFAST"}
-ROW_HINT = "\nHint: every row must have the columns of the header; the local engine (--engine local) names the first."
-
 Batches = Iterator[pa.RecordBatch]
 
 
-def read_events(spark: SparkSession, path: Path, given_format: str | None = None) -> DataFrame:
-    file_type = file_format(path, given_format)
+def read_events(spark: SparkSession, given: FileInput | Path | str) -> DataFrame:
+    """Read an input as a DataFrame. Raises BadInputError if its files do not fit their format."""
+    return _events(spark, spark.read, as_input(given))
+
+
+def stream_events(spark: SparkSession, given: FileInput | Path | str) -> DataFrame:
+    """Stream the files of a directory in order of modification; the files already there determine the columns."""
+    return _events(spark, spark.readStream, as_input(given))
+
+
+def _events(spark: SparkSession, reader: DataFrameReader | DataStreamReader, source: FileInput) -> DataFrame:
+    file_type = file_format(source)
     try:
-        match file_type:
-            case "csv":
-                events = _texts(spark.read, path)
-            case "json":
-                events = spark.read.options(**JSON_OPTIONS).schema(_json_schema(spark, path)).json(str(path))
-            case _:
-                events = spark.read.parquet(str(path))
-        if not events.columns:
-            raise BadInputError(f"{path} has no columns: is it empty?")
-        return _with_types(events, _shapes_of(events)) if file_type == "csv" else events
+        if file_type == "parquet":
+            return _parquet(spark, reader, source)
+        return _text_events(spark, reader, source, is_json=file_type == "json")
     except PySparkException as error:
-        hint = ROW_HINT if file_type == "csv" else ""
-        raise BadInputError(f"{path} cannot be read as {file_type}: {error}{hint}") from error
+        raise BadInputError(f"cannot read {source.location}: {error}") from error
     except Py4JJavaError as error:
-        raise BadInputError(f"{path} cannot be read as {file_type}: {error.java_exception.getMessage()}") from error
+        raise BadInputError(f"cannot read {source.location}: {error.java_exception.getMessage()}") from error
 
 
-def stream_events(spark: SparkSession, path: Path, given_format: str | None = None) -> DataFrame:
-    """Stream the files of a directory in the order of their time; their columns are those of the files there."""
-    file_type = file_format(path, given_format)
-    if file_type == "csv":
-        return _with_types(_texts(spark.readStream, path), _shapes_of(_texts(spark.read, path)))
-    reader = spark.readStream.schema(read_events(spark, path, file_type).schema)
-    return reader.options(**(JSON_OPTIONS if file_type == "json" else {})).format(file_type).load(str(path))
+def _text_events(
+    spark: SparkSession, reader: DataFrameReader | DataStreamReader, source: FileInput, *, is_json: bool
+) -> DataFrame:
+    is_stream, make = isinstance(reader, DataStreamReader), json_converter if is_json else csv_converter
+    files = TextFiles(source, _spark_root(source.location), "" if is_json else delimiter_of(source))
+    try:
+        converter = make(_lines(spark.read, files), _with_names(spark, files, is_json), is_stream=is_stream)
+    except SpansLines:
+        files = replace(files, whole=True)
+        converter = make(_lines(spark.read, files), _with_names(spark, files, is_json), is_stream=is_stream)
+    types = converter.types | _time_type(source)
+    if not types:
+        raise BadInputError(f"{source.location} has no columns")
+    schema = pa.schema([(name, types[name]) for name in converter.types])
+    check_fine(schema)
+    return _lines(reader, converter.files).mapInArrow(converter.__call__, _spark_schema(schema))
 
 
-def _texts(reader: DataFrameReader | DataStreamReader, path: Path) -> DataFrame:
-    """Return CSV files as columns of text, as the local engine reads them: a row that does not fit is an error."""
-    names = read_names(path, "csv")
-    schema = StructType([StructField(name, StringType()) for name in names])
-    # Spark compares each file's header with these names, but cannot where it has a column without a name.
-    unnamed = any(unnamed_column(n) == name for n, name in enumerate(names))
-    reader = reader.schema(schema).options(header=True, escape='"', enforceSchema=unnamed, mode="FAILFAST")
-    return reader.csv(str(path))
+def _lines(reader: DataFrameReader | DataStreamReader, files: TextFiles) -> DataFrame:
+    """Return lines or whole files as bytes, each with its file and the offset of the part that Spark reads."""
+    texts = _load(reader.options(wholetext=files.whole), "text", files.source.location)
+    return texts.select(
+        F.col("value").cast("binary"), F.col("_metadata.file_path"), F.col("_metadata.file_block_start")
+    )
 
 
-def _json_schema(spark: SparkSession, path: Path) -> StructType:
-    """Return the columns of JSON files, with decimals for the numbers that doubles would round."""
-    reader = spark.read.options(**JSON_OPTIONS)
-    schema = reader.json(str(path)).schema
-    numbers = [field.name for field in schema if isinstance(field.dataType, DoubleType | DecimalType)]
-    if not numbers:
-        return schema
-
-    def replaced(types: Mapping[str, DataType]) -> StructType:
-        return StructType([StructField(f.name, types.get(f.name, f.dataType)) for f in schema])
-
-    texts = reader.schema(replaced(dict.fromkeys(numbers, StringType()))).json(str(path))
-    shapes = _shapes_of(texts.select(*map(column, numbers)))
-    return replaced({n: to_spark(exact_type(n, shape)) for n, shape in zip(numbers, shapes, strict=True)})
+def _load(reader: DataFrameReader | DataStreamReader, file_type: str, location: str) -> DataFrame:
+    # Subdirectories are read as the local engine reads them; `key=value` folders become columns in our code.
+    reader = reader.options(recursiveFileLookup=True).format(file_type)
+    return reader.load(_spark_paths(location, is_stream=isinstance(reader, DataStreamReader)))
 
 
-def _shapes_of(texts: DataFrame) -> list[TextShape]:
-    """Return the shape of each column of a DataFrame of strings, from one pass over it."""
-    width = len(texts.columns)
-
-    def summarized(batches: Batches) -> Batches:
-        shapes = [TextShape()] * width
-        for batch in batches:
-            shapes = [merge(shape, shape_of(_chunked(batch, n))) for n, shape in enumerate(shapes)]
-        numbers = [[shape.family.value, *map(int, astuple(shape)[1:])] for shape in shapes]
-        yield pa.RecordBatch.from_pydict({"column": range(width), "shape": numbers})
-
-    shapes = [TextShape()] * width
-    for n, (family, *rest) in texts.mapInArrow(summarized, "column bigint, shape array<bigint>").collect():
-        shapes[n] = merge(shapes[n], TextShape(Family(family), *rest))
-    return shapes
+def _spark_paths(location: str, *, is_stream: bool) -> Any:
+    if is_uri(location):
+        return location
+    if is_stream or Path(location).is_dir():
+        return _escaped(str(Path(location)))
+    return [_escaped(str(path)) for path in local_files(location)]
 
 
-def _with_types(texts: DataFrame, shapes: list[TextShape]) -> DataFrame:
-    """Convert the columns of a DataFrame of strings. On a stream, rows that do not fit the types fail."""
-    streaming, names = texts.isStreaming, texts.columns
-    if streaming:  # a column that is empty so far may hold anything later
-        shapes = [TextShape(Family.TEXT) if shape.family is Family.EMPTY else shape for shape in shapes]
-    types = [_spark_holds(name, column_type(shape)) for name, shape in zip(names, shapes, strict=True)]
+def _escaped(path: str) -> str:
+    """Escape characters that Hadoop takes for wildcards."""
+    return re.sub(r"([*?\[\]{}\\])", r"\\\1", path)
+
+
+def _spark_root(location: str) -> str:
+    """Return the part of file paths above `key=value` folders, as Spark reports paths."""
+    root = root_of(location)
+    return root if is_uri(location) or not root else os.path.abspath(root)
+
+
+def _with_names(spark: SparkSession, files: TextFiles, is_json: bool) -> TextFiles:
+    """Add the header and the folders of the first CSV file."""
+    if is_json:
+        return files
+    if not is_uri(files.source.location):
+        names = read_names(replace(files.source, times=None))
+        folders = list(find_files(files.source).files[0].folders)
+        return replace(files, names=names[: len(names) - len(folders)], folders=folders)
+    rows = _lines(spark.read, files).limit(1).collect()
+    if not rows:
+        raise unreadable(files.source.location, "CSV", "it is empty")
+    value, path, _ = rows[0]
+    folders = list(folder_values(files.relative(path)))
+    names = csv_names(pa.py_buffer(bytes(value)), files.source.location, files.delimiter)
+    return replace(files, names=names, folders=folders)
+
+
+def _time_type(source: FileInput) -> dict[str, pa.DataType]:
+    """Return the type of the time column if its format or unit is given."""
+    times = source.times
+    if times is None or not times.is_given:
+        return {}
+    has_zone = times.unit is not None or "%z" in (times.format or "")
+    return {times.column: pa.timestamp("us", "UTC" if has_zone else None)}
+
+
+def _parquet(spark: SparkSession, reader: DataFrameReader | DataStreamReader, source: FileInput) -> DataFrame:
+    events = _load(spark.read, "parquet", source.location)
+    shapes = _folder_shapes(events, source)
+    check_unique([*events.columns, *shapes], source.location)
+    if isinstance(reader, DataStreamReader):
+        events = _load(reader.schema(events.schema), "parquet", source.location)
+    for name, shape in shapes.items():
+        events = events.withColumn(name, _folder_column(name, shape))
+    types = {name: kind for name, kind in _time_type(source).items() if name in events.columns}
+    if not types:
+        return events
 
     def convert(batches: Batches) -> Batches:
         for batch in batches:
-            columns: list[pa.Array] = []
-            for n, name in enumerate(names):
-                texts = _chunked(batch, n)
-                values = converted_block(name, texts, shapes[n]) if streaming else converted(name, texts, types[n])
-                columns.append(values.combine_chunks())
-            yield pa.RecordBatch.from_arrays(columns, names)
+            table = with_times(pa.Table.from_batches([batch]), source.times).combine_chunks()
+            check_fine(table.schema)
+            yield from table.to_batches()
 
-    schema = [StructField(name, to_spark(kind)) for name, kind in zip(names, types, strict=True)]
-    return texts.mapInArrow(convert, StructType(schema))
+    fields = [StructField(f.name, to_spark(types[f.name])) if f.name in types else f for f in events.schema]
+    return events.mapInArrow(convert, StructType(fields))
 
 
-def _chunked(batch: pa.RecordBatch, number: int) -> pa.ChunkedArray:
-    return pa.chunked_array([batch.column(number)])
+def _folder_shapes(events: DataFrame, source: FileInput) -> dict[str, TextShape]:
+    """Return the shapes of the values of `key=value` folders, from the paths of all files."""
+    files = TextFiles(source, _spark_root(source.location), "")
+    values = [folder_values(files.relative(path)) for path in sorted(events.inputFiles())]
+    for path, each in zip(sorted(events.inputFiles()), values, strict=True):
+        check_folders(list(each), list(values[0]), path)
+    names = list(values[0]) if values else []
+    return {name: shape_of(pa.chunked_array([pa.array([v[name] for v in values], pa.string())])) for name in names}
 
 
-def _spark_holds(name: str, kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_timestamp(kind) and kind.unit == "ns":
-        raise BadInputError(
-            f"column `{name}` has times that are finer than microseconds, which Spark does not hold\n"
-            "Hint: run the query without Spark (--engine local), or write the times with six digits after the second."
-        )
-    return kind
+def _folder_column(name: str, shape: TextShape) -> Column:
+    """Return the value of a `key=value` folder, which Spark's path has encoded once and the folder's name once more."""
+    text = F.regexp_extract(F.col("_metadata.file_path"), f"/{re.escape(name)}=([^/]*)/", 1)
+    text = F.url_decode(F.replace(F.url_decode(F.replace(text, F.lit("+"), F.lit("%2B"))), F.lit("+"), F.lit("%2B")))
+    value = F.when(text != NULL_FOLDER, text)
+    return value.cast(to_spark(column_type(shape))).alias(name)
+
+
+def _spark_schema(schema: pa.Schema) -> StructType:
+    return StructType([StructField(each.name, to_spark(each.type)) for each in schema])

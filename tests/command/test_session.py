@@ -1,0 +1,59 @@
+"""What Spark's processes write to stderr: printed by the console, so that live displays stay whole, until muted."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from streamsift.command.options import Options
+from streamsift.command.session import check_java, relay_stderr
+from streamsift.command.stream_job import StreamJob
+from streamsift.errors import SetupError
+
+CHATTER = "import sys; print('first', file=sys.stderr, flush=True); sys.stdin.read(); print('second', file=sys.stderr)"
+PATIENCE_SECONDS = 20
+
+
+def test_output_of_processes_is_printed_by_the_console_until_it_is_muted(capfd: pytest.CaptureFixture[str]) -> None:
+    console, muted = Console(file=StringIO(), width=80), threading.Event()
+    with relay_stderr(console, muted):
+        child = subprocess.Popen([sys.executable, "-c", CHATTER], stdin=subprocess.PIPE)
+        print("our own", file=sys.stderr)
+    end = time.monotonic() + PATIENCE_SECONDS
+    while "first" not in console.file.getvalue() and time.monotonic() < end:
+        time.sleep(0.01)
+    muted.set()
+    child.communicate()
+    assert console.file.getvalue() == "first\n"
+    assert capfd.readouterr().err == "our own\n"
+
+
+def test_an_interrupted_stream_says_what_is_lost_and_how_to_keep_it() -> None:
+    console = Console(file=StringIO(), width=200)
+    job = StreamJob(None, Options(query_files=[], input="in", time="t"), "json", console)  # type: ignore[arg-type]
+    job._report_interrupt(Path("out.checkpoint"))
+    job._report_interrupt(None)
+    assert console.file.getvalue().splitlines() == [
+        "interrupted: the current micro-batch is discarded",
+        "run the same command to resume from out.checkpoint",
+        "interrupted: the current micro-batch is discarded",
+        "this run has no checkpoint, so its progress and state are lost; the next run starts from the first file",
+        "Hint: add --checkpoint DIRECTORY, or --output PATH, to let the next run resume.",
+    ]
+
+
+def test_missing_java_is_reported_with_a_way_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(SetupError, match=r"JAVA_HOME does not contain Java(.|\n)*--engine local"):
+        check_java()
+    monkeypatch.delenv("JAVA_HOME")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SetupError, match=r"no `java` on PATH(.|\n)*--engine local"):
+        check_java()
