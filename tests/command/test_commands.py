@@ -94,6 +94,7 @@ def test_explain_without_input(capsys: Capture) -> None:
         (["A; B", "A; C"], "the plan of several queries requires --input"),
         (["A; B", "--engine", "spark"], "the plan on Spark requires --input"),
         (["A; B", "--input", "e.csv"], "--input requires --time"),
+        (["A; B", *LOCAL[:6], "--analyze", "--master", "local"], "--analyze does not apply to Spark"),
     ):
         code, _, error = command(["explain", *words], capsys)
         assert (code, message in error) == (2, True), error
