@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.streaming.readwriter import DataStreamReader
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import DataType, StructField, StructType
 
 from streamsift.errors import BadInputError, SetupError
 from streamsift.runtime.input import (
@@ -120,7 +120,7 @@ def _text_events(
         files = replace(files, whole=True)
         converter = make(_lines(spark.read, files), _with_names(spark, files, is_json), is_stream=is_stream)
     types = converter.types | _time_type(source)
-    if not types:
+    if not converter.types:
         raise BadInputError(f"{source.location} has no columns")
     schema = pa.schema([(name, types[name]) for name in converter.types])
     check_fine(schema)
@@ -168,7 +168,8 @@ def _with_names(spark: SparkSession, files: TextFiles, is_json: bool) -> TextFil
         names = read_names(replace(files.source, times=None))
         folders = list(find_files(files.source).files[0].folders)
         return replace(files, names=names[: len(names) - len(folders)], folders=folders)
-    rows = _lines(spark.read, files).limit(1).collect()
+    is_header = (F.col("file_block_start") == 0) & (F.length("value") > 0)
+    rows = _lines(spark.read, files).where(is_header).limit(1).collect()
     if not rows:
         raise unreadable(files.source.location, "CSV", "it is empty")
     value, path, _ = rows[0]
@@ -204,15 +205,16 @@ def _parquet(spark: SparkSession, reader: DataFrameReader | DataStreamReader, so
             check_fine(table.schema)
             yield from table.to_batches()
 
-    fields = [StructField(f.name, from_arrow_type(types[f.name])) if f.name in types else f for f in events.schema]
+    fields = [StructField(f.name, _spark_type(types[f.name])) if f.name in types else f for f in events.schema]
     return events.mapInArrow(convert, StructType(fields))
 
 
 def _folder_shapes(events: DataFrame, source: FileInput) -> dict[str, TextShape]:
     """Return the shapes of the values of `key=value` folders, from the paths of all files."""
     files = TextFiles(source, _spark_root(source.location), "")
-    values = [folder_values(files.relative(path)) for path in sorted(events.inputFiles())]
-    for path, each in zip(sorted(events.inputFiles()), values, strict=True):
+    paths = sorted(events.inputFiles())
+    values = [folder_values(files.relative(path)) for path in paths]
+    for path, each in zip(paths, values, strict=True):
         check_folders(list(each), list(values[0]), path)
     names = list(values[0]) if values else []
     return {name: shape_of(pa.chunked_array([pa.array([v[name] for v in values], pa.string())])) for name in names}
@@ -223,8 +225,12 @@ def _folder_column(name: str, shape: TextShape) -> Column:
     text = F.regexp_extract(F.col("_metadata.file_path"), f"/{re.escape(name)}=([^/]*)/", 1)
     text = F.url_decode(F.replace(F.url_decode(F.replace(text, F.lit("+"), F.lit("%2B"))), F.lit("+"), F.lit("%2B")))
     value = F.when(text != NULL_FOLDER, text)
-    return value.cast(from_arrow_type(column_type(shape))).alias(name)
+    return value.cast(_spark_type(column_type(shape))).alias(name)
 
 
 def _spark_schema(schema: pa.Schema) -> StructType:
-    return StructType([StructField(each.name, from_arrow_type(each.type)) for each in schema])
+    return StructType([StructField(each.name, _spark_type(each.type)) for each in schema])
+
+
+def _spark_type(kind: pa.DataType) -> DataType:
+    return from_arrow_type(kind, prefer_timestamp_ntz=True)  # not the default of every Spark version
