@@ -69,7 +69,8 @@ def relay_stderr(console: Console, muted: threading.Event) -> Iterator[None]:
     """
     kept = os.dup(STDERR)
     reader, writer = os.pipe()
-    before, sys.stderr = sys.stderr, os.fdopen(os.dup(kept), "w", buffering=1, errors="backslashreplace")
+    before, ours = sys.stderr, os.fdopen(os.dup(kept), "w", buffering=1, errors="backslashreplace")
+    sys.stderr = ours
     os.dup2(writer, STDERR)
     os.close(writer)
     threading.Thread(target=_relay, args=(reader, console, muted), daemon=True).start()
@@ -77,6 +78,7 @@ def relay_stderr(console: Console, muted: threading.Event) -> Iterator[None]:
         yield
     finally:
         sys.stderr = before
+        ours.close()
         os.dup2(kept, STDERR)
         os.close(kept)
 

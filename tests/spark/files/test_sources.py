@@ -97,7 +97,7 @@ def test_parquet_integers_beyond_64_bits(utc: SparkSession, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("later", "reason"), [("2,9007199254740993", "new rows make it decimal"), ("2,abc", "make it string")]
+    ("later", "reason"), [("2,9007199254740993", "would change it to decimal"), ("2,abc", "change it to string")]
 )
 def test_a_stream_does_not_round_what_comes_later(utc: SparkSession, tmp_path: Path, later: str, reason: str) -> None:
     data = tmp_path / "data"
