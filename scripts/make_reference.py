@@ -99,7 +99,8 @@ def _annotation(annotation: Any) -> str:
 
 
 def _paragraphs(value: Any) -> list[str]:
-    return re.split(r"\n\n+", inspect.getdoc(value) or "")
+    text = re.sub(r" *# doctest: [^\n]+", "", inspect.getdoc(value) or "")
+    return re.split(r"\n\n+", text)
 
 
 def _text(value: Any) -> Iterator[str]:
