@@ -79,10 +79,11 @@ def _described(name: str, function: Callable[..., Any]) -> Iterator[str]:
 
 def _signature(name: str, function: Callable[..., Any]) -> str:
     signature = inspect.signature(function)
-    parts = [_parameter(each) for each in signature.parameters.values() if each.name != "self"]
-    keyword_only = [p.kind is p.KEYWORD_ONLY for p in signature.parameters.values() if p.name != "self"]
-    if True in keyword_only:
-        parts.insert(keyword_only.index(True), "*")
+    parameters = [each for each in signature.parameters.values() if each.name != "self"]
+    parts = [_parameter(each) for each in parameters]
+    kinds = [each.kind for each in parameters]
+    if inspect.Parameter.KEYWORD_ONLY in kinds and inspect.Parameter.VAR_POSITIONAL not in kinds:
+        parts.insert(kinds.index(inspect.Parameter.KEYWORD_ONLY), "*")
     returns = f" -> {_annotation(signature.return_annotation)}"
     line = f"{name}({', '.join(parts)}){returns}"
     return line if len(line) <= 76 else f"{name}(\n" + "".join(f"    {part},\n" for part in parts) + f"){returns}"
@@ -99,7 +100,8 @@ def _annotation(annotation: Any) -> str:
 
 
 def _paragraphs(value: Any) -> list[str]:
-    return re.split(r"\n\n+", inspect.getdoc(value) or "")
+    text = re.sub(r" *# doctest: [^\n]+", "", inspect.getdoc(value) or "")
+    return re.split(r"\n\n+", text)
 
 
 def _text(value: Any) -> Iterator[str]:
