@@ -70,9 +70,9 @@ def check_outputs(output: Path | None, plot: Path | None, queries: int) -> None:
     if plot is not None:
         if queries > 1:
             raise SetupError("--plot takes one query\nHint: run the queries one at a time.")
-        from streamsift.view.pictures import check_picture_file
+        from streamsift.view.plots import check_plot_file
 
-        check_picture_file(plot)
+        check_plot_file(plot)
     for path in (output, plot):
         if path is not None and path.exists():
             raise SetupError(f"output path already exists: {path}\nHint: remove it or choose another path.")
