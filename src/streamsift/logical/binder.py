@@ -20,12 +20,12 @@ from streamsift.logical.preferences import preference_class
 from streamsift.logical.scopes import Scopes, Slot, resolve_scopes
 
 
-def sketch(script: s.Script) -> b.BoundQuery:
+def sketch(script: s.Script, columns: EventColumns = UNKNOWN_COLUMNS) -> b.BoundQuery:
     """Return the meaning of a query as far as it is clear without a schema: for charts, not for plans.
 
     It makes all checks that need no schema: structure, clause combinations, names of variables and outputs, literals.
     """
-    return _bound(resolve_scopes(script), UNKNOWN_COLUMNS)
+    return _bound(resolve_scopes(script), columns)
 
 
 def bind(
