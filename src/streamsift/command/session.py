@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 STDERR = 2
 LOCAL_MASTER = re.compile(r"local(\[.*\])?")  # Spark's processes are this machine's and use this Python
-# Blank lines, and the progress of pyspark's streaming workers ("Starting Streaming … Python worker.").
-CHATTER = re.compile(r"\s*$|(Starting )?Streaming \w+ Python worker")
+# Blank lines, a warning of the JVM, and the progress of pyspark's streaming workers.
+CHATTER = re.compile(r"\s*$|WARNING: Using incubator modules|(Starting )?Streaming \w+ Python worker")
 OTHERWISE = "or run without Spark: --engine local."
 
 
