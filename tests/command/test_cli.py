@@ -117,7 +117,7 @@ def test_a_result_that_is_too_large_is_told_and_leaves_no_file(shell: Shell, fol
     shell(*ranked, "--output", "out.csv", code=4)
     assert sorted(path.name for path in folder.iterdir()) == before
     _, told = run(shell, "--input", "e.csv", "--memory-limit", "2 parsecs", code=2)
-    assert "--memory-limit '2 parsecs'" in told
+    assert "invalid value for --memory-limit: '2 parsecs'" in told
     on_spark = ["--input", "e.csv", "--time", "ts", "--memory-limit", "1 GB", "--engine", "spark"]
     assert "--memory-limit does not apply to Spark" in shell("run", "q.txt", *on_spark, code=2)[1]
     stream = ["--input", "e.csv", "--time", "ts", "--stream", "--limit", "3"]

@@ -29,6 +29,7 @@ EXIT_CODES = """Exit codes:
 
 OPTIONS = {  # Python names in messages, and the command-line options for them
     'bad_rows="drop"': "--bad-rows drop",
+    "for memory_limit:": "for --memory-limit:",
     "memory_limit= ": "--memory-limit ",
     "memory_limit=": "--memory-limit ",
     "limit=n ": "--limit n ",
@@ -84,11 +85,18 @@ def _discard_output() -> None:
 
 
 def _report_usage(stderr: Console, message: str, context: Any) -> int:
+    """Report an error of Click in the grammar of our own messages."""
     if message:  # empty if the help was shown
-        command = getattr(context, "command_path", "streamsift")
-        hint = TIME_HINT if "Missing option '--time'" in message else f"run `{command} --help` for usage."
-        _report(stderr, "usage", f"{message}\nHint: {hint}")
+        message = message.replace("Value error, ", "")
+        what, _, suggestion = message.partition(". ")
+        usage = f"run `{getattr(context, 'command_path', 'streamsift')} --help` for usage."
+        hint = TIME_HINT if "Missing option '--time'" in message else _lowered(suggestion) or usage
+        _report(stderr, "usage", f"{_lowered(what.removesuffix('.'))}\nHint: {hint}")
     return ExitCode.BAD_QUERY
+
+
+def _lowered(text: str) -> str:
+    return text[:1].lower() + text[1:]
 
 
 def _report(stderr: Console, name: str, error: Exception | str) -> int:

@@ -183,6 +183,8 @@ def new(
     """Write a first query for a data file, with a profile of its columns as comments."""
     from streamsift.command.starter import Sample, command, starter
 
+    if str(output) != "-":
+        arguments.check_outputs(output, None, 1)
     with progress(stderr, f"reading {data_file}"):
         head = read_head(replace(options, query_files=[], input=data_file).source, SAMPLE_ROWS + 1)
     sample = Sample(head.slice(0, SAMPLE_ROWS), head.num_rows <= SAMPLE_ROWS)
@@ -191,7 +193,6 @@ def new(
     if str(output) == "-":
         print(started.text, end="")
         return
-    arguments.check_outputs(output, None, 1)
     output.write_text(started.text, encoding="utf-8")
     if options.as_json:
         print(json.dumps(started.report(output), ensure_ascii=False))

@@ -130,7 +130,7 @@ class Options:
 
     @property
     def binding(self) -> dict[str, Any]:
-        """Return the arguments of `Query.explain`: which columns play which part, and the planner options."""
+        """Return the arguments of `Query.explain`: the roles of columns and the planner options."""
         return {"time": self.time, "type": self.type, "order": self.order, **self.planner}
 
     @property

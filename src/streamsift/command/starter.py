@@ -176,19 +176,19 @@ def _by_values(sample: pa.Table, guessed: Guess) -> tuple[str, ...]:
 
 
 def _variations(guessed: Guess) -> Iterator[str]:
+    """Yield what else a query can do, for the columns and classes at hand."""
     number = quoted(guessed.number) if guessed.number else "x"
-    pair = guessed.pairs[0] if guessed.pairs else ("ANY", "ANY")
-    others = [name for name, _ in guessed.classes if name not in pair]
-    between = f"!{quoted(others[0])} n" if others else "!ANY n"
-    first, then = map(quoted, pair)
+    first, then = map(quoted, guessed.pairs[0]) if guessed.pairs else ("ANY", "ANY")
+    others = [quoted(name) for name, _ in guessed.classes if quoted(name) not in (first, then)]
     key = f"GROUP BY {quoted(guessed.key)} " if guessed.key else ""
+    variations = {
+        "none in between": f"PATTERN SEQ({first} a, !{others[0] if others else 'ANY'} n, {then} b)",
+        "one or more events": f"PATTERN SEQ({first} a, {then}+ b)",
+        "compare two events": f"WHERE a.{number} < b.{number}",
+        "output columns": "RETURN a, b",
+        "count the matches": f"{key}AGG COUNT",
+        "the 10 best": f"PREF MAX[b.{number} - a.{number}] RETURN 10",
+    }
     yield "-- Variations:"
-    for text, meaning in (
-        (f"PATTERN SEQ({first} a, {between}, {then} b)", "no such event in between"),
-        (f"PATTERN SEQ({first} a, {then}+ b)", "one or more events, as a group"),
-        (f"WHERE a.{number} < b.{number}", "compare two events"),
-        ("RETURN a, b", "choose the output columns"),
-        (f"{key}AGG COUNT", "count the matches instead of returning them"),
-        (f"PREF MAX[b.{number} - a.{number}] RETURN 10", "return the 10 best matches"),
-    ):
-        yield f"--   {text}   ({meaning})"
+    width = max(map(len, variations))
+    yield from (f"--   {meaning:<{width}}  {text}" for meaning, text in variations.items())

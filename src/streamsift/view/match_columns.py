@@ -130,8 +130,8 @@ class _Events:
         for name in self.variables:
             if self._is_group(name):
                 yield TextColumn(f"count({name})", [str(len(events)) for events in self.values[name]])
-            if self.roles.time in names[name]:
-                yield TextColumn(f"{name}.{self.roles.time}", self._times(name, dates))
+            if self.roles.time is not None and self.roles.time in names[name]:
+                yield TextColumn(f"{name}.{self.roles.time}", self._times(name, self.roles.time, dates))
             for attribute in names[name]:
                 if attribute == self.roles.type and self._is_constant(name, attribute):
                     continue
@@ -174,15 +174,14 @@ class _Events:
         events = (event for name in self.variables for event in self.values[name][row])
         return next((event.get(attribute) for event in events), None)
 
-    def _times(self, name: str, dates: list[date | None]) -> list[str]:
+    def _times(self, name: str, time: str, dates: list[date | None]) -> list[str]:
         """Return the times of a variable, without the date where it is the one shown before in the same row."""
-        cells, precision = [], _precision([e[self.roles.time] for events in self.values[name] for e in events])
+        cells, precision = [], _precision([event[time] for events in self.values[name] for event in events])
         for row, events in enumerate(self.values[name]):
             texts = []
             for event in _ends(events):
-                moment = event[self.roles.time]
-                texts.append(_moment_text(moment, precision, dates[row]))
-                dates[row] = moment.date() if isinstance(moment, datetime) else None
+                texts.append(_moment_text(event[time], precision, dates[row]))
+                dates[row] = event[time].date() if isinstance(event[time], datetime) else None
             cells.append(_joined(texts, len(events)))
         return cells
 

@@ -97,21 +97,17 @@ class PlannerOptions:
 
     cache: Cache = _option(
         Cache.AUTO,
-        "Keep answers of inner sub-patterns: where it pays, always, or never.",
+        "Cache the results of inner sub-patterns.",
         "`!`, SEQ of 4 events",
     )
-    plan: PlanShape = _option(
-        PlanShape.AUTO, "The tree of joins: the cheapest, or a shape.", "patterns of two events or more"
+    plan: PlanShape = _option(PlanShape.AUTO, "Shape of the join tree.", "patterns of two events or more")
+    condense: Condense = _option(Condense.AUTO, "Compare events with equal values once, as a group.", "SEQ without `!`")
+    strategy: CountBy = _option(CountBy.AUTO, "Strategy that computes aggregates.", "AGG")
+    rank: RankBy = _option(RankBy.AUTO, "Strategy that finds the best matches.", "PREF")
+    schedule: Schedule = _option(
+        Schedule.STATISTICS, "Component of the score that a merge reads next.", "PREF by nra or ta"
     )
-    condense: Condense = _option(
-        Condense.AUTO, "Compare events of equal values once: where it pays, always, or never.", "SEQ without `!`"
-    )
-    strategy: CountBy = _option(CountBy.AUTO, "How AGG counts: the cheapest way, or this one.", "AGG")
-    rank: RankBy = _option(RankBy.AUTO, "How PREF finds the best: the first that can, or this way.", "PREF")
-    schedule: Schedule = _option(Schedule.STATISTICS, "Which part a merge of PREF reads next.", "PREF by nra or ta")
-    spread: Spread = _option(
-        Spread.AUTO, "How events meet in Spark tasks: by keys, by slices of time, or as it pays.", "Spark DataFrames"
-    )
+    spread: Spread = _option(Spread.AUTO, "Distribution over Spark tasks: by key or by time slice.", "Spark DataFrames")
 
 
 @cache
