@@ -114,6 +114,7 @@ def _by_query(finding: Finding, case: Measured) -> Panel:
 
 
 def draw_panel(axis: Any, panel: Panel) -> None:
+    """Draw lines over numbers, and otherwise bars, or points if the values need a logarithmic axis."""
     is_log = _is_wide([times.median for values in panel.series.values() for times in values.values()])
     for number, (name, values) in enumerate(panel.series.items()):
         colour = COLOURS[number % len(COLOURS)]
