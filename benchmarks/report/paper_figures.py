@@ -45,7 +45,7 @@ def paper_pictures(records: dict[str, list[Measured]]) -> Iterator[tuple[str, An
         if found:
             figure, axes = panels(len(found), 3, 3.4)
             for axis, panel in zip(axes, found, strict=False):
-                _draw(axis, panel)
+                draw_panel(axis, panel)
             yield name, figure
 
 
@@ -113,7 +113,8 @@ def _by_query(finding: Finding, case: Measured) -> Panel:
     return Panel(finding.figure, case.workload, case.unit, points, series)
 
 
-def _draw(axis: Any, panel: Panel) -> None:
+def draw_panel(axis: Any, panel: Panel) -> None:
+    """Draw lines over numbers, and otherwise bars, or points if the values need a logarithmic axis."""
     is_log = _is_wide([times.median for values in panel.series.values() for times in values.values()])
     for number, (name, values) in enumerate(panel.series.items()):
         colour = COLOURS[number % len(COLOURS)]

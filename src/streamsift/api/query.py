@@ -413,7 +413,7 @@ def query(text: str) -> Query:
         streamsift.errors.QuerySyntaxError: unexpected `B` (line 1, column 17)
            1 | PATTERN SEQ(A a B b)
              |                 ^
-        Hint: ...
+        Hint: put a comma or `;` before the next event.
     """
     script = parse(text)
     logical.sketch(script)

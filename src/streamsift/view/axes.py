@@ -79,7 +79,7 @@ def time_axis(alt: Any, moments: Sequence[Any], title: str) -> Callable[[str], A
     """Return a function that makes the x channel of a field; the axis title gives the range of times."""
     title = f"{title}, {range_text(moments)}" if moments else title
     if not moments or not isinstance(moments[0], datetime):
-        return lambda name: alt.X(f"{name}:Q", title=title, scale=alt.Scale(zero=False, padding=10))
+        return lambda name: alt.X(f"{name}:Q", title=title, scale=alt.Scale(zero=False, nice=False, padding=10))
     axis = alt.Axis(format=_tick_format(max(moments) - min(moments)), labelOverlap=True, labelSeparation=8)
     return lambda name: alt.X(f"{name}:T", title=title, scale=alt.Scale(type="utc", padding=10), axis=axis)
 

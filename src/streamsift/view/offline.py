@@ -33,11 +33,11 @@ class _Offline:
         chart.save(fp, format, **options)
 
 
-class Layers(_Offline, alt.LayerChart):
+class Layers(_Offline, alt.LayerChart):  # type: ignore[misc]  # save() takes fewer named arguments
     """Charts on top of each other."""
 
 
-class Panels(_Offline, alt.VConcatChart):
+class Panels(_Offline, alt.VConcatChart):  # type: ignore[misc]
     """Charts below each other."""
 
 
