@@ -85,6 +85,27 @@ def test_explain_analyzed(text: str, told: list[str], capsys: Capture) -> None:
     assert all(words in analysed for words in told), analysed
 
 
+def test_explain_without_input(capsys: Capture) -> None:
+    sections = json.loads(command(["explain", "A; B WHERE A.x < B.x", "--type", "kind", "--json"], capsys)[1])
+    assert "type: kind (string)" in sections["Assumed"]
+    assert sections["Physical"][0] == "detect, 2 steps"
+    for words, message in (
+        (["A; B", "--analyze"], "--analyze requires --input"),
+        (["A; B", "A; C"], "the plan of several queries requires --input"),
+        (["A; B", "--engine", "spark"], "the plan on Spark requires --input"),
+        (["A; B", "--input", "e.csv"], "--input requires --time"),
+        (["A; B", *LOCAL[:6], "--analyze", "--master", "local"], "--analyze does not apply to Spark"),
+    ):
+        code, _, error = command(["explain", *words], capsys)
+        assert (code, message in error) == (2, True), error
+
+
+def test_a_class_without_rows_gets_a_warning(capsys: Capture) -> None:
+    code, out, error = command(["run", "AA; B", *LOCAL], capsys)
+    assert (code, out.splitlines()[-1]) == (0, "0 matches")
+    assert "warning: class `AA` matches no row; did you mean `A`?" in error
+
+
 @pytest.mark.parametrize("name", ["hospital", "purchases", "ticks"])
 def test_a_new_query_runs_and_finds_something(name: str, capsys: Capture) -> None:
     pa.csv.write_csv(getattr(demo_data, name)(5_000, 7), "events.csv")

@@ -8,10 +8,12 @@ import threading
 import time
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
+from streamsift.command import session
 from streamsift.command.options import Options
 from streamsift.command.session import check_java, relay_stderr
 from streamsift.command.stream_job import StreamJob
@@ -57,3 +59,26 @@ def test_missing_java_is_reported_with_a_way_out(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SetupError, match=r"no `java` on PATH(.|\n)*--engine local"):
         check_java()
+
+
+@pytest.mark.parametrize(("master", "is_checked"), [(None, False), ("local[2]", False), ("spark://host:7077", True)])
+def test_executors_of_a_cluster_are_checked_before_the_job(
+    monkeypatch: pytest.MonkeyPatch, master: str | None, is_checked: bool
+) -> None:
+    def raise_problems() -> None:
+        raise SetupError("node-1 cannot import streamsift")
+
+    check = SimpleNamespace(differences=("node-1 has numba 0.1",), raise_problems=raise_problems)
+    stopped: list[bool] = []
+    spark = SimpleNamespace(stop=lambda: stopped.append(True))
+    monkeypatch.setattr("streamsift.spark.files.local_session", lambda *_: spark)
+    monkeypatch.setattr(session, "check_cluster", lambda _: check)
+    monkeypatch.setattr(session, "check_java", lambda: None)
+    console = Console(file=StringIO(), width=80)
+    if not is_checked:
+        assert session.start_spark(console, master) is spark
+        return
+    with pytest.raises(SetupError, match="cannot import streamsift"):
+        session.start_spark(console, master)
+    assert stopped == [True]
+    assert console.file.getvalue() == "warning: node-1 has numba 0.1\n"

@@ -147,8 +147,9 @@ def test_counts_have_gaps_at_ticks_without_a_row_and_start_at_zero() -> None:
     lines = [(p["time"], p["value"]) for p in rows_of(ticks, "line")]
     ends = [(30.0, 2.0), (30.0, None), (60.0, 1.0), (70.0, 1.0), (70.0, None)]
     assert lines == [(10.0, 1.0), (20.0, 2.0), *ends]
+    assert axis_title(ticks, "line", "x") == "time, 10 to 70"  # the last tick holds until the next one
     y = layers_of(ticks, "line")[0]["encoding"]["y"]
-    assert (y["scale"], y["axis"]) == ({"zero": True}, {"tickMinStep": 1})
+    assert (y["scale"], y["axis"]) == ({"zero": True}, {"format": "d", "values": [0, 1, 2]})
     assert ticks.to_dict()["title"]["text"] == ["gaps: no match in the window"]
     # Without UPDATE there is a row only where a match ends: nothing says what the count is between two rows.
     assert rows_of(ss.plot(run(text, events)), "line") == []

@@ -22,6 +22,7 @@ from streamsift.command import demo_data
 from streamsift.command.jobs import best_first, nouns
 from streamsift.command.progress import progress
 from streamsift.command.session import start_spark
+from streamsift.language.highlight import QueryLexer
 from streamsift.view.match_columns import MatchRoles, text_columns
 from streamsift.view.tables import how_many, print_table
 
@@ -163,7 +164,7 @@ def _run_query(console: Console, spark: SparkSession, events: DataFrame, demo: D
     parsed = query(demo.text)
     binding: dict[str, Any] = {"time": "ts", "type": demo.type}
     console.rule(f"[bold]{demo.title}[/]", align="left")
-    text = Syntax(demo.text, "sql", background_color="default", word_wrap=True)
+    text = Syntax(demo.text, QueryLexer(), background_color="default", word_wrap=True)
     why = escape(demo.why)
     console.print(Panel(text, title=demo.data, title_align="left", subtitle=why, subtitle_align="left"))
     plan = parsed.explain(events, **binding)

@@ -37,8 +37,8 @@ SHOWN_ROWS = 20  # of a table, without --limit
 @contextmanager
 def open_job(query: Query, options: Options, console: Console) -> Iterator[LocalJob | SparkJob]:
     """Yield a job in process, or one on Spark; Spark is started for it and stopped afterwards."""
-    if options.engine is EngineName.SPARK and options.analyze:
-        raise SetupError("--analyze does not apply to Spark\nHint: remove --engine spark; --analyze runs in process.")
+    if options.analyze and (options.engine is EngineName.SPARK or options.master is not None):
+        raise SetupError("--analyze does not apply to Spark\nHint: remove --engine or --master to run in process.")
     file_format(options.source)  # reports a wrong path before Spark starts
     if choose_engine(options, console) is EngineName.LOCAL:
         yield LocalJob(query, options, console)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import threading
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
+from streamsift.api import check_cluster
 from streamsift.command.progress import progress
 from streamsift.errors import SetupError
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 STDERR = 2
+LOCAL_MASTER = re.compile(r"local(\[.*\])?")  # Spark's processes are this machine's and use this Python
 OTHERWISE = "or run without Spark: --engine local."
 
 
@@ -41,7 +44,23 @@ def start_spark(
             f"Hint: pip install 'streamsift[spark]', {OTHERWISE}"
         ) from error
     with relay_stderr(console, muted or threading.Event()), progress(console, "starting Spark"):
-        return local_session(master, name)
+        spark = local_session(master, name)
+    if master is not None and not LOCAL_MASTER.fullmatch(master):
+        _check_executors(console, spark)
+    return spark
+
+
+def _check_executors(console: Console, spark: SparkSession) -> None:
+    """Raise SetupError if the executors' Python cannot run queries; warn of other differences from this Python."""
+    try:
+        with progress(console, "checking the executors"):
+            check = check_cluster(spark)
+        for difference in check.differences:
+            console.print(f"warning: {difference}", highlight=False, markup=False, soft_wrap=True)
+        check.raise_problems()
+    except BaseException:
+        spark.stop()
+        raise
 
 
 def check_java() -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MAX_GROUPS = 8  # colors that can be distinguished
 HEIGHT_PX = 180
+MAX_INTEGER_TICKS = 8  # Vega puts fractions between the integers of a short axis
 FROM_ZERO = ("COUNT", "SUM")
 
 
@@ -45,7 +46,8 @@ def aggregates(rows: pa.Table, query: b.BoundQuery | None) -> Panels | Layers:
     shown, omitted = _largest(rows.column(next(iter(functions))).to_pylist(), labels)
     step = length_of(query.update, next(iter(moments), None)) if query else None
     is_line = step is not None or (query is not None and (query.emit is Emit.CHANGES or query.window is None))
-    x = time_axis(alt, moments, time_title("time", rows.schema.field("time").type))
+    ends = [] if step is None else [at + step for at in moments]
+    x = time_axis(alt, [*moments, *ends], time_title("time", rows.schema.field("time").type))
     panels, has_gaps = [], False
     for name, function in functions.items():
         values = map(_float, rows.column(name).to_pylist())
@@ -131,7 +133,8 @@ def _value_axis(alt: Any, name: str, function: str, values: list[float | None]) 
     """Return the y axis: counts and sums start at zero; if another measure does not, its title gives the range."""
     heights = [value for value in values if value is not None]
     if function in FROM_ZERO or not heights or min(heights) <= 0 <= max(heights) or min(heights) < max(heights) / 2:
-        axis = alt.Axis(tickMinStep=1) if function == "COUNT" else alt.Axis()
-        return alt.Y("value:Q", title=name, scale=alt.Scale(zero=True), axis=axis)
+        is_small_count = function == "COUNT" and max(heights, default=0.0) <= MAX_INTEGER_TICKS
+        ticks = {"values": list(range(int(max(heights, default=0.0)) + 1)), "format": "d"} if is_small_count else {}
+        return alt.Y("value:Q", title=name, scale=alt.Scale(zero=True), axis=alt.Axis(**ticks))
     title = [name, f"{min(heights):.4g} to {max(heights):.4g}"]
     return alt.Y("value:Q", title=title, scale=alt.Scale(zero=False))

@@ -71,12 +71,12 @@ def _scores(alt: Any, records: list[Record], title: str, *, is_lower_better: boo
     """
     from streamsift.view.offline import Layers
 
-    values = [{**r, "row": f"{n}|{r['rank']}  {r['match']}"} for n, r in enumerate(records[:MAX_SCORES])]
+    values = [{**r, "row": f"{n}|{r['rank']} · {r['match']}"} for n, r in enumerate(records[:MAX_SCORES])]
     axis = alt.Axis(labelExpr="slice(datum.value, indexof(datum.value, '|') + 1)", labelLimit=360, ticks=False)
     are_bars = not is_lower_better and all(r["score"] is not None and r["score"] >= 0 for r in values)
     base = alt.Chart(alt.Data(values=values)).encode(
         x=alt.X("score:Q", title=title, scale=alt.Scale(zero=are_bars), axis=alt.Axis(tickCount=8)),
-        y=alt.Y("row:N", sort=[r["row"] for r in values], title="rank", axis=axis),
+        y=alt.Y("row:N", sort=[r["row"] for r in values], title="rank · match", axis=axis),
         tooltip=["rank:Q", "match:N", alt.Tooltip("score:Q", title=title)],
     )
     marks = base.mark_bar(color=COLORS[0], opacity=0.7) if are_bars else base.mark_circle(color=COLORS[0], size=90)

@@ -120,7 +120,7 @@ def _text_events(
         files = replace(files, whole=True)
         converter = make(_lines(spark.read, files), _with_names(spark, files, is_json), is_stream=is_stream)
     types = converter.types | _time_type(source)
-    if not types:
+    if not converter.types:
         raise BadInputError(f"{source.location} has no columns")
     schema = pa.schema([(name, types[name]) for name in converter.types])
     check_fine(schema)
@@ -168,7 +168,8 @@ def _with_names(spark: SparkSession, files: TextFiles, is_json: bool) -> TextFil
         names = read_names(replace(files.source, times=None))
         folders = list(find_files(files.source).files[0].folders)
         return replace(files, names=names[: len(names) - len(folders)], folders=folders)
-    rows = _lines(spark.read, files).limit(1).collect()
+    is_header = (F.col("file_block_start") == 0) & (F.length("value") > 0)
+    rows = _lines(spark.read, files).where(is_header).limit(1).collect()
     if not rows:
         raise unreadable(files.source.location, "CSV", "it is empty")
     value, path, _ = rows[0]
@@ -211,8 +212,9 @@ def _parquet(spark: SparkSession, reader: DataFrameReader | DataStreamReader, so
 def _folder_shapes(events: DataFrame, source: FileInput) -> dict[str, TextShape]:
     """Return the shapes of the values of `key=value` folders, from the paths of all files."""
     files = TextFiles(source, _spark_root(source.location), "")
-    values = [folder_values(files.relative(path)) for path in sorted(events.inputFiles())]
-    for path, each in zip(sorted(events.inputFiles()), values, strict=True):
+    paths = sorted(events.inputFiles())
+    values = [folder_values(files.relative(path)) for path in paths]
+    for path, each in zip(paths, values, strict=True):
         check_folders(list(each), list(values[0]), path)
     names = list(values[0]) if values else []
     return {name: shape_of(pa.chunked_array([pa.array([v[name] for v in values], pa.string())])) for name in names}
