@@ -68,7 +68,7 @@ def test_names_of_pyspark_are_in_the_oldest_version() -> None:
         for name, thing in things:
             if added_in(thing) > OLDEST:
                 newer.setdefault(name, set()).add(module)
-    assert newer == GUARDED
+    assert newer == {name: modules for name, modules in GUARDED.items() if hasattr(GroupedData, name)}
 
 
 def test_version_notes_exist() -> None:
