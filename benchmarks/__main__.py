@@ -131,10 +131,10 @@ def run_each(names: Sequence[str], settings: Settings, results: Path) -> int:
 
 
 def compare(before: Path, after: Path) -> int:
-    from benchmarks.harness.compare import ratios, told
+    from benchmarks.harness.compare import format_ratios, ratios
 
     found = list(ratios(before, after))
-    print(told(found))
+    print(format_ratios(found))
     return 0 if found else 1
 
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from types import ModuleType
 
 from benchmarks.harness.experiment import Experiment, Settings, Side, Skipped
-from benchmarks.harness.measure import Measured, Times, measure, pin, told, unpin
+from benchmarks.harness.measure import Measured, Times, format_times, measure, pin, unpin
 from benchmarks.report.measurement import Measurement
 
 # The module of each benchmark, by the name that records have.
@@ -70,7 +70,7 @@ def _run(experiment: Experiment, settings: Settings) -> list[Measured]:
         if settings.only not in workload.name:
             continue
         found.append(measure(workload, settings))
-        print(told(found[-1]), flush=True)
+        print(format_times(found[-1]), flush=True)
     return found
 
 

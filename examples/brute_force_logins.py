@@ -1,10 +1,10 @@
-"""Passwords that are guessed until one fits: counting attempts without building a single match."""
+"""Find password guessing in a login log by counting attempts, without materializing matches."""
 
 # %% [markdown]
-# # Brute-force log-ins
+# # Brute-force logins
 #
-# A log of log-ins: somebody types a name, a password, and submits; the server accepts or rejects. Most people err now
-# and then. A program that guesses does so hundreds of times a minute, from one address.
+# Each login attempt is three events: a user name, a password, and the server's answer. People mistype now and then. A
+# program that guesses passwords fails hundreds of times per minute, from one address.
 
 # %%
 import numpy as np
@@ -16,7 +16,7 @@ rng = np.random.default_rng(7)
 
 
 def attempts(count: int, addresses: list[str], begin_s: float, gap_s: float, failing: float) -> dict[str, np.ndarray]:
-    """Log-in attempts, a name, a password and an answer each, `gap_s` apart on average."""
+    """Return login attempts of three events each, `gap_s` seconds apart on average."""
     start = begin_s + np.cumsum(rng.exponential(gap_s, count))
     answers = np.where(rng.random(count) < failing, "Rejected", "Accepted")
     kinds = np.stack([np.full(count, "TypeUsername"), np.full(count, "TypePassword"), answers], axis=1)
@@ -37,8 +37,9 @@ events = pa.table({name: values[order] for name, values in parts.items()})
 print(events.num_rows, "events")
 
 # %% [markdown]
-# How many rejected attempts does each address have within ten seconds? Their number is that of all combinations of the
-# three steps in the window: for a guessing program it explodes, and counting costs the same for each event all along.
+# How many rejected attempts does each address have within 10 seconds? The count covers all combinations of the three
+# steps in the window, so it explodes for a guessing program. The cost per event stays the same, because Streamsift
+# counts matches without materializing them; the plan says how.
 
 # %%
 guessing = ss.query("""
@@ -46,8 +47,8 @@ guessing = ss.query("""
     GROUP BY ip AGG COUNT, MAX(r.latency_ms)
     WITHIN 10
 """)
-told = guessing.explain(events, time="ts", type="kind")
-print(told[told.index("Why") :].splitlines()[1])
+plan = guessing.explain(events, time="ts", type="kind")
+print(plan[plan.index("Why") :].splitlines()[1].strip())
 counted = guessing.run_local(events, time="ts", type="kind").to_pandas()
 worst = counted.groupby("ip")["count"].max().sort_values(ascending=False)
 print(worst.head(3).to_string())
@@ -55,7 +56,8 @@ assert worst.index[0] == "203.0.113.9"
 assert worst.iloc[0] > 100 * worst.iloc[1]
 
 # %% [markdown]
-# Did one of the guesses fit? After at least twenty rejections, an acceptance from the same address within a minute.
+# Did a guess succeed? Look for at least 20 rejections followed by an accepted login from the same address, all within a
+# minute.
 
 # %%
 broken_in = ss.query("""
@@ -68,7 +70,7 @@ print(broken_in.to_pandas().to_string(index=False))
 assert set(broken_in.column("ip").to_pylist()) <= {"203.0.113.9"}
 
 # %% [markdown]
-# The attack as a picture: attempts in the last minute, every minute.
+# Plot the number of rejected attempts per minute.
 
 # %%
 per_minute = ss.query("""

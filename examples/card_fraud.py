@@ -1,10 +1,10 @@
-"""Cards that are tried with small payments and then emptied, and the shoppers that spend most on two brands."""
+"""Find stolen cards that are tested with small payments, and rank shoppers by what they spend on two brands."""
 
 # %% [markdown]
 # # Card fraud and brand shoppers
 #
-# Thirty days of card purchases. A stolen card is often tried with small amounts before a large one is taken, far from
-# home. There is no column that says what kind of event a row is: classes are made from the amounts.
+# The data are 30 days of card purchases. Thieves often test a stolen card with small amounts before a large purchase in
+# another city. The table has no event type column, so the query defines its event classes from the amounts.
 
 # %%
 import streamsift as ss
@@ -20,19 +20,21 @@ fraud = ss.query("""
     WHERE [ccid] AND a.city != c.city
     WITHIN 15 min
 """)
-found = fraud.run_local(events, time="ts")
-print(found.num_rows, "cards tried and then used in another city")
-assert found.num_rows > 0
+matches = fraud.run_local(events, time="ts")
+print(matches.num_rows, "cards tested and then used in another city")
+assert matches.num_rows > 0
 
 # %% [markdown]
-# Card numbers are larger than a double can hold, and amounts are decimals: both are compared exactly.
+# Card numbers have more digits than a double can represent, and amounts are decimals. Streamsift compares both exactly.
+#
+# Each match takes minutes, and the matches are spread over days, so the chart shows the time since the first payment.
 
 # %%
-ss.show(found.slice(0, 12))
+ss.show(matches.slice(0, 12))
 
 # %% [markdown]
-# Marketing asks another question: who spends most on Amberline and then on Birchway within ten hours? The five best of
-# each window of ten hours, every two hours.
+# Which customers spend most at Amberline and then at Birchway within 10 hours? Rank the top 5 of each 10-hour window,
+# every 2 hours.
 
 # %%
 shoppers = ss.query("""
@@ -42,13 +44,13 @@ shoppers = ss.query("""
     WITHIN 10 hours UPDATE 2 hours
     RETURN TOP 5 a.ccid AS card, b.city AS city
 """)
-ladder = shoppers.run_local(events, time="ts", type="brand")
-print(ladder.slice(0, 5).to_pandas().to_string(index=False))
-assert max(ladder.column("rank").to_pylist()) == 5
-ss.plot(ladder)
+ranking = shoppers.run_local(events, time="ts", type="brand")
+print(ranking.slice(0, 5).to_pandas().to_string(index=False))
+assert max(ranking.column("rank").to_pylist()) == 5
+ss.plot(ranking)
 
 # %% [markdown]
-# The best of all, whatever the window:
+# Without `UPDATE`, the query ranks all matches together:
 
 # %%
 best = ss.query("""

@@ -1,11 +1,11 @@
-"""Surgical instruments that came to an operation without having been prepared as they should."""
+"""Find surgical instruments that were used without complete preparation."""
 
 # %% [markdown]
 # # Contaminated instruments
 #
-# Instruments go from one operation to the next: recycled, washed, sharpened, disinfected, dried, checked, relabelled,
-# used. Each step is an event with the instrument's number. Which instruments were used in surgery although steps were
-# left out, and what was wrong with them?
+# Between two operations, an instrument is recycled, washed, sharpened, disinfected, dried, checked and relabeled. Each
+# step is an event with the number of the instrument. Which instruments were used in surgery although steps were
+# skipped, and which steps?
 
 # %%
 import streamsift as ss
@@ -15,8 +15,8 @@ events = hospital(rows=20_000, seed=7)
 print(events.num_rows, "events of", len(events.column("id").unique()), "instruments")
 
 # %% [markdown]
-# After washing, an instrument must be sharpened, disinfected and checked, in this order. The negated sequence says that
-# this did **not** happen between washing and the operation. `[id]` ties all five events to one instrument.
+# After washing, an instrument must be sharpened, disinfected and checked, in this order. The negated sequence requires
+# that this did **not** happen between washing and the operation. `[id]` requires that all events have the same `id`.
 
 # %%
 unprepared = ss.query("""
@@ -29,7 +29,8 @@ print(matches.num_rows, "operations with an instrument that was not fully prepar
 assert matches.num_rows > 0
 
 # %% [markdown]
-# Most of these were just not sharpened. Not being disinfected is worse: here nothing of the kind happened at all.
+# Most of these instruments were only not sharpened. A missing disinfection is worse. This query finds the operations
+# without any disinfection since the washing.
 
 # %%
 contaminated = ss.query("""
@@ -44,13 +45,15 @@ print(rows.slice(0, 3).to_pandas().to_string(index=False))
 assert 0 < rows.num_rows < matches.num_rows
 
 # %% [markdown]
-# The picture: a lane for each instrument. The time in which it should have been prepared is shaded.
+# Draw the matches of the first query: one lane per instrument, with the interval shaded in which the preparation is
+# missing.
 
 # %%
 ss.show(matches.slice(0, 15))
 
 # %% [markdown]
-# Is it getting better? Count the cases in each six hours, by kind of instrument. No match is built for that.
+# Is it getting better? Count the operations without disinfection every 6 hours, per type of instrument. Streamsift
+# counts them without materializing matches.
 
 # %%
 trend = ss.query("""

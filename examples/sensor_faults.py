@@ -1,10 +1,10 @@
-"""Sensors that fall silent, stick or overheat before a machine stops, on Spark."""
+"""Find machines that overheat and sensors that stop reporting, on Spark."""
 
 # %% [markdown]
 # # Sensor faults
 #
-# Machines report temperature and vibration every few seconds. Before a machine stops, something is often odd: a sensor
-# falls silent, or it gets warmer while nobody opens the valve. This story runs on Spark.
+# Machines report their temperature every few seconds. Before a machine stops, it often overheats while nobody opens the
+# valve, or a sensor stops reporting. The first query of this example runs on Spark.
 
 # %%
 import os
@@ -35,7 +35,7 @@ events = pd.DataFrame(rows, columns=["ts", "kind", "machine", "celsius"]).sort_v
 print(len(events), "events")
 
 # %% [markdown]
-# Warm, then hot, with no valve opened in between, then a stop: what the machines that failed have in common.
+# Find machines that were warm, then hot, then stopped, with no valve opened in between.
 
 # %%
 overheated = ss.query("""
@@ -49,26 +49,26 @@ overheated = ss.query("""
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 spark = SparkSession.builder.appName("sensor faults").getOrCreate()
 df = spark.createDataFrame(events)
-found = overheated.run(df, time="ts", type="kind")
-failed = sorted(row.machine for row in found.select("machine").distinct().toLocalIterator())
+matches = overheated.run(df, time="ts", type="kind")
+failed = sorted(row.machine for row in matches.select("machine").distinct().toLocalIterator())
 print("machines that overheated before they stopped:", failed)
 assert set(failed) <= {0, 5, 10, 15}
 assert failed
 
 # %% [markdown]
-# A sensor that is silent: a reading that no other reading follows for a minute. `!` after the last event looks ahead to
-# the end of the window, so such a match is known a minute later.
+# Find sensors that stopped reporting: a reading that no other reading follows for a minute. A negation after the last
+# event covers the time until the end of the window, so on a stream such a match is emitted a minute later.
 
 # %%
 silent = ss.query(
     "PATTERN SEQ(Reading r, !Reading n) WHERE [machine] WITHIN 60 RETURN r.machine AS machine, r.ts AS since"
 )
 last = silent.run_local(events, time="ts", type="kind")
-print(last.num_rows, "sensors fell silent")
+print(last.num_rows, "times a sensor was silent for a minute")
 assert last.num_rows >= machines
 
 # %% [markdown]
-# How warm is it while no valve is opened? The mean over pairs of readings, every five minutes.
+# How warm are the machines while no valve is opened? Plot the mean over pairs of readings, every 5 minutes.
 
 # %%
 warmth = ss.query("""

@@ -1,10 +1,10 @@
-"""Prices that turn: a fall and a rise within a few trades, and runs of falling trades that end above their start."""
+"""Find price reversals: a fall and a rise within a few trades."""
 
 # %% [markdown]
 # # Stock reversals
 #
-# Trades of twenty stocks, about a hundred a second, many at the same time. `PARTITION BY symbol` makes one stream of
-# each stock, and `WITHIN 12 EVENTS` counts its own trades.
+# The data are trades of 20 stocks, about 100 per second, many of them with equal times. `PARTITION BY symbol` searches
+# each stock separately, and `WITHIN 12 EVENTS` counts the trades of that stock.
 
 # %%
 import streamsift as ss
@@ -19,14 +19,14 @@ dips = ss.query("""
     WHERE dip.price < before.price * 0.998 AND after.price > before.price AND dip.volume >= 1000
     WITHIN 12 EVENTS
 """)
-found = dips.run_local(events, time="ts")
-print(found.num_rows, "dips")
-assert found.num_rows > 0
-ss.show(found.slice(0, 12))
+matches = dips.run_local(events, time="ts")
+print(matches.num_rows, "dips")
+assert matches.num_rows > 0
+ss.show(matches.slice(0, 12))
 
 # %% [markdown]
-# With Kleene closure, all trades below the first price are one group, as large as it can be. A match is then a whole
-# valley instead of each way to pick three trades of it.
+# With Kleene closure, all trades below the first price form one maximal group. A match is then a whole valley instead
+# of every choice of three of its trades.
 
 # %%
 valleys = ss.query("""
@@ -42,8 +42,8 @@ print(valleys.slice(0, 3).to_pandas().to_string(index=False))
 assert min(valleys.column("trades").to_pylist()) >= 8
 
 # %% [markdown]
-# Three stocks in a row, none of whose events share a key: the tree of joins is chosen by what is measured in the data.
-# `analyze` runs the query and tells what was expected and what was built.
+# Three stocks in a row, with no key in common: the planner chooses the join tree from statistics of the data. With
+# `analyze=True`, `explain` runs the query and prints the estimated and actual number of rows of each join.
 
 # %%
 chain = ss.query("""
@@ -51,11 +51,11 @@ chain = ss.query("""
     WHERE DELL.volume > 800 AND ABS(DELL.price - IPIX.price) < ABS(IPIX.price - AMAT.price)
     WITHIN 500 ms
 """)
-told = chain.explain(events, time="ts", type="symbol", analyze=True)
-print(told[told.index("Analyzed") :])
+plan = chain.explain(events, time="ts", type="symbol", analyze=True)
+print(plan[plan.index("Analyzed") :])
 
 # %% [markdown]
-# The three sharpest falls of the last two seconds, every second: who leads, and for how long.
+# Rank the three sharpest falls of the last 2 seconds, every second.
 
 # %%
 sharpest = ss.query("""

@@ -1,12 +1,15 @@
 """Adapt the documents to mkdocs while it builds the site.
 
-Documents link to each other as files of the repository, so that the links also work there. `ARCHITECTURE.md` and
-`PERFORMANCE.md` are outside docs/: they become generated pages, and links to them lead there.
+Documents link to each other as files of the repository, so that the links also work there. `ARCHITECTURE.md`,
+`PERFORMANCE.md` and the notebooks of examples/ are outside docs/: they become generated pages, and links to them lead
+there.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +17,36 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parent.parent
-GENERATED = {"ARCHITECTURE.md": "architecture.md", "PERFORMANCE.md": "benchmarks.md"}
+NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
+DOCUMENTS = {"ARCHITECTURE.md": "architecture.md", "PERFORMANCE.md": "benchmarks.md"}
+GENERATED = DOCUMENTS | {f"examples/{path.name}": f"examples/{path.stem}.md" for path in NOTEBOOKS}
 OUTSIDE = re.compile(r"\[(?P<text>[^\]]+)\]\((?:\.\./)+(?P<target>[\w./-]+)(?P<anchor>#[\w-]+)?\)")
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Add the pages that are made from documents at the root."""
-    for document, page in GENERATED.items():
+    """Add the pages that are made from documents at the root and from notebooks."""
+    for document, page in DOCUMENTS.items():
         content = (ROOT / document).read_text(encoding="utf-8").replace("](docs/", "](")
         files.append(File.generated(config, page, content=content))
+    for path in NOTEBOOKS:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        content = "\n\n".join(part for cell in cells for part in _cell(cell))
+        files.append(File.generated(config, f"examples/{path.stem}.md", content=content))
     return files
+
+
+def _cell(cell: dict[str, Any]) -> Iterator[str]:
+    """Yield a cell of a notebook as Markdown: its text or code, and its outputs."""
+    source = "".join(cell["source"])
+    yield source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```"
+    for output in cell.get("outputs", ()):
+        data = output.get("data", {})
+        if "image/png" in data:
+            yield f"![Chart](data:image/png;base64,{''.join(data['image/png'].split())})"
+        elif "text/html" in data:
+            yield "".join(data["text/html"])
+        else:
+            yield f"```text\n{''.join(data.get('text/plain') or output.get('text', '')).rstrip()}\n```"
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:

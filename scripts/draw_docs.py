@@ -1,4 +1,4 @@
-"""The demo's data in, the pictures of the documents out: docs/images/*.svg, drawn as the pages say."""
+"""Draw the charts of the documentation into docs/images, as the page on charts describes them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,18 @@ def main() -> None:
     )
     matches = skipped.run_local(instruments, time="ts", type="kind")
     ss.show(matches.slice(0, 12)).save(str(IMAGES / "timeline.svg"))
-    told = skipped.explain(instruments, time="ts", type="kind")
-    (IMAGES / "plan.svg").write_text(told.svg + "\n", encoding="utf-8")
+    plan = skipped.explain(instruments, time="ts", type="kind")
+    (IMAGES / "plan.svg").write_text(plan.svg + "\n", encoding="utf-8")
+    fraud = ss.query(
+        "PATTERN SEQ(Small a, Small b, Large c) WITH Small = (amount <= 5), Large = (amount >= 800) "
+        "WHERE [ccid] AND a.city != c.city WITHIN 15 min"
+    )
+    ss.show(fraud.run_local(cards, time="ts").slice(0, 12)).save(str(IMAGES / "elapsed.svg"))
     shoppers = ss.query(
         "PATTERN SEQ(Amberline a, Birchway b) WHERE [ccid] PREF MAX[spent = a.amount + b.amount] "
         "WITHIN 10 hours UPDATE 1 hour RETURN TOP 5 a.ccid AS card, a.city AS city"
     )
-    ss.plot(shoppers.run_local(cards, time="ts", type="brand")).save(str(IMAGES / "ladder.svg"))
+    ss.plot(shoppers.run_local(cards, time="ts", type="brand")).save(str(IMAGES / "bump_chart.svg"))
     counted = ss.query(
         "PATTERN SEQ(Washing w, Operating o) WHERE [id] GROUP BY ins_type AGG COUNT WITHIN 2 hours UPDATE 1 hour"
     )

@@ -1,7 +1,7 @@
-"""The scripts in examples/ in, a notebook beside each out: `# %%` begins a cell, `# %% [markdown]` one of text.
+"""Make a notebook from each script in examples/ and run it.
 
-The script is what is edited; the notebook is made from it and run (`make notebooks`), so that who only looks at it sees
-what the cells give; a test says when that was forgotten.
+In a script, `# %%` starts a code cell and `# %% [markdown]` a text cell. Edit the script, then run `make notebooks`; a
+test fails if the notebook is out of date. The notebooks contain their outputs for readers who do not run them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 CELL = re.compile(r"^# %%(?P<text> \[markdown\])?\n(?P<body>.*?)(?=^# %%|\Z)", re.MULTILINE | re.DOTALL)
 
 
-# Charts are stored as pictures: a page that only shows notebooks runs no JavaScript.
-PICTURES = "import altair, warnings; altair.renderers.enable('png', scale_factor=1); warnings.simplefilter('ignore')"
+# Store charts as images: sites that only display notebooks run no JavaScript.
+IMAGES = "import altair, warnings; altair.renderers.enable('png', scale_factor=1); warnings.simplefilter('ignore')"
 
 
 def main() -> None:
@@ -27,24 +27,24 @@ def main() -> None:
 
 
 def executed(content: dict[str, Any]) -> dict[str, Any]:
-    """The notebook with the outputs of its cells, and nothing of the run that changes from one to the next."""
+    """Return the notebook with the outputs of its cells, without anything that differs from run to run."""
     import nbformat
     from nbclient import NotebookClient
 
     first = {"cell_type": "code", "id": "first", "metadata": {}, "execution_count": None, "outputs": []}
-    cells = [{**first, "source": PICTURES}, *({**cell, "source": "".join(cell["source"])} for cell in content["cells"])]
+    cells = [{**first, "source": IMAGES}, *({**cell, "source": "".join(cell["source"])} for cell in content["cells"])]
     whole = nbformat.from_dict({**content, "cells": cells})
     NotebookClient(whole, timeout=600, kernel_name="python3").execute()
-    return {**content, "cells": [kept(found) for found in whole.cells[1:]]}
+    return {**content, "cells": [saved(cell) for cell in whole.cells[1:]]}
 
 
-def kept(found: dict[str, Any]) -> dict[str, Any]:
-    """A cell with its source line by line, as Jupyter saves it; what is said to stderr is not part of it."""
-    found = {**found, "metadata": {}, "source": source(found["source"].splitlines())}
-    if found["cell_type"] == "code":
-        outputs = [output for output in found["outputs"] if output.get("name") != "stderr"]
-        found |= {"execution_count": None, "outputs": [{**o, **unnumbered(o)} for o in outputs]}
-    return found
+def saved(executed_cell: dict[str, Any]) -> dict[str, Any]:
+    """Return a cell as Jupyter saves it, with its source as a list of lines; omit its output to stderr."""
+    content = {**executed_cell, "metadata": {}, "source": source(executed_cell["source"].splitlines())}
+    if content["cell_type"] == "code":
+        outputs = [output for output in content["outputs"] if output.get("name") != "stderr"]
+        content |= {"execution_count": None, "outputs": [{**o, **unnumbered(o)} for o in outputs]}
+    return content
 
 
 def unnumbered(output: dict[str, Any]) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def unnumbered(output: dict[str, Any]) -> dict[str, Any]:
 
 
 def notebook(script: str) -> dict[str, Any]:
-    """Without outputs."""
+    """Return the notebook of a script, without outputs."""
     cells = [cell(number, match) for number, match in enumerate(CELL.finditer(script))]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     return {
@@ -68,12 +68,12 @@ def cell(number: int, match: re.Match[str]) -> dict[str, Any]:
     if match["text"]:
         lines = [line.removeprefix("#").removeprefix(" ") for line in body.splitlines()]
         return {"cell_type": "markdown", "id": f"cell-{number}", "metadata": {}, "source": source(lines)}
-    kept = {"cell_type": "code", "id": f"cell-{number}", "metadata": {}, "execution_count": None, "outputs": []}
-    return {**kept, "source": source(body.splitlines())}
+    code = {"cell_type": "code", "id": f"cell-{number}", "metadata": {}, "execution_count": None, "outputs": []}
+    return {**code, "source": source(body.splitlines())}
 
 
 def source(lines: list[str]) -> list[str]:
-    """Lines as notebooks keep them: each but the last with its end."""
+    """Return lines as notebooks store them: all but the last end with a newline."""
     return [f"{line}\n" for line in lines[:-1]] + lines[-1:]
 
 

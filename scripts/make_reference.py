@@ -18,6 +18,7 @@ import typer
 
 import streamsift
 from streamsift.api.building import Buildable
+from streamsift.command.exit_codes import EXIT_CODES
 from streamsift.command.main import app
 from streamsift.physical.plan import option_table
 
@@ -78,10 +79,11 @@ def _described(name: str, function: Callable[..., Any]) -> Iterator[str]:
 
 def _signature(name: str, function: Callable[..., Any]) -> str:
     signature = inspect.signature(function)
-    parts = [_parameter(each) for each in signature.parameters.values() if each.name != "self"]
-    keyword_only = [p.kind is p.KEYWORD_ONLY for p in signature.parameters.values() if p.name != "self"]
-    if True in keyword_only:
-        parts.insert(keyword_only.index(True), "*")
+    parameters = [each for each in signature.parameters.values() if each.name != "self"]
+    parts = [_parameter(each) for each in parameters]
+    kinds = [each.kind for each in parameters]
+    if inspect.Parameter.KEYWORD_ONLY in kinds and inspect.Parameter.VAR_POSITIONAL not in kinds:
+        parts.insert(kinds.index(inspect.Parameter.KEYWORD_ONLY), "*")
     returns = f" -> {_annotation(signature.return_annotation)}"
     line = f"{name}({', '.join(parts)}){returns}"
     return line if len(line) <= 76 else f"{name}(\n" + "".join(f"    {part},\n" for part in parts) + f"){returns}"
@@ -98,7 +100,8 @@ def _annotation(annotation: Any) -> str:
 
 
 def _paragraphs(value: Any) -> list[str]:
-    return re.split(r"\n\n+", inspect.getdoc(value) or "")
+    text = re.sub(r" *# doctest: [^\n]+", "", inspect.getdoc(value) or "")
+    return re.split(r"\n\n+", text)
 
 
 def _text(value: Any) -> Iterator[str]:
@@ -140,6 +143,12 @@ def commands() -> Iterator[str]:
         yield from _command(name, group.commands[name], _types(info.callback))
 
 
+def exit_codes() -> Iterator[str]:
+    yield "\n| code | meaning |"
+    yield "| --- | --- |"
+    yield from (f"| {code} | {meaning} |" for code, meaning in re.findall(r"^ +(\d+) +(.+)$", EXIT_CODES, re.MULTILINE))
+
+
 def _types(callback: Callable[..., Any]) -> dict[str, Any]:
     """Return the types of a command's parameters, without what Typer's annotations add."""
     annotations = {
@@ -152,10 +161,9 @@ def _command(name: str, command: Any, types: dict[str, Any]) -> Iterator[str]:
     arguments = [each for each in command.params if each.param_type_name == "argument"]
     usage = " ".join(["streamsift", name, *(each.metavar or each.name.upper() for each in arguments)])
     yield f"{inspect.cleandoc(command.help)}\n"
-    yield f"```console\n$ {usage} [OPTIONS]\n```\n"
-    if command.epilog:
-        before, _, line = command.epilog.partition("Example: ")
-        yield f"{command.epilog}\n" if before or ": " in line else f"Example: `{line}`\n"
+    yield f"Usage: `{usage} [OPTIONS]`\n"
+    examples = re.findall(r"streamsift [^\n]+", command.epilog or "")
+    yield "\n".join(["```console", *(f"$ {example}" for example in examples), "```\n"]) if examples else ""
     yield from (f"- `{each.metavar or each.name.upper()}`: {each.help}" for each in arguments)
     panels: dict[str, list[str]] = {}
     for option in command.params:
@@ -199,7 +207,7 @@ def _anchor(name: str) -> str:
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+    return re.sub(r" Values: [^|]*$", "", " ".join(text.split())).replace("|", "\\|")
 
 
 # --- pages -----------------------------------------------------------------------------------------------------------
@@ -207,6 +215,7 @@ def _cell(text: str) -> str:
 PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "python api": python_api,
     "commands": commands,
+    "exit codes": exit_codes,
     "planner options": planner_options,
 }
 PAGES = ("python-api.md", "command-line.md", "options.md")

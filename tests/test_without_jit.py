@@ -20,7 +20,7 @@ SELECTED = [
 
 
 def test_cases_and_generated_queries_without_jit() -> None:
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "STREAMSIFT_EXAMPLES": "200"}
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "STREAMSIFT_EXAMPLES": "50"}
     environment.pop("PYTEST_XDIST_WORKER", None)
     command = [
         sys.executable,

@@ -50,7 +50,7 @@ def compare(workload: str, text: str, table: pa.Table, strategies: list[str], se
     expected = runs[strategies[0]]()
     for strategy, run in runs.items():
         assert run().equals(expected), f"{strategy} counts otherwise"
-    return told(workload, expected.num_rows, sampled(runs, settings, warm=True))
+    return _reported(workload, expected.num_rows, sampled(runs, settings, warm=True))
 
 
 def memory(workload: str, text: str, table: pa.Table, strategies: list[str]) -> Measurement:
@@ -61,7 +61,7 @@ def memory(workload: str, text: str, table: pa.Table, strategies: list[str]) -> 
     return Measurement(f"memory of {workload}", table.num_rows, taken, unit="MB")
 
 
-def told(workload: str, rows: int, samples: dict[str, Samples]) -> Measurement:
+def _reported(workload: str, rows: int, samples: dict[str, Samples]) -> Measurement:
     taken = medians(samples)
     ours = next(iter(taken.values()))
     times = "  ".join(f"{name} {value * 1000:.1f} ms ({value / ours:.1f}x)" for name, value in taken.items())
@@ -113,7 +113,7 @@ def share(workload: str, texts: list[str], table: pa.Table, settings: Settings, 
     expected, shared = one_by_one(), runs["run_many"]()
     assert all(shared[name].equals(expected[name]) for name in queries), "sharing changes counts"
     rows = sum(result.num_rows for result in expected.values())
-    return told(workload, rows, sampled(runs, settings, warm=True))
+    return _reported(workload, rows, sampled(runs, settings, warm=True))
 
 
 def with_common_part(count: int, length: int, window_ms: float) -> list[str]:
@@ -132,7 +132,7 @@ def figure_15(settings: Settings) -> Measurement:
     for strategy, run in runs.items():
         assert all(result.equals(expected[name]) for name, result in run().items()), f"{strategy} counts otherwise"
     rows = sum(result.num_rows for result in expected.values())
-    return told("figure 15: three queries", rows, sampled(runs, settings, warm=True))
+    return _reported("figure 15: three queries", rows, sampled(runs, settings, warm=True))
 
 
 def chopped_queries(settings: Settings) -> Iterator[Measurement]:
@@ -188,7 +188,7 @@ def planning(settings: Settings, count: int = 1000) -> Iterator[Measurement]:
             "sharing plan": partial(plan_sharing, plans),
             "with a plan for each": partial(ss.explain_many, queries, schema, **BINDING),
         }
-        yield told(f"planning {count:,} queries, {name}", count, sampled(runs, settings))
+        yield _reported(f"planning {count:,} queries, {name}", count, sampled(runs, settings))
 
 
 # --- flatness: the kernels alone -----------------------------------------------------------------------------------
@@ -251,7 +251,7 @@ def against_sem(settings: Settings) -> Iterator[Measurement]:
         (ours, counts), (sem, others) = kernel(layout, "two-stack"), kernel(layout, "sem")
         assert np.array_equal(counts, others), "SEM counts otherwise"
         samples = sampled({"two-stack": ours, "sem": sem}, settings, warm=True)
-        yield told(f"length {length}, SEM", len(counts), samples)
+        yield _reported(f"length {length}, SEM", len(counts), samples)
 
 
 def main(settings: Settings = DEFAULTS) -> list[Measurement]:

@@ -100,8 +100,8 @@ def workloads(settings: Settings) -> Iterator[Workload]:
     for case in CASES:
         table = PAPERS[case.data](settings.scaled(case.events), settings.seed)
         table = table.append_column("n", pa.array(np.arange(table.num_rows)))
-        told = ", ".join(f"{name}={value}" for name, value in case.other.items())
-        contenders = (_contender("streamsift", case, table, {}), _contender(told, case, table, case.other))
+        name = ", ".join(f"{name}={value}" for name, value in case.other.items())
+        contenders = (_contender("streamsift", case, table, {}), _contender(name, case, table, case.other))
         yield Workload(f"{case.data}: {case.asks}", table.num_rows, contenders, query=case.query)
 
 

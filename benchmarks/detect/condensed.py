@@ -16,7 +16,7 @@ import pyarrow as pa
 
 import streamsift as ss
 from benchmarks.data.prices import quotes, walks
-from benchmarks.detect.intermediate import peak_mb, rows_built, searched, told
+from benchmarks.detect.intermediate import format_rows, peak_mb, rows_built, searched
 from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.turns import medians, sampled
 from benchmarks.report.measurement import Measurement
@@ -83,7 +83,7 @@ def report(workload: str, matches: int, taken: list[float], plan: DetectPlan, ev
     )
     for way, searching in searches.items():
         memory = peak_mb(partial(search, plan, events, way))
-        print(f"      {way:6} {memory:5.0f} MB at most;  built {told(rows_built(searching))}")
+        print(f"      {way:6} {memory:5.0f} MB at most;  built {format_rows(rows_built(searching))}")
 
 
 def queries_2(settings: Settings) -> Iterator[Measurement]:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 import streamsift as ss
-from benchmarks.detect.intermediate import peak_mb, rows_built, searched, told
+from benchmarks.detect.intermediate import format_rows, peak_mb, rows_built, searched
 from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.turns import medians, sampled
 from benchmarks.report.measurement import Measurement
@@ -81,12 +81,12 @@ def main(settings: Settings = DEFAULTS) -> list[Measurement]:
     auto, *others = medians(samples).values()
     print(f"  {table.num_rows:,} events, {expected.shape[1]:,} matches; auto {auto * 1000:.1f} ms")
     print(f"  auto changed its tree: {', then '.join(changes(searches[PlanShape.AUTO]))}")
-    print(f"  the best tree that stays takes {min(others) / auto:.2f} times as long")
+    print(f"  the best fixed tree takes {min(others) / auto:.2f} times as long")
     for shape, taken in zip(SHAPES, [auto, *others], strict=True):
-        memory, rows = peak_mb(runs[f"plan={shape}"]), told(rows_built(searches[shape]))
+        memory, rows = peak_mb(runs[f"plan={shape}"]), format_rows(rows_built(searches[shape]))
         print(f"      {shape:6} {taken / auto:5.2f}x  {memory:5.0f} MB at most;  built {rows}")
-    headline = f"{min(others) / auto:.2f}x the best tree that stays"
-    return [Measurement("best tree changes half-way", expected.shape[1], samples, headline=headline)]
+    headline = f"{min(others) / auto:.2f}x the best fixed tree"
+    return [Measurement("best tree changes halfway", expected.shape[1], samples, headline=headline)]
 
 
 if __name__ == "__main__":

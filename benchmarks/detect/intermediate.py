@@ -38,7 +38,7 @@ def rows_built(search: AdaptiveSearch) -> dict[str, int]:
     return found
 
 
-def told(rows: dict[str, int]) -> str:
+def format_rows(rows: dict[str, int]) -> str:
     return ", ".join(f"({node}) {count:,}" for node, count in rows.items()) or "matches only"
 
 

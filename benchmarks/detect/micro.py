@@ -49,7 +49,7 @@ class Stages:
     bound: str
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         whole = sum(medians(self.samples).values())
         return f"{whole / self.bound_s:.1f} times {self.bound}"
 
@@ -87,7 +87,7 @@ def in_process(text: str, table: pa.Table, settings: Settings) -> Stages:
         samples[structs] = more(samples[structs], samples["kernels"])
     result = ss.query(text).run_local(table, time="t", type="kind")
     bound_s = (table.nbytes + result.nbytes) / copied_bytes_per_s(settings)
-    return Stages(samples, bound_s, "copying its input and its output")
+    return Stages(samples, bound_s, "the time to copy its input and output")
 
 
 def copied_bytes_per_s(settings: Settings) -> float:
@@ -111,7 +111,7 @@ def on_spark(text: str, events: DataFrame, settings: Settings) -> Stages:
     until = sampled({name: partial(noop, run) for name, run in runs.items()}, settings, cpu=spark_cpu_s)
     samples = {"read Parquet": until["read Parquet"]}
     samples |= {name: more(until[name], until[before]) for before, name in pairwise(until)}
-    return Stages(samples, medians(until)["shuffle"], "a shuffle that hands its rows to Python and back")
+    return Stages(samples, medians(until)["shuffle"], "a shuffle with transfer to Python and back")
 
 
 def noop(result: DataFrame) -> None:
@@ -119,10 +119,10 @@ def noop(result: DataFrame) -> None:
 
 
 def measured(name: str, events: int, stages: Stages) -> Measurement:
-    print(f"  {name} ({events:,} events): {stages.told}")
+    print(f"  {name} ({events:,} events): {stages.summary}")
     for stage, taken in medians(stages.samples).items():
-        print(f"    {taken * 1e9 / events:8.1f} ns for an event  {stage}")
-    return Measurement(name, events, stages.samples, headline=stages.told)
+        print(f"    {taken * 1e9 / events:8.1f} ns per event  {stage}")
+    return Measurement(name, events, stages.samples, headline=stages.summary)
 
 
 def both(settings: Settings) -> Iterator[Measurement]:

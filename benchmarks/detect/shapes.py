@@ -16,7 +16,7 @@ import numpy as np
 
 import streamsift as ss
 from benchmarks.data.ratings import POPULATION, ratings
-from benchmarks.detect.intermediate import peak_mb, rows_built, searched, told
+from benchmarks.detect.intermediate import format_rows, peak_mb, rows_built, searched
 from benchmarks.harness.experiment import DEFAULTS, Settings
 from benchmarks.harness.turns import sampled
 from benchmarks.report.measurement import Measurement
@@ -104,7 +104,7 @@ def compare(cell: Cell, settings: Settings) -> Iterator[Measurement]:
     memory_mb = {name: peak_mb(run) for name, run in runs.items()}
     for shape, most in zip(SHAPES, memory_mb.values(), strict=True):
         rows = rows_built(searched(alternative, events, PlannerOptions(plan=shape)))
-        print(f"      {shape:6} {most:5.0f} MB at most;  built {told(rows)}")
+        print(f"      {shape:6} {most:5.0f} MB at most;  built {format_rows(rows)}")
     yield Measurement(f"memory of {cell.name}", expected.shape[1], memory_mb, unit="MB")
 
 

@@ -52,10 +52,10 @@ def count_structs(plan: DetectPlan, events: Events) -> int:
     return sum(batch.num_rows for batch in detect(plan, events))
 
 
-def told(name: str, count: int, unit: str, samples: Samples, target: float) -> Measurement:
+def _reported(name: str, count: int, unit: str, samples: Samples, target: float) -> Measurement:
     taken = statistics.median(samples)
     rate = count / taken
-    headline = f"{rate / 1e6:.1f} M {unit}/s on one core, {rate / target:.1f} of the target"
+    headline = f"{rate / 1e6:.1f} M {unit}/s on one core, {rate / target:.1f} × the target"
     print(f"  {name:48} {taken * 1000:8.1f} ms  {headline}")
     return Measurement(name, count, {"streamsift": samples}, headline=headline)
 
@@ -78,8 +78,8 @@ def events_a_second(settings: Settings) -> list[Measurement]:
     print(f"  to read the events in order takes {read:.0%}, to pick candidates {picked:.0%}")
     rows, target = table.num_rows, TARGETS["events"]
     return [
-        told("events, from a table to row indices", rows, "events", samples["whole"], target),
-        told("events, once they are in order", rows, "events", samples["search"], target),
+        _reported("events, from a table to row indices", rows, "events", samples["whole"], target),
+        _reported("events, once they are in order", rows, "events", samples["search"], target),
     ]
 
 
@@ -95,8 +95,8 @@ def matches_a_second(settings: Settings) -> list[Measurement]:
     after = 1 - taken["indices"] / taken["structs"]
     print(f"  {after:.0%} of the time of structs is spent after the search, to gather their columns")
     return [
-        told("matches, as row indices", found, "matches", samples["indices"], TARGETS["indices"]),
-        told("matches, as structs of four columns each", found, "matches", samples["structs"], TARGETS["structs"]),
+        _reported("matches, as row indices", found, "matches", samples["indices"], TARGETS["indices"]),
+        _reported("matches, as structs of four columns each", found, "matches", samples["structs"], TARGETS["structs"]),
     ]
 
 

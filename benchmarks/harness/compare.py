@@ -56,7 +56,7 @@ def _ratio(experiment: str, workload: str, first: Times, second: Times) -> Ratio
     return Ratio(experiment, workload, second.name, least, second.median / max(first.median, NOTHING), most, samples)
 
 
-def told(found: list[Ratio]) -> str:
+def format_ratios(found: list[Ratio]) -> str:
     lines = [
         f"{each.middle:6.2f}x  [{each.least:5.2f}, {each.most:5.2f}]  {each.verdict:16}"
         f"  {each.experiment}: {each.workload}, {each.name}"

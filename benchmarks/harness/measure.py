@@ -106,7 +106,7 @@ def measure(workload: Workload, settings: Settings) -> Measured:
     )
 
 
-def told(measured: Measured) -> str:
+def format_times(measured: Measured) -> str:
     """Return a few lines for the terminal: the time of each contender, also relative to Streamsift."""
     ours = measured.times[0].median
     equal = ", equal answers" if len(measured.times) > 1 else ""

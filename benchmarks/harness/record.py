@@ -87,8 +87,8 @@ def _processor() -> str:
 def _java() -> str:
     if shutil.which("java") is None:
         return "none"
-    told = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr
-    return told.splitlines()[0] if told else "unknown"
+    printed = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr
+    return printed.splitlines()[0] if printed else "unknown"
 
 
 def _output(*words: str) -> str:

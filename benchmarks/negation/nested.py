@@ -175,12 +175,12 @@ def growth(settings: Settings) -> Iterator[Measurement]:
         samples = sampled(runs, settings, warm=True)
         taken = medians(samples)
         per_row = [seconds / rows for seconds, rows in zip(taken.values(), work, strict=True)]
-        for (events_told, seconds), each in zip(taken.items(), per_row, strict=True):
+        for (events_label, seconds), each in zip(taken.items(), per_row, strict=True):
             print(
-                f"    {name} {events_told:>14} {seconds * 1000:8.1f} ms  {each * 1e9:6.0f} ns for each event or match"
+                f"    {name} {events_label:>14} {seconds * 1000:8.1f} ms  {each * 1e9:6.0f} ns per event or match"
                 f"  {each / per_row[0]:5.2f}x"
             )
-        headline = f"{per_row[-1] / per_row[0]:.2f}x the time for each event or match"
+        headline = f"{per_row[-1] / per_row[0]:.2f}x the time per event or match"
         yield Measurement(f"{name}, growth", work[-1] - trades.num_rows, samples, headline=headline)
 
 

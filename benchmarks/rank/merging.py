@@ -120,9 +120,9 @@ def schedules(name: str, cell: Cell, table: pa.Table, settings: Settings) -> Ite
     samples = sampled(runs, settings, warm=True)
     seconds = medians(samples)
     base, base_seconds = max(1.0, accesses["round-robin"]), seconds["round-robin"]
-    told = (f"{each} {count / base:.2f} ({seconds[each] / base_seconds:.2f})" for each, count in accesses.items())
-    print(f"  {name}: {base:,.0f} accesses by round robin; accesses (time): {', '.join(told)}", flush=True)
-    headline = f"WABS reads {accesses['wabs'] / base:.2f} of round robin"
+    listed = (f"{each} {count / base:.2f} ({seconds[each] / base_seconds:.2f})" for each, count in accesses.items())
+    print(f"  {name}: {base:,.0f} accesses by round-robin; accesses (time): {', '.join(listed)}", flush=True)
+    headline = f"WABS reads {accesses['wabs'] / base:.2f} of round-robin"
     yield Measurement(name, table.num_rows, samples, headline=headline)
     yield Measurement(f"accesses of {name}", table.num_rows, accesses, unit="accesses")
 
@@ -137,8 +137,8 @@ def moves(name: str, cell: Cell, table: pa.Table, settings: Settings) -> Measure
     dynamic, static = medians(samples).values()
     ratio = f"nTMM {static / dynamic:.2f}x"
     known = merge.accesses.carried / max(1, merge.accesses.sorted)
-    told = f"{ratio}; {known:.0%} of what was read was known, {merge.accesses.again} windows anew"
-    print(f"  {name}: dTMM {dynamic * 1e3:.0f} ms, {told}", flush=True)
+    details = f"{ratio}; {known:.0%} of accesses were known, {merge.accesses.again} windows from scratch"
+    print(f"  {name}: dTMM {dynamic * 1e3:.0f} ms, {details}", flush=True)
     chosen = "dTMM" if run.branch.keeps else "nTMM"
     return Measurement(name, table.num_rows, samples, headline=f"{ratio}; the engine takes {chosen}")
 
@@ -177,7 +177,7 @@ def move_cells() -> Iterator[tuple[str, Cell]]:
 def main(settings: Settings = DEFAULTS, data: Path | None = None, locations: Path | None = None) -> list[Measurement]:
     events = settings.scaled(EVENTS)
     table = generated(events, settings.seed) if data is None else busiest(from_file(data, locations), events, RAREST)
-    print("schedules, relative to round robin (figures 4.4 to 4.6):")
+    print("schedules, relative to round-robin (figures 4.4 to 4.6):")
     found = [each for name, cell in schedule_cells() for each in schedules(name, cell, table, settings)]
     print("dTMM against nTMM (figures 4.9 and 4.10):")
     return [*found, *(moves(name, cell, table, settings) for name, cell in move_cells())]

@@ -144,10 +144,10 @@ def times(cell: Cell, settings: Settings) -> dict[str, Samples]:
 
 def compare(name: str, cell: Cell, settings: Settings) -> Measurement:
     relative = costs(name, cell, settings)
-    told = medians(relative)
-    print(f"  {name}: {', '.join(f'{schedule} {ratio:.2f}' for schedule, ratio in told.items())}", flush=True)
-    headline = f"WABS costs {told['wabs']:.2f} of round robin"
-    return Measurement(name, settings.scaled(ENTRIES), relative, headline=headline, unit="of what round robin costs")
+    ratios = medians(relative)
+    print(f"  {name}: {', '.join(f'{schedule} {ratio:.2f}' for schedule, ratio in ratios.items())}", flush=True)
+    headline = f"WABS costs {ratios['wabs']:.2f} of round-robin"
+    return Measurement(name, settings.scaled(ENTRIES), relative, headline=headline, unit="relative to round-robin")
 
 
 def figures() -> Iterator[tuple[str, Cell]]:
@@ -188,19 +188,19 @@ def _named(cell: Cell) -> Iterator[tuple[str, Cell]]:
 
 def main(settings: Settings = DEFAULTS) -> list[Measurement]:
     generated = seeds(settings)
-    print(f"the cost of each schedule, relative to round robin, seeds {generated[0]} to {generated[-1]}:")
+    print(f"the cost of each schedule, relative to round-robin, seeds {generated[0]} to {generated[-1]}:")
     cells = dict([*figures(), *others()])
     found = [compare(name, cell, settings) for name, cell in cells.items()]
     wabs = {each.workload: each.medians["wabs"] for each in found}
     most = max(wabs, key=wabs.__getitem__)
     steep = statistics.median(wabs[name] for name, cell in cells.items() if max(cell.sorted_costs) == 10)
-    print(f"  WABS at most {wabs[most]:.2f} of round robin ({most})")
-    print(f"  in the median cell under 10:1 round robin costs {1 / steep:.2f} times as much")
+    print(f"  WABS at most {wabs[most]:.2f} of round-robin ({most})")
+    print(f"  in the median cell under 10:1, round-robin costs {1 / steep:.2f} times as much")
     print("the time of each schedule, in the thesis's cells:")
     for name, cell in figures():
         found.append(Measurement(f"time of {name}", settings.scaled(ENTRIES), times(cell, settings)))
-        told = (f"{schedule} {taken * 1e3:.2f} ms" for schedule, taken in found[-1].medians.items())
-        print(f"  {name}: {', '.join(told)}", flush=True)
+        listed = (f"{schedule} {taken * 1e3:.2f} ms" for schedule, taken in found[-1].medians.items())
+        print(f"  {name}: {', '.join(listed)}", flush=True)
     return found
 
 

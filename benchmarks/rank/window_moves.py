@@ -25,19 +25,19 @@ from benchmarks.report.measurement import Measurement
 
 EVENTS = 2_000_000
 WINDOWS, STEP = (1_000, 10_000, 100_000, 1_000_000), 1_000
-ROOTS = 400_000  # of them for the score that is no sum
+ROOTS = 400_000  # events for the score that is not a sum
 KEYS = 2_000
 CHECKED = 20_000  # events on which results are compared
 TIED = 1_500  # where very many matches tie: all of them are found to compare
 SEED = 3
 
 TIES = {
-    "whole numbers": "a.whole + b.whole + c.whole",
+    "integers": "a.whole + b.whole + c.whole",
     "tenths up to 99.9": "a.tenths + b.tenths + c.tenths",
     "tenths up to 0.9": "a.few + b.few + c.few",
     "54 distances": "a.distance + b.distance + c.distance",
     "rises that telescope": "(b.tenths - a.tenths) + (c.tenths - b.tenths)",
-    "a variable without a part": "a.level + c.level",
+    "a variable without a component": "a.level + c.level",
 }
 
 
@@ -94,7 +94,7 @@ def moved(
 def _by_window(name: str, table: pa.Table, queries: dict[int, ss.Query], settings: Settings, **how: Any) -> Measurement:
     samples = moved(table, {(window, STEP): each for window, each in queries.items()}, settings, **how)
     times = {f"{window:,} events": taken for (window, _), taken in samples.items()}
-    return _told(f"one move of {STEP:,} events, {name}", table.num_rows, times)
+    return _reported(f"one move of {STEP:,} events, {name}", table.num_rows, times)
 
 
 def both_axes(table: pa.Table, settings: Settings) -> Iterator[Measurement]:
@@ -103,7 +103,7 @@ def both_axes(table: pa.Table, settings: Settings) -> Iterator[Measurement]:
         yield _by_window(name, table, {window: query(window, STEP, keyed=keyed) for window in WINDOWS}, settings)
         by_step = {(100_000, step): query(100_000, step, keyed=keyed) for step in (100, 1_000, 10_000)}
         times = {f"a step of {step:,}": taken for (_, step), taken in moved(table, by_step, settings).items()}
-        yield _told(f"one move of a window of 100,000 events, {name}", table.num_rows, times)
+        yield _reported(f"one move of a window of 100,000 events, {name}", table.num_rows, times)
 
 
 def main(settings: Settings = DEFAULTS) -> list[Measurement]:
@@ -115,15 +115,15 @@ def main(settings: Settings = DEFAULTS) -> list[Measurement]:
         found.append(_by_window(named, table, queries, settings, other="enumerate", checked_rows=TIED))
     some = table.slice(0, settings.scaled(ROOTS))
     queries = {window: root_query(window, STEP) for window in WINDOWS[:-1]}
-    found.append(_by_window("no sum", some, queries, settings, by="join", other="enumerate"))
+    found.append(_by_window("not a sum", some, queries, settings, by="join", other="enumerate"))
     return found
 
 
-def _told(name: str, rows: int, times: dict[str, Samples]) -> Measurement:
+def _reported(name: str, rows: int, times: dict[str, Samples]) -> Measurement:
     taken = medians(times)
     (first, base), *_, (last, most) = taken.items()
-    told = ", ".join(f"{each}: {seconds * 1e3:.3f} ms ({seconds / base:.2f})" for each, seconds in taken.items())
-    print(f"  {name}: {told}", flush=True)
+    listed = ", ".join(f"{each}: {seconds * 1e3:.3f} ms ({seconds / base:.2f})" for each, seconds in taken.items())
+    print(f"  {name}: {listed}", flush=True)
     return Measurement(name, rows, times, headline=f"{last} cost {most / base:.2f} times as much as {first}")
 
 

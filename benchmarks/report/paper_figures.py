@@ -45,7 +45,7 @@ def paper_pictures(records: dict[str, list[Measured]]) -> Iterator[tuple[str, An
         if found:
             figure, axes = panels(len(found), 3, 3.4)
             for axis, panel in zip(axes, found, strict=False):
-                _draw(axis, panel)
+                draw_panel(axis, panel)
             yield name, figure
 
 
@@ -113,7 +113,9 @@ def _by_query(finding: Finding, case: Measured) -> Panel:
     return Panel(finding.figure, case.workload, case.unit, points, series)
 
 
-def _draw(axis: Any, panel: Panel) -> None:
+def draw_panel(axis: Any, panel: Panel) -> None:
+    """Draw lines over numbers, and otherwise bars, or points if the values need a logarithmic axis."""
+    is_log = _is_wide([times.median for values in panel.series.values() for times in values.values()])
     for number, (name, values) in enumerate(panel.series.items()):
         colour = COLOURS[number % len(COLOURS)]
         taken = list(values.values())
@@ -126,7 +128,10 @@ def _draw(axis: Any, panel: Panel) -> None:
             places = [panel.points.index(point) + (number + 0.5) * width - 0.4 for point in values]
             around = [[m - low for m, low in zip(medians, least, strict=True)]]
             around.append([high - m for m, high in zip(medians, most, strict=True)])
-            axis.bar(places, medians, width, color=colour, label=name, yerr=around, error_kw={"linewidth": 0.6})
+            if is_log:  # no bars: a log axis has no zero
+                axis.errorbar(places, medians, yerr=around, fmt="o", color=colour, label=name, elinewidth=0.6)
+            else:
+                axis.bar(places, medians, width, color=colour, label=name, yerr=around, error_kw={"linewidth": 0.6})
     if panel.is_line:
         axis.set_xticks(panel.points, [f"{point:g}" for point in panel.points])
         if _is_wide(panel.points):
@@ -136,8 +141,9 @@ def _draw(axis: Any, panel: Panel) -> None:
     else:
         slanted = {"rotation": 30, "ha": "right"} if len(" ".join(map(str, panel.points))) > LETTERS else {}
         axis.set_xticks(range(len(panel.points)), panel.points, **slanted)
-    if _is_wide([times.median for values in panel.series.values() for times in values.values()]):
+    if is_log:
         axis.set_yscale("log")
+        axis.grid(axis="y", color="#e5e5e5", linewidth=0.6)
     else:
         axis.set_ylim(bottom=0)
     axis.set_title(panel.title, fontsize=9)

@@ -18,7 +18,7 @@ def papers(measured: Mapping[str, list[Measured]], pictures: Mapping[str, Path])
         return
     yield "## Experiments of the papers\n"
     yield "A rule next to each finding in `benchmarks/report/papers.py` decides from the record whether the run agrees."
-    yield "Charts have a line or bar per engine or strategy; the shaded area, or a thin line on a bar, is the spread.\n"
+    yield "Charts have a line, bar or point per engine or strategy; the shaded area, or a thin line, is the spread.\n"
     for paper, picture in PICTURES.items():
         of_paper = [(finding, cases) for finding, cases in found if finding.paper == paper]
         if of_paper:

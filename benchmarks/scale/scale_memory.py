@@ -20,7 +20,7 @@ from benchmarks.harness.turns import spark_cpu_s
 from benchmarks.report.measurement import Measurement
 from benchmarks.scale.scale_events import session, write_events
 
-WORKER_MEMORY, PARTITIONS = "2g", "200"  # partitions as Spark has them unless told otherwise
+WORKER_MEMORY, PARTITIONS = "2g", "200"  # Spark's default number of partitions
 KEYED = "PATTERN SEQ(A a, B b, C c) WHERE [key] AND c.price > 1.1 * a.price WITHIN 1 s RETURN a.ts AS a, c.ts AS c"
 # About ten matches for each A: 100 thousand events a second, a quarter of them B.
 PAIRS = "PATTERN SEQ(A a, B b) WITHIN 0.4 ms RETURN a.ts AS a, b.ts AS b, a.price AS low, b.price AS high"
@@ -83,12 +83,12 @@ def run(name: str, query: str, events: int, keys: int) -> Measurement:
         matches = spark.read.parquet(out).count()
         size = sum(file.stat().st_size for file in Path(out).glob("*.parquet"))
         spark.stop()
-    told = (
-        f"{matches:,} matches ({size / 1e6:,.0f} MB of Parquet), the largest worker had {peak.bytes / 1e6:,.0f} MB "
-        f"of the {WORKER_MEMORY} that it may have"
+    summary = (
+        f"{matches:,} matches ({size / 1e6:,.0f} MB of Parquet), peak worker memory {peak.bytes / 1e6:,.0f} MB "
+        f"(limit {WORKER_MEMORY})"
     )
-    print(f"  {name}: {events:,} events in {taken.wall_s:.1f} s, {told}", flush=True)
-    return Measurement(name, events, {"streamsift": taken.wall_s}, headline=told)
+    print(f"  {name}: {events:,} events in {taken.wall_s:.1f} s, {summary}", flush=True)
+    return Measurement(name, events, {"streamsift": taken.wall_s}, headline=summary)
 
 
 def main(settings: Settings = DEFAULTS, wanted: str = "") -> list[Measurement]:

@@ -28,7 +28,7 @@ TARGET = 2.0
 QUERIES = {
     "sequence": "PATTERN SEQ(A a, B b, C c) WHERE [id] WITHIN {window}",
     "negation": "PATTERN SEQ(A a, !B b, C c) WHERE [id] WITHIN {window}",
-    "upper edge": "PATTERN SEQ(A a, B b, !C c) WHERE [id] WITHIN {window}",
+    "trailing negation": "PATTERN SEQ(A a, B b, !C c) WHERE [id] WITHIN {window}",
     "group": "PATTERN SEQ(A a, B+ b, C c) WHERE [id] WITHIN {window}",
     "totals": "PATTERN SEQ(A a, B b, C c) WHERE [id] GROUP BY id AGG COUNT, SUM(c.x) WITHIN {window}",
     "ticks": "PATTERN SEQ(A a, B b) WHERE [id] AGG COUNT, MAX(b.x) WITHIN {window} UPDATE 10000",

@@ -148,9 +148,9 @@ def throughput(spark: SparkSession, settings: Settings) -> list[Measurement]:
         _check(source, query, name, appended, last)
         samples = {"streamsift": times[SKIPPED:], "counting rows": floor}
         ours, counted_s = medians(samples).values()
-        told = f"{ours / counted_s:.2f} × the trigger time of counting rows (≤ {TARGET})"
-        print(f"  {name}: {ours:.3f} s a trigger, {told}; {appended:,} rows", flush=True)
-        found.append(Measurement(name, rows, samples, headline=told))
+        ratio = f"{ours / counted_s:.2f} × the trigger time of counting rows (≤ {TARGET})"
+        print(f"  {name}: {ours:.3f} s a trigger, {ratio}; {appended:,} rows", flush=True)
+        found.append(Measurement(name, rows, samples, headline=ratio))
     source.remove()
     return found
 
@@ -181,9 +181,9 @@ def windows(spark: SparkSession, settings: Settings) -> list[Measurement]:
         )
         source.remove()
     small, large = medians(samples).values()
-    told = f"{large / small:.2f} × the trigger time of the small window (≤ {WINDOW_TARGET})"
-    print(f"  {told}", flush=True)
-    return [Measurement("windows", STEP, samples, headline=told)]
+    ratio = f"{large / small:.2f} × the trigger time of the small window (≤ {WINDOW_TARGET})"
+    print(f"  {ratio}", flush=True)
+    return [Measurement("windows", STEP, samples, headline=ratio)]
 
 
 def main(settings: Settings = DEFAULTS, parts: str = "throughput windows") -> list[Measurement]:

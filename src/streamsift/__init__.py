@@ -9,6 +9,7 @@ from streamsift.api import (
     check_cluster,
     event,
     explain_many,
+    load_ipython_extension,
     metrics,
     plot,
     query,
@@ -16,6 +17,7 @@ from streamsift.api import (
     run_many,
     seq,
     show,
+    unload_ipython_extension,
 )
 from streamsift.errors import (
     BadInputError,
@@ -29,7 +31,6 @@ from streamsift.errors import (
     UnmatchedClassWarning,
     UnsupportedQuery,
 )
-from streamsift.view.notebook import load_ipython_extension, unload_ipython_extension
 
 # As libraries should: silent unless the application adds a handler to this logger or its parents.
 logging.getLogger("streamsift").addHandler(logging.NullHandler())

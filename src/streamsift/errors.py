@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import traceback
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,10 +24,19 @@ class Span:
 
 
 NOWHERE = Span(0, 0)
+_PACKAGE = os.path.dirname(__file__) + os.sep
 
 
 class StreamsiftError(Exception):
     """The base class of all errors that Streamsift raises on purpose."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Return the lines that IPython prints: the message first, then the caller's frames without ours."""
+        frames = traceback.extract_tb(self.__traceback__)
+        ours = next((n for n, frame in enumerate(frames) if frame.filename.startswith(_PACKAGE)), len(frames))
+        # A cell magic has no line of the caller's own: IPython calls it.
+        callers = [f for f in frames[:ours] if "IPython" not in f.filename and "run_cell_magic" not in (f.line or "")]
+        return [f"{type(self).__name__}: {self}", "", *"".join(traceback.format_list(callers)).splitlines()]
 
 
 class LocatedError(StreamsiftError):

@@ -57,9 +57,9 @@ def test_builder_clauses() -> None:
     ("make", "message"),
     [
         (ss.seq, "no pattern"),
-        (lambda: ss.seq(ss.event("A").within(3), ss.event("B")), "with clauses cannot be part"),
-        ((ss.event("A") >> ss.event("B")).one_or_more, "a quantifier on"),
-        (lambda: ss.event("A").one_or_more().any_number(), "second quantifier"),
+        (lambda: ss.seq(ss.event("A").within(3), ss.event("B")), "with clauses cannot become part"),
+        ((ss.event("A") >> ss.event("B")).one_or_more, "a quantifier cannot apply"),
+        (lambda: ss.event("A").one_or_more().any_number(), "already has a quantifier"),
         (lambda: ss.event("A").exactly(0), "at least 1"),
         (lambda: ss.event("A").within(3).within(4), "already"),
         (lambda: ss.event("A").where("a.x >"), "ends too early"),

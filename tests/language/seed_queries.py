@@ -1,4 +1,4 @@
-"""Every query printed in the five papers, written out in full."""
+"""List every query of the five papers in full."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clause syntax: order, case, units, RETURN and its k, definitions."""
+"""Test the syntax of clauses: order, case, units, RETURN k, definitions."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_units(written: str, unit: s.Unit) -> None:
         ("RETURN A, A.x AS x", None, 2),
         ("RETURN 10 AS ten", None, 1),
         ("RETURN 1, 2", None, 2),
-        ("RETURN TOP, A", None, 2),  # a variable may be called top
+        ("RETURN TOP, A", None, 2),  # a variable named top
     ],
 )
 def test_return(written: str, limit: int | None, items: int) -> None:

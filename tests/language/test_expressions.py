@@ -1,4 +1,4 @@
-"""Predicate and expression syntax: precedence, chains, literals, and which arguments of SEQ are predicates."""
+"""Test the syntax of expressions: precedence, chains, literals, and predicates as arguments of SEQ."""
 
 from __future__ import annotations
 

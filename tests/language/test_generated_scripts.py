@@ -1,4 +1,4 @@
-"""Generated scripts print, parse back to the same tree, and bind to the streams they are made for."""
+"""Test that generated scripts survive printing and parsing, and bind to their schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The syntax trees of representative queries, as goldens."""
+"""Test syntax trees of representative queries against goldens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pattern syntax: operators, brackets, precedence, quantifiers, names."""
+"""Test the syntax of patterns: operators, brackets, precedence, quantifiers, names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SAME = [
     ("A;!B;C | D", "OR(SEQ(A, !B, C), D)"),
     ("A | B; C & D", "OR(A, SEQ(B, AND(C, D)))"),
     ("!A & B; C", "SEQ(AND(!A, B), C)"),
-    # the three bracket styles group alike; one bracket around one thing says nothing
+    # all three kinds of brackets group; brackets around a single operand are dropped
     ("(A; B) & C", "AND(SEQ(A, B), C)"),
     ("[A; B] & C", "AND(SEQ(A, B), C)"),
     ("{A; B} & C", "AND(SEQ(A, B), C)"),
@@ -37,7 +37,7 @@ SAME = [
     ("A; (B; C)", "SEQ(A, SEQ(B, C))"),
     ("!(A; B) & C", "AND(!SEQ(A, B), C)"),
     ("{[S7&S8];S9}", "SEQ(AND(S7, S8), S9)"),
-    # AND and OR before `(`: a call where an operand may start, an operator where one has ended
+    # AND and OR before `(`: a call if an operand may start there, an infix operator after an operand
     ("A AND (B; C)", "AND(A, SEQ(B, C))"),
     ("A+ AND (B; C)", "AND(A+, SEQ(B, C))"),
     ("A* OR (B; C)", "OR(A*, SEQ(B, C))"),
@@ -46,7 +46,7 @@ SAME = [
     ("A AND AND(B, C)", "AND(A, AND(B, C))"),
     ("A; OR(B, C)", "SEQ(A, OR(B, C))"),
     ("A & !AND(B, C)", "AND(A, !AND(B, C))"),
-    # quantifiers stand before or after the variable
+    # quantifiers before or after the variable
     ("B+ b", "B b+"),
     ("B* b", "B b*"),
     ("B[3] b", "B b[3]"),
@@ -72,7 +72,7 @@ def test_patterns_survive_printing(written: str, canonical: str) -> None:
 
 
 DIFFERENT = [
-    ("ANY x", "`ANY` x"),  # every row; the class that happens to be called ANY
+    ("ANY x", "`ANY` x"),  # every row, and the class named ANY
     ("A; (B; C)", "A; B; C"),
     ("A; B", "A & B"),
     ("A b", "A B"),  # names are case-sensitive
@@ -93,7 +93,7 @@ PRINTED = [
     "`WHERE`; `AND` a; `my class` `my variable`",
     "`back``tick`; B",
     "Überweisung ü; 支付 付; _private p1",
-    "SEQ(S s, Min min, Count count)",  # units and functions are names where no number or parenthesis is near
+    "SEQ(S s, Min min, Count count)",  # units and functions are names unless a number or a parenthesis is next to them
     "`147073`; `56437`+",
 ]
 

@@ -1,4 +1,4 @@
-"""Every query of the papers parses, prints to text that parses to the same tree, and makes sense without a schema."""
+"""Test that every query of the papers survives printing and parsing, and is valid without a schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The schema that the binder's tests bind against: one column of each kind."""
+"""Define the schema of the binder's tests, with one column of each kind."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ def bound(text: str, *, time: str = "t", type: str | None = "kind", order: str |
 
 
 def predicates(text: str) -> list[tuple[str, str, int]]:
-    """(text, class, scope) of each piece."""
+    """Return (text, class, scope) of each conjunct."""
     return [(p.text, p.predicate_class.value, p.scope) for p in bound(text).predicates]

@@ -1,4 +1,4 @@
-"""What representative queries mean for a schema, as goldens."""
+"""Test representative bound queries against goldens."""
 
 from __future__ import annotations
 

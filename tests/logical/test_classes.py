@@ -1,4 +1,4 @@
-"""The four rules by which a class name finds its rows, and the variables that stand for it."""
+"""Test the four rules that resolve a class name, and the variables of classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns as Spark resolves them, the bound time, and the types of literals next to them."""
+"""Test the resolution of columns and of the bound time, and the types of literals."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_ambiguous_columns() -> None:
 def test_time_names_the_bound_time_where_no_column_does() -> None:
     (left, _) = operands("A.time = B.x")
     assert left == Column(0, TIME, Kind.INTEGER)
-    (left, _) = operands("A.t = B.x", time="x")  # there is a column t
+    (left, _) = operands("A.t = B.x", time="x")  # `t` is a column
     assert left == Column(0, "t", Kind.INTEGER)
     schema = pa.schema([("at", pa.timestamp("ms")), ("time", pa.string())])
     query = bind(parse("A; B WHERE B.t > A.T AND A.time = 'noon'"), schema, time="at")
@@ -112,7 +112,7 @@ def test_a_literal_in_front_of_a_list_takes_each_items_type() -> None:
     ],
 )
 def test_kinds(expression: str, kind: Kind) -> None:
-    sketch(parse(f"A; B RETURN {expression} AS value"))  # without a schema it could mean something, too
+    sketch(parse(f"A; B RETURN {expression} AS value"))  # valid without a schema, too
     (item,) = bound(f"A; B RETURN {expression} AS value").output
     assert item.expression.kind is kind  # type: ignore[union-attr]
 

@@ -1,4 +1,4 @@
-"""Every error message, whole, as goldens: one file per topic, each query followed by when and what it raises."""
+"""Test the error messages of parser and binder against goldens, one file per topic."""
 
 from __future__ import annotations
 
@@ -330,7 +330,7 @@ TOPICS: dict[str, list[Case]] = {
 
 
 def raised(case: Case) -> tuple[str, QueryError]:
-    """When the case raises (parse, check without a schema, or bind with one), and what."""
+    """Return the stage at which a case raises (parse, check without a schema, or bind) and the error."""
     try:
         script = parse(case.text)
     except QueryError as error:

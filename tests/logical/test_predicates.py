@@ -1,4 +1,4 @@
-"""How a WHERE falls into pieces, which negation owns each, and how each can be evaluated."""
+"""Test the split of WHERE into conjuncts, and the scope and class of each conjunct."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from streamsift.errors import QueryError
         ("SUM(k.x) > a.x", "group"),
         ("1 = 2", "constant"),
         ("NULL", "constant"),
-        ("k.x > 3", "local"),  # for each element on its own
+        ("k.x > 3", "local"),  # applies to each element
         ("k.x > a.x", "pairwise"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Which preferences are linear, monotone, or neither."""
+"""Test the classification of objectives as linear, monotone or other."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streamsift.logical.bound import Merge
         ("c.time - a.time", "linear"),
         ("3", "linear"),
         ("SQRT(a.x)", "monotone"),
-        ("a.x ^ 2", "monotone"),  # one variable's own part, whatever it does
+        ("a.x ^ 2", "monotone"),  # a component of a single variable
         ("a.x * a.n", "monotone"),
         ("SQRT(a.x ^ 2 + b.x ^ 2 + c.x ^ 2)", "monotone"),
         ("LEAST(a.x, b.x, c.x)", "monotone"),
@@ -27,7 +27,7 @@ from streamsift.logical.bound import Merge
         ("ABS(a.x) + ABS(b.x)", "monotone"),
         ("(a.x + b.x) ^ 3", "monotone"),
         ("(ABS(a.x) + ABS(b.x)) ^ 2", "monotone"),
-        ("a.x * b.x", "other"),  # falls with b where a is negative
+        ("a.x * b.x", "other"),  # decreases with b if a is negative
         ("a.x / b.x", "other"),
         ("ABS(a.x - b.x)", "other"),
         ("(a.x - b.x) ^ 2", "other"),

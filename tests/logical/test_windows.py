@@ -1,4 +1,4 @@
-"""Units: what WITHIN and UPDATE mean for each type of time column."""
+"""Test WITHIN and UPDATE with units for each type of time column."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def test_a_time_unit_needs_a_calendar(time: str, unit: str) -> None:
         "A; !B WITHIN 5",
         "A; !B; C",
         "!A; B",
-        "!A; B*",  # a match binds an event: B is not empty here
-        "A & !B",  # bounded by the match's own end
+        "!A; B*",  # B cannot be empty: a match binds at least one event
+        "A & !B",  # bounded by the end of the match
         "AND(A, SEQ(B, !C))",
         "SEQ(A, SEQ(B, !C), D)",
         "SEQ(A, !SEQ(B, !C), D)",

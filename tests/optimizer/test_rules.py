@@ -1,4 +1,4 @@
-"""Each optimiser rule: what it changes, as goldens of the same name, and what it must leave alone."""
+"""Test each optimizer rule: what it changes, against the golden of its name, and what it must not change."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ CHANGES = {
 UNTOUCHED = {
     "inline_definitions": ["SEQ S1 = A a; B b PARTITION BY id\nPATTERN S1; C c"],
     "unwrap_single_operands": [
-        "PATTERN SEQ(AND(!A a, B b)) WITHIN 5",  # an AND that a SEQ encloses has other bounds
+        "PATTERN SEQ(AND(!A a, B b)) WITHIN 5",  # an AND inside a SEQ has other bounds
         "PATTERN AND(SEQ(A a, !B b))",
     ],
     "flatten_sequences": ["PATTERN SEQ(A a, SEQ(B b, !C c), D d) WITHIN 10", "PATTERN AND(A a, SEQ(B b, C c))"],
     "drop_implied_equalities": [
-        "PATTERN SEQ(A a, OR(B b, C c), D d) WHERE [id]",  # a match has b or c, never both
+        "PATTERN SEQ(A a, OR(B b, C c), D d) WHERE [id]",  # a match binds b or c, never both
         "PATTERN SEQ(A a, B* b, C c) WHERE a.id = b.id = c.id",  # an empty group implies nothing
         "PATTERN SEQ(A a, B b, C c) WHERE a.id = b.x AND b.id = c.id",
     ],

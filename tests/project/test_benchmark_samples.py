@@ -14,10 +14,11 @@ from benchmarks.harness.experiment import DEFAULTS, Experiment, Settings, Side
 from benchmarks.harness.measure import Measured, Times
 from benchmarks.harness.turns import FILL_S, MOST_ROUNDS, in_turns, medians, sampled
 from benchmarks.registry import QUICK, SLOW, as_measured, module_of
+from benchmarks.report.drawing import is_there, panels
 from benchmarks.report.figures import draw
 from benchmarks.report.findings import Finding, gains
 from benchmarks.report.measurement import Measurement
-from benchmarks.report.paper_figures import panels_of
+from benchmarks.report.paper_figures import Panel, draw_panel, panels_of
 from benchmarks.report.paper_sections import others, papers
 
 
@@ -149,3 +150,13 @@ def test_a_paper_has_a_section_with_its_picture_and_nothing_measured_is_left_out
     assert "5: condense=on 200 ms ±50%; condense=off 2.00×<br>10: condense=on" in page
     assert "another" not in page
     assert "| another | condense=on 200 ms ±50%; condense=off 2.00× |  |" in "\n".join(others(measured))
+
+
+@pytest.mark.parametrize(("slowest", "has_bars"), [(1.0, True), (100.0, False)])
+def test_bars_start_at_zero_so_a_log_axis_has_none(slowest: float, has_bars: bool) -> None:
+    assert is_there()
+    _, (axis,) = panels(1, 1, 3.0)
+    series = {"on": {"a": Times("on", Side.OURS, (0.5,))}, "off": {"a": Times("off", Side.OURS, (slowest,))}}
+    draw_panel(axis, Panel("figure 1", "workload", "seconds", ("a",), series))
+    assert bool(axis.patches) == has_bars
+    assert axis.get_yscale() == ("linear" if has_bars else "log")

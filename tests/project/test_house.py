@@ -30,6 +30,13 @@ def functions() -> Iterator[tuple[str, ast.FunctionDef, bool]]:
                 yield module, node, any("njit" in ast.unparse(decorator) for decorator in node.decorator_list)
 
 
+def lines_of_code(node: ast.FunctionDef) -> int:
+    """The length of a function without its docstring: those of the public API are its reference manual."""
+    first = node.body[0]
+    docstring = (first.end_lineno or 0) - first.lineno if ast.get_docstring(node) else 0
+    return (node.end_lineno or 0) - node.lineno - docstring
+
+
 def test_a_class_has_a_name_of_its_own() -> None:
     homes = defaultdict(list)
     for module, tree in TREES.items():
@@ -47,7 +54,7 @@ def test_names_say_what_they_hold() -> None:
             for attribute in ("id", "attr", "arg", "name"):
                 if isinstance(name := getattr(node, attribute, None), str) and vague.search(name):
                     names[name].add(module)
-    assert dict(names) == {"mark_circle": {"view/charts.py", "view/timeline.py"}}  # Altair's
+    assert dict(names) == {"mark_circle": {"view/aggregates.py", "view/rankings.py", "view/timeline.py"}}  # Altair's
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.relative_to(SOURCE).as_posix())
@@ -67,7 +74,7 @@ def test_functions_are_short_but_for_kernels_with_a_reason() -> None:
     long = [
         f"{module}: {node.name}"
         for module, node, is_kernel in functions()
-        if (node.end_lineno or 0) - node.lineno >= MAX_LINES
+        if lines_of_code(node) >= MAX_LINES
         and not (is_kernel and re.search(r"[Oo]ne (long )?(function|loop)", ast.get_docstring(node) or ""))
     ]
     assert long == []

@@ -1,6 +1,6 @@
-"""Every way to be refused: a name, what brings it about, and how. `docs/refusals.md` is made from these.
+"""List every kind of unsupported query, and generate `docs/refusals.md` from the error messages.
 
-`stream` refusals need no Spark: they are found by what a stream's plan is checked with.
+Streaming queries need no Spark here: `stream_plan` checks them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ORS = "; ".join(f"(A a{n} | B b{n} | C c{n})" for n in range(8))
 @dataclass(frozen=True, slots=True)
 class Refusal:
     title: str
-    query: str  # as it is shown; long ones are shortened
+    query: str
     choices: dict[str, Any] = field(default_factory=dict)
     is_stream: bool = False
 
@@ -44,52 +44,61 @@ class Refusal:
                 query.run_local(SCHEMA.empty_table(), **binding, **self.choices)
         except UnsupportedQuery as error:
             return error
-        raise AssertionError(f"{self.title}: this is evaluated now; take it off the list in tests/support/refusals.py")
+        raise AssertionError(f"{self.title}: this is supported now; remove it from tests/support/refusals.py")
 
 
 REFUSALS = (
-    Refusal("Two groups compared element by element", "PATTERN A+ a; B+ b WHERE a.x < b.x"),
-    Refusal("A group and a negated variable", "PATTERN SEQ(A+ a, !B b, C c) WHERE a.x < b.x"),
-    Refusal("An aggregate of a group and a negated variable", "PATTERN SEQ(A+ a, !B b, C c) WHERE AVG(a.x) < b.x"),
-    Refusal("Negations beside many `*` variables", f"PATTERN SEQ({STARS}, !B b, C c)"),
-    Refusal("A definition's window around groups alone", "SEQ S1 = B+ b WITHIN 5 PATTERN A a; S1"),
-    Refusal("A negation that a definition's window bounds, beside a group", "SEQ S1 = A; !B WITHIN 5 PATTERN S1; C+ c"),
-    Refusal("Very many alternatives", f"PATTERN {ORS}"),
-    Refusal("A very long negated pattern", f"PATTERN SEQ(A a, !SEQ({LONG}), B b)"),
-    Refusal("A very long negated group", "PATTERN SEQ(A a, B+ b, !C[63] c, D d) WITHIN 5"),
+    Refusal("Predicates between two Kleene groups", "PATTERN A+ a; B+ b WHERE a.x < b.x"),
+    Refusal("Predicates between a Kleene group and a negated variable", "PATTERN SEQ(A+ a, !B b, C c) WHERE a.x < b.x"),
     Refusal(
-        "A strategy that cannot count the query",
+        "Predicates between an aggregate and a negated variable", "PATTERN SEQ(A+ a, !B b, C c) WHERE AVG(a.x) < b.x"
+    ),
+    Refusal("Negations in a pattern with more than 8 `*` variables", f"PATTERN SEQ({STARS}, !B b, C c)"),
+    Refusal("A definition with a window and only Kleene groups", "SEQ S1 = B+ b WITHIN 5 PATTERN A a; S1"),
+    Refusal(
+        "A negation at the edge of a definition with a window, in a Kleene pattern",
+        "SEQ S1 = A; !B WITHIN 5 PATTERN S1; C+ c",
+    ),
+    Refusal(
+        "A negated Kleene class at the edge of a definition with a window",
+        "SEQ S1 = A; !B+ b WITHIN 5 PATTERN S1; C c",
+    ),
+    Refusal("More than 1,000 alternatives", f"PATTERN {ORS}"),
+    Refusal("A negated sub-pattern of more than 62 events", f"PATTERN SEQ(A a, !SEQ({LONG}), B b)"),
+    Refusal("A negated Kleene class of more than 62 events", "PATTERN SEQ(A a, B+ b, !C[63] c, D d) WITHIN 5"),
+    Refusal(
+        "A strategy that does not apply to the query",
         "PATTERN SEQ(A a, B b, !C c) AGG COUNT WITHIN 30",
         {"strategy": "pairs"},
     ),
-    Refusal("Ticks finer than any timestamp", "PATTERN A a AGG COUNT WITHIN 1 s UPDATE 0.0000000001 s"),
+    Refusal("UPDATE intervals shorter than a nanosecond", "PATTERN A a AGG COUNT WITHIN 1 s UPDATE 0.0000000001 s"),
     Refusal(
-        "On a stream, windows of rows beside windows of time",
+        "Streaming: count windows mixed with time windows",
         "SEQ S1 = A; B WITHIN 5 EVENTS PATTERN S1; C WITHIN 1 hour",
         is_stream=True,
     ),
     Refusal(
-        "On a stream, totals that wait for the end of a count window",
+        "Streaming: aggregates that wait for the end of a count window",
         "PATTERN SEQ(A a, !B b) PARTITION BY id AGG COUNT WITHIN 5 EVENTS",
         is_stream=True,
     ),
 )
-# Refused for what a Spark session or DataFrame is, not for what a query says: tests/spark has them.
+# Errors about Spark sessions and DataFrames, not about queries; tests/spark covers them.
 ABOUT_SESSIONS = ("spark/columns/schemas.py",)
 
 
 OPENING = """\
-A query that Streamsift understands but cannot evaluate raises `UnsupportedQuery`, before any data is read. This is
-all of them: the page is made from the messages, and a test fails where the code has one that is not here.
+A query that is valid but not supported raises `UnsupportedQuery` before Streamsift reads any data. This page lists all
+such queries with their error messages. It is generated, and a test fails if a message is missing.
 """
 CLOSING = """\
-A DataFrame with a column that Spark cannot send to Python (an interval of years and months, say), and a session
-whose time zone has a name that only Java knows, are refused in the same way.
+`UnsupportedQuery` is also raised for a DataFrame with a column that Spark cannot send to Python, such as an interval of
+years and months, and for a Spark session whose time zone has a name that only Java knows.
 """
 
 
 def page() -> str:
-    """`docs/refusals.md`: made of the messages themselves."""
+    """Return the text of `docs/refusals.md`."""
     parts = ["# Unsupported queries\n", OPENING]
     for refusal in REFUSALS:
         parts += [f"## {refusal.title}\n", "```text", _short(str(refusal.raised())), "```\n"]
@@ -105,7 +114,7 @@ def _short(message: str) -> str:
 
 
 def places() -> set[str]:
-    """Where the code makes such an error, as `file:line`."""
+    """Return every `file:line` that creates an UnsupportedQuery."""
     return {
         f"{path.relative_to(SOURCES)}:{call.lineno}"
         for path in SOURCES.rglob("*.py")
@@ -121,7 +130,7 @@ def _calls(tree: ast.AST) -> Iterator[ast.Call]:
 
 
 def place_of(action: Callable[[], object]) -> str:
-    """Where the error that an action ends with was made, as `file:line`."""
+    """Return the `file:line` that creates the error of an action."""
     made: list[str] = []
     init = UnsupportedQuery.__init__
 

@@ -124,7 +124,7 @@ def as_table(data: Any) -> pa.Table:
     if hasattr(data, "__arrow_c_stream__") and not is_spark(data):
         return pa.table(data)
     other = type_name(data)
-    raise TypeError(f"run_local() takes a pyarrow or pandas table, not {other}; run() takes a Spark DataFrame")
+    raise TypeError(f"run_local() takes a pyarrow or pandas table, not {other}; use run() for a Spark DataFrame")
 
 
 def schema_of(data: Any) -> tuple[pa.Schema, dict[str, Any]]:

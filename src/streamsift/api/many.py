@@ -1,4 +1,4 @@
-"""Run many queries on the same events with one scan and one shuffle, and count shared parts once."""
+"""Run many queries on the same events with one scan and one shuffle; count shared sub-patterns once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streamsift.physical import PlannerKeywords
 from streamsift.physical.explain import describe_sharing
 from streamsift.physical.share import ShareMode, SharingPlan
 from streamsift.physical.share import share as plan_sharing
-from streamsift.view.pictures import signed
+from streamsift.view.plots import signed
 
 if TYPE_CHECKING:
     from streamsift.spark import SharedFrames, SharedStream
@@ -38,24 +38,42 @@ def run_many(
     memory_limit: int | str | None = None,
     **choices: Unpack[PlannerKeywords],
 ) -> SharedFrames | SharedStream | dict[str, pa.Table]:
-    """Return the result of each query, by its name: DataFrames for a Spark DataFrame, else Arrow tables.
+    """Run many queries on the same events, with one pass for all of them.
 
-    Each result equals that of the query alone. On Spark the results are lazy and come from one persisted pass over the
-    events, which is made when the first of them is used; `unpersist()` of the returned object, or leaving a `with`
-    block around it, frees that memory. `share` ("auto", "always", "never") decides if queries are counted together;
-    the other choices are those of `Query.run` and apply to every query that allows them.
+    Each result equals that of the query alone. On a batch DataFrame, results are lazy and come from one persisted pass
+    over the events, which runs when the first result is used. Call `unpersist()` on the returned object, or use it in
+    a `with` block, to free that memory. On a stream, each result is a streaming DataFrame with its own state. To share
+    one pass, start `together` of the returned object and let `each` split its micro-batches.
 
-    >>> import pyarrow as pa
-    >>> events = pa.table({"t": [1, 2, 3], "kind": ["A", "B", "C"]})
-    >>> queries = {"two": "SEQ(A a, B b) AGG COUNT", "three": "SEQ(A a, B b, C c) AGG COUNT"}
-    >>> results = run_many(queries, events, time="t", type="kind")
-    >>> {name: table.to_pylist() for name, table in results.items()}
-    {'two': [{'time': 2, 'count': 1}], 'three': [{'time': 3, 'count': 1}]}
+    Args:
+        queries: Queries or query texts, by name.
+        data: Spark DataFrame, or a table as in `Query.run_local`.
+        time: Name of the time column.
+        type: Name of the column that contains the event class. Default: none.
+        order: Name of a column that orders events with equal times. Default: none.
+        bad_rows: "fail" (default) or "drop", for rows without a usable time or order.
+        share: "auto" (default) counts queries together if the planner expects that to be faster; "always" and "never"
+            decide it.
+        lateness: Allowed lateness of a stream, as in `Query.run`. Default: 0.
+        limit: Maximum number of rows of each result; not on Spark. Default: no limit.
+        memory_limit: Memory that all queries together may use, in bytes or as text ("2 GB"); not on Spark. Default:
+            half of the memory available to the process.
+        **choices: Planner options, as in `Query.run`; each applies to the queries that allow it.
 
-    On a streaming DataFrame each result is a streaming DataFrame; every one that is started reads the stream and keeps
-    its state. To make one pass for all, start `together` of the returned object, and have `each` split it.
+    Returns:
+        Results by query name: DataFrames for a Spark DataFrame, otherwise pyarrow Tables.
 
-    `limit` (of each result) and `memory_limit` (of all together) are those of `Query.run_local`: not for Spark.
+    Raises:
+        QueryError: A query does not fit the columns, or an argument is invalid.
+        UnsupportedQuery: This version cannot evaluate a query.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> events = pa.table({"t": [1, 2, 3], "kind": ["A", "B", "C"]})
+        >>> queries = {"two": "SEQ(A a, B b) AGG COUNT", "three": "SEQ(A a, B b, C c) AGG COUNT"}
+        >>> results = run_many(queries, events, time="t", type="kind")
+        >>> {name: table.to_pylist() for name, table in results.items()}
+        {'two': [{'time': 2, 'count': 1}], 'three': [{'time': 3, 'count': 1}]}
     """
     arguments.check_policy(bad_rows)
     roles = Roles(time, type, order)
@@ -105,7 +123,28 @@ def explain_many(
     share: ShareName = "auto",
     **choices: Unpack[PlannerKeywords],
 ) -> str:
-    """Say what the queries share on this data (a DataFrame, a table or an Arrow schema), and why the rest does not."""
+    """Return what the queries share on this data, and why the rest is not shared.
+
+    Args:
+        queries: Queries or query texts, by name.
+        data: Spark DataFrame, table, or Arrow schema. No row is read.
+        time: Name of the time column.
+        type: Name of the column that contains the event class. Default: none.
+        order: Name of a column that orders events with equal times. Default: none.
+        share: "auto" (default), "always" or "never", as in `run_many`.
+        **choices: Planner options, as in `Query.run`.
+
+    Returns:
+        The plan as text.
+
+    Raises:
+        QueryError: A query does not fit the columns, or an argument is invalid.
+        UnsupportedQuery: This version cannot evaluate a query.
+
+    Example:
+        >>> schema = pa.schema({"t": pa.int64(), "kind": pa.string()})
+        >>> text = explain_many({"two": "SEQ(A a, B b) AGG COUNT"}, schema, time="t", type="kind")
+    """
     plan = _shared(queries, data, Roles(time, type, order), share, choices)
     if not is_spark(data):
         return "\n".join(describe_sharing(plan))
@@ -120,7 +159,7 @@ def _shared(queries: Queries, data: Any, roles: Roles, how: str, choices: Planne
     if how not in list(ShareMode):
         raise QueryError(f"invalid value for share: {how!r}", hint='expected "auto", "always" or "never".')
     if not queries:
-        raise QueryError("no queries", hint='run_many takes names and queries: {"q1": "PATTERN …"}.')
+        raise QueryError("there are no queries to run", hint='pass queries by name: {"q1": "PATTERN …"}.')
     schema, settings = schema_of(data)
     parsed = {name: query(one) if isinstance(one, str) else one for name, one in queries.items()}
     plans = {name: one.plan(schema, *roles, choices, **settings) for name, one in parsed.items()}

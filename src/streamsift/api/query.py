@@ -1,4 +1,4 @@
-"""Run, explain and check a query, from text or built by Python calls, on Spark or on Arrow tables."""
+"""Run, explain and check a query on Spark DataFrames or Arrow tables."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from streamsift.errors import QueryError
 from streamsift.language import Script, parse, print_script, syntax
 from streamsift.physical import PlannerKeywords
 from streamsift.view.notebook import Explanation, query_html, sections
-from streamsift.view.pictures import signed
 from streamsift.view.plan_tree import plan_svg
+from streamsift.view.plots import sign_frame, signed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
@@ -49,14 +49,26 @@ class Stages:
         return Explanation(text, plan_svg(self.optimized, sections(text)["Physical"][0]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Query(Buildable):
-    """A query. Immutable: every method that changes something returns a new one.
+    """A parsed query, which can be run, explained and checked.
 
-    Made by `query(text)`, or by `event`, `seq`, `all_of`, `any_of` and then `where`, `within`, ….
+    Create one with `query(text)`, or build one with `event`, `seq`, `all_of` and `any_of` and add clauses with `where`,
+    `within` and so on. Queries are immutable: every method that adds something returns a new query. `str(q)` and
+    `repr(q)` are the text of the query; notebooks display it with the pattern as a tree.
+
+    Example:
+        >>> import streamsift as ss
+        >>> ss.query("PATTERN SEQ(A a, B b) WITHIN 10 s")
+        PATTERN SEQ(A a, B b) WITHIN 10 s
+        >>> ss.seq(ss.event("A", "a"), ss.event("B", "b")).within("10 s")
+        PATTERN SEQ(A a, B b) WITHIN 10 s
     """
 
     def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
         return self.text
 
     def _repr_html_(self) -> str:
@@ -64,18 +76,17 @@ class Query(Buildable):
 
     @property
     def text(self) -> str:
-        """Return the query as it was written, or as it is printed if it was built in Python."""
+        """The text of the query: as written, or printed from the tree if it was built in Python."""
         return self.script.text or print_script(self.script)
 
     @property
     def sketch(self) -> logical.BoundQuery | None:
-        """Return the query bound to no data, for charts; None while a query that is being built makes no sense yet."""
+        """The query bound to no data, for charts; None if it is not yet a valid query."""
         try:
             return logical.sketch(self._located)
         except QueryError:
             return None
 
-    # --- running ---
     def run(
         self,
         df: DataFrame,
@@ -88,26 +99,44 @@ class Query(Buildable):
         observation: Observation | None = None,
         **choices: Unpack[PlannerKeywords],
     ) -> DataFrame:
-        """Return the result on a Spark DataFrame, as a lazy Spark DataFrame; on a streaming one as a streaming one.
+        """Run the query on a Spark DataFrame.
 
-        `time`, `type` and `order` name the columns of these roles. Rows without a usable time (or order) make the job
-        fail, or are dropped with `bad_rows="drop"`; a pyspark `Observation` then counts them
-        (`observation.get["bad_rows"]`, after an action).
+        A batch DataFrame gives a batch result, a streaming DataFrame a streaming result. Results are lazy: no Spark job
+        runs before an action. Over all micro-batches, a stream appends the rows that the batch query returns.
 
-        On a stream a row is appended when the watermark passes the time that makes it final. The watermark is the
-        caller's (`withWatermark` on the time column), or the greatest time in earlier micro-batches less `lateness`
-        ("10 s", or a number in the units of the time column; 0 if not given). Events before it are late: they are
-        dropped and counted, see `metrics`.
+        On a stream, a row is appended once the watermark passes the time that makes it final. The watermark is the one
+        set with `withWatermark` on the time column, or else the maximum event time of earlier micro-batches minus
+        `lateness`. Events older than the watermark are late: they are dropped and counted, see `metrics`.
 
-        Cost models make the other choices unless given; none of them changes the rows. `plan` is the join tree
-        ("left", "right", "bushy", "inner"). `condense` ("on", "off"): compare events with equal values once. `cache`
-        ("on", "off"): keep results of inner sub-patterns for later partial matches. `strategy` ("prefix", "sem",
-        "two-stack", "pairs", "detect") is the way to count an aggregation.
+        Args:
+            df: Batch or streaming DataFrame, one row per event.
+            time: Name of the time column: timestamp, date, number, or text in ISO format.
+            type: Name of the column that contains the event class. Default: none; then every row can be any class
+                that WITH does not define.
+            order: Name of a column that orders events with equal times. Default: none; such events are unordered.
+            bad_rows: "fail" (default) fails the job at a row without a usable time or order; "drop" drops these rows.
+            lateness: Allowed lateness of a stream, as text ("10 s") or as a number in the units of the time column.
+                Default: 0. Not allowed on a batch DataFrame.
+            observation: pyspark `Observation` that counts dropped rows of a batch: after an action,
+                `observation.get["bad_rows"]` is their number. Default: none.
+            **choices: Planner options: `plan`, `condense`, `cache`, `strategy`, `rank`, `schedule` and `spread`. The
+                planner chooses each of them by default. They change the speed of a query, never its rows.
+
+        Returns:
+            A DataFrame with one row per match, per aggregate or per ranked match.
+
+        Raises:
+            QueryError: The query does not fit the columns, or an argument is invalid.
+            UnsupportedQuery: This version cannot evaluate the query.
+
+        Example:
+            >>> q = query("PATTERN SEQ(A a, B b) WITHIN 10 s")
+            >>> matches = q.run(df, time="ts", type="kind")  # doctest: +SKIP
         """
         if not is_spark(df):
             arguments.check_spark("run()")
             other = arguments.type_name(df)
-            raise TypeError(f"run() takes a Spark DataFrame, not {other}; run_local() takes Arrow and pandas tables")
+            raise TypeError(f"run() takes a Spark DataFrame, not {other}; use run_local() for Arrow and pandas tables")
         from streamsift import spark
 
         arguments.check_policy(bad_rows)
@@ -115,11 +144,12 @@ class Query(Buildable):
         plan = self.plan(schema, time, type, order, choices, **settings)
         if df.isStreaming:
             if observation is not None:
-                hint = "a stream's counts are in its progress: see ss.metrics()."
-                raise QueryError("observation= on a stream", hint=hint)
-            return spark.run_stream(df, plan, lateness=lateness, bad_rows=bad_rows)
+                hint = "use ss.metrics() for the counts of a stream."
+                raise QueryError("observation is not supported on a stream", hint=hint)
+            return sign_frame(spark.run_stream(df, plan, lateness=lateness, bad_rows=bad_rows), self.text, time)
         arguments.check_batch(lateness)
-        return spark.run_batch(df, plan, bad_rows=bad_rows, observation=observation)
+        result = spark.run_batch(df, plan, bad_rows=bad_rows, observation=observation)
+        return sign_frame(result, self.text, time)
 
     def run_local(
         self,
@@ -133,12 +163,37 @@ class Query(Buildable):
         memory_limit: int | str | None = None,
         **choices: Unpack[PlannerKeywords],
     ) -> pa.Table:
-        """Return the result on a pyarrow or pandas table (or one that exports Arrow) as a pyarrow Table, without Spark.
+        """Run the query in this process, without Spark.
 
-        The order of the matches depends on the plan: sort them if order matters. The search stops after any `limit`
-        matches; the rows of `AGG` and `PREF` are computed in full, then cut off. A result that would need more than
-        `memory_limit` (bytes, or "2 GB"; by default half of what the process may take) raises `MemoryLimitExceeded`;
-        `batches` needs memory for one part of the result at a time.
+        Args:
+            data: pyarrow Table, RecordBatch or RecordBatchReader, pandas DataFrame, or any object that exports an Arrow
+                stream, such as a Polars DataFrame or a DuckDB relation.
+            time: Name of the time column: timestamp, date, number, or text in ISO format.
+            type: Name of the column that contains the event class. Default: none; then every row can be any class
+                that WITH does not define.
+            order: Name of a column that orders events with equal times. Default: none; such events are unordered.
+            bad_rows: "fail" (default) raises at rows without a usable time or order; "drop" drops them with a warning.
+            limit: Maximum number of rows. The search stops once it has that many matches; aggregates and rankings are
+                computed in full. Default: no limit.
+            memory_limit: Memory that the query may use, in bytes or as text ("2 GB"). Default: half of the memory
+                available to the process.
+            **choices: Planner options, as in `run`.
+
+        Returns:
+            A pyarrow Table. The order of matches depends on the plan; sort them if the order matters.
+
+        Raises:
+            QueryError: The query does not fit the columns, or an argument is invalid.
+            UnsupportedQuery: This version cannot evaluate the query.
+            BadInputError: Rows have no usable time or order.
+            MemoryLimitExceeded: The query needs more memory than `memory_limit`; `batches` needs less.
+
+        Example:
+            >>> import pyarrow as pa
+            >>> events = pa.table({"t": [1, 2, 5], "kind": ["A", "B", "B"]})
+            >>> q = query("PATTERN SEQ(A a, B b) RETURN a.t AS start, b.t AS end")
+            >>> q.run_local(events, time="t", type="kind").to_pylist()
+            [{'start': 1, 'end': 2}, {'start': 1, 'end': 5}]
         """
         from streamsift import runtime
 
@@ -157,16 +212,36 @@ class Query(Buildable):
         memory_limit: int | str | None = None,
         **choices: Unpack[PlannerKeywords],
     ) -> pa.RecordBatchReader:
-        """Return the rows of `run_local` as record batches, each made when it is read.
+        """Run the query in this process and return the rows of `run_local` batch by batch.
 
-        Memory is that of the events and of one batch, however many matches there are. A search that needs more than
-        `memory_limit` raises `MemoryLimitExceeded`. The reader has the result's `schema`; pass it to any function that
-        takes a stream of Arrow batches.
+        Each batch is computed when it is read, so the memory needed is that of the events and one batch, however many
+        matches there are.
 
-        >>> events = pa.table({"t": [1, 2, 5], "kind": ["A", "B", "B"]})
-        >>> reader = query("PATTERN SEQ(A a, B b) RETURN b.t AS at").batches(events, time="t", type="kind")
-        >>> [batch.to_pylist() for batch in reader]
-        [[{'at': 2}, {'at': 5}]]
+        Args:
+            data: Events, as in `run_local`.
+            time: Name of the time column.
+            type: Name of the column that contains the event class. Default: none.
+            order: Name of a column that orders events with equal times. Default: none.
+            bad_rows: "fail" (default) or "drop", as in `run_local`.
+            limit: Maximum number of rows. Default: no limit.
+            memory_limit: Memory that the query may use, in bytes or as text ("2 GB"). Default: half of the memory
+                available to the process.
+            **choices: Planner options, as in `run`.
+
+        Returns:
+            A pyarrow RecordBatchReader, which any function that reads an Arrow stream accepts.
+
+        Raises:
+            QueryError: The query does not fit the columns, or an argument is invalid.
+            UnsupportedQuery: This version cannot evaluate the query.
+            BadInputError: Rows have no usable time or order.
+            MemoryLimitExceeded: The search needs more memory than `memory_limit`; raised while reading.
+
+        Example:
+            >>> events = pa.table({"t": [1, 2, 5], "kind": ["A", "B", "B"]})
+            >>> reader = query("PATTERN SEQ(A a, B b) RETURN b.t AS at").batches(events, time="t", type="kind")
+            >>> [batch.to_pylist() for batch in reader]
+            [[{'at': 2}, {'at': 5}]]
         """
         return self._rows(data, Roles(time, type, order), bad_rows, limit, memory_limit, choices)[0]
 
@@ -203,11 +278,31 @@ class Query(Buildable):
         analyze: bool = False,
         **choices: Unpack[PlannerKeywords],
     ) -> Explanation:
-        """Say what will run on this data (a DataFrame, a table or an Arrow schema) and why; notebooks show the tree.
+        """Return the plan of the query on this data, and the reasons for it.
 
-        It reads no rows unless `analyze` is set: then it runs the query on the table and reports rates, selectivities
-        and time, and draws the join trees with the rows that were expected and built. Without data, column types are
-        assumed from the query, and listed under `Assumed`.
+        Args:
+            data: Spark DataFrame, table as in `run_local`, or Arrow schema. No row is read unless `analyze` is set.
+                Without data, column types are assumed from the query and listed under `Assumed`.
+            time: Name of the time column. Required with data.
+            type: Name of the column that contains the event class. Default: none.
+            order: Name of a column that orders events with equal times. Default: none.
+            analyze: Run the query on the table and report event rates, selectivities, times, and the estimated and
+                actual rows of each join. Default: False.
+            **choices: Planner options, as in `run`.
+
+        Returns:
+            A string; its attribute `svg` is the pattern as a tree, which notebooks display with the text.
+
+        Raises:
+            QueryError: The query does not fit the columns, or an argument is invalid.
+            UnsupportedQuery: This version cannot evaluate the query.
+            TypeError: `analyze` is set for a Spark DataFrame or a schema.
+
+        Example:
+            >>> schema = pa.schema({"t": pa.int64(), "kind": pa.string()})
+            >>> plan = query("PATTERN SEQ(A a, B b)").explain(schema, time="t", type="kind")
+            >>> plan.splitlines()[:2]
+            ['Query', '  PATTERN SEQ(A a, B b)']
         """
         if data is None:
             if analyze:
@@ -216,7 +311,7 @@ class Query(Buildable):
         if time is None:
             raise TypeError("explain() with data requires `time`, the name of the time column")
         if analyze and (is_spark(data) or isinstance(data, pa.Schema)):
-            raise TypeError("explain(analyze=True) runs in this process: it takes an Arrow or pandas table")
+            raise TypeError("explain(analyze=True) runs in this process and takes an Arrow or pandas table")
         data = as_table(data) if analyze else data
         schema, settings = schema_of(data)
         stages = self._stages(schema, Roles(time, type, order), choices, **settings)
@@ -242,17 +337,31 @@ class Query(Buildable):
     def check(
         self, data: Any = None, *, time: str | None = None, type: str | None = None, order: str | None = None
     ) -> None:
-        """Raise if the query is wrong, alone or (given data or a schema, and `time`) against its columns."""
+        """Raise an error if the query is not valid, alone or for the columns of some data.
+
+        Args:
+            data: Spark DataFrame, table, or Arrow schema. Default: none; then only the query itself is checked.
+            time: Name of the time column; required with `data`.
+            type: Name of the column that contains the event class. Default: none.
+            order: Name of a column that orders events with equal times. Default: none.
+
+        Raises:
+            QueryError: The query is not valid.
+            UnsupportedQuery: This version cannot evaluate the query.
+
+        Example:
+            >>> query("PATTERN SEQ(A a, B b)").check(pa.schema({"t": pa.int64()}), time="t")
+        """
         if data is None:
             logical.sketch(self._located)
         elif time is None:
-            raise TypeError("check() against data needs `time`, the name of the time column")
+            raise TypeError("check() with data requires `time`, the name of the time column")
         else:
             self.explain(data, time=time, type=type, order=order)
 
     @cached_property
     def _located(self) -> Script:
-        """Return the script with source spans: a query made by Python calls is located in its printed text."""
+        """The script with source spans: those of a query built in Python refer to its printed text."""
         return self.script if self.script.text else parse(self.text)
 
     def plan(
@@ -264,7 +373,7 @@ class Query(Buildable):
         choices: PlannerKeywords | None = None,
         **settings: Any,
     ) -> physical.Plan:
-        """Return the physical plan on events of a schema: what `run_many` shares."""
+        """Return the physical plan for events of a schema."""
         return self._stages(schema, Roles(time, type, order), choices or {}, **settings).plan
 
     def _stages(self, schema: pa.Schema, roles: Roles, choices: PlannerKeywords, **settings: Any) -> Stages:
@@ -280,20 +389,31 @@ class Query(Buildable):
 
 
 def query(text: str) -> Query:
-    """Return a query from its text. What is wrong without knowing the data raises here.
+    """Parse a query.
 
-    >>> import pyarrow as pa
-    >>> events = pa.table({"t": [1, 2, 5], "kind": ["A", "B", "B"], "x": [3, 4, 2]})
-    >>> q = query("PATTERN SEQ(A a, B b) WITHIN 3 RETURN a.x AS first, b.x AS then")
-    >>> q.run_local(events, time="t", type="kind").to_pylist()
-    [{'first': 3, 'then': 4}]
-    >>> query("PATTERN SEQ(A a B b)")
-    Traceback (most recent call last):
-    ...
-    streamsift.errors.QuerySyntaxError: unexpected `B` (line 1, column 17)
-       1 | PATTERN SEQ(A a B b)
-         |                 ^
-    Hint: put a comma or `;` before the next event.
+    Args:
+        text: Query in the Streamsift query language.
+
+    Returns:
+        A `Query`, which is not bound to any data.
+
+    Raises:
+        QuerySyntaxError: The text does not parse.
+        QueryError: The query is not valid, whatever the data.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> events = pa.table({"t": [1, 2, 5], "kind": ["A", "B", "B"], "x": [3, 4, 2]})
+        >>> q = query("PATTERN SEQ(A a, B b) WITHIN 3 RETURN a.x AS first, b.x AS then")
+        >>> q.run_local(events, time="t", type="kind").to_pylist()
+        [{'first': 3, 'then': 4}]
+        >>> query("PATTERN SEQ(A a B b)")
+        Traceback (most recent call last):
+        ...
+        streamsift.errors.QuerySyntaxError: unexpected `B` (line 1, column 17)
+           1 | PATTERN SEQ(A a B b)
+             |                 ^
+        Hint: put a comma or `;` before the next event.
     """
     script = parse(text)
     logical.sketch(script)
@@ -303,8 +423,19 @@ def query(text: str) -> Query:
 def register(session: SparkSession, name: str = "streamsift") -> None:
     """Register the table function `streamsift` in a Spark session.
 
-    `SELECT * FROM streamsift(TABLE(trades) PARTITION BY (symbol), 'PATTERN SEQ(A a, B b) WITHIN 5 s', 'ts', 'kind')`:
-    the arguments after the table are query, time, type, order and bad_rows, by place or by name (`time => 'ts'`).
+    In SQL, the arguments after the table are query, time, type, order and bad_rows, by position or by name
+    (`time => 'ts'`).
+
+    Args:
+        session: Spark session.
+        name: Name of the function. Default: "streamsift".
+
+    Example:
+        >>> ss.register(spark)  # doctest: +SKIP
+        >>> spark.sql('''
+        ...     SELECT * FROM streamsift(
+        ...         TABLE(trades) PARTITION BY (symbol), 'PATTERN SEQ(A a, B b) WITHIN 5 s', 'ts', 'kind')
+        ... ''')  # doctest: +SKIP
     """
     arguments.check_spark("register()")
     from streamsift.spark import table_function
@@ -313,7 +444,18 @@ def register(session: SparkSession, name: str = "streamsift") -> None:
 
 
 def metrics(streaming_query: StreamingQuery) -> Metrics:
-    """Report what the last triggers of a streaming query did: rows, matches, late events, state, latency."""
+    """Return what the recent triggers of a streaming query did.
+
+    Args:
+        streaming_query: Running or stopped query, as returned by `writeStream.start()`.
+
+    Returns:
+        A `Metrics` object: rows, matches, late events, bad rows, state size and latency, in total and per trigger.
+
+    Example:
+        >>> running = q.run(stream, time="ts").writeStream.format("memory").queryName("out").start()  # doctest: +SKIP
+        >>> ss.metrics(running).matches  # doctest: +SKIP
+    """
     from streamsift import spark
 
     return spark.metrics(streaming_query)
@@ -336,39 +478,68 @@ def _plan_of(text: str, schema: pa.Schema, time: str, type: str | None, order: s
 
 
 def event(class_name: str, variable: str | None = None) -> Query:
-    """Match one event of a class.
+    """Build a pattern of one event.
 
-    >>> print(event("A", "a"))
-    PATTERN A a
-    >>> print(event("A", "a").one_or_more())
-    PATTERN A+ a
+    Args:
+        class_name: Event class, or "ANY" for every row.
+        variable: Name of the event in predicates and in the result. Default: the class name.
+
+    Returns:
+        A `Query`, to be combined with others.
+
+    Example:
+        >>> print(event("A", "a"))
+        PATTERN A a
+        >>> print(event("A", "a").one_or_more())
+        PATTERN A+ a
     """
     any_row = class_name.upper() == "ANY"
     return Query._of(syntax.Event("ANY" if any_row else class_name, variable, any_row=any_row))
 
 
 def seq(*operands: Query | str) -> Query:
-    """Match one after the other; strings are its predicates.
+    """Build a sequence (SEQ): the operands occur one after the other. `a >> b` does the same for two operands.
 
-    >>> print(seq(event("A", "a"), ~event("N", "n"), event("B", "b"), "a.x < b.x").within("10 s"))
-    PATTERN SEQ(A a, !N n, B b, a.x < b.x) WITHIN 10 s
+    Args:
+        *operands: Patterns, and strings, which are predicates of the sequence.
+
+    Returns:
+        A `Query` with the pattern.
+
+    Example:
+        >>> print(seq(event("A", "a"), ~event("N", "n"), event("B", "b"), "a.x < b.x").within("10 s"))
+        PATTERN SEQ(A a, !N n, B b, a.x < b.x) WITHIN 10 s
     """
     return Query._combined(syntax.Seq, *operands)
 
 
 def all_of(*operands: Query | str) -> Query:
-    """Match all operands (AND), in any order; `&` does the same.
+    """Build a conjunction (AND): all operands occur, in any order. `a & b` does the same for two operands.
 
-    >>> print(all_of(event("A", "a"), event("B", "b")))
-    PATTERN AND(A a, B b)
+    Args:
+        *operands: Patterns, and strings, which are predicates of the conjunction.
+
+    Returns:
+        A `Query` with the pattern.
+
+    Example:
+        >>> print(all_of(event("A", "a"), event("B", "b")))
+        PATTERN AND(A a, B b)
     """
     return Query._combined(syntax.And, *operands)
 
 
 def any_of(*operands: Query | str) -> Query:
-    """Match each operand (OR); `|` does the same.
+    """Build a disjunction (OR): one of the operands occurs. `a | b` does the same for two operands.
 
-    >>> print(event("A", "a") | event("B", "b"))
-    PATTERN OR(A a, B b)
+    Args:
+        *operands: Patterns, and strings, which are predicates of the disjunction.
+
+    Returns:
+        A `Query` with the pattern.
+
+    Example:
+        >>> print(event("A", "a") | event("B", "b"))
+        PATTERN OR(A a, B b)
     """
     return Query._combined(syntax.Or, *operands)

@@ -27,6 +27,8 @@ class OutputFormat(StrEnum):
 def read_query(source: str) -> Query:
     if source == "-":
         return query(sys.stdin.read())
+    if not source.strip() or _is_pattern(source):
+        return query(source)
     path = Path(source)
     if not path.is_file():
         if re.search(r"[\s;(]", source):  # the text of a query
@@ -36,6 +38,12 @@ def read_query(source: str) -> Query:
         return query(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
         raise QueryError(f"{source} is not UTF-8 text: {error}") from error
+
+
+def _is_pattern(source: str) -> bool:
+    """Return True for a pattern such as `A+` or `A[1..2]`, unless it is a file or looks like the name of one."""
+    is_file = Path(source).is_file() or re.search(r"\.[A-Za-z]\w*\Z", source) is not None
+    return not is_file and re.match(r"!?\w+[?+*\[{|&]", source) is not None
 
 
 def read_queries(sources: list[str]) -> dict[str, Query]:
@@ -62,9 +70,9 @@ def check_outputs(output: Path | None, plot: Path | None, queries: int) -> None:
     if plot is not None:
         if queries > 1:
             raise SetupError("--plot takes one query\nHint: run the queries one at a time.")
-        from streamsift.view.pictures import check_picture_file
+        from streamsift.view.plots import check_plot_file
 
-        check_picture_file(plot)
+        check_plot_file(plot)
     for path in (output, plot):
         if path is not None and path.exists():
             raise SetupError(f"output path already exists: {path}\nHint: remove it or choose another path.")

@@ -25,7 +25,7 @@ from streamsift.runtime.input import file_format, read_schema, read_table
 from streamsift.runtime.resources import track_progress
 from streamsift.view.files import flat_table, json_lines, write_csv, write_file, write_lines
 from streamsift.view.match_columns import MatchRoles, text_columns
-from streamsift.view.pictures import MAX_ROWS, save_picture
+from streamsift.view.plots import MAX_ROWS, save_plot
 from streamsift.view.tables import how_many, print_table
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class LocalJob(Job):
 
     def plot(self, output: Path) -> None:
         assert self.first is not None, "plot() requires the result"
-        save_picture(self.first, self.query.sketch, output)
+        save_plot(self.first, self.query.sketch, output)
 
     def write(self, output: Path, output_format: str, limit: int | None) -> int:
         reader = self._reader(limit)
@@ -225,7 +225,7 @@ class SparkJob(Job):
     def plot(self, output: Path) -> None:
         with self._progress(f"drawing {output}"):
             first = best_first(self.query, self._result()).limit(MAX_ROWS).toArrow()
-            save_picture(first, self.query.sketch, output)
+            save_plot(first, self.query.sketch, output)
 
     def _events(self) -> DataFrame:
         from streamsift.spark.files import read_events

@@ -66,7 +66,7 @@ _ITEM = {  # clause: what its commas separate
     "RETURN": "an output column",
     "WITH": "a class",
 }
-_SPELT_OTHERWISE = {
+_OTHER_SPELLINGS = {
     "==": "write `=` for equality.",
     "&&": "write AND, or a single `&` between patterns.",
     "->": "write a sequence as `A; B` or SEQ(A, B).",
@@ -105,20 +105,20 @@ _CLASS_AND_VARIABLE = re.compile(r"\(\s*([^\W\d]\w*)\s+([^\W\d]\w*)\s*\)\s*\Z")
 
 def syntax_error(error: UnexpectedInput, text: str, start: str = "script") -> QuerySyntaxError:
     """Return the error of a text that was parsed as a `script` or as a `predicate`."""
-    code = _without_comments(text)
+    code, is_script = _without_comments(text), start == "script"
     if not code.strip():
-        if start == "predicate":
+        if not is_script:
             return QuerySyntaxError("the expression is empty", hint="write a predicate, such as a.price > 3.")
         only = ": it has only comments" if text.strip() else ""
         return QuerySyntaxError(f"the query is empty{only}", hint=_EXAMPLE)
     match error:
         case UnexpectedCharacters():
-            return _wrong_character(error.pos_in_stream or 0, text, code)
+            return _wrong_character(error.pos_in_stream or 0, text, code, is_script)
         case UnexpectedToken():
             expected = frozenset(error.accepts or error.expected)
             if error.token.type == "$END":
                 return _early_end(text, code, expected)
-            return _wrong_token(error.token, text, code, expected)
+            return _wrong_token(error.token, text, code, expected, is_script)
         case _:
             raise error
 
@@ -128,14 +128,14 @@ def _without_comments(text: str) -> str:
     return _COMMENT.sub(lambda match: match.group(1) or " " * len(match.group()), text)
 
 
-def _wrong_character(start: int, text: str, code: str) -> QuerySyntaxError:
+def _wrong_character(start: int, text: str, code: str, is_script: bool) -> QuerySyntaxError:
     character, span = text[start], Span(start, start + 1)
-    if (repeated := _range_of_counts(text, code, span)) is not None:
+    if is_script and (repeated := _range_of_counts(text, code, span)) is not None:
         return repeated
     if character in _UNCLOSED:
         message, hint = _UNCLOSED[character]
         return QuerySyntaxError(message, text, span, hint)
-    if character == "?" and _clause(code[:start]) == "PATTERN":
+    if is_script and character == "?" and _clause(code[:start]) == "PATTERN":
         hint = "write `*` for zero or more events, or use OR to list the pattern with and without the event."
         return QuerySyntaxError("the quantifier `?` is not supported", text, span, hint)
     hint = _CHARACTERS.get(character, "put names with special characters in backticks, and strings in quotes.")
@@ -154,29 +154,34 @@ def _early_end(text: str, code: str, expected: frozenset[str]) -> QuerySyntaxErr
     return QuerySyntaxError("the query ends too early", text, Span(end, end + 1), hint)
 
 
-def _wrong_token(token: Token, text: str, code: str, expected: frozenset[str]) -> QuerySyntaxError:
+def _wrong_token(token: Token, text: str, code: str, expected: frozenset[str], is_script: bool) -> QuerySyntaxError:
     start = token.start_pos or 0
     span, before = Span(start, max(token.end_pos or 0, start + 1)), code[:start]
-    error = (
-        _range_of_counts(text, code, span)
-        or _repeated_pattern(text, code, span)
-        or (_misspelt_clause(text, code, span, expected) if not _open_bracket(before) else None)
-        or (_missing_pattern(token, text, code, expected) if token.type in CLAUSE_WORDS else None)
-        or (_trailing_comma(text, before) if token.type in CLAUSE_WORDS | {"COMMA"} else None)
-    )
-    if error is not None:
+    if is_script and (error := _wrong_script(token, text, code, span, expected)) is not None:
         return error
     hints = (
-        _spelt_otherwise(code, span),
+        _other_spelling(code, span),
         _closes_nothing(token, before),
         _clause_in_bracket(code, span),
         _keyword_as_name(token, expected),
-        _by_token(token, before, expected),
+        _by_token(token, before, expected) if is_script or token.type != "NAME" else "",
         _after_keyword(before),
         _expected(expected),
     )
     hint = next((h for h in hints if h), "")
     return QuerySyntaxError(f"unexpected `{text[span.start : span.end]}`", text, span, hint)
+
+
+def _wrong_script(token: Token, text: str, code: str, span: Span, expected: frozenset[str]) -> QuerySyntaxError | None:
+    """Return an error for a mistake that has a message of its own."""
+    before = code[: span.start]
+    return (
+        _range_of_counts(text, code, span)
+        or _repeated_pattern(text, code, span)
+        or (_misspelled_clause(text, code, span, expected) if not _open_bracket(before) else None)
+        or (_missing_pattern(token, text, code, expected) if token.type in CLAUSE_WORDS else None)
+        or (_trailing_comma(text, before) if token.type in CLAUSE_WORDS | {"COMMA"} else None)
+    )
 
 
 def _range_of_counts(text: str, code: str, span: Span) -> QuerySyntaxError | None:
@@ -223,8 +228,8 @@ def _trailing_comma(text: str, before: str) -> QuerySyntaxError | None:
     if not before[:end].endswith(",") or clause not in _ITEM or _open_bracket(before) is not None:
         return None
     name = f"{clause} BY" if clause in ("GROUP", "PARTITION") else clause
-    hint = f"add {_ITEM[clause]} after the comma, or remove the comma."
-    return QuerySyntaxError(f"nothing follows the last comma of {name}", text, Span(end - 1, end), hint)
+    message = f"{name} has a comma without {_ITEM[clause]} after it"
+    return QuerySyntaxError(message, text, Span(end - 1, end), f"remove the comma, or add {_ITEM[clause]}.")
 
 
 def _clause(code: str) -> str:
@@ -238,12 +243,12 @@ def _clause(code: str) -> str:
     return clause
 
 
-def _spelt_otherwise(code: str, span: Span) -> str:
+def _other_spelling(code: str, span: Span) -> str:
     around = code[max(span.start - 1, 0) : span.end + 2]
-    return next((hint for spelling, hint in _SPELT_OTHERWISE.items() if spelling in around), "")
+    return next((hint for spelling, hint in _OTHER_SPELLINGS.items() if spelling in around), "")
 
 
-def _misspelt_clause(text: str, code: str, span: Span, expected: frozenset[str]) -> QuerySyntaxError | None:
+def _misspelled_clause(text: str, code: str, span: Span, expected: frozenset[str]) -> QuerySyntaxError | None:
     """Return an error for `A; B WHEER …`: the word was taken for B's variable, and the next word fails to parse."""
     first = _WORD.search(code)
     if first and first.group().upper() == "SELECT":

@@ -9,7 +9,7 @@ from streamsift.language.keywords import RESERVED_WORDS
 
 _WORD = re.compile(r"[^\W\d]\w*\Z")
 
-# How tightly an expression binds: an operand that binds less than its place asks for gets parentheses.
+# Precedence of expressions: an operand of lower precedence than its position requires gets parentheses.
 _ANY_OF, _ALL_OF, _NOT, _COMPARISON, _SUM, _PRODUCT, _SIGNED, _POWER, _ATOM = range(9)
 _ARITHMETIC = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "%": _PRODUCT, "^": _POWER}
 
@@ -48,7 +48,7 @@ def print_duration(duration: s.Duration) -> str:
 
 
 def print_name(parts: tuple[str, ...]) -> str:
-    """Print a dotted name, quoted where it must be; after a dot only names that are not words must."""
+    """Print a dotted name with quotes if needed; after a dot, keywords need none."""
     return ".".join([_name(parts[0]), *(p if _WORD.match(p) else _quoted(p) for p in parts[1:])])
 
 
@@ -118,10 +118,10 @@ def _with_binding(expression: s.Expression) -> tuple[str, int]:
             return f"[{_name(expression.attribute)}]", _ATOM
         case s.Negative():
             operand = _expression(expression.operand, _SIGNED)
-            return ("- " if operand.startswith("-") else "-") + operand, _SIGNED  # `--` would begin a comment
+            return ("- " if operand.startswith("-") else "-") + operand, _SIGNED  # `--` would start a comment
         case s.Arithmetic():
             binds = _ARITHMETIC[expression.op]
-            # `^` groups to the right and takes a signed exponent; the others group to the left.
+            # `^` is right-associative and takes a signed exponent; the others are left-associative.
             left, right = (_ATOM, _SIGNED) if expression.op == "^" else (binds, binds + 1)
             text = f"{_expression(expression.left, left)} {expression.op} {_expression(expression.right, right)}"
             return text, binds

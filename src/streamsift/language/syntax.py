@@ -1,4 +1,4 @@
-"""Define the syntax tree: what a query's text says, before any schema gives it meaning."""
+"""Define the syntax tree of a query, which is independent of any schema."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from streamsift.errors import NOWHERE, Span
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 @dataclass(frozen=True)
 class Written:
-    """A node of a tree. Every subclass is a frozen dataclass, and nodes compare by content only.
+    """A node of a tree. Every subclass is a frozen dataclass, and nodes compare by content.
 
-    `span` is the node's place in the query's text and takes no part in equality.
+    `span` is the node's position in the query's text; equality ignores it.
     """
 
     span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
@@ -25,7 +25,7 @@ class Written:
         dataclass(frozen=True)(cls)
 
 
-# --- expressions (values and predicates share one family, as in SQL) -------------------------------------------
+# --- expressions (values and predicates, as in SQL) -------------------------------------------
 
 
 class Name(Written):
@@ -35,7 +35,7 @@ class Name(Written):
 
 
 class Number(Written):
-    """A number as written: `3` is an int, `3.50` and `1e3` a Decimal."""
+    """A number as written: `3` is an int; `3.50` and `1e3` are Decimals."""
 
     value: int | Decimal
 
@@ -59,7 +59,7 @@ class Timestamp(Written):
 
 
 class Unit(Enum):
-    """The unit of a duration. The value is the spelling that the printer uses."""
+    """The unit of a duration, spelled as the printer prints it."""
 
     NONE = ""  # the units of the time column; seconds on a timestamp or date
     MILLISECOND = "ms"
@@ -67,11 +67,11 @@ class Unit(Enum):
     MINUTE = "min"
     HOUR = "h"
     DAY = "d"
-    EVENT = "events"  # EVENT(S) and UNIT(S): a count of rows
+    EVENT = "events"  # a number of rows: EVENT, EVENTS, UNIT or UNITS
 
 
 class Duration(Written):
-    """`5 min`, `10 events`, or in WITHIN and UPDATE a bare number. In an expression the unit is never NONE."""
+    """`5 min`, `10 events` or, in WITHIN and UPDATE only, a number without a unit (NONE)."""
 
     value: int | Decimal
     unit: Unit
@@ -92,21 +92,21 @@ class Arithmetic(Written):
 
 
 class Call(Written):
-    """A function by its upper-case name: ABS … UPPER, and COUNT SUM AVG MIN MAX FIRST LAST over a Kleene variable."""
+    """A call of a function, by its upper-case name; COUNT SUM AVG MIN MAX FIRST LAST aggregate a Kleene variable."""
 
     function: str
     arguments: tuple[Expression, ...]
 
 
 class Comparison(Written):
-    """A chain `e0 op0 e1 op1 e2 …`: every adjacent pair. ops are = != < <= > >= (`<>` is read as `!=`)."""
+    """A chain `e0 op0 e1 op1 e2 …`, which compares every adjacent pair. `<>` is parsed as `!=`."""
 
     operands: tuple[Expression, ...]
     ops: tuple[str, ...]
 
 
 class SameAttribute(Written):
-    """`[attr]`: all variables of the operator it stands in (in WHERE: of the whole pattern) have equal `attr`."""
+    """`[attr]`: all variables of the enclosing operator (in WHERE: of the whole pattern) have equal `attr`."""
 
     attribute: str
 
@@ -130,7 +130,7 @@ class IsNull(Written):
 
 
 class Like(Written):
-    """SQL LIKE: `%` any characters, `_` one, backslash takes the next literally."""
+    """SQL LIKE: `%` matches any characters, `_` one character; a backslash escapes the next character."""
 
     operand: Expression
     pattern: str
@@ -142,13 +142,13 @@ class NotExpression(Written):
 
 
 class AllOf(Written):
-    """A predicate's AND: two or more operands, none itself an AllOf unless it was put in parentheses."""
+    """AND of two or more predicates; an operand is an AllOf only if it was in parentheses."""
 
     operands: tuple[Expression, ...]
 
 
 class AnyOf(Written):
-    """A predicate's OR."""
+    """OR of two or more predicates."""
 
     operands: tuple[Expression, ...]
 
@@ -169,12 +169,12 @@ class Repeat(Enum):
 
 class Quantifier(Written):
     repeat: Repeat
-    count: int | None = None  # set for EXACTLY alone
+    count: int | None = None  # only for EXACTLY
 
 
 class _WrittenPattern(Written):
     def walk(self) -> Iterator[Written]:
-        """Yield the pattern and all inside it, an operator before its operands; definitions are not entered."""
+        """Yield the pattern and its sub-patterns, operators before operands, without those of definitions."""
         yield self
         for value in (getattr(self, each.name) for each in fields(self)):
             for inner in value if isinstance(value, tuple) else (value,):
@@ -186,7 +186,7 @@ class _WrittenPattern(Written):
 
 
 class Event(_WrittenPattern):
-    """`class [quantifier] [var]`. A class name that a definition of the script bears stands for that definition."""
+    """`class [quantifier] [var]`. The class name may be the name of a definition."""
 
     class_name: str
     variable: str | None = None
@@ -245,7 +245,7 @@ class Aggregate(Written):
 
 
 class Objective(Written):
-    """`MAX[name = expression]`; maximise False for MIN."""
+    """`MAX[name = expression]`, or MIN if `maximise` is False."""
 
     maximise: bool
     expression: Expression
@@ -254,13 +254,13 @@ class Objective(Written):
 
 class Preference(Written):
     objectives: tuple[Objective, ...]
-    merge: str | None = None  # SUM AVG MIN MAX PRODUCT, or None where not written
+    merge: str | None = None  # SUM AVG MIN MAX PRODUCT, or None if not written
 
 
 class Emit(Enum):
-    FINAL = "FINAL"  # maximal groups only (the default)
-    EACH = "EACH"  # a trailing group as it grows
-    CHANGES = "CHANGES"  # aggregates also where they change without a match ending
+    FINAL = "FINAL"  # only maximal groups (the default)
+    EACH = "EACH"  # a trailing group every time it grows
+    CHANGES = "CHANGES"  # aggregates also when they change without the end of a match
 
 
 class EmitMode(Written):
@@ -282,7 +282,7 @@ class Return(Written):
 
 
 class Statement(Written):
-    """A pattern with its clauses, whatever order they were written in. Clauses not written are empty or None."""
+    """A pattern with its clauses in any order. Clauses that are not written are empty or None."""
 
     pattern: Pattern
     classes: tuple[ClassDefinition, ...] = ()
@@ -298,7 +298,7 @@ class Statement(Written):
 
 
 class Definition(Written):
-    """`SEQ name = pattern clauses`; the statement holds WITH, WITHIN, WHERE, PREF and PARTITION BY only."""
+    """`SEQ name = pattern clauses`; the clauses can be WITH, WITHIN, WHERE, PREF and PARTITION BY."""
 
     name: str
     statement: Statement
@@ -308,9 +308,9 @@ class Definition(Written):
 class Script:
     definitions: tuple[Definition, ...]
     statement: Statement
-    text: str = field(default="", compare=False, repr=False)  # the source that the spans point into
+    text: str = field(default="", compare=False, repr=False)  # the source that spans refer to
 
     @property
     def statements(self) -> tuple[tuple[str | None, Statement], ...]:
-        """Return the statements of the definitions with their names, then the script's, which has none."""
+        """The statements of the definitions with their names, then the main statement with None."""
         return (*((definition.name, definition.statement) for definition in self.definitions), (None, self.statement))

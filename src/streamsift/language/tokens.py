@@ -1,12 +1,12 @@
-"""Settle the meaning of words and brackets: which word is a keyword, which bracket opens what.
+"""Resolve words and brackets by their context: which words are keywords, which brackets are calls.
 
-The meaning of a word depends on its place. This pass reads a few neighboring tokens and the brackets around a word,
-which an LALR(1) parser cannot, and hands the parser unambiguous tokens:
+This pass reads the neighboring tokens and enclosing brackets of a word, which an LALR(1) parser cannot, and gives the
+parser unambiguous tokens:
 
-- clause keywords count outside brackets only, so that `SEQ(Return r, Update u)` needs no quotes;
-- after a dot every word is a column name;
-- `AND (` is a call where an operand may start and an infix operator where one has just ended;
-- an argument of SEQ/AND/OR that holds a comparison (or a dotted name, which no pattern has) is a predicate.
+- clause keywords are names inside brackets, so that `SEQ(Return r, Update u)` needs no quotes;
+- after a dot, every word is a column name;
+- `AND (` is a call if an operand may start there, and an infix operator after an operand;
+- an argument of SEQ, AND or OR is a predicate if it contains a comparison or a dotted name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from streamsift.language.keywords import CLAUSE_WORDS, EVERYWHERE_WORDS, OBJECTI
 
 OPEN = {"LPAR": "RPAR", "LSQB": "RSQB", "LBRACE": "RBRACE"}
 CLOSE = frozenset(OPEN.values())
-# After one of these an operand has ended: an AND that follows is infix. `+` and `*` end one when they quantify.
+# An AND after one of these tokens is infix, because they end an operand; `+` and `*` do so as quantifiers.
 ENDS_OPERAND = frozenset({"NAME", "NUMBER", "UNIT", "STRING", "NULL", "TRUE", "FALSE", "PLUS", "STAR"}) | CLOSE
 MAKES_PREDICATE = frozenset({"EQ", "NE", "LT", "LE", "GT", "GE", "IN", "BETWEEN", "IS", "LIKE", "DOT"})
 
@@ -28,7 +28,7 @@ MAKES_PREDICATE = frozenset({"EQ", "NE", "LT", "LE", "GT", "GE", "IN", "BETWEEN"
 @dataclass(slots=True)
 class _Bracket:
     is_call: bool
-    argument_start: int  # index in the output where the current argument's tokens begin
+    argument_start: int  # index of the current argument's first token in the output
     is_predicate: bool = False
 
 

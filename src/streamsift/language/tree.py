@@ -148,7 +148,7 @@ class TreeBuilder(Transformer[Token, Any]):
     null = staticmethod(lambda children: s.Null())
     timestamp = staticmethod(lambda children: s.Timestamp(_unquote(children[1])))
     # The span includes the parentheses, so that an error in the enclosing operator underlines the whole operand.
-    parenthesised = staticmethod(lambda children: replace(children[1], span=NOWHERE))
+    parenthesized = staticmethod(lambda children: replace(children[1], span=NOWHERE))
     same_attribute = staticmethod(lambda children: s.SameAttribute(children[1].parts[0]))
     dotted = staticmethod(lambda children: s.Name(tuple(name.parts[0] for name in _nodes(children))))
     name = staticmethod(lambda children: s.Name((str(children[0]),)))

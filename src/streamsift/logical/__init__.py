@@ -1,13 +1,13 @@
-"""Bind a syntax tree to a schema: settle names, types, scopes and windows, and check what can be checked.
+"""Bind a syntax tree to a schema: resolve and check names, types, scopes and windows.
 
-- `binder`: bind a script, or check and sketch it without a schema;
-- `scopes`: number the variables, and check the structure of the pattern and that clauses go together;
-- `columns`: find columns and their kinds in a schema;
+- `binder`: bind a script, or check it without a schema;
+- `scopes`: number the variables, and check the structure of the pattern and the combination of clauses;
+- `columns`: look up columns and their kinds in a schema;
 - `expressions`: bind and type expressions;
-- `predicates`: split predicates into pieces, and classify them;
+- `predicates`: split predicates into conjuncts, and classify them;
 - `preferences`: classify objectives as linear, monotone or other;
-- `durations`: measure windows in the units of a time column;
-- `bound`: the classes of a bound query, with the walks over its pattern and expressions;
+- `durations`: convert windows to the units of a time column;
+- `bound`: define the classes of a bound query, with traversals of its pattern and expressions;
 - `describe`: describe a bound query as text, which checkpoints store;
 - `assumptions`: assume a schema for a query without data.
 """

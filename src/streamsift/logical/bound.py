@@ -1,6 +1,6 @@
-"""Define the bound query: the syntax tree with every name, type, scope and unit settled against one schema.
+"""Define the bound query: the syntax tree with names, types, scopes and units resolved against a schema.
 
-Everything here is frozen, compares by content and travels to Spark workers as it is.
+All classes are frozen, compare by content and are pickled for Spark workers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from streamsift.language.syntax import Emit, Quantifier, Repeat, Written
 
 
 class Kind(Enum):
-    """The kind of a value, as far as operators care. The value is how error messages spell it."""
+    """The kind of a value, which determines the operators that apply. Error messages print the enum's value."""
 
     INTEGER = "integer"
     DECIMAL = "decimal"
@@ -31,7 +31,7 @@ class Kind(Enum):
     DATE = "date"
     DURATION = "duration"
     NULL = "null"
-    OTHER = "nested or binary value"  # carried through to the output; only IS NULL can look at it
+    OTHER = "nested or binary value"  # can only be returned or tested with IS NULL
 
 
 NUMERIC = frozenset({Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT})
@@ -39,20 +39,20 @@ NUMERIC = frozenset({Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT})
 
 # --- expressions -------------------------------------------------------------------------------------------------
 
-THIS_ROW = -1  # Column.variable inside a WITH predicate: the row that is being classified
-TIME = "$time"  # Column.name for the bound time, whatever its column is called (already parsed, if it was text)
+THIS_ROW = -1  # Column.variable in a predicate of WITH: the row that is being classified
+TIME = "$time"  # Column.name of the bound time, whatever its column's name; strings are parsed already
 
 
 class _Expression(Written):
     def walk(self) -> Iterator[Expr]:
-        """Yield the expression and all inside it, an operation before its operands."""
+        """Yield the expression and its sub-expressions, operations before operands."""
         expression = cast("Expr", self)
         yield expression
         for operand in expression.operands if isinstance(expression, Operation) else ():
             yield from operand.walk()
 
     def transform(self, change: Callable[[Expr], Expr]) -> Expr:
-        """Return the expression with every part changed, operands before their operation."""
+        """Apply `change` to every sub-expression, operands before operations."""
         expression = cast("Expr", self)
         if isinstance(expression, Operation):
             operands = tuple([operand.transform(change) for operand in expression.operands])
@@ -64,7 +64,7 @@ class _Expression(Written):
         return frozenset(part.variable for part in self.walk() if isinstance(part, Column | GroupAggregate))
 
     def renamed(self, names: Mapping[int, int]) -> Expr:
-        """Return the expression over other variables; aggregates keep theirs."""
+        """Return the expression with other variables; aggregates keep theirs."""
         return self.transform(
             lambda part: (
                 replace(part, variable=names.get(part.variable, part.variable)) if isinstance(part, Column) else part
@@ -73,7 +73,7 @@ class _Expression(Written):
 
 
 class Column(_Expression):
-    """The attribute `name` (spelt as in the schema, or TIME) of the event that `variable` is bound to."""
+    """The attribute `name`, a column of the schema or TIME, of the event that `variable` binds."""
 
     variable: int
     name: str
@@ -92,8 +92,8 @@ class Operation(_Expression):
     """One operator or function over operands.
 
     Arithmetic: + - * / % ^ negative, abs sqrt log exp least greatest coalesce lower upper.
-    Predicates (kind BOOLEAN): = != < <= > >= and or not is_null like in. `in` has the value first, then the items;
-    `like` the value, then the pattern as a Constant.
+    Predicates (kind BOOLEAN): = != < <= > >= and or not is_null like in. The operands of `in` are the value and the
+    items; those of `like` are the value and the pattern, a Constant.
     """
 
     op: str
@@ -102,7 +102,7 @@ class Operation(_Expression):
 
 
 class GroupAggregate(_Expression):
-    """COUNT (column None), SUM AVG MIN MAX FIRST LAST over the group of a Kleene variable."""
+    """COUNT (column None), SUM, AVG, MIN, MAX, FIRST or LAST over the events of a Kleene variable."""
 
     function: str
     variable: int
@@ -114,7 +114,7 @@ Expr = Column | Constant | Operation | GroupAggregate
 
 
 def truth(op: str, operands: tuple[Expr, ...], span: Span = NOWHERE) -> Operation:
-    """Return an operation whose value is true, false or unknown."""
+    """Return a boolean operation."""
     return Operation(op, operands, Kind.BOOLEAN, span=span)
 
 
@@ -122,12 +122,12 @@ def truth(op: str, operands: tuple[Expr, ...], span: Span = NOWHERE) -> Operatio
 
 
 class ClassRule(Enum):
-    """The rule that gives a class its rows."""
+    """How the rows of a class are found."""
 
     WITH = "WITH"  # rows that satisfy the class's predicate
     ANY = "ANY"  # every row
     TYPE = "type"  # rows whose type column equals the class name
-    ALL = "no type column"  # every row, the T1;T2;T3 style
+    ALL = "no type column"  # every row, because no type column is bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,18 +137,18 @@ class EventClass:
     predicate: Expr | None = None  # over THIS_ROW, for WITH
 
     def may_overlap(self, other: EventClass) -> bool:
-        """Return True if a row may be of both classes."""
+        """Return True if a row may belong to both classes."""
         return not (self.rule is other.rule is ClassRule.TYPE and self.name != other.name)
 
 
 class Variable(Written):
-    """A variable of the pattern; its index is its place in order of appearance, negated ones included."""
+    """A variable of the pattern, numbered in order of appearance, including negated variables."""
 
     index: int
-    name: str  # as in the output: `a`, or `S1.A` for a definition's
+    name: str  # as in the output: `a`, or `S1.A` in a definition
     event_class: EventClass
     quantifier: Quantifier | None
-    scope: int  # id of the innermost Negated that holds it; ROOT_SCOPE for a positive variable
+    scope: int  # the innermost Negated that contains it; ROOT_SCOPE for a positive variable
 
     @property
     def positive(self) -> bool:
@@ -166,20 +166,20 @@ class PredicateClass(Enum):
     """How a predicate can be evaluated, cheapest first."""
 
     LOCAL = "local"  # one variable: a filter on its class
-    EQUALITY = "equality"  # one side of one variable = one side of another: a hash lookup
-    PAIRWISE = "pairwise"  # the same with another comparison: compared code by code in the kernel
-    GENERAL = "general"  # anything else: evaluated over columns of candidate rows
-    GROUP = "group"  # mentions an aggregate over a Kleene group: filters finished matches
-    UNIFORM = "uniform"  # a column that all elements of these Kleene variables share: `[attr]` without a single event
-    CONSTANT = "constant"  # mentions no variable
+    EQUALITY = "equality"  # an expression of one variable = one of another: a hash lookup
+    PAIRWISE = "pairwise"  # the same with another comparison: the kernel compares codes
+    GENERAL = "general"  # other predicates: evaluated over columns of candidate rows
+    GROUP = "group"  # has an aggregate over a Kleene group: filters complete matches
+    UNIFORM = "uniform"  # `[attr]` over Kleene variables only: all their elements have equal values
+    CONSTANT = "constant"  # has no variable
 
 
 class Predicate(Written):
-    """One piece of a WHERE or of an operator's predicates, split at top-level ANDs, chains and `[attr]`."""
+    """A conjunct of WHERE or of an operator's predicates, which are split at top-level ANDs, chains and `[attr]`."""
 
     expression: Expr
-    variables: tuple[int, ...]  # ascending, without repetition
-    scope: int  # the innermost Negated one of whose variables it mentions, else ROOT_SCOPE
+    variables: tuple[int, ...]  # sorted and distinct
+    scope: int  # the innermost Negated that has one of its variables, else ROOT_SCOPE
     predicate_class: PredicateClass
     text: str
 
@@ -201,9 +201,9 @@ def column_sides(predicate: Predicate) -> tuple[Side, Side] | None:
 
 class _Pattern(Written):
     def walk(self, *, into_negations: bool = True) -> Iterator[Node]:
-        """Yield the node and all inside it, an operator before its operands, in order of appearance.
+        """Yield the node and its descendants in order of appearance, operators before operands.
 
-        Without `into_negations`, negations are yielded, but nothing that they hold.
+        Without `into_negations`, yield negations but not their descendants.
         """
         node = cast("Node", self)
         yield node
@@ -212,7 +212,7 @@ class _Pattern(Written):
                 yield from child.walk(into_negations=into_negations)
 
     def rebuilt(self, change: Callable[[Node], Node]) -> Node:
-        """Return the same node over changed children."""
+        """Return the node with `change` applied to its children."""
         match cast("Node", self):
             case Leaf() as leaf:
                 return leaf
@@ -227,7 +227,7 @@ class _Pattern(Written):
 
     @property
     def variables(self) -> frozenset[int]:
-        """The variables of the pattern, those of its negations at any depth too."""
+        """The variables of the pattern, including those of its negations."""
         return frozenset(node.variable for node in self.walk() if isinstance(node, Leaf))
 
     def negations(self) -> list[Negated]:
@@ -235,7 +235,7 @@ class _Pattern(Written):
         return [node for node in self.walk(into_negations=False) if isinstance(node, Negated)]
 
     def windowed_definitions(self) -> list[SubPattern]:
-        """Return the definitions that have a window, negated ones included."""
+        """Return the definitions that have a window, including negated ones."""
         return [node for node in self.walk() if isinstance(node, SubPattern) and node.window is not None]
 
 
@@ -257,7 +257,7 @@ class _Around(_Pattern):
 
 
 class Sequence(_Operator):
-    """Matches of all children, each strictly after the one before."""
+    """Matches of all children, each strictly after the previous one."""
 
 
 class Conjunction(_Operator):
@@ -269,7 +269,7 @@ class Disjunction(_Operator):
 
 
 class OrderedConjunction(Conjunction):
-    """Two operands of AND, the first strictly before the second. Bounds of negations stay those of the AND."""
+    """Two operands of AND, the first strictly before the second; negations keep the bounds of the AND."""
 
     swapped: bool = False
 
@@ -281,7 +281,7 @@ class Negated(_Around):
 class SubPattern(_Around):
     """A use of a definition: its pattern, limited by its window if it has one.
 
-    `partition_by` are the definition's columns: its count window counts the rows of one key.
+    `partition_by` holds the key columns of the definition; its count window counts the rows of one key.
     """
 
     name: str
@@ -301,12 +301,12 @@ class TimeKind(Enum):
     FLOAT = "double"
     TIMESTAMP = "timestamp"
     DATE = "date"
-    TEXT = "ISO-8601 text"  # a string column, read as timestamps
+    TEXT = "ISO-8601 text"  # a string column, parsed as timestamps
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The columns that are the time, the class name and the order among equal times."""
+    """The columns of the time, the class name and the order of events with equal times."""
 
     time: str
     time_kind: TimeKind
@@ -320,7 +320,7 @@ class WindowKind(Enum):
 
 
 class BoundWindow(Written):
-    """`length` in seconds for timestamps and dates, in the column's units for numbers, in rows for COUNT."""
+    """A window; `length` is in seconds for timestamps and dates, in column units for numbers, in rows for COUNT."""
 
     kind: WindowKind
     length: Fraction
@@ -330,7 +330,7 @@ class BoundWindow(Written):
 
 class PreferenceClass(Enum):
     LINEAR = "linear"  # a weighted sum of attributes
-    MONOTONE = "monotone"  # rises (or falls) with each variable's part
+    MONOTONE = "monotone"  # monotone in the component of each variable
     OTHER = "other"
 
 
@@ -343,7 +343,7 @@ class BoundObjective(Written):
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """How the next `count` objectives become one score: those of the statement, or of one definition."""
+    """The function that merges the next `count` objectives, of the statement or of one definition, into a score."""
 
     function: str  # SUM AVG MIN MAX PRODUCT
     count: int
@@ -351,7 +351,7 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Objectives in order; `merges` combine them in turn, and the lowest result is the score."""
+    """Objectives in order. Each of `merges` combines the next objectives; the minimum of the results is the score."""
 
     objectives: tuple[BoundObjective, ...]
     merges: tuple[Merge, ...]
@@ -366,14 +366,14 @@ class AggregateOutput(Written):
 
 
 class WholeEvent(Written):
-    """An output column that holds the event (or the array of events) of a variable."""
+    """An output column with the event, or the array of events, of a variable."""
 
     variable: int
     name: str
 
 
 class Computed(Written):
-    """An output column that holds the value of an expression."""
+    """An output column with the value of an expression."""
 
     expression: Expr
     name: str
@@ -384,11 +384,11 @@ OutputItem = WholeEvent | Computed
 
 @dataclass(frozen=True, slots=True)
 class BoundQuery:
-    """The meaning of a query for one schema and binding.
+    """A query bound to a schema.
 
-    `output` are the columns of a match; `show_bounds` adds match_start and match_end (there is no RETURN).
-    `partition_by` and `group_by` are columns; the equalities they imply are already among `predicates`.
-    `group_names` are the GROUP BY columns as they are written and as the result names them.
+    `output` lists the columns of a match. `show_bounds` adds match_start and match_end, if there is no RETURN.
+    `partition_by` and `group_by` are columns; `predicates` includes the equalities that they imply.
+    `group_names` are the GROUP BY columns as written, which name the columns of the result.
     """
 
     pattern: Node

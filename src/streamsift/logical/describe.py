@@ -79,7 +79,7 @@ def _constant(constant: b.Constant) -> str:
 
 
 def describe_class(event_class: b.EventClass, binding: b.Binding) -> str:
-    """Describe the rows of a class."""
+    """Describe the rows that belong to a class."""
     match event_class.rule:
         case b.ClassRule.WITH:
             assert event_class.predicate is not None
@@ -93,7 +93,7 @@ def describe_class(event_class: b.EventClass, binding: b.Binding) -> str:
 
 
 def describe_pattern(query: b.BoundQuery) -> Iterator[str]:
-    """Yield the pattern as an indented tree, one node a line."""
+    """Yield the pattern as an indented tree, one node per line."""
 
     def lines(node: b.Node, indent: str) -> Iterator[str]:
         match node:
@@ -122,7 +122,7 @@ def describe_merges(ranking: b.Ranking) -> str:
 
 
 def describe_query(query: b.BoundQuery) -> Iterator[str]:
-    """Yield the lines that describe pattern, window, predicates with owner and class, and output."""
+    """Yield lines for the pattern, the window, the predicates with scope and class, and the output."""
     yield from describe_pattern(query)
     yield f"within {query.window.text} ({query.window.kind.value} window)" if query.window else "no window"
     for clause, keys in (("partition by", query.partition_by), ("group by", query.group_by)):

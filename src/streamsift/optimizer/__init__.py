@@ -1,10 +1,10 @@
-"""Rewrite a bound query into an equivalent, cheaper one by pure rules, applied in order.
+"""Rewrite a bound query to an equivalent, cheaper one by rules, applied in order.
 
-- `inline_definitions`: replace a definition that has no window and no keys by its pattern;
+- `inline_definitions`: replace definitions without window and keys by their patterns;
 - `unwrap_single_operands`: replace SEQ(x), AND(x) and OR(x) by x;
-- `flatten_sequences`: merge a SEQ into the SEQ around it;
-- `drop_implied_equalities`: drop equalities that others imply;
-- `prune_columns`: drop columns that nothing reads.
+- `flatten_sequences`: merge a nested SEQ into the enclosing SEQ;
+- `drop_implied_equalities`: drop equalities that other equalities imply;
+- `prune_columns`: drop columns that the query does not read.
 """
 
 from __future__ import annotations

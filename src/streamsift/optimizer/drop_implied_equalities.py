@@ -1,4 +1,4 @@
-"""Drop equalities that others imply: a.id = b.id and b.id = c.id imply a.id = c.id."""
+"""Drop implied equalities: a.id = b.id and b.id = c.id imply a.id = c.id."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def drop_implied_equalities(query: b.BoundQuery) -> b.BoundQuery:
 
 
 def _always_bound(query: b.BoundQuery) -> bool:
-    """Return True if every match binds every variable: a pair implies nothing in a match that lacks one of it."""
+    """Return True if every match binds every variable; else a match could lack the one that links two others."""
     return all(
         query.variables[node.variable].quantifier is None
         if isinstance(node, b.Leaf)

@@ -1,4 +1,4 @@
-"""Flatten SEQ(A, SEQ(B, C), D) to SEQ(A, B, C, D): a SEQ of positive components asks for order alone."""
+"""Flatten SEQ(A, SEQ(B, C), D) to SEQ(A, B, C, D), which is equivalent if the inner SEQ has no negations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def flatten_sequences(query: b.BoundQuery) -> b.BoundQuery:
             return node
         children: list[b.Node] = []
         for child in node.children:
-            # A negation at an inner edge takes its bound from the neighbors outside: left to the strategy.
+            # A negation at the edge of an inner SEQ is bounded by its outer neighbors, so that SEQ stays.
             plain = isinstance(child, b.Sequence) and not any(isinstance(c, b.Negated) for c in child.children)
             children += child.children if plain else [child]
         return replace(node, children=tuple(children))

@@ -1,4 +1,4 @@
-"""Replace a definition that has no window and no keys, and so is only a name, by its pattern."""
+"""Replace definitions that have no window and no keys, and so are only names, by their patterns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def inline_definitions(query: b.BoundQuery) -> b.BoundQuery:
             return node
         child = node.child
         if isinstance(child, b.Leaf) and query.variables[child.variable].quantifier is not None:
-            child = b.Sequence((child,), span=child.span)  # behind a name it is no direct operand of an AND
+            child = b.Sequence((child,), span=child.span)  # it must not become a direct operand of an AND
         return replace(node, child=child) if node.window or node.partition_by else child
 
     return replace(query, pattern=inline(query.pattern))

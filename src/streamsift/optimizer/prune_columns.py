@@ -1,4 +1,4 @@
-"""Drop columns that nothing reads: unless a whole event is returned, those that no expression names."""
+"""Drop columns that no expression reads, unless the query returns whole events."""
 
 from __future__ import annotations
 
@@ -30,4 +30,4 @@ def _columns_of(expression: b.Expr) -> Iterator[str]:
     for part in expression.walk():
         match part:
             case b.Column(name=name) | b.GroupAggregate(column=str() as name):
-                yield name  # TIME is no column of the schema: harmless
+                yield name  # may be TIME, which is not in the schema

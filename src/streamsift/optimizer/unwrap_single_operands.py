@@ -1,4 +1,4 @@
-"""Replace SEQ(x), AND(x) and OR(x) by x, as long as no negation in x would lose its bounds."""
+"""Replace SEQ(x), AND(x) and OR(x) by x, unless a negation in x would lose its bounds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from streamsift.logical import bound as b
 
-# SEQ and AND bound the negations inside them; a single event has none, and the same operator bounds them alike.
+# SEQ and AND bound their negations: unwrap only events, which have none, and the same operator, with the same bounds.
 _UNWRAPPED: dict[type[b.Node], tuple[type[b.Node], ...]] = {
     b.Sequence: (b.Leaf, b.Sequence),
     b.Conjunction: (b.Leaf, b.Conjunction),
@@ -20,7 +20,7 @@ def unwrap_single_operands(query: b.BoundQuery) -> b.BoundQuery:
         if len(node.children) != 1 or not isinstance(node.children[0], _UNWRAPPED.get(type(node), ())):
             return node
         (child,) = node.children
-        # AND orders a Kleene class that is its direct operand, not one inside another operator.
+        # AND orders a Kleene class only as its direct operand.
         is_group = isinstance(child, b.Leaf) and query.variables[child.variable].quantifier is not None
         return node if is_group else child
 

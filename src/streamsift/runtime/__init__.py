@@ -1,12 +1,12 @@
-"""Evaluate plans on Arrow tables, without Spark: columnar events, Numba kernels, Arrow batches.
+"""Run plans on Arrow tables in process: columnar events, Numba kernels, Arrow batches.
 
-- `execute`: run a plan of any strategy on a table, and name the columns of its result; `analyze`: what a run measured.
-- `detect`, `count`, `rank`: the strategies: find all matches, count them, or find the k best.
-- `share`: run many plans on one table; `stream`: feed events bit by bit, and emit rows when they are final.
-- `groups`, `negation`, `paths`: searches that the strategies use: Kleene groups, negated parts, best paths.
-- `matches`: what expressions and results see of matches; `state`: events and numbers kept between micro-batches.
-- `events`, `expressions`, `arrays`: events in time order, values of columns, and kernels that know no plan.
-- `input`: read files and frames; `resources`: memory budgets and progress.
+- `execute`: run a plan of any strategy on a table, and return the schema of its result; `analyze`: measure a run.
+- `detect`, `count`, `rank`: the strategies: find all matches, aggregate over them, or find the k best.
+- `share`: run many plans on one table; `stream`: process events incrementally and emit rows once they are final.
+- `groups`, `negation`, `paths`: search for Kleene groups, negated sub-patterns and best paths.
+- `matches`: read values of matches and build result rows; `state`: keep events and totals between micro-batches.
+- `events`: sort events by time; `expressions`: compute values of columns; `arrays`: plain kernels on arrays.
+- `input`: read files and frames; `resources`: limit memory, track progress, announce compiles.
 """
 
 from streamsift.runtime.analyze import analyze_run

@@ -1,4 +1,4 @@
-"""Run a plan and report measurements: rates, selectivities, rows and time."""
+"""Run a plan and report what was measured: rates, selectivities, rows and time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streamsift.runtime.rank import merge_accesses
 
 
 def analyze_run(plan: Plan, table: pa.Table) -> Iterator[str]:
-    """Yield the statistics behind the plan's choices, the rows that joins built, and the run time."""
+    """Yield lines with the statistics that the planner relies on, the rows that joins built, and the run time."""
     events = prepare(plan.query, table)
     yield f"{events.rank.size:,} events"
     for number, alternative in enumerate(plan.alternatives, start=1):
@@ -39,7 +39,7 @@ def analyze_run(plan: Plan, table: pa.Table) -> Iterator[str]:
 
 
 def _rates(alternative: Alternative, events: Events) -> Iterator[str]:
-    """Yield the candidates of each step, and which share of their pairs passes the comparisons between them."""
+    """Yield the candidates of each step, and the selectivity of the comparisons between each pair of steps."""
     positive = Alternative(alternative.query, alternative.steps, ())
     places = candidates(positive, events)
     if not events.rank.size or not places:
@@ -57,4 +57,4 @@ def _rates(alternative: Alternative, events: Events) -> Iterator[str]:
         passing = [kind[pair] for kind in (*measured.equal, measured.other) if pair in kind]
         passing += [share for steps, share in measured.limits if steps.issuperset(pair)]
         if passing:
-            yield f"{names[pair[0]]}, {names[pair[1]]}  {math.prod(passing):.2%} of the pairs pass what compares them"
+            yield f"{names[pair[0]]}, {names[pair[1]]}  {math.prod(passing):.2%} of the pairs pass their comparisons"

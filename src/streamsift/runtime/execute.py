@@ -1,4 +1,4 @@
-"""Run a plan of any strategy on a table, and return the schema of its result: the one place that picks the engine."""
+"""Run a plan on a table with the engine of its strategy, and return the schema of its result."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def execute(
     owned: Owned = EVERYTHING,
     limit: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Return the result of the plan on a table, in batches; none if there is no row. Bad rows raise at once.
+    """Return the result of the plan on a table in batches; no batch if the result is empty. Bad rows raise at once.
 
-    With `ties` a ranking has more columns, by which it can be merged with that of other tasks. Of matches and ranks
-    only those `owned` are returned. Not more than `limit` rows are returned: detection stops there.
+    With `ties`, a ranking has extra columns by which it can be merged with those of other tasks. Only `owned` matches
+    and ranks are returned, and at most `limit` rows: detection stops there.
     """
     events = prepare_relevant(plan, table, bad_rows, report)
     match plan:
@@ -45,14 +45,14 @@ def execute(
 
 
 def output_schema(query: BoundQuery) -> pa.Schema:
-    """Return the Arrow schema of a query's result, the same for every input, empty ones too."""
+    """Return the Arrow schema of a query's result; it is the same for every input, even an empty one."""
     if query.aggregates:
         return aggregate_schema(query)
     return rank_schema(query) if query.ranking else match_schema(query)
 
 
 def first_rows(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
-    """Yield the batches up to so many rows, and ask for no other after them."""
+    """Yield at most `limit` rows of the batches; compute no batch after them."""
     for batch in batches:
         yield batch.slice(0, limit)
         limit -= batch.num_rows
@@ -61,14 +61,14 @@ def first_rows(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.Rec
 
 
 def tables_of(batches: Iterable[pa.RecordBatch], rows: int, size: float = inf) -> Iterator[pa.Table]:
-    """Yield the batches put together, as soon as they have so many rows or bytes."""
-    waiting: list[pa.RecordBatch] = []
-    waiting_rows = waiting_bytes = 0
+    """Concatenate batches into tables; yield a table as soon as it has `rows` rows or `size` bytes."""
+    pending: list[pa.RecordBatch] = []
+    pending_rows = pending_bytes = 0
     for batch in batches:
-        waiting.append(batch)
-        waiting_rows, waiting_bytes = waiting_rows + batch.num_rows, waiting_bytes + batch.nbytes
-        if waiting_rows >= rows or waiting_bytes >= size:
-            yield pa.Table.from_batches(waiting)
-            waiting, waiting_rows, waiting_bytes = [], 0, 0
-    if waiting:
-        yield pa.Table.from_batches(waiting)
+        pending.append(batch)
+        pending_rows, pending_bytes = pending_rows + batch.num_rows, pending_bytes + batch.nbytes
+        if pending_rows >= rows or pending_bytes >= size:
+            yield pa.Table.from_batches(pending)
+            pending, pending_rows, pending_bytes = [], 0, 0
+    if pending:
+        yield pa.Table.from_batches(pending)

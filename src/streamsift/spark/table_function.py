@@ -26,6 +26,7 @@ from streamsift.errors import BadInputError, QueryError
 from streamsift.physical import Plan
 from streamsift.runtime import execute, output_schema
 from streamsift.spark.columns import arrow_schema, result_schema, session_settings
+from streamsift.spark.workers import plain_errors
 
 
 @dataclass
@@ -57,11 +58,14 @@ def register(spark: SparkSession, name: str, plan_of: Callable[..., Plan]) -> No
             order: AnalyzeArgument | None = None,
             bad_rows: AnalyzeArgument | None = None,
         ) -> Analyzed:
-            return analyze_call(plan_here, events, query=query, time=time, type=type, order=order, bad_rows=bad_rows)
+            given = {"query": query, "time": time, "type": type, "order": order, "bad_rows": bad_rows}
+            with plain_errors():
+                return analyze_call(plan_here, events, **given)
 
         def eval(self, events: Row, *_: Any, **__: Any) -> None:
             if not self._rows:
-                check_clause()
+                with plain_errors():
+                    check_clause()
             self._rows.append(events)
 
         def terminate(self) -> Iterator[Row]:
@@ -117,6 +121,7 @@ def matches(call: Analyzed, rows: list[Row]) -> Iterator[Row]:
     assert call.events is not None
     schema = call.plan.query.schema
     table = LocalDataToArrowConversion.convert(rows, call.events, use_large_var_types=False)
-    batches = execute(call.plan, table.select(schema.names).cast(schema), bad_rows=call.bad_rows)
-    result = pa.Table.from_batches(batches, output_schema(call.plan.query))
+    with plain_errors():
+        batches = execute(call.plan, table.select(schema.names).cast(schema), bad_rows=call.bad_rows)
+        result = pa.Table.from_batches(batches, output_schema(call.plan.query))
     yield from ArrowTableToRowsConversion.convert(result, call.schema)

@@ -2,8 +2,9 @@
 
 - `tables`: text tables on the terminal; `match_columns`: which columns of matches they show.
 - `notebook`: HTML of queries, explanations and results.
-- `pictures`: choose the chart that fits a result, and save it.
-- `timeline`: matches over time; `gaps`: the time that their negations cover; `charts`: aggregates and rankings.
+- `plots`: choose the chart that fits a result, and save it; `offline`: charts that need no network.
+- `timeline`: matches over time; `gaps`: the intervals that their negations cover.
+- `aggregates`: measures over time; `rankings`: bump charts and scores; `axes`: time axes of all charts.
 - `plan_tree`: a pattern as a tree in SVG.
 - `files`: results as JSON lines or flat columns, written batch by batch.
 

@@ -1,4 +1,4 @@
-"""Format results as lines of JSON or flat columns, and write them batch by batch, so that memory stays bounded."""
+"""Format results as JSON lines or flat columns, and write them batch by batch in bounded memory."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ import pyarrow.parquet
 
 from streamsift.runtime import tables_of
 
-TABLE_ROWS, TABLE_BYTES = 1 << 17, 1 << 26  # of a row group of Parquet, about
+TABLE_ROWS, TABLE_BYTES = 1 << 17, 1 << 26  # approximate size of a Parquet row group
 
 
 def write_file(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: Path, output_format: str) -> int:
-    """Write the batches to a new file and return how many rows it has; no file is left if something fails."""
+    """Write the batches to a new file and return its number of rows; leave no file if anything fails."""
     unfinished = path.with_name(f"{path.name}.unfinished")
     try:
         if output_format == "json":
@@ -37,7 +37,7 @@ def write_file(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: Path,
 
 
 def write_lines(batches: Iterable[pa.RecordBatch], lines: TextIO) -> int:
-    """Write a line of JSON for each row and return how many there are."""
+    """Write each row as a line of JSON and return the number of rows."""
     rows = 0
     for batch in batches:
         lines.writelines(f"{line}\n" for line in json_lines(batch))
@@ -46,7 +46,7 @@ def write_lines(batches: Iterable[pa.RecordBatch], lines: TextIO) -> int:
 
 
 def write_csv(batches: Iterable[pa.RecordBatch], schema: pa.Schema, target: Any) -> int:
-    """Write flat columns to a path or a binary stream and return how many rows there are."""
+    """Write flat columns to a path or a binary stream and return the number of rows."""
     return _write_tables(batches, schema, target, "csv")
 
 
@@ -63,7 +63,7 @@ def _write_tables(batches: Iterable[pa.RecordBatch], schema: pa.Schema, target: 
 
 
 def json_lines(batch: pa.RecordBatch) -> Iterator[str]:
-    """Yield a line per row, variables as keys. Decimals keep their digits as text; NaN and infinities are null."""
+    """Yield each row as a line of JSON. Decimals become text to keep their digits; NaN and infinities become null."""
     for row in batch.to_pylist():
         yield json.dumps(_plain(row), ensure_ascii=False, allow_nan=False)
 
@@ -89,7 +89,7 @@ def _plain(value: Any) -> Any:
 
 
 def flat_table(table: pa.Table) -> pa.Table:
-    """Spread structs into columns `a.x`; durations become seconds, and what CSV cannot hold JSON text."""
+    """Flatten structs into columns `a.x`. Durations become seconds; other nested values become JSON text."""
     while any(pa.types.is_struct(field.type) for field in table.schema):
         table = table.flatten()
     for index, field in enumerate(table.schema):

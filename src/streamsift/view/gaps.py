@@ -1,6 +1,6 @@
-"""Find the intervals that the negations of a pattern cover, to be shaded in a chart.
+"""Find the intervals that the negations of a pattern cover, to shade them in a chart.
 
-A negation inside a negated sub-pattern is omitted: no events of the match bound it.
+Negations inside a negated sub-pattern are omitted: no events of the match bound them.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import Any
 
 from streamsift.logical import bound as b
 
-Bounds = tuple[tuple[int, ...], ...]  # variables of the parts around, the nearest part first
+Bounds = tuple[tuple[int, ...], ...]  # the variables of the parts before or after, the nearest part first
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """An interval without events that fit `label`: after the nearest part of `after`, before the nearest of `before`.
+    """An interval that must not contain what `label` names.
 
-    Parts whose variables the match does not bind are skipped. If no part is left, the edge is the window's, or the end
-    of the match if `ends_with_match`.
+    It starts at the nearest bound part of `after` and ends at the nearest bound part of `before`. Without such a part,
+    it extends to the bound of the window, or to the end of the match if `ends_with_match`.
     """
 
     label: str
@@ -29,6 +29,7 @@ class Gap:
 
 
 def gaps(query: b.BoundQuery) -> list[Gap]:
+    """Return the gaps of a pattern in order of appearance."""
     is_conjunction = isinstance(query.pattern, b.Conjunction)
     return list(_inside(query, query.pattern, (), (), is_conjunction))
 
@@ -59,9 +60,9 @@ def _words(query: b.BoundQuery, node: b.Node) -> str:
 
 
 def interval(gap: Gap, times: Mapping[int, Sequence[Any]], window: Any | None) -> tuple[Any, Any] | None:
-    """Return where a gap begins and ends in one match; `times` are those of each variable's events, empty if unbound.
+    """Return where a gap starts and ends in one match; `times` are those of each variable's events, empty if unbound.
 
-    Return None if an edge is unclear: a window of rows, or none.
+    Return None if a bound is unknown: the query has a count window, or no window.
     """
     every = [at for of_variable in times.values() for at in of_variable]
     lower = next(map(max, _bound(gap.after, times)), None)
@@ -76,7 +77,7 @@ def interval(gap: Gap, times: Mapping[int, Sequence[Any]], window: Any | None) -
 
 
 def _bound(parts: Bounds, times: Mapping[int, Sequence[Any]]) -> Iterator[list[Any]]:
-    """Yield the times of each part that binds anything."""
+    """Yield the times of each part that binds an event."""
     for part in parts:
         if of_part := [at for variable in part for at in times.get(variable, ())]:
             yield of_part

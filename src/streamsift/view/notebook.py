@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from html import escape
 from typing import Any
 
 import pyarrow as pa
 
-from streamsift.language.keywords import RESERVED_WORDS
+from streamsift.language.highlight import highlight_html
 from streamsift.logical.bound import BoundQuery
 from streamsift.view.plan_tree import plan_svg
+from streamsift.view.plots import frame_origin
 from streamsift.view.tables import cell_text, how_many
 
 SHOWN_ROWS = 20
-OPEN_SECTIONS = ("Why", "Analyzed")  # the others repeat the chart or are long: a click opens them
-WORDS = RESERVED_WORDS | frozenset("COUNT SUM AVG MIN MAX FINAL EACH CHANGES EVENTS EVENT".split())
-TOKEN = re.compile(r"(?P<comment>--[^\n]*)|(?P<string>'[^']*'|\"[^\"]*\")|(?P<word>\w+)|(?P<other>[^\w'\"-]+|-)")
+OPEN_SECTIONS = ("Why", "Analyzed")  # the others repeat the tree or are long: a click opens them
 
 
 class Explanation(str):
-    """The text of `explain`; a notebook shows it with the plan as a chart."""
+    """The text of `explain`, which a notebook displays with the pattern as a tree.
+
+    It is a string; `svg` is the tree.
+    """
 
     svg: str
 
@@ -34,7 +35,7 @@ class Explanation(str):
 
 
 def sections(explained: str) -> dict[str, list[str]]:
-    """Split an explanation by its headings, which are the lines that are not indented."""
+    """Split an explanation by its headings, the lines that are not indented."""
     by_heading: dict[str, list[str]] = {}
     for line in explained.splitlines():
         if line.startswith(" "):
@@ -52,21 +53,16 @@ def _section(title: str, lines: list[str]) -> str:
 
 
 def query_html(text: str, sketch: BoundQuery | None) -> str:
-    """Return the text with its keywords marked and, if there is a sketch, its pattern as a tree."""
+    """Return the highlighted text and, if there is a sketch, the pattern as a tree."""
     tree = f"<div>{plan_svg(sketch)}</div>" if sketch is not None else ""
-    return f"<pre>{''.join(map(_marked, TOKEN.finditer(text)))}</pre>{tree}"
+    return highlight_html(text) + tree
 
 
-def _marked(token: re.Match[str]) -> str:
-    colors = {"comment": "#777777", "string": "#0a7a3f"}
-    shown = escape(token[0])
-    if token.lastgroup in colors:
-        return f'<span style="color:{colors[token.lastgroup]}">{shown}</span>'
-    return f'<b style="color:#1a4f8b">{shown}</b>' if token[0].upper() in WORDS else shown
+def table_html(rows: pa.Table, limit: int = SHOWN_ROWS, *, has_more: bool = False) -> str:
+    """Return the first rows of a result as an HTML table: a column for each variable, its event in one cell.
 
-
-def table_html(rows: pa.Table, limit: int = SHOWN_ROWS) -> str:
-    """Return the first rows of a result: a column for each variable, its event as a small table in one cell."""
+    `has_more` says that the rows are the first of a result whose size is unknown.
+    """
     head = "".join(f'<th style="text-align:left">{escape(name)}</th>' for name in rows.column_names)
     body = "".join(
         "<tr>"
@@ -74,8 +70,17 @@ def table_html(rows: pa.Table, limit: int = SHOWN_ROWS) -> str:
         + "</tr>"
         for row in rows.slice(0, limit).to_pylist()
     )
-    caption = how_many(min(limit, rows.num_rows), rows.num_rows, "row", "rows")
+    total = None if has_more else rows.num_rows
+    caption = how_many(min(limit, rows.num_rows), total, "row", "rows")
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{caption}</p>"
+
+
+def frame_html(frame: Any) -> str | None:
+    """Run a batch result of `Query.run` and return its first rows; any other DataFrame is displayed as Spark does."""
+    if frame_origin(frame) == (None, None) or frame.isStreaming:
+        return frame._repr_html_()
+    rows = frame.limit(SHOWN_ROWS + 1).toArrow()
+    return table_html(rows.slice(0, SHOWN_ROWS), has_more=rows.num_rows > SHOWN_ROWS)
 
 
 def _cell(value: Any) -> str:
@@ -86,13 +91,3 @@ def _cell(value: Any) -> str:
             return "<hr>".join(map(_cell, value))
         case _:
             return escape(cell_text(value))
-
-
-def load_ipython_extension(ipython: Any) -> None:
-    """`%load_ext streamsift`: notebooks show Arrow tables, the results of `run_local`, as HTML."""
-    ipython.display_formatter.formatters["text/html"].for_type(pa.Table, table_html)
-
-
-def unload_ipython_extension(ipython: Any) -> None:
-    """`%unload_ext streamsift`."""
-    ipython.display_formatter.formatters["text/html"].pop(pa.Table, None)

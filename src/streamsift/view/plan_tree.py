@@ -1,4 +1,4 @@
-"""Draw a pattern as a tree in SVG: each predicate stands at the lowest node that has all of its variables."""
+"""Draw a pattern as a tree in SVG, with each predicate at the lowest node that contains all of its variables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamsift.logical.describe import OPERATOR_NAMES
 
 CHARACTER_PX, LINE_PX, PADDING_PX = 6.7, 15, 8
 GAP_PX, LEVEL_PX, MARGIN_PX = 14, 26, 6
-LONGEST = 44  # characters of a line; the rest is in the tooltip
+MAX_CHARACTERS = 44  # of a line; the tooltip has the rest
 FILL = {"event": "#eef5fb", "operator": "#f6f6f6", "not": "#fdeee6"}
 STROKE = {"event": "#0072b2", "operator": "#888888", "not": "#d55e00"}
 
@@ -30,7 +30,7 @@ class Box:
 
     @property
     def width(self) -> float:
-        return max(min(len(line), LONGEST) for line in self.lines) * CHARACTER_PX + 2 * PADDING_PX
+        return max(min(len(line), MAX_CHARACTERS) for line in self.lines) * CHARACTER_PX + 2 * PADDING_PX
 
     @property
     def height(self) -> float:
@@ -47,7 +47,7 @@ class Box:
 
 
 def plan_svg(query: b.BoundQuery, title: str = "") -> str:
-    """Draw the pattern; `title` stands above it, such as the strategy."""
+    """Return the tree as SVG; `title`, such as the strategy, is a line of the root."""
     root = _box(query, query.pattern)
     for text, variables in _conditions(query):
         _lowest(root, variables).lines.append(text)
@@ -64,7 +64,7 @@ def plan_svg(query: b.BoundQuery, title: str = "") -> str:
 
 
 def _conditions(query: b.BoundQuery) -> Iterator[tuple[str, frozenset[int]]]:
-    """Yield conditions with their variables; equalities of one column, mostly made by `[column]`, are one condition."""
+    """Yield conditions with their variables; the equalities of one column, as in `[column]`, are one condition."""
     equal: dict[str, set[int]] = {}
     others: dict[str, frozenset[int]] = {}
     for predicate in query.predicates:
@@ -109,7 +109,7 @@ def _lowest(box: Box, variables: frozenset[int]) -> Box:
 
 
 def _place(box: Box, x: float, y: float) -> float:
-    """Place a box and all below it, from x to the right and from y down; return where the next may begin."""
+    """Place a box and its descendants from (x, y) to the right and down; return the x of the next free position."""
     box.x, box.y = x, y
     if not box.children:
         return x + box.width
@@ -119,7 +119,7 @@ def _place(box: Box, x: float, y: float) -> float:
     end -= GAP_PX
     box.x = max(x, (box.children[0].middle + box.children[-1].middle - box.width) / 2)
     spare = box.x + box.width - end
-    if spare > 0 and box.x == x:  # wider than all below it: they move to its middle
+    if spare > 0 and box.x == x:  # wider than its children: center them
         for inner in (inner for child in box.children for inner in child.all()):
             inner.x += spare / 2
     return max(end, box.x + box.width)
@@ -141,7 +141,7 @@ def _drawn(box: Box) -> Iterator[str]:
         f'fill="{FILL[box.kind]}" stroke="{STROKE[box.kind]}"{dashes}/>'
     )
     for number, line in enumerate(box.lines):
-        shown = line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+        shown = line if len(line) <= MAX_CHARACTERS else line[: MAX_CHARACTERS - 1] + "…"
         weight = ' font-weight="bold"' if number == 0 else ' fill="#444444"'
         yield (
             f'<text x="{box.middle:.1f}" y="{box.y + PADDING_PX / 2 + (number + 0.75) * LINE_PX:.1f}" '

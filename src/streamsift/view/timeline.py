@@ -1,6 +1,7 @@
 """Draw matches over time with Altair: a lane for each key, a row in it for each match.
 
-Events are points colored by variable; the gaps in which a negated part must not happen are shaded.
+Events are points colored by their class. Intervals in which a negated part must not occur are shaded. If matches are
+much shorter than the time between them, the axis is the time since each match's first event.
 """
 
 from __future__ import annotations
@@ -8,36 +9,56 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
-from decimal import Decimal
-from itertools import chain, groupby
-from math import inf
-from typing import TYPE_CHECKING, Any
+from itertools import groupby
+from statistics import median
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 from pyarrow import types as t
 
 from streamsift.errors import QueryError
+from streamsift.language.printer import print_quantifier
 from streamsift.logical import bound as b
-from streamsift.logical.durations import nearest_double
+from streamsift.view import axes
+from streamsift.view.axes import COLORS, WIDTH_PX, ElapsedUnit, moment, subtitle, vega_time
 from streamsift.view.gaps import gaps, interval
 from streamsift.view.tables import cell_text
 
 if TYPE_CHECKING:
-    import altair as alt
+    from streamsift.view.offline import Layers
 
-WIDTH_PX = 720
+AxisName = Literal["auto", "time", "elapsed"]
 ROW_PX = 16
+MIN_EVENT_PX = 14  # events that are closer hide each other
 BANDS = ["#f4f5f7", "#ffffff"]
-# Colors that can be distinguished in most kinds of color blindness (Okabe and Ito's, without the yellow and the red).
-COLORS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#444444", "#8c6d31", "#7b68c4"]
 ABSENCES = ["#d55e00", "#b2182b", "#8e0152", "#6a3d9a"]
 EventsByVariable = Mapping[str, list[dict[str, Any]]]  # of one match
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
-    """The records of the layers, with times as numbers or ISO text, in rows named by their lane."""
+class Row:
+    """A match: its lane, its events and the moments of its events."""
+
+    lane: str
+    events: EventsByVariable
+    moments: Mapping[str, list[Any]]
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.moments.values()))
+
+    @property
+    def start(self) -> Any:
+        return min(at for of_variable in self.moments.values() for at in of_variable)
+
+    @property
+    def end(self) -> Any:
+        return max(at for of_variable in self.moments.values() for at in of_variable)
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The records of the chart's layers, in rows named by their lane."""
 
     bands: list[dict[str, Any]] = field(default_factory=list)
     spans: list[dict[str, Any]] = field(default_factory=list)
@@ -46,119 +67,187 @@ class Drawn:
 
 
 def timeline(
-    matches: pa.Table, query: b.BoundQuery | None, time: str | None, key: str | None, total: int | None = None
-) -> alt.LayerChart:
-    """Draw matches; `query` gives the gaps and the key; without one gaps are not shown, and `key` names the key."""
+    matches: pa.Table,
+    query: b.BoundQuery | None,
+    *,
+    time: str | None = None,
+    key: str | None = None,
+    axis: AxisName = "auto",
+    total: int | None = None,
+) -> Layers:
+    """Draw matches; `query` gives class names, negations and the key, `total` is how many matches there are."""
     import altair as alt
+
+    from streamsift.view.offline import Layers
 
     variables = event_columns(matches.schema)
     if not variables:
-        hint = "RETURN the variables themselves, or leave RETURN out."
-        raise QueryError("there is no event to draw in this result", hint=hint)
-    rows = [{v: _events(row[v]) for v in variables} for row in matches.select(variables).to_pylist()]
+        hint = "RETURN the variables themselves, or omit RETURN."
+        raise QueryError("this result has no event to draw", hint=hint)
     column = time or time_column(matches, variables)
     lane_key = key or (shared_column(query) if query else None)
-    drawn = _drawn(rows, column, lane_key, query)
-    x = time_axis(alt, [point["at"] for point in drawn.points], column)
+    rows = list(_rows(matches.select(variables), column, lane_key))
+    unit = _unit(rows, axis)
+    title = axes.time_title(column, _event_fields(matches.schema, variables[0])[column])
+    if unit is None:
+        x = axes.time_axis(alt, [at for row in rows for of in row.moments.values() for at in of], title)
+        y_title, starts = lane_key or "match", ""
+    else:
+        x = _elapsed_axis(alt, rows, unit, column)
+        y_title = f"{lane_key} · start of match" if lane_key else "start of match"
+        starts = f"matches that start at {title}, {axes.range_text([row.start for row in rows])}"
+    marks = _marks(rows, query, unit, has_key=lane_key is not None, labels=class_labels(query, variables))
     y = alt.Y(
         "row:N",
-        sort=[band["row"] for band in drawn.bands],
-        title=lane_key or "match",
-        axis=alt.Axis(labelExpr="slice(datum.value, indexof(datum.value, '|') + 1)", ticks=False, domain=False),
+        sort=[band["row"] for band in marks.bands],
+        title=y_title,
+        axis=alt.Axis(
+            labelExpr="slice(datum.value, indexof(datum.value, '|') + 1)",
+            labelLimit=260,
+            ticks=False,
+            domain=False,
+            titleAngle=0,
+            titleAlign="right",
+            titleX=-6,
+            titleY=-8,
+        ),
     )
     shown = f"the first {len(rows):,} of {total:,} matches" if total is not None and total > len(rows) else ""
     return (
-        alt.layer(*_layers(alt, drawn, variables, x, y))
+        Layers(layer=list(_layers(alt, marks, list(class_labels(query, variables).values()), x, y)))
         .resolve_scale(color="independent")
-        .properties(width=WIDTH_PX, height=alt.Step(ROW_PX), title=note(alt, shown))
+        .properties(width=WIDTH_PX, height=alt.Step(ROW_PX), title=subtitle(alt, shown, starts))
         .configure_view(stroke="#dddddd")
     )
 
 
-def note(alt: Any, text: str) -> Any:
-    """Return a small title for a chart that shows only a part of the result."""
-    return alt.Title(text, anchor="start", fontSize=11)
+def _rows(matches: pa.Table, time: str, key: str | None) -> Iterator[Row]:
+    for number, match in enumerate(matches.to_pylist()):
+        events = {variable: _events(value) for variable, value in match.items()}
+        moments = {variable: [moment(event[time]) for event in of] for variable, of in events.items()}
+        yield Row(_lane(events, key) if key else str(number + 1), events, moments)
 
 
-def time_axis(alt: Any, values: Sequence[Any], title: str) -> Callable[[str], Any]:
-    """Return the x axis of a field: in UTC with a clock of 24 hours, or plain numbers."""
-    if any(isinstance(value, int | float) for value in values):
-        return lambda name: alt.X(f"{name}:Q", title=title, scale=alt.Scale(zero=False, padding=10))
-    moments = [datetime.fromisoformat(value) for value in values]
-    span = max(moments) - min(moments) if moments else timedelta()
-    shown = "%H:%M:%S" if span < timedelta(minutes=10) else "%H:%M" if span < timedelta(days=1) else "%b %d %H:%M"
-    shown = "%b %d" if span > timedelta(days=6) else shown
-    axis = alt.Axis(format=shown, labelOverlap=True, labelSeparation=8)
-    day = f", UTC, {min(moments):%Y-%m-%d}" if moments else ""
-    return lambda name: alt.X(f"{name}:T", title=title + day, scale=alt.Scale(type="utc", padding=10), axis=axis)
+def _unit(rows: Sequence[Row], axis: AxisName) -> ElapsedUnit | None:
+    """Return the unit of elapsed time, or None to draw the time itself."""
+    if not rows or axis == "time":
+        return None
+    lengths = [row.end - row.start for row in rows]
+    if axis == "elapsed":
+        return axes.elapsed_unit(max(lengths))
+    if not max(lengths):
+        return None  # each match is at one moment
+    whole = max(row.end for row in rows) - min(row.start for row in rows)
+    px_per_event = WIDTH_PX * median(length / whole / row.size for length, row in zip(lengths, rows, strict=True))
+    return axes.elapsed_unit(max(lengths)) if px_per_event < MIN_EVENT_PX else None
 
 
-def _layers(alt: Any, drawn: Drawn, variables: Sequence[str], x: Callable[[str], Any], y: Any) -> Iterator[Any]:
+def _elapsed_axis(alt: Any, rows: Sequence[Row], unit: ElapsedUnit, time: str) -> Callable[[str], Any]:
+    longest = max(unit.count(row.start, row.end) for row in rows)
+    title = f"time since the first event, 0 to {longest:,.4g} {unit.name or f'units of {time}'}"
+    return lambda name: alt.X(f"{name}:Q", title=title, scale=alt.Scale(zero=False, nice=False, padding=10))
+
+
+def class_labels(query: b.BoundQuery | None, columns: Sequence[str]) -> dict[str, str]:
+    """Return what the legend calls the events of each column: their class, with the variable if that is ambiguous."""
+    if query is None:
+        return {column: column for column in columns}
+    variables = {v.name: v for v in query.variables}
+    variables |= {item.name: query.variables[item.variable] for item in query.output if isinstance(item, b.WholeEvent)}
+    names = {column: _class_label(column, variables.get(column)) for column in columns}
+    counts = Counter(names.values())
+    return {c: name if counts[name] == 1 else f"{name} {c}" for c, name in names.items()}
+
+
+def _class_label(column: str, variable: b.Variable | None) -> str:
+    if variable is None or variable.event_class.rule is b.ClassRule.ANY:
+        return column
+    return variable.event_class.name + print_quantifier(variable.quantifier)
+
+
+def _layers(alt: Any, marks: Marks, classes: Sequence[str], x: Callable[[str], Any], y: Any) -> Iterator[Any]:
     def data(rows: list[dict[str, Any]]) -> Any:
         return alt.Chart(alt.Data(values=rows))
 
     band = alt.Color("band:N", scale=alt.Scale(domain=[0, 1], range=BANDS), legend=None)
-    yield data(drawn.bands).mark_rect(height=ROW_PX).encode(y=y, color=band)
-    if drawn.spans:
+    yield data(marks.bands).mark_rect(height=ROW_PX).encode(y=y, color=band)
+    if marks.spans:
         absent = alt.Color(
             "absent:N",
-            scale=alt.Scale(domain=sorted({s["absent"] for s in drawn.spans}), range=ABSENCES),
-            legend=alt.Legend(title="in the shaded time", symbolOpacity=0.3, labelLimit=260),
+            scale=alt.Scale(domain=sorted({s["absent"] for s in marks.spans}), range=ABSENCES),
+            legend=alt.Legend(title="in the shaded interval", symbolOpacity=0.3, labelLimit=260),
         )
-        shade = data(drawn.spans).mark_rect(opacity=0.28, height=ROW_PX - 4)
+        shade = data(marks.spans).mark_rect(opacity=0.28, height=ROW_PX - 4)
         yield shade.encode(x=x("from"), x2="to", y=y, color=absent, tooltip="absent:N")
-    yield data(drawn.lines).mark_rule(color="#888888").encode(x=x("start"), x2="end", y=y)
+    yield data(marks.lines).mark_rule(color="#888888").encode(x=x("start"), x2="end", y=y)
+    palette = {"range": COLORS} if len(classes) <= len(COLORS) else {"scheme": "tableau20"}
     named = alt.Color(
         "event:N",
-        scale=alt.Scale(domain=list(variables), range=COLORS),
-        legend=alt.Legend(title="event", labelLimit=260),
+        scale=alt.Scale(domain=list(classes), **palette),
+        legend=alt.Legend(title="event class", labelLimit=260),
     )
-    fields = dict.fromkeys(name for point in drawn.points for name in point if name not in ("row", "at"))
+    fields = dict.fromkeys(name for point in marks.points for name in point if name not in ("row", "at"))
     tooltip = [alt.Tooltip(f"{_escaped(name)}:N", title=name) for name in fields]
-    circles = data(drawn.points).mark_circle(size=85, opacity=1, stroke="white", strokeWidth=0.7)
+    circles = data(marks.points).mark_circle(size=85, opacity=1, stroke="white", strokeWidth=0.7)
     yield circles.encode(x=x("at"), y=y, color=named, tooltip=tooltip)
 
 
 def _escaped(name: str) -> str:
-    """Return a field's name as Vega reads it: dots, brackets and colons would mean something."""
+    """Escape the characters of a field name that Vega interprets."""
     return "".join("\\" + c if c in ".[]:\\" else c for c in name)
 
 
-def _drawn(rows: Sequence[EventsByVariable], time: str, key: str | None, query: b.BoundQuery | None) -> Drawn:
-    numbered = [(_lane(row, key), row) for row in rows]
-    order = {lane: n for n, lane in enumerate(dict.fromkeys(lane for lane, _ in numbered))}
-    window = _window(query, rows, time)
-    drawn = Drawn()
-    for lane, of_lane in groupby(sorted(numbered, key=lambda pair: order[pair[0]]), key=lambda pair: pair[0]):
-        for first, (_, row) in enumerate(of_lane):
-            place = len(drawn.bands)
-            name = f"{place}|{'' if first else lane if key else place + 1}"
-            times = {variable: [moment(event[time]) for event in events] for variable, events in row.items()}
-            every = [at for of_variable in times.values() for at in of_variable]
-            drawn.bands.append({"row": name, "band": order[lane] % 2})
-            drawn.lines.append({"row": name, "start": plain(min(every)), "end": plain(max(every))})
-            drawn.points.extend(
-                {"row": name, "event": variable, "at": plain(at), **{k: cell_text(v) for k, v in event.items()}}
-                for variable, events in row.items()
-                for at, event in zip(times[variable], events, strict=True)
+def _marks(
+    rows: Sequence[Row],
+    query: b.BoundQuery | None,
+    unit: ElapsedUnit | None,
+    *,
+    has_key: bool,
+    labels: Mapping[str, str],
+) -> Marks:
+    order = {lane: n for n, lane in enumerate(dict.fromkeys(row.lane for row in rows))}
+    window = axes.length_of(query.window, rows[0].start) if query and rows else None
+    marks = Marks()
+    for lane, of_lane in groupby(sorted(rows, key=lambda row: order[row.lane]), key=lambda row: row.lane):
+        for first, row in enumerate(of_lane):
+            label = "" if first else lane
+            if unit is not None:
+                label = " · ".join(part for part in (label if has_key else "", _start_text(row)) if part)
+
+            def place(at: Any, start: Any = row.start) -> Any:
+                return vega_time(at) if unit is None else unit.count(start, at)
+
+            name = f"{len(marks.bands)}|{label}"
+            marks.bands.append({"row": name, "band": order[lane] % 2})
+            marks.lines.append({"row": name, "start": place(row.start), "end": place(row.end)})
+            marks.points.extend(
+                {"row": name, "event": labels[variable], "at": place(at), **{k: cell_text(v) for k, v in event.items()}}
+                for variable, events in row.events.items()
+                for at, event in zip(row.moments[variable], events, strict=True)
             )
-            drawn.spans.extend({"row": name, **span} for span in _spans(query, times, window))
-    return drawn
+            marks.spans.extend(
+                {"row": name, "absent": absent, "from": place(lower), "to": place(upper)}
+                for absent, lower, upper in _spans(query, row.moments, window)
+            )
+    return marks
 
 
-def _spans(query: b.BoundQuery | None, times: Mapping[str, list[Any]], window: Any) -> Iterator[dict[str, Any]]:
-    """Yield the gaps of one match."""
+def _start_text(row: Row) -> str:
+    start = row.start
+    return f"{start:,.6g}" if isinstance(start, float) else f"{start:%Y-%m-%d %H:%M:%S}"
+
+
+def _spans(query: b.BoundQuery | None, moments: Mapping[str, list[Any]], window: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the intervals of one match that its negations cover, with what must not occur there."""
     if query is not None:
-        by_index = {v.index: times.get(v.name, []) for v in query.variables}
+        by_index = {v.index: moments.get(v.name, []) for v in query.variables}
         for gap in gaps(query):
             if (reach := interval(gap, by_index, window)) is not None:
-                yield {"absent": gap.label, "from": plain(reach[0]), "to": plain(reach[1])}
+                yield gap.label, *reach
 
 
-def _lane(row: EventsByVariable, key: str | None) -> str:
-    if key is None:
-        return str(id(row))  # a lane for each match
-    event = next(chain.from_iterable(row.values()), {})
+def _lane(events: EventsByVariable, key: str) -> str:
+    event = next((event for of in events.values() for event in of), {})
     names = {name.lower(): name for name in event}
     if key.lower() not in names:
         raise QueryError(f"the events have no column `{key}`", hint="`key` names the column that makes the lanes.")
@@ -170,14 +259,18 @@ def _events(value: Any) -> list[dict[str, Any]]:
 
 
 def event_columns(schema: pa.Schema) -> list[str]:
-    """Return the columns that hold an event, or a group of them."""
+    """Return the columns that contain an event or a Kleene group of events."""
     return [f.name for f in schema if t.is_struct(f.type) or (t.is_list(f.type) and t.is_struct(f.type.value_type))]
 
 
+def _event_fields(schema: pa.Schema, variable: str) -> dict[str, pa.DataType]:
+    event = schema.field(variable).type
+    return {field.name: field.type for field in (event if t.is_struct(event) else event.value_type)}
+
+
 def time_column(matches: pa.Table, variables: Sequence[str]) -> str:
-    """Return the field whose least and greatest value are the bounds of the first matches, or that is called so."""
-    first = matches.schema.field(variables[0]).type
-    fields = [field.name for field in (first if t.is_struct(first) else first.value_type)]
+    """Return the field whose minimum and maximum are the bounds of the first matches, or that has a usual name."""
+    fields = _event_fields(matches.schema, variables[0])
     if "match_start" in matches.column_names:
         some = matches.slice(0, 20).to_pylist()
         for name in fields:
@@ -185,7 +278,7 @@ def time_column(matches: pa.Table, variables: Sequence[str]) -> str:
                 return name
     named = [name for name in fields if name.lower() in ("ts", "time", "t", "timestamp")]
     if not named:
-        raise QueryError("which column of the events is the time?", hint='say so: show(matches, time="ts").')
+        raise QueryError("cannot tell which column of the events is the time", hint='use show(matches, time="…").')
     return named[0]
 
 
@@ -200,7 +293,7 @@ def _bounds(row: dict[str, Any], variables: Sequence[str], name: str) -> tuple[A
 
 
 def shared_column(query: b.BoundQuery) -> str | None:
-    """Return the column that all events of a match share: a key of the query, or one that its equalities tie."""
+    """Return a column that all events of a match share: a key of the query, or a column in equalities of all events."""
     if query.partition_by or query.group_by:
         return (*query.partition_by, *query.group_by)[0]
     positive = sum(v.positive for v in query.variables)
@@ -212,33 +305,3 @@ def shared_column(query: b.BoundQuery) -> str | None:
             ) if left == right:
                 counts[left] += 1
     return next((name for name, count in counts.items() if count >= positive - 1), None)
-
-
-def _window(query: b.BoundQuery | None, rows: Sequence[EventsByVariable], time: str) -> Any:
-    """Return the length of the window in the unit of differences of times; None if there is no window of time."""
-    if query is None or query.window is None or query.window.kind is b.WindowKind.COUNT:
-        return None
-    first = next((event[time] for row in rows[:1] for events in row.values() for event in events), None)
-    is_number = isinstance(first, int | float | Decimal)
-    length, longest = nearest_double(query.window.length), inf if is_number else timedelta.max.total_seconds()
-    if length >= longest:
-        return None  # no two times are that far apart
-    return length if is_number else timedelta(seconds=length)
-
-
-def moment(value: Any) -> Any:
-    """Return a time to compute with: a float, or a datetime without a zone (in UTC if it had one)."""
-    match value:
-        case datetime():
-            return (value - value.utcoffset()).replace(tzinfo=None) if value.tzinfo else value  # type: ignore[operator]
-        case date():
-            return datetime(value.year, value.month, value.day)
-        case str():
-            return moment(datetime.fromisoformat(value))
-        case _:
-            return float(value)
-
-
-def plain(value: Any) -> Any:
-    """Return a time as Vega reads it."""
-    return value.isoformat(timespec="milliseconds") + "Z" if isinstance(value, datetime) else value

@@ -1,4 +1,4 @@
-"""Doubles around a time: the last one within a window, the ticks that round to it, beside exact fractions."""
+"""The last double within a window, and the ticks that round to a double, agree with exact fractions."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_matches_of_one_extreme_time(time: float) -> None:
         assert query.run_local(table, time="t", type="kind", plan=plan).num_rows == 1
 
 
-def test_time_that_passes_beyond_all_ticks() -> None:
+def test_a_watermark_beyond_all_ticks() -> None:
     schema = pa.schema([("t", pa.float64()), ("x", pa.int64())])
     engine = engine_of(plan_of("PATTERN ANY a AGG COUNT WITHIN 1 UPDATE 0.5", schema, {"time": "t"}))
     engine.push(pa.table({"t": [0.25], "x": [1]}, schema))
@@ -70,7 +70,7 @@ def test_time_that_passes_beyond_all_ticks() -> None:
 
 
 @given(FINITE | TENTHS, st.lists(WIDTHS | TENTHS.map(abs), max_size=3), FINITE | TENTHS)
-def test_what_is_open_is_what_closes_later(passed: float, widths: list[float], start: float) -> None:
+def test_a_window_is_open_until_it_closes(passed: float, widths: list[float], start: float) -> None:
     closes = after(np.array([start]), *widths)[0].item()
     assert (start >= first_open(passed, *widths)) == (closes > passed)
     assert (start >= earlier(passed, *widths)) == (closes >= passed)
@@ -78,7 +78,7 @@ def test_what_is_open_is_what_closes_later(passed: float, widths: list[float], s
 
 
 @given(st.integers(-20, 20), st.lists(st.integers(-1, 5), max_size=3), st.integers(-20, 20))
-def test_the_same_for_integers(passed: int, widths: list[int], start: int) -> None:
+def test_an_integer_window_is_open_until_it_closes(passed: int, widths: list[int], start: int) -> None:
     closes = after(np.array([start]), *widths)[0].item()
     assert closes == start + sum(max(width, 0) for width in widths)
     assert (start >= first_open(passed, *widths)) == (closes > passed)
@@ -95,5 +95,5 @@ def test_ticks_compare_as_doubles(time: float, step: Fraction, shift: Fraction) 
 
 
 @pytest.mark.parametrize(("time", "wanted"), [(0.3, 3), (0.7, 7), (0.30000000000000004, 3), (0.29999999999999993, 2)])
-def test_a_tenth_is_its_tick(time: float, wanted: int) -> None:
+def test_multiples_of_a_tenth_round_to_their_tick(time: float, wanted: int) -> None:
     assert floor_quotients(np.array([time]), Fraction(0), Fraction(1, 10)).tolist() == [wanted]

@@ -1,4 +1,4 @@
-"""Detection against the oracle: any mix of windows, predicates, ties, nulls and input orders gives the same rows."""
+"""Detection returns the same rows as the oracle for any mix of windows, predicates, ties, nulls and input orders."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def ids(table: pa.Table) -> list[tuple[object, ...]]:
 
 
 def expected(text: str, events: list[dict[str, object]], order: str | None) -> list[tuple[object, ...]]:
-    """The oracle's matches, by first event, second event, and so on in the order of the stream."""
+    """Return the oracle's matches, sorted by the places of their events."""
     rows = naive.run(text, events, time="t", type="kind", order=order, columns=SCHEMA.names)
     stream = sorted(events, key=lambda event: (event["t"], event[order] if order else 0, event["id"]))
     place = {event["id"]: number for number, event in enumerate(stream)}
@@ -186,7 +186,7 @@ def test_an_unsorted_stream_of_many_chunks_is_put_in_order() -> None:
 
 @pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="this is the run without JIT")
 def test_the_same_without_jit() -> None:
-    """The kernels are plain Python too: the same tests hold when they are not compiled."""
+    """The kernels also run as plain Python, and pass the same tests."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", __file__]
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "STREAMSIFT_EXAMPLES": "60"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -195,7 +195,7 @@ def test_the_same_without_jit() -> None:
 
 @pytest.mark.parametrize("clauses", ["", "WITHIN 60", "WITHIN 61 EVENTS", "WHERE [id]"])
 def test_a_search_tries_no_beginning_that_cannot_end(clauses: str) -> None:
-    """Left to right alone, 60 of 61 events have 2^61 beginnings."""
+    """A plain left-to-right search would try about 2^61 partial matches."""
     table = pa.table({"t": range(61), "id": [7] * 61})
     pattern = "; ".join(f"x v{number}" for number in range(60))
     assert ss.query(f"{pattern} {clauses} RETURN v0.t").run_local(table, time="t").num_rows == 61

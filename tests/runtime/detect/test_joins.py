@@ -1,4 +1,4 @@
-"""Every tree of joins, condensed or not, in slices of any length, gives the matches of the oracle."""
+"""Every join tree, condensed or not, with slices of any length, finds the matches of the oracle."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ CHOICES = st.fixed_dictionaries(
 
 @pytest.fixture
 def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slices of a few events, and a tree that changes as soon as another is cheaper."""
+    """Use slices of a few events, and change the tree as soon as another one is cheaper."""
     for name, value in {"SLICE_PLACES": 3, "SLICE_WINDOWS": 0, "CONDENSED_PLACES": 2, "CONDENSED_WINDOWS": 0}.items():
         monkeypatch.setattr(adaptive, name, value)
     monkeypatch.setattr(adaptive, "MARGIN", 1.0)
-    # Condensing costs little, so that some parts of these short streams are condensed and others are not.
+    # With these low costs, some parts of short streams are condensed and others are not.
     for name in ("CONDENSE_PART_NS", "CONDENSE_EVENT_NS", "CONDENSE_LEFT_NS", "CONDENSE_ALIKE"):
         monkeypatch.setattr(adaptive, name, 0.1)
 
 
 def counted_by_key(script: Script) -> Script:
-    """The same in a window that counts the rows of each key: it ends at another place for each."""
+    """Replace the window by a count window per key, which ends at a different place for each key."""
     window = syntax.Window(syntax.Duration(4, syntax.Unit.EVENT))
     partition = (syntax.Name(("id",)),)
     return replace(script, statement=replace(script.statement, partition_by=partition, window=window))
@@ -113,12 +113,12 @@ def test_all_shapes_find_the_same(short_slices: None, plan: Any, condense: Any) 
         "SEQ(ANY a, !ANY n, ANY b) {} AND n.x > a.x",
     ],
 )
-def test_windows_that_count_the_rows_of_a_key_cost_as_others_do(pattern: str) -> None:
-    """They were searched to the end of the stream: four times the events took sixteen times as long."""
+def test_count_windows_per_key_take_linear_time(pattern: str) -> None:
+    """If each search scanned to the end of the stream, 4 times the events would take 16 times as long."""
     table = stream("A", 5, 80_000, key=np.arange(80_000) % 20)
     query = ss.query(f"PATTERN {pattern.format('PARTITION BY key WHERE a.x > b.x + 7')} WITHIN 12 EVENTS")
     seconds = []
-    for size in (80_000, 20_000, 80_000):  # the first one compiles
+    for size in (80_000, 20_000, 80_000):  # the first run compiles kernels
         begin = time.process_time()
         query.run_local(table.slice(0, size), time="t")
         seconds.append(time.process_time() - begin)
@@ -129,8 +129,8 @@ LONG = "PATTERN SEQ(A a, B b, C c, D d, E e) {} WITHIN 30"
 
 
 @pytest.mark.parametrize("where", ["", "WHERE a.x < c.x", "WHERE b.x > 7 AND a.x + b.x > c.x"])
-def test_a_block_is_sifted_once_for_each_first_event(short_slices: None, where: str) -> None:
-    """The first partial match of a first event need not be its earliest: comparisons may have left that out."""
+def test_a_block_is_filtered_once_for_each_first_event(short_slices: None, where: str) -> None:
+    """The first partial match of a first event may not be its earliest, because comparisons can remove that one."""
     table, query = stream("ABCDE", 3, 500), ss.query(LONG.format(where))
     expected = query.run_local(table, time="t", type="kind", plan="left", condense="off").num_rows
     assert expected > 100
@@ -161,7 +161,7 @@ def test_outer_events_first_and_then_the_cached_inner_ones(where: str, cut: int)
 
 
 def drifting() -> pa.Table:
-    """In the first half few A and B have equal x, in the second few C and D equal y: look ahead, then look back."""
+    """In the first half, few A and B have equal x; in the second half, few C and D have equal y."""
     random = np.random.default_rng(5)
     half = 20_000
     many, one = random.integers(0, 1_000, half), np.zeros(half, np.int64)

@@ -1,4 +1,4 @@
-"""What is left out before events are condensed has no partner, by brute force; what has one stays."""
+"""The semi-join reduction keeps exactly the events with a partner, compared with brute force."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ PLACES = 60
 
 
 def draw(random: np.random.Generator, groups: int) -> tuple[np.ndarray, np.ndarray]:
-    """Some places by group, and where each group starts."""
+    """Draw places sorted by group, and the offsets of the groups."""
     places = np.flatnonzero(random.random(PLACES) < random.choice([0.1, 0.5, 1.0])).astype(np.int32)
     offsets, order = group_entries(random.integers(-1, groups, places.size).astype(np.int32), groups)
     return places[order], offsets
@@ -21,7 +21,7 @@ def draw(random: np.random.Generator, groups: int) -> tuple[np.ndarray, np.ndarr
 
 @pytest.mark.parametrize("operator", ["<", "<=", ">", ">=", None])
 @pytest.mark.parametrize("seed", range(40))
-def test_an_event_stays_exactly_if_its_group_has_a_partner(seed: int, operator: str | None) -> None:
+def test_an_event_is_kept_exactly_if_its_group_has_a_partner(seed: int, operator: str | None) -> None:
     random = np.random.default_rng(seed)
     groups = int(random.integers(1, 4))
     (own, own_offsets), (others, other_offsets) = draw(random, groups), draw(random, groups)
@@ -31,14 +31,14 @@ def test_an_event_stays_exactly_if_its_group_has_a_partner(seed: int, operator: 
     last = np.sort(random.integers(0, PLACES, PLACES)).astype(np.int32)
     beyond, number = int(random.integers(0, 2)), OPERATORS[operator or "<"]
     compared = (codes, other_codes) if operator else (NO_CODES, NO_CODES)
-    found = have_partner(own, own_offsets, compared[0], others, other_offsets, compared[1], first, last, beyond, number)
+    kept = have_partner(own, own_offsets, compared[0], others, other_offsets, compared[1], first, last, beyond, number)
     for group in range(groups):
         candidates = others[other_offsets[group] : other_offsets[group + 1]]
         for i in range(own_offsets[group], own_offsets[group + 1]):
             place = own[i]
             partners = (o for o in candidates if first[place] <= o < last[place] + beyond)
             expected = any(operator is None or holds(number, codes[place], other_codes[o]) for o in partners)
-            assert found[i] == expected
+            assert kept[i] == expected
 
 
 @pytest.mark.parametrize("distinct", [1, 3, 511, 512, 513, 5_000])

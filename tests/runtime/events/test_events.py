@@ -1,4 +1,4 @@
-"""Events: every kind of time, bad rows, order, and windows at the edges of their types."""
+"""Events: every type of time, bad rows, order, and windows at the limits of their types."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def pairs(times: pa.Array, window: str, **columns: object) -> list[tuple[object,
         (pa.array([], pa.int64()), "WITHIN 1", []),
     ],
 )
-def test_windows_on_every_kind_of_time(times: pa.Array, window: str, wanted: list[tuple[int, int]]) -> None:
+def test_windows_on_every_type_of_time(times: pa.Array, window: str, wanted: list[tuple[int, int]]) -> None:
     assert pairs(times, window) == wanted
 
 
@@ -100,9 +100,9 @@ def test_what_is_a_bad_row(times: list[object], order: list[object]) -> None:
         ss.query("x; y").run_local(table, time="t", order="o")
 
 
-def test_a_time_of_too_many_digits_is_refused() -> None:
+def test_a_time_with_too_many_digits_is_rejected() -> None:
     table = pa.table({"t": pa.array([Decimal("1" * 30)], pa.decimal128(38, 0))})
-    with pytest.raises(BadInputError, match="does not fit 64 bits"):
+    with pytest.raises(BadInputError, match="does not fit in 64 bits"):
         ss.query("x; y").run_local(table, time="t")
 
 

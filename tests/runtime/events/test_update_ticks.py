@@ -1,4 +1,4 @@
-"""Ticks of UPDATE: totals and rankings, in a batch and on a stream, have the same type and the same times."""
+"""Ticks of UPDATE have the same type and times in aggregates and rankings, in batches and on streams."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def test_totals_and_rankings_agree(times: pa.Array, window: str, kind: pa.DataTy
 @pytest.mark.parametrize(
     ("times", "window", "message"),
     [
-        (pa.array([126], pa.int8()), "WITHIN 5 UPDATE 5", "does not fit int8"),
-        (pa.array([2**62]), f"WITHIN {2**62} UPDATE {2**63}", "does not fit int64"),
-        (pa.array([2**62], pa.timestamp("s")), "WITHIN 1 s UPDATE 0.001 s", "64 bits|does not fit timestamp"),
+        (pa.array([126], pa.int8()), "WITHIN 5 UPDATE 5", "does not fit in int8"),
+        (pa.array([2**62]), f"WITHIN {2**62} UPDATE {2**63}", "does not fit in int64"),
+        (pa.array([2**62], pa.timestamp("s")), "WITHIN 1 s UPDATE 0.001 s", "64 bits|does not fit in timestamp"),
     ],
 )
-def test_a_tick_that_its_type_cannot_hold(times: pa.Array, window: str, message: str) -> None:
+def test_a_tick_out_of_range_for_its_type(times: pa.Array, window: str, message: str) -> None:
     table = pa.table({"t": times, "x": [1]})
     for query in (f"{TOTALS} {window}", f"{RANKING} {window} RETURN 1"):
         with pytest.raises(ss.BadInputError, match=message):

@@ -253,5 +253,5 @@ def test_decimals_become_the_nearest_doubles(kind: pa.DataType) -> None:
 
 def test_a_time_that_does_not_fit_the_common_unit_is_an_error_at_its_place() -> None:
     far = constant(datetime(9999, 12, 31, tzinfo=UTC))
-    with pytest.raises(BadInputError, match=r"does not fit timestamp\[ns"):
+    with pytest.raises(BadInputError, match=r"does not fit in timestamp\[ns"):
         run("coalesce", pa.array([0, None], pa.timestamp("ns")), far, kind=Kind.TIMESTAMP)

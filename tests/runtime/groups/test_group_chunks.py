@@ -1,4 +1,4 @@
-"""Groups are found a chunk of matches at a time: where chunks end changes nothing."""
+"""Kleene groups are built in chunks of matches; chunk boundaries do not change the result."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def trades(seed: int) -> pa.Table:
     ],
 )
 def test_groups_do_not_depend_on_chunks(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    query, binding, found = ss.query(text), {"time": "t", "type": "kind"}, 0
+    query, binding, rows = ss.query(text), {"time": "t", "type": "kind"}, 0
     for seed in range(6):
         whole = query.run_local(trades(seed), **binding)
-        found += whole.num_rows
+        rows += whole.num_rows
         for chunk in (1, 2, 5):
             with monkeypatch.context() as patched:
                 patched.setattr(run, "CHUNK_MATCHES", chunk)
                 parts = query.run_local(trades(seed), **binding)
             assert sorted(map(str, parts.to_pylist())) == sorted(map(str, whole.to_pylist()))
-    assert found
+    assert rows

@@ -60,7 +60,7 @@ def test_columns_that_have_types_keep_them() -> None:
     )
     found = table_of_frame(frame)
     assert found.to_pydict() == {"u": [2**64 - 1, None], "i": [2**53 + 1, None]}
-    with pytest.raises(BadInputError, match="two columns are called `a`"):
+    with pytest.raises(BadInputError, match="two columns are named `a`"):
         table_of_frame(pd.DataFrame([[1, "x"]], columns=["a", "a"]))
 
 

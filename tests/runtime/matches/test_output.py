@@ -1,4 +1,4 @@
-"""Results: the schema that is promised, for any input, and batches of bounded size."""
+"""Results have the documented schema for any input, and batches of bounded size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Negations on longer streams: the same rows whatever is cached, in whatever chunks, and no more work than needed."""
+"""Negations on longer streams: caching and chunk sizes do not change the rows, and no unnecessary work is done."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ QUERIES = [
     "SEQ(A a, !SEQ(B b, C c), D d, !C e) WITHIN 30 EVENTS",
     "SEQ(A a, !SEQ(B b, C c), D d, !SEQ(B e, C f)) PARTITION BY k WITHIN 12 EVENTS",
 ]
-# Every question has a start of its own.
+# Every lookup has a different start.
 NO_REUSE = "SEQ(A a, !B b) WITHIN 3"
 
 
@@ -47,8 +47,8 @@ def events(rows: int) -> pa.Table:
 def searched(query: str, table: pa.Table, cache: Cache, chunk: int = 1 << 12) -> tuple[Int32, NestedSearch]:
     plan: Any = ss.query(query).plan(table.schema, "t", "kind", None)
     search = NestedSearch(plan.alternatives[0], prepare(plan.query, table), chunk, cache)
-    found = [places.copy() for places in search.matches()]
-    return np.concatenate([np.empty((len(plan.alternatives[0].steps), 0), np.int32), *found], axis=1), search
+    chunks = [places.copy() for places in search.matches()]
+    return np.concatenate([np.empty((len(plan.alternatives[0].steps), 0), np.int32), *chunks], axis=1), search
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -58,13 +58,13 @@ def test_cached_or_not_the_rows_are_the_same(query: str, monkeypatch: pytest.Mon
     assert expected.shape[1] > 20
     for cache, chunk in ((Cache.ON, 1 << 12), (Cache.AUTO, 7), (Cache.OFF, 1)):
         assert np.array_equal(searched(query, table, cache, chunk)[0], expected)
-    # So small a ring loses most of its entries to others.
+    # In such a small ring, most entries are evicted.
     monkeypatch.setattr(packing, "MIN_ENTRIES", 2)
     monkeypatch.setattr(packing, "MAX_ENTRIES", 2)
     assert np.array_equal(searched(query, table, Cache.ON)[0], expected)
 
 
-def test_an_answer_serves_every_end_and_every_equal_value() -> None:
+def test_a_cache_entry_serves_every_end_and_every_equal_value() -> None:
     for query in QUERIES[:2]:
         _, search = searched(query, events(1_500), Cache.ON)
         assert search.packed is not None
@@ -72,12 +72,12 @@ def test_an_answer_serves_every_end_and_every_equal_value() -> None:
         assert cache_hits > lookups / 2 > 100
 
 
-def test_a_cache_that_does_not_pay_is_given_up() -> None:
+def test_a_cache_with_few_hits_is_abandoned() -> None:
     table = events(6 * kernel.TRIAL)
-    for cache, is_given_up in ((Cache.AUTO, True), (Cache.ON, False)):
+    for cache, is_abandoned in ((Cache.AUTO, True), (Cache.ON, False)):
         _, search = searched(NO_REUSE, table, cache)
         assert search.packed is not None
-        assert (search.packed.ring.lookups[1] == kernel.TRIAL) == is_given_up
+        assert (search.packed.ring.lookups[1] == kernel.TRIAL) == is_abandoned
 
 
 def test_rings_hold_a_window() -> None:
@@ -91,7 +91,7 @@ def test_rings_hold_a_window() -> None:
 
 @pytest.mark.parametrize("cache", ["on", "off"])
 def test_the_first_hit_ends_the_search(cache: Literal["on", "off"]) -> None:
-    """Of 30 events each, the negated sequence has 30^5 occurrences; so has the one inside it."""
+    """With 30 events per class, the negated sequence and the one nested in it have 30^5 occurrences each."""
     kinds = [*"A", *("B" * 30), *("C" * 30), *("D" * 30), *("E" * 30), *("F" * 30), "G"]
     table = pa.table({"t": range(len(kinds)), "kind": kinds, "x": [number % 30 for number in range(len(kinds))]})
     inner = "SEQ(B b, C c, D d, E e, F f)"
@@ -107,18 +107,18 @@ def test_the_first_hit_ends_the_search(cache: Literal["on", "off"]) -> None:
         assert query.run_local(table, time="t", type="kind", cache=cache).num_rows == rows
 
 
-def test_arrow_is_asked_no_more_than_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first candidate decides: one question for each partial match, though there are hundreds of candidates."""
-    asked: list[int] = []
+def test_arrow_checks_only_the_candidates_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first of hundreds of candidates is a hit, so each partial match needs one check."""
+    checked: list[int] = []
     passes = NestedSearch._passes
 
     def counted(self: NestedSearch, chain: Any, partials: Int32) -> Any:
         if chain[-1].filters:
-            asked.append(partials.shape[1])
+            checked.append(partials.shape[1])
         return passes(self, chain, partials)
 
     monkeypatch.setattr(NestedSearch, "_passes", counted)
     table = pa.table({"t": range(402), "kind": ["A", *["B", "C"] * 200, "D"], "x": [1] * 402})
     query = ss.query("SEQ(A a, !SEQ(B b, C c), D d) WHERE a.x + b.x + c.x > 0")
     assert query.run_local(table, time="t", type="kind").num_rows == 0
-    assert asked == [1]
+    assert checked == [1]

@@ -1,4 +1,4 @@
-"""The first matches of kinds of paths against all of them, sorted: equal times, `order` and windows included."""
+"""The first matches of equivalence classes of paths agree with all matches, sorted: with ties, `order` and windows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STEPS, KINDS, COUNT = 3, 2, 24
 
 
 def graph_of(seed: int, *, levels: int) -> Graph:
-    """Events at few times: by times and places; or by times, `order` and places."""
+    """A graph of events at few times, with ties broken by time and place, or by time, `order` and place."""
     random = np.random.default_rng(seed)
     times = np.sort(random.integers(0, 9, COUNT)).astype(np.int32)
     finer = np.sort(times * 4 + random.integers(0, 4, COUNT)) if levels == 3 else times
@@ -30,7 +30,7 @@ def graph_of(seed: int, *, levels: int) -> Graph:
 
 
 def matches_of(graph: Graph, path: tuple[int, ...], kind: np.ndarray, low: int, high: int) -> list[tuple[int, ...]]:
-    """All matches of a path's kinds in a window, in the order of the ranking."""
+    """Return all matches of a path's classes in a window, in the order of the ranking."""
     of_step = [np.flatnonzero((kind == kind[entry]) & (graph.place >= low) & (graph.place < high)) for entry in path]
     found = [m for m in product(*of_step) if (np.diff(graph.rank[list(m)]) > 0).all()]
     return sorted(found, key=lambda m: [int(code) for level in graph.ties for code in level[list(m)]])

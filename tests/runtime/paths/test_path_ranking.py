@@ -1,4 +1,4 @@
-"""Best paths against the thesis's algorithms and against all matches, on streams larger than the oracle can take."""
+"""Best paths agree with the thesis's algorithms and with all matches, on streams that are too large for the oracle."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_strategies_agree(query: str, values: str, order: str | None) -> None:
 @pytest.mark.parametrize("values", ["whole", "cents", "real"])
 @pytest.mark.parametrize("order", [None, "seq"])
 def test_kinds_agree(query: str, values: str, order: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where no path is told from the others by its sum."""
+    """Equivalence classes of paths find the same, as if sums did not distinguish any paths."""
     table = events(300, values)
     wanted = ss.query(query).run_local(table, time="t", type="kind", order=order, rank="enumerate")
     monkeypatch.setattr(best, "FEW_PATHS", 0)

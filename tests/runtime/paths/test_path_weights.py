@@ -1,4 +1,4 @@
-"""The sum of a path's weights ranks it as its score does: exactly without an error, else up to it."""
+"""The sum of a path's weights ranks it as its score does, up to the error."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VALUES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "doubles": (pa.float64(), TENTHS | st.floats(-1e9, 1e9)),
     "decimals": (pa.decimal128(10, 2), st.integers(-500, 500).map(lambda n: Decimal(n) / 100)),
 }
-# A score, and the same in Python: of exact numbers it is exact until the end, of doubles it rounds as it is written.
+# A score, and the same in Python: exact for exact numbers, rounded as written for doubles.
 SCORES: dict[str, Callable[[Any, Any], Any]] = {
     "MAX[a.x + b.x]": lambda a, b: a + b,
     "MIN[2 * a.x - b.x]": lambda a, b: -(2 * a - b),

@@ -1,4 +1,4 @@
-"""The k best of each bucket, however the matches come in: against sorting all of them."""
+"""The k best of each bucket agree with sorting all matches, whatever the order of arrival."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streamsift.runtime.rank.best import Best, Scored
 TIMES = np.array([0, 0, 1, 1, 2, 2, -1], np.int32)  # two events at each time; the last stands for no event
 PLACES = np.array([0, 1, 2, 3, 4, 5, -1], np.int32)
 
-# Bucket, score, and the places of the events of two variables, -1 where there is none.
+# Bucket, score, and the places of the events of two variables, -1 for none.
 MATCHES = st.lists(
     st.tuples(
         st.integers(0, 2), st.sampled_from([0.0, 0.5, 1.0, np.inf, -np.inf]), st.integers(-1, 5), st.integers(-1, 5)
@@ -30,7 +30,7 @@ def scored(matches: list[Match]) -> Scored:
 
 
 def expected(matches: list[Match], limit: int) -> list[Match]:
-    """By score, then by the events' times variable by variable, absent first, then by their places."""
+    """Sort by score, then by the times of events variable by variable, missing events first, then by place."""
     ordered = sorted(matches, key=lambda m: (m[0], -m[1], TIMES[m[2]], TIMES[m[3]], m[2], m[3]))
     return [m for n, m in enumerate(ordered) if sum(o[0] == m[0] for o in ordered[:n]) < limit]
 

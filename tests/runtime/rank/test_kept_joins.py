@@ -1,4 +1,4 @@
-"""Merges that keep what they joined as the window moves: against all matches, on generated streams of many moves."""
+"""Merges that keep joined matches across window moves agree with all matches, on generated streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rank joins as windows move: against all matches, on streams larger than the oracle can take."""
+"""Rank joins with moving windows agree with all matches, on streams that are too large for the oracle."""
 
 from __future__ import annotations
 

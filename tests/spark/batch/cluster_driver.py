@@ -1,8 +1,8 @@
 """Run the demo's queries on a cluster with spark-submit, and compare the results with `run_local`.
 
-It prints a line for each query that agreed, and after the first one waits for the file that its first argument names.
-(spark-submit gives a program no input.) The second is how many queries, a third the address for Spark Connect, a fourth
-a program to run at the end.
+Arguments: a file to wait for after the first query (spark-submit gives a program no input), the numbers of the queries,
+the address for Spark Connect, and a program to run at the end. The last two are optional. Each query that agrees prints
+one line.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main() -> None:
     (path,) = {row.path for row in spark.range(8).mapInArrow(where, "path STRING").collect()}
     print("workers import", path, flush=True)
     tables = {name: make(ROWS, SEED) for name, make in DATA.items()}
-    for demo in DEMO_QUERIES[: int(sys.argv[2])]:
+    for demo in (DEMO_QUERIES[int(number)] for number in sys.argv[2].split(",")):
         query, table = ss.query(demo.text), tables[demo.data]
         df = spark.createDataFrame(table).repartition(4)
         found = query.run(df, time="ts", type=demo.type, order="seq" if "seq" in table.column_names else None)

@@ -29,7 +29,7 @@ def test_tasks_that_fit_are_one_table() -> None:
     assert found.num_rows == 100
 
 
-def test_what_does_not_fit_is_told_before_it_has_all_come(little_memory: None) -> None:
+def test_a_task_that_does_not_fit_fails_before_all_rows_arrive(little_memory: None) -> None:
     with pytest.raises(
         BadInputError, match=r"memory: \d0 events at once, \d0 of them with key 'busy', 1; 0.0 GB available"
     ):

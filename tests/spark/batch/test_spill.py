@@ -56,7 +56,7 @@ def test_a_table_is_bounded_by_bytes_too(monkeypatch: pytest.MonkeyPatch) -> Non
     assert max(each.nbytes for each in tables(wide.to_batches(max_chunksize=10), 2, [])) < 20_000
 
 
-def test_a_shard_that_does_not_fit_is_told_by_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shard_that_does_not_fit_is_named_by_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(task_tables, "MAX_ROWS", 10)
     monkeypatch.setattr(task_tables, "_SPILLED_ROWS", 5)
     monkeypatch.setattr(memory, "free_bytes", lambda: 5_000)

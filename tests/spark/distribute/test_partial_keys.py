@@ -94,7 +94,7 @@ def test_the_condensed_composition_papers_queries_run_in_parallel(spark: SparkSe
     df = spark.createDataFrame(table).repartition(2)
     said = query.explain(df, time="t")
     assert f"Spark: shuffled by name; events of {copied}, about 0.01 of all, are replicated to all 3 tasks" in said
-    assert "0.02 copies for each event; not cut by time: they would make 0.062 copies" in said
+    assert "replicas: about 0.02 per event; not split by time: that would make 0.062 replicas per event" in said
     found = query.run(df, time="t").toArrow().to_pylist()
     expected = query.run_local(table, time="t").to_pylist()
     assert len(expected) > 10
@@ -108,4 +108,4 @@ def test_too_many_copies_are_not_made(spark: SparkSession) -> None:
     assert "not by name: that would make 2 replicas per event (events of T2, about 1 of all, to all 3 tasks)" in most
     timed = ss.query("PATTERN T1;T2;T3 WHERE T1.name = T3.name AND T2.price > 3 WITHIN 5").explain(df, time="t")
     assert "time slices" in timed
-    assert "0.062 copies for each event; by name it would be 0.67" in timed
+    assert "replicas: about 0.062 per event; not by name: that would make 0.67 replicas per event" in timed

@@ -39,6 +39,21 @@ def test_csv_has_the_same_columns_on_both_engines(utc: SparkSession, tmp_path: P
     assert str(on_spark["not numbers"]) == str(local["not numbers"])
 
 
+def test_files_that_spark_splits_have_one_header(utc: SparkSession, tmp_path: Path) -> None:
+    utc.conf.set("spark.sql.files.maxPartitionBytes", "20000")
+    for name in ("a", "b"):
+        rows = "".join(f"{row},{'x' * (row % 7)},{row}.5\n" for row in range(2_000))
+        (tmp_path / f"{name}.csv").write_text(f"row,text,number\n{rows}", encoding="utf-8")
+    events = read_events(utc, tmp_path)
+    assert events.rdd.getNumPartitions() > 2
+    assert in_order(events.toArrow()) == in_order(read_table(tmp_path))
+    lines = "".join(f'{{"row": {row}, "number": {row}.5}}\n' for row in range(2_000))
+    (tmp_path / "e.json").write_text(lines + '{"row": 2000, "number": 9007199254740993}\n', encoding="utf-8")
+    events = read_events(utc, tmp_path / "e.json")
+    assert in_order(events.toArrow()) == in_order(read_table(tmp_path / "e.json"))
+    assert events.schema["number"].dataType.simpleString() == "decimal(38,1)"
+
+
 def test_times_finer_than_microseconds_are_an_error(utc: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "e.csv"
     path.write_text("t\n2024-01-02T10:00:00.000000001\n", encoding="utf-8")
@@ -97,7 +112,7 @@ def test_parquet_integers_beyond_64_bits(utc: SparkSession, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("later", "reason"), [("2,9007199254740993", "new rows make it decimal"), ("2,abc", "make it string")]
+    ("later", "reason"), [("2,9007199254740993", "would change it to decimal"), ("2,abc", "change it to string")]
 )
 def test_a_stream_does_not_round_what_comes_later(utc: SparkSession, tmp_path: Path, later: str, reason: str) -> None:
     data = tmp_path / "data"

@@ -207,7 +207,7 @@ def test_a_bad_row_fails_the_stream_or_is_counted() -> None:
     assert stream.counts["bad_rows"] == 1
 
 
-def test_another_query_is_told_what_changed() -> None:
+def test_the_checkpoint_of_another_query_is_rejected() -> None:
     stream = pairs_stream()
     stream.batch(table_of((1, "A", 1)))
     other = pairs_stream("PATTERN SEQ(A a, B b) WHERE [id] AND b.t > 5 WITHIN 20")

@@ -97,25 +97,17 @@ class PlannerOptions:
 
     cache: Cache = _option(
         Cache.AUTO,
-        "Cache results of inner sub-patterns: if it pays, always, or never.",
+        "Cache the results of inner sub-patterns.",
         "`!`, SEQ of 4 events",
     )
-    plan: PlanShape = _option(
-        PlanShape.AUTO, "Join tree: the cheapest, or a given shape.", "patterns of two events or more"
+    plan: PlanShape = _option(PlanShape.AUTO, "Shape of the join tree.", "patterns of two events or more")
+    condense: Condense = _option(Condense.AUTO, "Compare events with equal values once, as a group.", "SEQ without `!`")
+    strategy: CountBy = _option(CountBy.AUTO, "Strategy that computes aggregates.", "AGG")
+    rank: RankBy = _option(RankBy.AUTO, "Strategy that finds the best matches.", "PREF")
+    schedule: Schedule = _option(
+        Schedule.STATISTICS, "Component of the score that a merge reads next.", "PREF by nra or ta"
     )
-    condense: Condense = _option(
-        Condense.AUTO, "Compare events with equal values once: if it pays, always, or never.", "SEQ without `!`"
-    )
-    strategy: CountBy = _option(CountBy.AUTO, "How AGG counts: the cheapest strategy, or this one.", "AGG")
-    rank: RankBy = _option(
-        RankBy.AUTO, "How PREF finds the top k: the first strategy that applies, or this one.", "PREF"
-    )
-    schedule: Schedule = _option(Schedule.STATISTICS, "Which component a top-k merge reads next.", "PREF by nra or ta")
-    spread: Spread = _option(
-        Spread.AUTO,
-        "How work is distributed over Spark tasks: by key, by time slice, or the cheaper one.",
-        "Spark DataFrames",
-    )
+    spread: Spread = _option(Spread.AUTO, "Distribution over Spark tasks: by key or by time slice.", "Spark DataFrames")
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Compare codes by the operators of predicates, and search sorted arrays, from kernels."""
+"""Compare codes with the operators of predicates, and search sorted arrays, inside kernels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OPERATORS = {"=": EQUAL, "!=": UNEQUAL, "<": LESS, "<=": LESS_EQUAL, ">": GREATE
 
 @njit(cache=True, nogil=True)
 def holds(operator: int, earlier: int, this: int) -> bool:
-    """Return True if `earlier operator this` is true of two codes; with an unknown one it is not."""
+    """Return True if `earlier operator this` holds for two codes; False if one of them is UNKNOWN."""
     if earlier == UNKNOWN or this == UNKNOWN:
         return False
     if operator == EQUAL:
@@ -32,8 +32,8 @@ def holds(operator: int, earlier: int, this: int) -> bool:
 def first_above(values: Int32 | Int64, base: int, low: int, high: int, hint: int, bound: int) -> int:
     """Return the first i in [low, high) with values[base + i] > bound, or high. Values ascend; low <= hint <= high.
 
-    Galloping from where the last search ended ("An almost optimal algorithm for unbounded searching", Bentley and Yao,
-    1976): neighboring searches end close to each other, so most take two or three comparisons.
+    Galloping search from the hint, where the last search ended ("An almost optimal algorithm for unbounded searching",
+    Bentley and Yao, 1976). Successive searches end close together, so most take two or three comparisons.
     """
     if hint < high and values[base + hint] <= bound:
         low = hint + 1

@@ -1,6 +1,6 @@
-"""Compare times exactly: find the last double within a window, and the ticks of UPDATE around times.
+"""Compare times exactly: find the last double within a window, and the tick of UPDATE at or before a time.
 
-Ticks of counted units are found by division. With doubles, a tick is the double nearest to its time.
+For integer times, ticks are found by division. For doubles, a tick is the double nearest to its exact time.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from numba import njit
 from streamsift.errors import BadInputError
 from streamsift.runtime.arrays.dtypes import LARGEST, Float64, Int64, Times
 
-INFINITY = 0x7FF0 << 48  # the code of infinity: codes are integers in the order of the doubles, without gaps
+INFINITY = 0x7FF0 << 48  # the code of infinity; codes are consecutive integers in the order of the doubles
 LONGEST_STEP = 1 << 61
-EXACT = 2.0**52  # integers up to here, and those next to them, are doubles
+EXACT = 2.0**52  # integers up to this one and their neighbors are exact in a double
 SAFE = 2**62
 
 
 @njit(cache=True, nogil=True)
 def last_within(starts: Float64, width: float) -> Float64:
-    """Return for each start the last double y such that y - start, rounded to a double, is <= width, which is >= 0.
+    """Return for each start the last double y such that y - start, rounded to a double, is <= width; width >= 0.
 
-    Rounded subtraction is monotone, so this is a search among the codes of doubles: away from the rounded sum, each
-    step twice as long as the one before, then by bisection.
+    Rounded subtraction is monotone, so y can be searched for among the codes of doubles: galloping from the rounded
+    sum, then bisection.
     """
     last = np.empty(starts.size, np.float64)
     bits = np.empty(1, np.int64)
@@ -46,7 +46,7 @@ def last_within(starts: Float64, width: float) -> Float64:
                 guess = guess - step if guess >= step - INFINITY else -INFINITY
             step = min(2 * step, LONGEST_STEP)
         while low + 1 < high:
-            middle = (low & high) + ((low ^ high) >> 1)  # their mean, which never overflows
+            middle = (low & high) + ((low ^ high) >> 1)  # the mean, without overflow
             if double_of(middle, bits, real) - start <= width:
                 low = middle
             else:
@@ -57,7 +57,7 @@ def last_within(starts: Float64, width: float) -> Float64:
 
 @njit(cache=True, nogil=True)
 def code_of(value: float, bits: Int64, real: Float64) -> int:
-    """Return the code of a double; `bits` and `real` are one number in memory."""
+    """Return the code of a double; `bits` and `real` are views of the same 8 bytes."""
     real[0] = value
     return bits[0] if bits[0] >= 0 else bits[0] ^ LARGEST
 
@@ -72,9 +72,9 @@ def double_of(code: int, bits: Int64, real: Float64) -> float:
 
 
 def floor_quotients(times: Times, shift: Fraction, step: Fraction) -> Int64:
-    """Return the largest k with k * step - shift <= time, for each of the ascending times; ± SAFE for infinite ones.
+    """Return for each of the ascending times the largest k with k * step - shift <= time; ±SAFE for infinite times.
 
-    With doubles, k * step - shift is rounded to a double first.
+    For doubles, k * step - shift is rounded to a double first.
     """
     if not times.size:
         return np.empty(0, np.int64)
@@ -89,7 +89,7 @@ def floor_quotients(times: Times, shift: Fraction, step: Fraction) -> Int64:
 
 
 def _quotients_of_doubles(times: Float64, shift: Fraction, step: Fraction) -> Int64:
-    """By a kernel where all numbers are small enough for it, else by fractions, once for each distinct time."""
+    """Use a kernel for numbers that are exact in doubles, and fractions, once per distinct time, for the others."""
     divisor = math.lcm(shift.denominator, step.denominator)
     each, moved = int(step * divisor), int(shift * divisor)
     quotients = np.full(times.size, ~LARGEST, np.int64)
@@ -104,7 +104,7 @@ def _quotients_of_doubles(times: Float64, shift: Fraction, step: Fraction) -> In
 
 def _as_int64(numbers: list[int]) -> Int64:
     if any(not ~LARGEST <= number <= LARGEST for number in numbers):
-        raise BadInputError("The ticks of UPDATE do not fit 64 bits: update less often.")
+        raise BadInputError("ticks of UPDATE do not fit in 64 bits\nHint: use a longer UPDATE interval.")
     return np.array(numbers, np.int64)
 
 
@@ -112,7 +112,7 @@ def _as_int64(numbers: list[int]) -> Int64:
 def last_multiples(times: Float64, step: int, shift: int, divisor: int) -> Int64:
     """Return for each time the largest k such that (k * step - shift) / divisor, rounded to a double, is <= time.
 
-    The smallest int64 where one of these numbers could be too large to be exact in a double, and for infinite times.
+    Return the smallest int64 for infinite times, and where an intermediate number may not be exact in a double.
     """
     multiples = np.full(times.size, ~LARGEST, np.int64)
     for i in range(times.size):
@@ -130,7 +130,7 @@ def last_multiples(times: Float64, step: int, shift: int, divisor: int) -> Int64
 
 def last_multiple(time: float, step: Fraction, shift: Fraction) -> int:
     """Return the largest k such that k * step - shift, rounded to a double, is <= time."""
-    # What rounds to a double or below it lies before the middle to the next one, or at it if that rounds to even.
+    # A number rounds to `time` or below if it lies before the midpoint to the next double, or on it if ties round down.
     half = Fraction(math.ulp(time)) / 2
     above = math.nextafter(time, math.inf)
     middle = Fraction(time) + half if math.isinf(above) else (Fraction(time) + Fraction(above)) / 2

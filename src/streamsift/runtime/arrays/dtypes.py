@@ -1,4 +1,4 @@
-"""Name the types of the arrays that kernels take, and the codes with a meaning of their own."""
+"""Name the array types that kernels take, and their special codes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Int64 = NDArray[np.int64]
 
 Float64 = NDArray[np.float64]
 
-Times = Int64 | Float64  # one kernel each for integers and doubles
+Times = Int64 | Float64  # Numba compiles a kernel for each
 
 Bool = NDArray[np.bool_]
 
 Places = TypeVar("Places", Int32, Int64)
 
-UNKNOWN = np.iinfo(np.int64).min  # the code of null and NaN: no comparison with it holds
+UNKNOWN = np.iinfo(np.int64).min  # the code of null and NaN: every comparison with it is false
 
 LARGEST = np.iinfo(np.int64).max
 
-NO_LIMIT = np.iinfo(np.int32).max  # no place or position is larger
+NO_LIMIT = np.iinfo(np.int32).max  # not less than any place or position

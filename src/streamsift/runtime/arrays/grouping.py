@@ -1,4 +1,4 @@
-"""Sort, group and select the entries of arrays of places."""
+"""Sort, group and select array entries."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64, Places
 
 
 def entries_from(places: Int32, bounds: Sequence[int] | Int32 | Int64) -> Int64:
-    """Return for each bound the first entry that lies there or later; places ascend.
+    """Return for each bound the index of the first place >= bound; places ascend.
 
-    Bounds are made 32 bits wide, or NumPy would make all places 64 bits wide for each search.
+    Bounds are cast to 32 bits; otherwise NumPy casts all places to 64 bits in each search.
     """
     return np.searchsorted(places, np.asarray(bounds, np.int32))
 
 
 def distinct(values: Places) -> Places:
-    """Return each value once, in ascending order. np.unique hashes them: if most differ, it takes ten times as long."""
+    """Return the distinct values in ascending order. np.unique hashes: it is 10 times slower if most values differ."""
     ascending = np.sort(values)
     is_first = np.ones(ascending.size, np.bool_)
     np.not_equal(ascending[1:], ascending[:-1], out=is_first[1:])
@@ -27,7 +27,7 @@ def distinct(values: Places) -> Places:
 
 
 def gathered(values: Int32, numbers: Int32) -> Int32:
-    """Return values[numbers]. NumPy would make all numbers 64 bits wide first, which takes four times as long."""
+    """Return values[numbers]. NumPy casts the numbers to 64 bits first, which takes 4 times as long."""
     return _gathered(values, np.ascontiguousarray(numbers).reshape(-1)).reshape(numbers.shape)
 
 
@@ -41,11 +41,11 @@ def _gathered(values: Int32, numbers: Int32) -> Int32:
 
 @njit(cache=True, nogil=True)
 def group_entries(codes: Int32, groups: int) -> tuple[Int64, Int32]:
-    """Sort by counting and return (offsets [groups + 1], places [kept]).
+    """Group places by code with a counting sort and return (offsets [groups + 1], places [kept]).
 
-    The places of code g, ascending, are offsets[g]:offsets[g + 1]. Code -1 is no group: its places are dropped.
+    places[offsets[g]:offsets[g + 1]] are the places with code g, ascending. Places with code -1 are dropped.
     """
-    # Code c is counted at c + 2, so that after the sums c + 1 is where it starts. No branch on -1: it is sorted too.
+    # Code c is counted at c + 2, so that slot c + 1 holds its start after summing. Code -1 is sorted too: no branch.
     starts = np.zeros(groups + 2, np.int64)
     for i in range(codes.size):
         starts[codes[i] + 2] += 1
@@ -62,7 +62,7 @@ def group_entries(codes: Int32, groups: int) -> tuple[Int64, Int32]:
 
 @njit(cache=True, nogil=True)
 def chosen(values: Int32, keep: Bool) -> Int32:
-    """Return values[keep], without a branch to mispredict: a value that is not kept is overwritten by the next."""
+    """Return values[keep], without a branch to mispredict: a value that is not kept is overwritten by the next one."""
     kept = np.empty(values.size, np.int32)
     count = 0
     for i in range(values.size):
@@ -73,9 +73,9 @@ def chosen(values: Int32, keep: Bool) -> Int32:
 
 @njit(cache=True, nogil=True)
 def successors(bounds: Int32, bound_codes: Int32, values: Int32, codes: Int32, offsets: Int64) -> Int32:
-    """Return for each i the end of the entries of group bound_codes[i] whose value is <= bounds[i]; 0 for code -1.
+    """Return for each i the end of the entries of group bound_codes[i] with value <= bounds[i]; 0 for code -1.
 
-    One merge of two ascending columns, bounds and values, with a fill count per group that begins at its offset.
+    Merge two ascending columns, bounds and values, with a fill counter per group that starts at the group's offset.
     """
     fill = offsets.copy()
     ends = np.zeros(bounds.size, np.int32)
@@ -92,7 +92,7 @@ def successors(bounds: Int32, bound_codes: Int32, values: Int32, codes: Int32, o
 
 @njit(cache=True, nogil=True)
 def positions_in_group(codes: Int32, groups: int) -> Int32:
-    """Return for each row how many earlier rows have the same code; -1 for rows of no group (negative codes)."""
+    """Return for each row how many earlier rows have the same code; -1 for negative codes, which belong to no group."""
     seen = np.zeros(groups, np.int32)
     position = np.empty(codes.size, np.int32)
     for i in range(codes.size):
@@ -106,7 +106,7 @@ def positions_in_group(codes: Int32, groups: int) -> Int32:
 
 @njit(cache=True, nogil=True)
 def ascends_in_groups(values: Int32, offsets: Int64) -> bool:
-    """Return True if the values of each group offsets[g]:offsets[g + 1] never fall."""
+    """Return True if the values of each group offsets[g]:offsets[g + 1] never decrease."""
     for group in range(offsets.size - 1):
         for i in range(offsets[group] + 1, offsets[group + 1]):
             if values[i] < values[i - 1]:

@@ -1,4 +1,4 @@
-"""Append to arrays, columns and tables such that each entry is copied a constant number of times."""
+"""Append to arrays, columns and tables in amortized constant time per entry."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 from numba import njit
 
 MIN_ROOM = 64
-SEGMENT_ROWS = 1 << 17  # of a table that is not copied again
+SEGMENT_ROWS = 1 << 17  # segments of a table are merged up to this size
 
 
 @njit(cache=True, nogil=True)
@@ -27,7 +27,7 @@ def wider(array: np.ndarray) -> np.ndarray:
 
 
 def with_room(array: np.ndarray, needed: int, fill: int = 0) -> np.ndarray:
-    """Return an array of at least `needed` rows that begins with the given ones; new rows hold `fill`."""
+    """Return an array of at least `needed` rows that begins with the given rows; new rows hold `fill`."""
     if needed <= array.shape[0]:
         return array
     larger = np.full((max(2 * needed, MIN_ROOM), *array.shape[1:]), fill, array.dtype)
@@ -36,9 +36,9 @@ def with_room(array: np.ndarray, needed: int, fill: int = 0) -> np.ndarray:
 
 
 def ring_with_room(ring: np.ndarray, first: int, end: int, needed: int, axis: int = 0) -> np.ndarray:
-    """Return a ring buffer of at least `needed` entries that holds the given one's entries [first, end).
+    """Return a ring buffer of at least `needed` entries with the entries [first, end) of the given ring.
 
-    Entry n lies at n & (size - 1) along the axis; sizes are powers of two.
+    Entry n is stored at n & (size - 1) along the axis; sizes are powers of two.
     """
     size = ring.shape[axis]
     if needed <= size:
@@ -54,13 +54,13 @@ def ring_with_room(ring: np.ndarray, first: int, end: int, needed: int, axis: in
 
 @dataclass(slots=True)
 class Parts:
-    """Arrays that are laid end to end, so that any number of steps share one array of a kernel."""
+    """Collect arrays to concatenate, so that any number of steps share one array of a kernel."""
 
     arrays: list[np.ndarray] = field(default_factory=list)
     size: int = 0
 
     def add(self, array: np.ndarray) -> int:
-        """Append an array and return where it starts."""
+        """Append an array and return its start offset."""
         self.arrays.append(array)
         self.size += array.size
         return self.size - array.size
@@ -70,7 +70,7 @@ class Parts:
 
 
 class ColumnBuffer:
-    """A NumPy column that is appended to at its end and dropped from at its beginning."""
+    """A NumPy column with appends at the end and drops at the front."""
 
     def __init__(self, dtype: type) -> None:
         self._room: np.ndarray = np.empty(1024, dtype)
@@ -92,12 +92,12 @@ class ColumnBuffer:
 
 
 class TableBuffer:
-    """A table in segments. Small ones are merged like the digits of a counter, so that few are left."""
+    """A table in segments. Small segments are merged like the digits of a binary counter, so their number stays low."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
         self._segments: list[pa.Table] = []
-        self._dropped = 0  # rows of the first segment
+        self._dropped = 0  # how many rows of the first segment
 
     @property
     def rows(self) -> int:
@@ -129,7 +129,7 @@ class TableBuffer:
         return pa.concat_tables([first.slice(self._dropped), *rest])
 
     def take(self, rows: np.ndarray) -> pa.Table:
-        """Return the rows at these numbers, which ascend."""
+        """Return the rows with the given numbers, which ascend."""
         parts, begin = [self.schema.empty_table()], -self._dropped
         for segment in self._segments:
             low, high = np.searchsorted(rows, (begin, begin + segment.num_rows))

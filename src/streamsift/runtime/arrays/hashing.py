@@ -1,4 +1,4 @@
-"""Number equal values and find rows among others by hash tables; code short texts as integers in their order."""
+"""Number equal values and look up rows with hash tables; encode short strings as integers in string order."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from numba import njit
 
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64, UInt8
 
-SCATTER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: neighbors land far from each other
-FIRST_BITS = 10  # the table begins with 2^10 slots
+SCATTER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: multiplying by it spreads neighboring values
+FIRST_BITS = 10  # the table starts with 2^10 slots
 
 
 @njit(cache=True, nogil=True)
 def short_text_codes(offsets: Int32 | Int64, data: UInt8) -> Int64:
-    """Return texts of at most seven bytes as numbers in the order of the texts; nothing if one is longer.
+    """Encode strings of at most 7 bytes as integers in string order; return an empty array if one is longer.
 
-    text i = data[offsets[i]:offsets[i + 1]], in the upper seven bytes; the lowest has its length, and is never 0.
+    String i is data[offsets[i]:offsets[i + 1]]. It fills the upper 7 bytes; the lowest byte is its length + 1.
     """
     codes = np.empty(offsets.size - 1, np.int64)
     for i in range(codes.size):
@@ -26,22 +26,22 @@ def short_text_codes(offsets: Int32 | Int64, data: UInt8) -> Int64:
         code = np.int64(0)
         for k in range(length):
             code = code << 8 | np.int64(data[start + k])
-        # Half the range is taken off, so that bytes ascend as signed numbers do.
+        # Subtract half the range, so that signed order equals the order of unsigned bytes.
         codes[i] = (((code << 8 * (7 - length)) - (1 << 55)) << 8) + length + 1
     return codes
 
 
 def numbered(values: Int64) -> tuple[Int32, int]:
-    """Return the number of each value, and how many there are: equal values have one, from 0 as they appear."""
-    with np.errstate(over="ignore"):  # to scatter is to overflow; NumPy would warn of it where nothing is compiled
+    """Number distinct values from 0 in order of appearance; return the number of each value, and their count."""
+    with np.errstate(over="ignore"):  # multiplying by SCATTER overflows; without the JIT, NumPy would warn
         return _numbered(values)
 
 
 @njit(cache=True, nogil=True)
 def _numbered(values: Int64) -> tuple[Int32, int]:
-    """A table with open addressing, at most half full. One function, as Numba counts references for arrays in calls."""
+    """Use open addressing, at most half full. All in one function: Numba counts array references at every call."""
     size, shift = 1 << FIRST_BITS, 64 - FIRST_BITS
-    slots = np.full(size, -1, np.int32)  # the number of the value that is there
+    slots = np.full(size, -1, np.int32)  # the number of the value in each slot
     distinct = np.empty(size >> 1, np.int64)
     codes = np.empty(values.size, np.int32)
     count = 0
@@ -76,7 +76,7 @@ def _numbered(values: Int64) -> tuple[Int32, int]:
 
 @njit(cache=True, nogil=True)
 def hashed(row: Int32) -> int:
-    """Return a number from 0 that distinguishes most rows."""
+    """Return a nonnegative hash of a row."""
     value = 0
     for step in range(row.size):
         value = (value * 1_000_003 + int(row[step]) + 1) & 0x3FFFFFFFF  # the product stays below 2 ** 54
@@ -85,7 +85,7 @@ def hashed(row: Int32) -> int:
 
 @njit(cache=True, nogil=True)
 def contains_rows(members: Int32, rows: Int32) -> Bool:
-    """Return which of the rows [m, steps] are among the members [n, steps] of a set."""
+    """Return a mask of the rows [m, steps] that are among the members [n, steps]."""
     size = 16
     while size < 2 * members.shape[0]:
         size *= 2

@@ -1,6 +1,6 @@
-"""Read the greatest integers of any stretch of an array, greatest first, from a segment tree of maxima.
+"""Read the largest integers of any range of an array, in descending order, from a segment tree of maxima.
 
-The tree is built once. Each number that is read costs a logarithm, however long the stretch is.
+The tree is built once. Each number that is read costs O(log n), however long the range is.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from numba import njit
 
 from streamsift.runtime.arrays.dtypes import Int64
 
-NOTHING = np.iinfo(np.int64).min  # a number that is never taken
+NOTHING = np.iinfo(np.int64).min  # padding, never returned
 
 
 @njit(cache=True, nogil=True)
 def tree_of(values: Int64) -> Int64:
-    """Node i has the children 2i and 2i + 1; the leaves are the second half."""
+    """Return a tree in which node i has the children 2i and 2i + 1; the second half are the leaves."""
     size = 1
     while size < values.size:
         size *= 2
@@ -30,12 +30,12 @@ def tree_of(values: Int64) -> Int64:
 
 @njit(cache=True, nogil=True)
 def greatest(tree: Int64, low: int, high: int, floor: int, most: int) -> Int64:
-    """Return where in [low, high) the numbers from the floor on are, greatest first, and so many of them at most."""
+    """Return the indices in [low, high) of the `most` largest numbers that are >= floor, in descending order."""
     size, floor = tree.size // 2, max(floor, NOTHING + 1)
-    heap = [(np.int64(0), np.int64(0)) for _ in range(0)]  # the nodes that may have the next number, by it
+    heap = [(np.int64(0), np.int64(0)) for _ in range(0)]  # (-maximum, node): subtrees that are not read yet
     places, taken = np.empty(max(0, min(most, high - low)), np.int64), 0
     left, right = low + size, high + size
-    while left < right:  # the nodes that make up the stretch
+    while left < right:  # push the nodes that cover the range
         if left & 1:
             if tree[left] >= floor:
                 heappush(heap, (-tree[left], np.int64(left)))
@@ -48,7 +48,7 @@ def greatest(tree: Int64, low: int, high: int, floor: int, most: int) -> Int64:
         right >>= 1
     while heap and taken < most:
         _, node = heappop(heap)
-        while node < size:  # one of the children is as great as the node
+        while node < size:  # descend to the child that holds the maximum
             child = 2 * node if tree[2 * node] == tree[node] else 2 * node + 1
             if tree[child ^ 1] >= floor:
                 heappush(heap, (-tree[child ^ 1], child ^ 1))

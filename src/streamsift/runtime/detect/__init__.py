@@ -1,19 +1,19 @@
 """Find the matches of a detection plan.
 
-- `run`: starts the search that the plan's `SearchBy` names, and writes its matches
-- `adaptive`: cuts the stream into slices and chooses the cheapest join tree for each
-- `joins`: runs one join tree, and keeps sub-matches (blocks) by interval
-- `join_packing`, `join_kernel`: the levels of a join order, and the kernel that binds them
-- `sequences`, `sequence_kernel`: packs and runs plain sequences in order of time; the kernel that extends them
-- `relations`: relates steps to each other, in whatever order they are bound
-- `statistics`: measures rates and selectivities of a slice
-- `condense`: compares events with equal values once, as a group
-- `semi_join`: drops events without a partner beforehand
-- `analyze`: reports what a run built
+- `run`: run the search that the plan's `SearchBy` names, and build result rows
+- `adaptive`: split the events into slices and choose the cheapest join tree for each
+- `joins`: run one join tree; cache the sub-matches of materialized subplans (blocks) by interval
+- `join_packing`, `join_kernel`: pack the levels of a join order, and bind them
+- `sequences`, `sequence_kernel`: pack plain sequences, and extend them in time order
+- `relations`: list the relations between steps, for any order in which they are bound
+- `statistics`: measure rates and selectivities of a slice
+- `condense`: compare events with equal values once, as a group
+- `semi_join`: drop events without a partner first
+- `analyze`: report the rows that a run built
 
-`SearchBy.NESTED` (negations, in the order of the pattern) is the room `negation`. `SEQUENCE` finds pairs, and what the
-caller wants left to right and not condensed. `TREES` finds all else, and hands the parts of a sequence whose cheapest
-tree is left-deep to `sequences`. Kleene groups are added to the single events by the room `groups`.
+`SearchBy.NESTED` (negations, in the order of the pattern) is in `negation`. `SEQUENCE` is for pairs, and for plans that
+are required to be left-deep and not condensed. `TREES` is for all others; it uses `sequences` for the parts of a
+sequence whose cheapest tree is left-deep. `groups` adds Kleene groups to matches of single events.
 """
 
 from streamsift.runtime.detect.analyze import analyze

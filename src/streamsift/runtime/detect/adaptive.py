@@ -1,8 +1,8 @@
-"""Find the matches of an alternative slice by slice, each by the cheapest join tree for its rates and selectivities.
+"""Find the matches of an alternative slice by slice, each with the cheapest join tree for its rates and selectivities.
 
-The stream is cut into slices; a slice owns the matches that start in it, so trees can change from one to the next
-without losing or repeating a match. Rates and selectivities are measured in each slice. The tree changes when another
-one is cheaper by a margin, so that noise does not make it alternate.
+A slice owns the matches that start in it, so the tree can change between slices without losing or repeating a match.
+Rates and selectivities are measured in each slice. The tree only changes if another one is cheaper by a margin, so that
+noise does not make it alternate.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from streamsift.runtime.resources import current_progress
 
 LOG = logging.getLogger(__name__)
 SLICE_PLACES = 1 << 18
-SLICE_WINDOWS = 2  # a slice is at least this many windows long: what it reaches beyond its end is built again
+SLICE_WINDOWS = 2  # minimum length of a slice in windows: sub-matches beyond its end are built again in the next slice
 MARGIN = 0.8  # another tree must cost less than this share of the current one
-CONDENSED_PLACES, CONDENSED_WINDOWS = 1 << 13, 8  # slices that are condensed are shorter: lists reach over all of one
-# Fitted by `python -m benchmarks.calibrate`, one core of a busy two-core machine: 36 runs, off by 7 % on average.
-CONDENSE_PART_NS = 0.55e6  # to make the levels of a part at all
-CONDENSE_EVENT_NS, CONDENSE_LEFT_NS = 48.0, 212.0  # to look for an event's partners; to group one that has some
+CONDENSED_PLACES, CONDENSED_WINDOWS = 1 << 13, 8  # condensed parts are shorter than slices: their lists span all of one
+# Fitted with `python -m benchmarks.calibrate` on one core of a busy two-core machine: 36 runs, mean error 7 %.
+CONDENSE_PART_NS = 0.55e6  # fixed cost of condensing a part
+CONDENSE_EVENT_NS, CONDENSE_LEFT_NS = 48.0, 212.0  # to search for an event's partners; to group an event that has some
 PACK_NS = 49.0  # to pack an event for a search that is not condensed
-CONDENSED_BUILD_NS = 24.0  # to write a match that was found by following lists
-CONDENSE_ALIKE = 0.5  # so many other events of a window have an event's value, for one of the comparisons
+CONDENSED_BUILD_NS = 24.0  # to build a match by following lists
+CONDENSE_ALIKE = 0.5  # minimum number of other events in a window that share an event's value in some comparison
 
 
 @dataclass(frozen=True, slots=True)
 class SlicePart:
-    """A part of a slice: the tree that found the matches that start in it, its expected and actual rows."""
+    """A part of a slice: the tree that was used for it, with expected and actual rows."""
 
     tree: Tree
     condensed: bool
@@ -55,7 +55,7 @@ class SlicePart:
     expected: float  # matches
     rows: dict[frozenset[int], int]  # by the steps of a node; empty for the search of plain sequences
     matches: int
-    left: int  # events that condensing did not drop beforehand
+    left: int  # events that the semi-join reduction kept, if condensed
 
     @property
     def partial_per_match(self) -> float:
@@ -64,11 +64,11 @@ class SlicePart:
 
 
 class AdaptiveSearch:
-    """Finds the matches of one alternative; `places` are the candidates of each step.
+    """Find the matches of one alternative; `places` are the candidates of each step.
 
-    It works on `chunk` partial matches at a time, and looks for `enough` matches. `forbidden` says which of them (as
-    places) a negation forbids; None if there is no negation. Unless it `counts_rows` for a report, the faster search of
-    plain sequences takes the parts of a sequence that are bound in order.
+    The search processes `chunk` partial matches at a time, and returns about `enough` matches at a time. `forbidden`
+    returns a mask of the matches that a negation forbids; None if there is no negation. Unless it `counts_rows` for a
+    report, parts that are bound in the order of a sequence use the faster search for plain sequences.
     """
 
     def __init__(
@@ -89,10 +89,10 @@ class AdaptiveSearch:
         self.relations = Relations(alternative)
         self.measure = Measure(alternative, events, places, self.relations, self._codes)
         self.log: list[SlicePart] = []
-        self.may_keep = self.may_condense = True  # as long as what that takes fits into memory
+        self.may_keep = self.may_condense = True  # False once blocks, or successor lists, did not fit in memory
         self._forced, self._left_deep = forced_tree(alternative, choices), forced(PlanShape.LEFT, range(len(places)))
         self._in_order = alternative.is_sequence and not counts_rows
-        self._joins: TreeSearch | None = None  # made when a part first needs it
+        self._joins: TreeSearch | None = None  # created on first use
         self._sequences: SequenceSearch | None = None
         self._prices: tuple[Tree, Statistics, tuple[float, float]] | None = None
 
@@ -129,7 +129,7 @@ class AdaptiveSearch:
                     tracker.update(end, self.events.rank.size)
 
     def _begun(self, tree: Tree, low: int, high: int, condensed: bool) -> tuple[Tree, bool, Iterator[Int32]]:
-        """Begin the search by a tree; by one that keeps less, if it does not fit and the caller did not choose it."""
+        """Start the search with a tree; if it does not fit in memory and was not requested, use one that keeps less."""
         try:
             return tree, condensed, self._chunks(tree, low, high, condensed)
         except PlanTooLargeError:
@@ -139,7 +139,7 @@ class AdaptiveSearch:
                 self.may_keep = False
             else:
                 raise
-        LOG.debug("what the search keeps does not fit into the memory limit: it keeps less from here on")
+        LOG.debug("the join plan does not fit into the memory limit; continuing with one that keeps less")
         return self._begun(tree if self.may_keep else self._left_deep, low, high, False)
 
     def _chunks(self, tree: Tree, low: int, high: int, condensed: bool) -> Iterator[Int32]:
@@ -160,7 +160,7 @@ class AdaptiveSearch:
         return best if current is None or cost(best) < MARGIN * cost(current) else current
 
     def _can_condense(self, tree: Tree) -> bool:
-        """Return True if there is something to compare, in a sequence bound event by event."""
+        """Return True if condensing applies: a sequence with comparisons, bound event by event."""
         related = bool(self.relations.equal or self.relations.comparisons)
         is_linear = len(units_of(tree)) == len(self.places) > 1
         is_open = self.may_condense and self.choices.condense is not Condense.OFF
@@ -172,7 +172,7 @@ class AdaptiveSearch:
         return self._cut(low, high, CONDENSED_PLACES, CONDENSED_WINDOWS) if may_condense else iter([(low, high)])
 
     def _may_pay(self, tree: Tree, statistics: Statistics) -> bool:
-        """Return True if there are groups of alike events, and the search costs more than making them."""
+        """Return True if events share values, and the search costs more than grouping them."""
         if self.choices.condense is Condense.ON:
             return True
         condensed_ns = CONDENSE_PART_NS + CONDENSE_EVENT_NS * sum(statistics.counts)
@@ -180,10 +180,10 @@ class AdaptiveSearch:
         return statistics.alike >= CONDENSE_ALIKE and condensed_ns < self._margin * search_ns
 
     def _condense(self, tree: Tree, statistics: Statistics, share: float) -> bool:
-        """Return True if a part of a slice is condensed: the search that it saves must cost more than making groups.
+        """Return True if a part of a slice should be condensed: grouping must cost less than the search it saves.
 
-        The first part is condensed if that may pay: it shows how many events and matches are left, as values that
-        events share are rarely independent.
+        The first part is condensed whenever that may pay. It shows how many events and matches are left, which cannot
+        be estimated because shared values are rarely independent.
         """
         if not self._can_condense(tree) or not self._may_pay(tree, statistics):
             return False
@@ -204,7 +204,7 @@ class AdaptiveSearch:
         return total_ns < self._margin * search_ns
 
     def _priced(self, tree: Tree, statistics: Statistics) -> tuple[float, float]:
-        """Return the cost of a tree in a slice and its expected matches; computed once a slice."""
+        """Return the cost of a tree in a slice and its expected matches; computed once per slice."""
         if self._prices is None or self._prices[0] is not tree or self._prices[1] is not statistics:
             model = CostModel(statistics)
             self._prices = tree, statistics, (model.cost(tree), model.rows(range(len(self.places))))
@@ -212,7 +212,7 @@ class AdaptiveSearch:
 
     @property
     def _margin(self) -> float:
-        """Return the factor by which a change must pay after the first part, because events are packed again."""
+        """Return the factor that favors the current choice after the first part: a change packs the events again."""
         if not self.log:
             return 1.0
         return 1.0 / MARGIN if self.log[-1].condensed else MARGIN
@@ -223,7 +223,7 @@ class AdaptiveSearch:
         return self._cut(0, count, SLICE_PLACES, SLICE_WINDOWS) if has_slices else iter([(0, count)])
 
     def _cut(self, low: int, high: int, places: int, windows: int) -> Iterator[tuple[int, int]]:
-        """Yield parts of about so many places or windows, all alike: a short one at the end costs as a long one."""
+        """Yield parts of equal size, about `places` places or `windows` windows; a short last part would not pay."""
         longest = max(places, int(windows * window_places(self.events)))
         size = -(-(high - low) // max(1, round((high - low) / longest)))
         for start in range(low, high, size):

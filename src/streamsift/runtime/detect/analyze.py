@@ -1,4 +1,4 @@
-"""Run a detection plan and report what it built: trees, slices, groups, expected and actual rows."""
+"""Run a detection plan and report its trees, slices and groups with expected and actual rows."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def analyze(plan: DetectPlan, events: Events) -> Iterator[str]:
             yield f"alternative {number}"
         expected: float | None = None
         if search_by(alternative, plan.choices) is SearchBy.NESTED:
-            yield "one depth-first search decides negations on the way: it builds no rows but the matches"
+            yield "one depth-first search that checks negations as it goes: builds no rows other than matches"
         elif alternative.steps:
             positive = Alternative(alternative.query, alternative.steps, ())
             places = candidates(positive, events)
             if events.width < 0 or not all(part.size for part in places):
-                yield "no match: a step has no event"
+                yield "no match: a step has no candidate"
                 continue
             search = AdaptiveSearch(positive, events, places, plan.choices, CHUNK_MATCHES)
             yield from _report(search)
@@ -66,8 +66,8 @@ def _expected(parts: Sequence[SlicePart], steps: Sequence[int]) -> float:
 def _groups(alternative: Alternative, events: Events, plan: DetectPlan, singles: float | None) -> Iterator[str]:
     """Report the node above the joins: matches, and the elements of each Kleene variable in them.
 
-    Expected by rates and window alone: n single events cut a window into n equal parts on average, and a group lies in
-    one of them. Without single events, or with negations on the way, nothing is expected.
+    Expected numbers follow from rates and the window alone: n single events split a window into n equal parts on
+    average, and a group lies in one of them. There is no estimate without single events, or with negations.
     """
     assert alternative.groups is not None
     groups: list[FixedGroup | MaximalGroup] = [*alternative.groups.chosen, *alternative.groups.growing]
@@ -91,7 +91,7 @@ def _built(expected: float | None, built: int, what: str) -> str:
 
 
 def _in_part(alternative: Alternative, events: Events, group: FixedGroup | MaximalGroup) -> float:
-    """Return how many elements a part of a window has, on average, whatever they are compared with."""
+    """Return the average number of elements in a part of a window, before comparisons."""
     assert alternative.groups is not None
     singles = len(alternative.steps) if isinstance(group, FixedGroup) else alternative.groups.count_singles
     (places,) = candidates(Alternative(alternative.query, (group.step,), ()), events)
@@ -99,14 +99,14 @@ def _in_part(alternative: Alternative, events: Events, group: FixedGroup | Maxim
 
 
 def _choices(group: FixedGroup | MaximalGroup, mean: float) -> float:
-    """Return how many groups there are for one match of single events: of Poisson numbers of elements."""
+    """Return the expected number of groups per match of single events, if the number of elements is Poisson."""
     if isinstance(group, FixedGroup):
         return mean**group.size / factorial(group.size)
     return 1.0 if group.may_be_empty else 1.0 - exp(-mean)
 
 
 def _size(group: FixedGroup | MaximalGroup, mean: float) -> float:
-    """Return how many elements a group has."""
+    """Return the expected number of elements in a group."""
     if isinstance(group, FixedGroup):
         return group.size
     return mean / max(_choices(group, mean), 1e-9)

@@ -1,10 +1,10 @@
-"""Condense the levels of a join order: join events with equal values once, as a group.
+"""Condense the levels of a join order: compare events with equal values once, as a group.
 
-After "Accelerating Sequence Event Detection through Condensed Composition": the condensation terms of a step are what
-comparisons with later steps read of it; its events with equal terms are one group. A group is compared with a group of
-the other step once, and keeps the list of its successors, in order of time. The search then follows lists and compares
-nothing. Past the paper, a semi-join reduction first drops events that no match can have, and the search sees a stream
-of the remaining events, so its arrays are as short as those are few.
+This follows "Accelerating Sequence Event Detection through Condensed Composition". The condensation terms of a step are
+the values that comparisons with later steps read from it; its events with equal terms form a group. Each pair of groups
+of two steps is compared once, and a group keeps the list of its successors in time order. The search then follows lists
+and compares nothing. In addition to the paper, a semi-join reduction first drops events that cannot be in any match,
+and the remaining events are renumbered, so that the arrays of the search are short.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from streamsift.runtime.detect.semi_join import Reducer
 from streamsift.runtime.events.reach import Reach
 from streamsift.runtime.resources import room
 
-LIST_BYTES = 24  # for each entry of a list: itself, and copies of it while lists grow
+LIST_BYTES = 24  # per list entry, including copies while lists grow
 
 
 @njit(cache=True, nogil=True)
@@ -47,18 +47,18 @@ def successor_lists(
     right_codes: Int64,
     most: int,
 ) -> tuple[Int64, Int32]:
-    """Return (offsets [lefts + 1], entries): for each group of equal left terms the right entries that may follow it.
+    """Return (offsets [lefts + 1], entries): for each group of equal left terms, the right entries that can follow it.
 
-    left_codes [P, lefts] and right_codes [P, rights] have the terms of each group, for P comparisons; left_groups
-    [lefts] is the lookup group of the left terms (-1: none), left_reach [2, lefts] the first place and the one after
-    the last that order and window leave for any event of the group. right_order has the right entries by lookup group,
-    ascending within each, right_places their places in that order; right_terms [entries] are groups of equal terms.
-    Offsets are empty if there would be more than `most` entries.
+    left_codes [P, lefts] and right_codes [P, rights] are the terms of each group, for P comparisons. left_groups
+    [lefts] is the lookup group of the left terms (-1: none). left_reach [2, lefts] is the range of places that order
+    and window allow for any event of the group. right_order has the right entries sorted by lookup group and place,
+    right_places their places in that order, right_terms [entries] their groups of equal terms. Offsets are empty if
+    there would be more than `most` entries.
     """
     lefts, rights, comparisons = left_groups.size, right_codes.shape[1], operators.size
     offsets = np.zeros(lefts + 1, np.int64)
     entries = np.empty(max(16, right_order.size), np.int32)
-    compared_with = np.zeros(rights, np.int64)  # left + 1 where the comparison with that left group was made
+    compared_with = np.zeros(rights, np.int64)  # left + 1 of the last left group that each was compared with
     passes = np.zeros(rights, np.bool_)
     count = 0
     for left in range(lefts):
@@ -89,7 +89,7 @@ def successor_lists(
 
 @njit(cache=True, nogil=True)
 def numbers_from(kept: Int32, bounds: Int32) -> Int32:
-    """Return for each bound the number of the first kept place there or later; bounds may go back, by a window."""
+    """Return for each bound the number of the first kept place >= bound; bounds may decrease, by at most a window."""
     numbers = np.empty(bounds.size, np.int32)
     number = 0
     for i in range(bounds.size):
@@ -102,7 +102,7 @@ def numbers_from(kept: Int32, bounds: Int32) -> Int32:
 
 
 def reach_among(reach: Reach, kept: Int32) -> Reach:
-    """Return the kept places that order and windows allow, by their numbers."""
+    """Translate the bounds of order and windows to numbers of kept places."""
 
     def first(bounds: Int32) -> Int32:
         return numbers_from(kept, bounds[kept])
@@ -117,27 +117,27 @@ def reach_among(reach: Reach, kept: Int32) -> Reach:
 
 
 class Left(NamedTuple):
-    """The events that are left of a slice."""
+    """The events of a slice that the semi-join reduction kept."""
 
     kept: Int32  # their places, ascending
-    places: dict[int, Int32]  # those of each step
-    numbers: dict[int, Int32]  # the same, as numbers of kept places
+    places: dict[int, Int32]  # the places of each step
+    numbers: dict[int, Int32]  # the places of each step, as indices into `kept`
 
 
 class Condenser:
-    """Condenses the levels of one alternative, slice by slice."""
+    """Condense the levels of one alternative, slice by slice."""
 
     def __init__(self, packing: Packing, reach: Reach) -> None:
         self.packing, self.reducer = packing, Reducer(packing, reach)
-        self.left = 0  # events of the last slice that the semi-join reduction left
+        self.left = 0  # events of the last slice that the semi-join reduction kept
 
     def levels(self, steps: tuple[int, ...], low: int, high: int, reached: int) -> tuple[Levels, Int32]:
-        """Return the condensed levels of steps bound one by one, for matches that start at places [low, high).
+        """Return the condensed levels of steps bound one by one, and the kept places, which the levels refer to.
 
-        No event of such a match lies at `reached` or later. The levels have numbers of the places that come second.
+        Matches start at places [low, high); none of their events lies at `reached` or later.
         """
         places = {}
-        for step in steps:  # the first in time starts a match
+        for step in steps:  # a match starts with its first step in time
             candidates = self.packing.places[step]
             places[step] = candidates[slice(*entries_from(candidates, [low, high if step == min(steps) else reached]))]
         self.reducer.reduce(places)
@@ -158,13 +158,13 @@ class Condenser:
     def _look_up(
         self, packed: LevelArrays, row: Int64, linked: Linked, step: int, partner: int, left: Left
     ) -> tuple[Int32, tuple[Comparison, ...]]:
-        """Add the lists of events that may follow each group of a partner; return them and the other comparisons."""
+        """Add the successor lists of a partner's groups; return their entries and the remaining comparisons."""
         joined = [c for c in linked.comparisons if _other(c, step) == partner and not linked.limits]
         links = np.full(left.kept.size, -1, np.int32)
         if joined:
             offsets, entries, links[left.numbers[partner]] = self._lists(linked.lookup, joined, step, partner, left)
         else:
-            # Equality alone: the groups of the lookup are the groups of equal terms.
+            # Only equalities: the lookup groups are the groups of equal terms.
             by_step, groups = self.packing.group(linked.lookup)
             offsets, entries = group_entries(by_step[step][left.places[step]], groups)
             links[left.numbers[partner]] = by_step[partner][left.places[partner]]
@@ -174,14 +174,14 @@ class Condenser:
     def _lists(
         self, lookup: Lookup, joined: Sequence[Comparison], step: int, partner: int, left: Left
     ) -> tuple[Int64, Int32, Int32]:
-        """Return where the list of each group of equal terms starts, the entries of all, and each partner's group."""
+        """Return the offsets of each group's list, the entries of all lists, and the group of each partner event."""
         this, others = left.places[step], left.places[partner]
         left_groups, left_terms, left_codes = self._terms(lookup, partner, joined, others)
         right_groups, right_terms, right_codes = self._terms(lookup, step, joined, this)
         groups = self.packing.group(lookup)[1] if lookup else 1
         right_offsets, right_order = group_entries(right_groups[right_terms], groups)
         operators = [OPERATORS[c[1] if c[0][0] == partner else MIRRORED[c[1]]] for c in joined]
-        # Where a step's events may lie for any of a partner's events with equal terms.
+        # The range of places for a step, over all events of a partner with equal terms.
         least, most = np.zeros((2, left_groups.size), np.int32)
         least[left_terms[::-1]], most[left_terms] = others[::-1], others
         first, last, beyond = self.reducer.edges(partner, step)
@@ -199,15 +199,15 @@ class Condenser:
         )
         if not offsets.size:
             raise PlanTooLargeError(
-                "the lists of events that may follow each other, which condensing makes, do not fit into the memory"
-                ' limit: leave it to the cost model, use condense="off", or give a smaller window.'
+                "condensing does not fit in the memory limit: too many pairs of events that can follow each other\n"
+                'Hint: remove condense="on" or shorten WITHIN.'
             )
         return offsets, entries, left_terms
 
     def _terms(
         self, lookup: Lookup, step: int, joined: Sequence[Comparison], places: Int32
     ) -> tuple[Int32, Int32, Int64]:
-        """Return (lookup group of each group of equal terms, group of each place, codes [P, groups]) of one side."""
+        """Group one side by equal terms; return the lookup group of each group, the group of each place, and codes."""
         codes = [self.packing.coded(comparison)[comparison[0][0] != step][places] for comparison in joined]
         columns, in_groups = codes, np.zeros(places.size, np.int32)
         if lookup:
@@ -223,9 +223,9 @@ class Condenser:
 
 
 def _partner(linked: Linked, step: int) -> int | None:
-    """Return the earlier step whose lists the search follows: that of the lookup, or the one with most to compare.
+    """Return the earlier step whose lists the search follows: that of the lookup, or the one with most comparisons.
 
-    Lists reach as far as the statement's window: where a definition's window leaves few events, they are compared.
+    Lists span the window of the query. If a definition window leaves few events, comparing them is cheaper than lists.
     """
     if linked.lookup:
         return linked.lookup[0][0][0]

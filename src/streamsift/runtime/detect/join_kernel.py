@@ -1,8 +1,8 @@
-"""Search the levels of a join order: events are bound in any order, by one kernel for every query.
+"""Search the levels of a join order, in which events are bound in any order; one kernel serves every query.
 
-A level binds a *unit*: one event of a step, or a whole sub-match that was built before (a block). A unit is an entry
-with a first and a last place; the entries of a level ascend by first place within each lookup group. Every bound is an
-interval of places (`events/reach.py`), so a level scans only the entries that order and window leave.
+A level binds a *unit*: an event of one step, or a sub-match of a block (a materialized subplan). An entry of a level
+has a first and a last place; entries ascend by first place within each lookup group. Every bound is an interval of
+places (`events/reach.py`), so a level scans only the entries that order and window allow.
 """
 
 from __future__ import annotations
@@ -29,52 +29,56 @@ NEXT_PARTIAL, LEVEL, DONE, SIFTED_FOR, SIFTED, SIFTED_HINT, CURSOR_FIELDS = rang
 
 
 class Levels(NamedTuple):
-    """One order of joins. All events are places in the stream."""
+    """A packed join order. All events are places."""
 
     table: Int64  # [levels, LEVEL_FIELDS]
-    steps: Int64  # STEPS_START..STEPS_STOP of a level: the steps that it binds
-    bounds: Int64  # LOWER_.. and UPPER_..: the steps that come before, and after, this level
-    places: Int32  # ENTRIES_BASE + entry of a level of single events
-    offsets: Int64  # OFFSETS_BASE + group: where the group's entries start; one more for the end
-    hints: Int64  # [2, offsets] where the last searches of a group ended: for its first entry inside, its first outside
-    first_entry: Int32  # INDEX_BASE + place - INDEX_LOW: the first entry from that place on, for a level without lookup
-    links: Int32  # LINK_BASE + place - low of the event of LINK_STEP: its group, -1 for none
+    steps: Int64  # at STEPS_START:STEPS_STOP of a level: the steps that it binds
+    bounds: Int64  # at LOWER_START:LOWER_STOP and UPPER_START:UPPER_STOP: the steps before and after the level
+    places: Int32  # at ENTRIES_BASE + entry, for a level of single events
+    offsets: Int64  # at OFFSETS_BASE + group: where the group's entries start; one more for the end
+    hints: Int64  # [2, offsets] where the last searches in a group ended: for the start and the end of a range
+    first_entry: Int32  # at INDEX_BASE + place - INDEX_LOW: the first entry from that place on, if there is no lookup
+    links: Int32  # at LINK_BASE + place - low of the event of LINK_STEP: its group, -1 for none
     pairs: Int64  # [pairs, PAIR_FIELDS]
     codes: Int64  # [2 * pairs, places from `low` on] the two sides of each pair
-    limits: Int64  # [limits, LIMIT_FIELDS] by definitions' windows: WINDOW_ROW is a row of Reach.own_windows
+    limits: Int64  # [limits, LIMIT_FIELDS] bounds from definition windows; WINDOW_ROW is a row of Reach.own_windows
     low: int  # the first place that is packed
 
 
 class Block(NamedTuple):
-    """Sub-matches, packed for all levels that bind one; entries as in Levels, numbered from ENTRIES_BASE."""
+    """The packed sub-matches of all levels that bind a block; the entries of a level start at ENTRIES_BASE.
+
+    `inside_keys` and `inside` are buffers for the entries of the last level that share a window with the first event.
+    If they are empty, these entries are not filtered in advance.
+    """
 
     starts: Int32  # [entries] the first place
     ends: Int32  # [entries] the last place
-    members: Int32  # [steps, entries] the place of each step of the pattern, for the steps of the entry's level
-    inside_keys: Int32  # room for the entries of the last level that are in one window with a first event: their starts
-    inside: Int32  # [steps, entries] their members; no room: they are never sifted
-    by_end: bool  # the entries of the last level ascend by last place, and so their keys are their ends
+    members: Int32  # [steps, entries] the place of each step, for the steps of the entry's level
+    inside_keys: Int32  # [entries] their first places, or last places if `by_end`
+    inside: Int32  # [steps, entries] their members
+    by_end: bool  # True if the entries of the last level ascend by last place
 
 
 class Slice(NamedTuple):
-    """The part of the stream whose matches are wanted."""
+    """The slice whose matches are searched for."""
 
     low: int  # the first event of a match lies in [low, high)
     high: int
-    end: int  # no event of such a match lies here or later
+    end: int  # the end of the places of such matches
 
 
 class JoinState(NamedTuple):
-    """Where a search stands; made by `new_state`, so that it can go on when the output was full."""
+    """The state of a search, created by `new_state`; a search resumes from it after the output was full."""
 
     cursor: Int64  # [CURSOR_FIELDS]
-    entries: Int64  # [levels] the entry to try next
-    stops: Int64  # [levels]
-    highs: Int64  # [levels] the first place outside, for the last place of an entry
-    chosen: Int64  # [levels] the entry that is bound
-    bound: Int32  # [steps] the place that is bound
+    entries: Int64  # [levels] the next entry to try
+    stops: Int64  # [levels] the end of the entries
+    highs: Int64  # [levels] upper bound (exclusive) of the last place of an entry
+    chosen: Int64  # [levels] the bound entry
+    bound: Int32  # [steps] the bound place
     span: Int32  # [levels, 2] the first and the last place bound up to this level
-    rows: Int64  # [levels] how many partial matches each level made
+    rows: Int64  # [levels] how many partial matches each level built
 
 
 def new_state(levels: int, steps: int) -> JoinState:
@@ -98,11 +102,11 @@ def join(
     as_places: bool,
     out: Int32,
 ) -> int:
-    """Extend partial matches of levels [0, first) by levels [first, last], depth first; return how many are written.
+    """Extend partial matches of levels [0, first) by levels [first, last], depth first; return how many were written.
 
     partials [first, P] holds entries; out [.., C] receives the entry of each level, or the place of each step if
-    `as_places`. When `out` is full the search stops, with its state in `state`; it is done when cursor[DONE].
-    One function and no views of rows, because Numba counts references for every array that a call or a view holds.
+    `as_places`. When `out` is full, the search stops and can be resumed from `state`; it is done when cursor[DONE].
+    This is one function without views of rows, because Numba counts references for every array in a call or a view.
     """
     table, steps, bounds, pairs, codes = levels.table, levels.steps, levels.bounds, levels.pairs, levels.codes
     places, offsets, hints, links, index = levels.places, levels.offsets, levels.hints, levels.links, levels.first_entry
@@ -114,7 +118,7 @@ def join(
     entries, stops, highs, bound, span = state.entries, state.stops, state.highs, state.bound, state.span
     chosen, cursor = state.chosen, state.cursor
     capacity, written = out.shape[1], 0
-    flushed = np.zeros(last + 1, np.int64)  # the rows of level k are written up to here; what follows has its binding
+    flushed = np.zeros(last + 1, np.int64)  # rows of level k written so far; later rows get its current binding
     partial, level = cursor[NEXT_PARTIAL], cursor[LEVEL]
     opened = partial > 0
     if partial == 0:
@@ -146,7 +150,7 @@ def join(
         base = table[level, ENTRIES_BASE]
         is_block = table[level, IS_BLOCK] == 1
         if not opened:
-            # After and before its neighbors, and in one window with all that is bound.
+            # Between its neighbors, and in one window with all bound events.
             least, last_high, first_high = within.low, within.end, within.end
             if level > 0:
                 least = max(least, window_low[span[level - 1, 1]])
@@ -172,7 +176,7 @@ def join(
                 if least < outside:
                     entry, stop = int(index[offset + least]), int(index[offset + outside])
                 if level == last and sifts:
-                    # The window ends at one place for all matches with one first event: its entries are sifted once.
+                    # All matches with the same first event share the window end: filter its entries once.
                     if cursor[SIFTED_FOR] != span[0, 0] + 1:
                         cursor[SIFTED_FOR] = span[0, 0] + 1
                         lowest, highest = table[level, INDEX_LOW], table[level, INDEX_HIGH]
@@ -317,15 +321,15 @@ def _flush(
     written: int,
     out: Int32,
 ) -> None:
-    """Write the events that a level binds to all rows since its last change."""
+    """Write the current binding of a level to all rows since its last change."""
     if as_places:
         for k in range(table[level, STEPS_START], table[level, STEPS_STOP]):
             step = steps[k]
             value = bound[step]
-            for place in range(flushed[level], written):
-                out[step, place] = value
+            for row in range(flushed[level], written):
+                out[step, row] = value
     else:
         number = chosen[level]
-        for place in range(flushed[level], written):
-            out[level, place] = number
+        for row in range(flushed[level], written):
+            out[level, row] = number
     flushed[level] = written

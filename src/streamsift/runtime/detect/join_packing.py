@@ -1,6 +1,6 @@
-"""Pack the events of an alternative as the levels of the join kernel, for any order of its parts.
+"""Pack the events of an alternative as levels of the join kernel, for any order of its parts.
 
-Predicates are re-read for the order at hand, by the relations of the steps.
+The relations between steps determine which predicates each level tests in a given order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from streamsift.runtime.events.reach import limit_rows
 
 
 class Packing:
-    """The candidates of all steps, and the levels of any order of parts; what orders share is computed once."""
+    """Pack the levels of any order of parts; data that several orders use is computed once."""
 
     def __init__(self, alternative: Alternative, events: Events, places: Sequence[Int32], relations: Relations) -> None:
         self.places, self.relations = places, relations
@@ -43,9 +43,9 @@ class Packing:
     ) -> tuple[Levels, list[Int32]]:
         """Return the levels of the units for events at places [low, high), and the members of each block, in order.
 
-        `blocks` has the members [steps, entries] of each unit that is no leaf, by ascending first place. `owner` is
-        the step whose level limits where a match may start. With `by_end` the entries of the last unit, a block,
-        ascend by their last place.
+        `blocks` has the members [steps, entries] of each unit that is not a leaf, sorted by first place. `owner` is the
+        step whose level limits where a match can start. With `by_end`, the last unit is a block whose entries are
+        sorted by last place.
         """
         packed = LevelArrays(len(units))
         in_order: list[Int32] = []
@@ -68,7 +68,7 @@ class Packing:
                 row[join_kernel.ENTRIES_BASE] = packed.places.add(entries[unit.step][order])
             else:
                 row[join_kernel.ENTRIES_BASE] = sum(members.shape[1] for members in in_order)
-                # An index, even where a slice would do, puts the members of an entry beside each other in memory.
+                # Indexing, even where a slice would do, makes the members of an entry contiguous in memory.
                 whole = np.arange(blocks[unit].shape[1], dtype=np.int32)
                 in_order.append(blocks[unit][:, whole[order]])
             packed.add_index(row, entries[max(part) if by_end and unit is units[-1] else min(part)])
@@ -79,7 +79,7 @@ class Packing:
     def relate(
         self, packed: LevelArrays, row: Int64, part: Sequence[int], linked: Linked, owner: int | None, at: slice | Int32
     ) -> None:
-        """Add the steps that a level binds, and how they are related to those before; `at` are the packed places."""
+        """Add the steps that a level binds and their relations to bound steps; `at` selects the packed places."""
         comparisons = packed.comparisons
         row[join_kernel.IS_BLOCK], row[join_kernel.OWNS] = len(part) > 1, owner in part
         row[join_kernel.STEPS_START], row[join_kernel.STEPS_STOP] = _listed(packed.steps, part)
@@ -97,7 +97,7 @@ class Packing:
         return self.places[side[0]], side[1]
 
     def group(self, lookup: Lookup) -> tuple[dict[int, Int32], int]:
-        """Return by step, then by place of a candidate its lookup group, -1 for none; and how many groups there are."""
+        """Return the lookup groups by step and place of a candidate (-1 for none), and the number of groups."""
         if lookup not in self._groups:
             parts, groups = self._values.groups([list(map(self._read, sides)) for sides in lookup])
             steps = [step for step, _ in lookup[0]]
@@ -106,14 +106,14 @@ class Packing:
         return self._groups[lookup]
 
     def coded(self, comparison: Comparison) -> list[Int64]:
-        """Return by place of a candidate the codes of both sides."""
+        """Return the codes of both sides by place of a candidate."""
         if comparison not in self._coded:
             left, op, right = comparison
             self._coded[comparison] = self._values.compared_by_place(op, self._read(left), self._read(right))
         return self._coded[comparison]
 
     def codes_at(self, comparison: Comparison, places: tuple[Int32, Int32]) -> list[Int64] | None:
-        """Return codes of both sides at some places, that compare as the values do; None if there are none yet."""
+        """Return the codes of both sides at some places; None if they have not been computed yet."""
         left, _, right = comparison
         if ((left, right),) in self._groups:
             by_step, _ = self._groups[(left, right),]
@@ -124,7 +124,7 @@ class Packing:
 
 
 class LevelArrays:
-    """Collects the arrays of `Levels`. A row of its table is filled by the methods that take it."""
+    """Collect the arrays of `Levels`. Methods that take a row fill it in."""
 
     def __init__(self, count: int) -> None:
         self.table = np.full((count, join_kernel.LEVEL_FIELDS), -1, np.int64)
@@ -138,17 +138,17 @@ class LevelArrays:
         row[join_kernel.OFFSETS_BASE], row[join_kernel.LINK_BASE] = self.lookups.add(offsets, links)
 
     def add_index(self, row: Int64, starts: Int32) -> None:
-        """Add to a level without lookup the first entry from each place on, from its first entry's to its last's."""
+        """For a level without lookup, add an index with the first entry from each place on."""
         if row[join_kernel.LINK_STEP] >= 0:
             return
         low, high = (int(starts[0]), int(starts[-1]) + 1) if starts.size else (0, 0)
-        # bincount: how many entries start at each place; summed up, how many start before it.
+        # bincount gives how many entries start at each place; the cumulative sum, how many start before it.
         counts = np.bincount(starts - low, minlength=high - low) if starts.size else np.empty(0, np.int64)
         row[join_kernel.INDEX_BASE] = self.index.add(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32))
         row[join_kernel.INDEX_LOW], row[join_kernel.INDEX_HIGH] = low, high
 
     def levels(self, low: int, places: int) -> Levels:
-        """Return the levels of `places` places from `low` on."""
+        """Return the packed levels of `places` places from `low` on."""
         offsets, hints, links = self.lookups.tables()
         pairs, codes, limits = self.comparisons.tables(join_kernel.PAIR_FIELDS, places)
         return Levels(
@@ -168,6 +168,6 @@ class LevelArrays:
 
 
 def _listed(numbers: list[int], more: Sequence[int]) -> tuple[int, int]:
-    """Append numbers to a list, and return where they start and stop."""
+    """Append numbers to a list; return where they start and stop."""
     numbers += more
     return len(numbers) - len(more), len(numbers)

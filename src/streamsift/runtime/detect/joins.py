@@ -1,10 +1,10 @@
-"""Find the matches of an alternative by a join tree: events are bound in the order of the tree.
+"""Find the matches of an alternative with a join tree: bind events in the order of the tree.
 
-A tree whose joins all have a leaf on one side is one depth-first search. Where both sides are joins, the right one is
-a block: its sub-matches are built once and found again by interval, for every partial match that needs them. That is
-the interval-driven caching of "Processing Nested Complex Sequence Pattern Queries over Event Streams": the stream is
-cut into slices by the start of a match, a slice needs an interval of a block (extraction), the missing part at its end
-is built (expansion), and the part before it is evicted (reduction).
+A tree whose joins all have a leaf on one side is one depth-first search. If both sides of a join are joins, the right
+one is a block, a materialized subplan: its sub-matches are built once and looked up by interval for every partial
+match. This is the interval-driven caching of "Processing Nested Complex Sequence Pattern Queries over Event Streams":
+the events are split into slices by the start of a match. A slice needs an interval of a block (extraction); the missing
+part at its end is built (expansion), and the part before it is evicted (reduction).
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from streamsift.runtime.matches import Stage, passing, stages_of
 from streamsift.runtime.resources import room
 
 MAX_KEPT_ROWS = 1 << 25
-KEPT_BYTES = 16  # for each step of a row that is kept: the row, and copies of it in the orders that searches need
+KEPT_BYTES = 16  # per step of a cached row, including sorted copies for searches
 NOTHING, NO_MEMBERS = np.empty(0, np.int32), np.empty((0, 0), np.int32)
 NO_BLOCK = Block(NOTHING, NOTHING, NO_MEMBERS, NOTHING, NO_MEMBERS, False)
 KernelInputs = tuple[Levels, Block, Reach, Slice]
 
 
 class Kept(NamedTuple):
-    """The sub-matches of a block that start in [low, high), by ascending first place; members [steps, entries]."""
+    """The cached sub-matches of a block that start in [low, high), sorted by first place; members [steps, entries]."""
 
     low: int
     high: int
@@ -45,21 +45,21 @@ class Kept(NamedTuple):
 
 
 class JoinOrder(NamedTuple):
-    """One order of units, ready for the kernel."""
+    """A sequence of units, packed for the kernel."""
 
     units: list[Tree]
     levels: Levels
     block: Block
     stages: list[Stage]
-    kept: Int32 | None = None  # condensed levels have numbers of these places
+    kept: Int32 | None = None  # condensed levels use indices into these places
 
     def in_stream(self, places: Int32) -> Int32:
-        """Return places of the search as places of the stream."""
+        """Convert places of the search to places of the events."""
         return places if self.kept is None else gathered(self.kept, places)
 
 
 class TreeSearch:
-    """Finds the matches of one alternative, by any tree of its steps."""
+    """Find the matches of one alternative with any join tree of its steps."""
 
     def __init__(
         self, alternative: Alternative, events: Events, places: Sequence[Int32], relations: Relations, chunk: int
@@ -75,10 +75,10 @@ class TreeSearch:
     def matches(
         self, tree: Tree, low: int, high: int, *, condensed: bool = False, enough: int | None = None
     ) -> Iterator[Int32]:
-        """Yield the matches whose first event lies in [low, high), in chunks [steps, m] of places.
+        """Yield the matches whose first event lies in [low, high), in chunks of places [steps, m].
 
-        A tree without blocks may be condensed. The call builds what the search needs; the matches are found when they
-        are consumed, `enough` of them at a time.
+        Only a tree without blocks can be condensed. The call packs the events and builds blocks; matches are found when
+        they are consumed, `enough` at a time.
         """
         ordered = self._condensed(tree, low, high) if condensed else self._order(tree, low, high)
         if ordered.kept is None:
@@ -92,7 +92,7 @@ class TreeSearch:
         return self._extended(ordered, inputs, ordered.stages, np.empty((0, 1), np.int32), enough)
 
     def _end(self, low: int, high: int) -> int:
-        """Return the first place that no match which starts in [low, high) can have."""
+        """Return the first place beyond all matches that start in [low, high)."""
         return int(self.reach.window_high[low:high].max(initial=low - 1)) + 1
 
     # --- orders and blocks ---
@@ -107,7 +107,7 @@ class TreeSearch:
         *outer, last = units
         stages, linked = self._stages(units), self.packing.relations.link(_steps(outer), steps_of(last))
         is_free = isinstance(last, Join) and len(stages) == 1 and not linked.lookup and not linked.comparisons
-        # A block between the first event and later ones, tied to them by order only, is searched by its last places.
+        # A block between the first event and later events, related to them only by order, is searched by last place.
         by_end = is_free and isinstance(outer[0], JoinLeaf) and linked.lower == _steps(outer[:1]) and bool(linked.upper)
         if by_end:
             blocks[last] = blocks[last][:, np.argsort(blocks[last][max(steps_of(last))], kind="stable")]
@@ -123,7 +123,7 @@ class TreeSearch:
         return JoinOrder(units, levels, NO_BLOCK, self._stages(units), kept)
 
     def _block(self, tree: Tree, low: int, high: int) -> Int32:
-        """Return the sub-matches that start in [low, high): those kept from the last slice, and new ones."""
+        """Return the sub-matches that start in [low, high): those cached from the last slice, and new ones."""
         steps, kept = steps_of(tree), self._kept.get(tree)
         if kept is None or kept.high <= low or low < kept.low:
             kept = Kept(low, low, np.empty((len(self.alternative.steps), 0), np.int32))
@@ -131,14 +131,14 @@ class TreeSearch:
         parts = [kept.members[:, first:]]
         if high > kept.high and (built := list(self._limited(tree, kept.high, high))):
             new = np.concatenate(built, axis=1)
-            starts = new[min(steps)]  # ascend, if the tree binds the first event first
+            starts = new[min(steps)]  # ascending if the tree binds the first event first
             is_sorted = (starts[1:] >= starts[:-1]).all()
             parts.append(new if is_sorted else new[:, np.argsort(starts, kind="stable")])
         self._kept[tree] = Kept(low, max(high, kept.high), np.concatenate(parts, axis=1))
         return self._kept[tree].members
 
     def _limited(self, tree: Tree, low: int, high: int) -> Iterator[Int32]:
-        """Yield the matches of a block; raise an error if they do not fit into memory."""
+        """Yield the matches of a block; raise if they do not fit in memory."""
         rows, most = 0, min(MAX_KEPT_ROWS, room() // (KEPT_BYTES * len(self.alternative.steps)))
         for part in self.matches(tree, low, high):
             rows += part.shape[1]
@@ -146,16 +146,15 @@ class TreeSearch:
                 variables = [self.alternative.steps[step].variable for step in steps_of(tree)]
                 names = [self.alternative.query.variables[variable].name for variable in variables]
                 raise PlanTooLargeError(
-                    f"this plan keeps the sub-matches of ({', '.join(names)}), and there are more than"
-                    f" {most:,} in one slice of the stream: leave the plan to the cost model, or give a"
-                    " smaller window."
+                    f"the join plan does not fit in memory: more than {most:,} sub-matches of ({', '.join(names)}) in a"
+                    " slice\nHint: remove the plan option or shorten WITHIN."
                 )
             yield part
 
     def _stages(self, units: Sequence[Tree]) -> list[Stage]:
-        """Return the levels cut after every one that completes a predicate which the kernel cannot test."""
+        """Split the levels after each one that binds the last variable of a predicate that needs Arrow."""
         step_of = {step.variable: number for number, step in enumerate(self.alternative.steps)}
-        waiting = [
+        pending = [
             ({step_of[v] for v in expression.variables}, expression)
             for step in self.alternative.steps
             for expression in step.filters
@@ -165,10 +164,10 @@ class TreeSearch:
         for unit in units:
             part = set(steps_of(unit))
             bound |= part
-            # A block was built with its predicates tested.
-            ready = [(steps, e) for steps, e in waiting if steps <= bound]
+            # Predicates within a block were tested when it was built.
+            ready = [(steps, e) for steps, e in pending if steps <= bound]
             filters.append(tuple(e for steps, e in ready if len(part) == 1 or not steps <= part))
-            waiting = [each for each in waiting if each not in ready]
+            pending = [each for each in pending if each not in ready]
         return stages_of(filters)
 
     # --- searching ---
@@ -200,7 +199,7 @@ class TreeSearch:
             self.rows[bound] = self.rows.get(bound, 0) + int(rows)
 
     def _places(self, ordered: JoinOrder, entries: Int32) -> Int32:
-        """Return the places [steps, m] that entries [levels so far, m] bind; -1 for steps that are not bound yet."""
+        """Return the places [steps, m] that entries [levels so far, m] bind; -1 for steps that are not bound."""
         places = np.full((len(self.alternative.steps), entries.shape[1]), -1, np.int32)
         for row, unit, chosen in zip(ordered.levels.table, ordered.units, entries, strict=False):
             at = row[join_kernel.ENTRIES_BASE] + chosen
@@ -215,7 +214,7 @@ def _steps(units: Sequence[Tree]) -> tuple[int, ...]:
 
 
 def _packed(parts: Sequence[Sequence[int]], blocks: Sequence[Int32], *, sifts: bool, by_end: bool) -> Block:
-    """Lay the members of the blocks of an order end to end; `parts` are the steps of each."""
+    """Concatenate the members of the blocks of an order; `parts` are the steps of each block."""
     if not blocks:
         return NO_BLOCK
     starts = np.concatenate([block[min(steps)] for steps, block in zip(parts, blocks, strict=True)])

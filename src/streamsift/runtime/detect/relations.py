@@ -1,7 +1,8 @@
-"""Relate the steps of an alternative to each other, whatever the order in which they are bound.
+"""List the relations between the steps of an alternative, for any order in which they are bound.
 
-Sides that equalities make equal form a class, and a part is looked up by the classes that it shares with what is bound
-already; a definition's window limits where it may lie; other comparisons are tested when their second step is bound.
+Sides that must be equal form an equivalence class. A part of the pattern is looked up by the classes that it shares
+with a bound step, and a definition window bounds where it can lie. Other comparisons are tested when their second step
+is bound.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ from streamsift.logical.bound import Expr
 from streamsift.physical.detect import WindowBound, window_bound
 from streamsift.physical.plan import Alternative
 
-Side = tuple[int, Expr]  # a step, and what a comparison reads of its event
+Side = tuple[int, Expr]  # a step, and the expression that a comparison reads from its event
 Comparison = tuple[Side, str, Side]
-Lookup = tuple[tuple[Side, Side], ...]  # equalities of ONE bound step with ONE step of a part: bound side first
+Lookup = tuple[tuple[Side, Side], ...]  # equalities of ONE bound step with ONE step of a part; the bound side is first
 
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """The relations of one part of the pattern to those before it."""
+    """The relations of one part of the pattern to the bound steps."""
 
     lookup: Lookup
     comparisons: tuple[Comparison, ...]
-    limits: tuple[tuple[int, WindowBound], ...]  # bound steps, and where their definition has the part's first event
-    lower: tuple[int, ...]  # bound steps that come before the part
-    upper: tuple[int, ...]  # bound steps that come after it
+    limits: tuple[tuple[int, WindowBound], ...]  # bound steps whose definition window bounds the part's first event
+    lower: tuple[int, ...]  # bound steps that must precede the part
+    upper: tuple[int, ...]  # bound steps that must follow it
 
 
 class Relations:
@@ -41,9 +42,9 @@ class Relations:
         self.windows: list[Comparison] = []  # of definitions
         self.definitions: dict[str, set[int]] = {}  # the steps of each definition that has a window
         self.equal: list[list[Side]] = []
-        self.link = cache(self._link)  # each slice needs the same
+        self.link = cache(self._link)  # the same for every slice
         count = len(alternative.steps)
-        self.before = np.zeros((count, count), np.bool_)  # [i, j]: i comes before j, directly or not
+        self.before = np.zeros((count, count), np.bool_)  # [i, j]: i must precede j, directly or indirectly
         for number, step in enumerate(alternative.steps):
             for pair in step.compared:
                 earlier, this = (pair.earlier, pair.earlier_side), (number, pair.this_side)
@@ -65,11 +66,11 @@ class Relations:
         self.equal.append(merged + [side for side in sides if side not in merged])
 
     def _link(self, bound: tuple[int, ...], part: tuple[int, ...]) -> Linked:
-        """Return the relations of a part to the steps bound already."""
+        """Return the relations of a part to the bound steps."""
         equalities: list[tuple[Side, Side]] = []
         for sides in self.equal:
             before = [side for side in sides if side[0] in bound]
-            # Within a part all sides are equal to those of its first step already.
+            # Within a part, all sides already equal those of its first step.
             first = next((step for step in part if any(side[0] == step for side in sides)), None)
             inside = [side for side in sides if side[0] == first]
             if before:
@@ -80,11 +81,11 @@ class Relations:
         best = tied.most_common(1)
         lookup = tuple(e for e in equalities if best and (e[0][0], e[1][0]) == best[0][0])
         comparisons: list[Comparison] = [(e[0], "=", e[1]) for e in equalities if e not in lookup]
-        # Of a part of several events a definition's window limits the first; the others are compared.
+        # A definition window bounds only the first event of a part; the others are compared.
         compared = self.comparisons if len(part) == 1 else [*self.comparisons, *self.windows]
         for comparison in compared:
             both = {comparison[0][0], comparison[2][0]}
-            # The part completes it, and does not have both its sides already.
+            # The part binds the second side of the comparison; both sides inside the part were compared before.
             if both <= {*bound, *part} and not both <= {*bound} and (len(part) == 1 or not both <= {*part}):
                 comparisons.append(comparison)
         limits = self._limits(bound, min(part))
@@ -93,7 +94,7 @@ class Relations:
         return Linked(lookup, tuple(comparisons), tuple(limits), lower, upper)
 
     def _limits(self, bound: Sequence[int], step: int) -> Iterator[tuple[int, WindowBound]]:
-        """Yield the limits by definitions: every two events are in one window; order limits the other side."""
+        """Yield the bounds from definition windows: any two events share a window; order already bounds one side."""
         for name, steps in self.definitions.items():
             for other in bound:
                 if {step, other} <= steps:
@@ -103,6 +104,6 @@ class Relations:
                         yield other, WindowBound(name, is_upper=False)
 
     def _nearest(self, steps: Iterable[int], *, upwards: bool = True) -> tuple[int, ...]:
-        """Return the steps that no other of them comes after; if not `upwards`, before."""
+        """Return the steps that none of the others must follow (`upwards`) or precede."""
         among, before = list(steps), self.before if upwards else self.before.T
         return tuple(step for step in among if not any(before[step, other] for other in among))

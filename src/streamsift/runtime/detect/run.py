@@ -1,8 +1,8 @@
-"""Run a detection plan over events: its matches as places, or as record batches of the result.
+"""Run a detection plan over events and return matches, as places or as record batches.
 
 Contract: memory is bounded by the events, one chunk of partial matches per stage and the blocks of one slice, whatever
-the number of matches (tests/runtime/detect/test_detect.py). The order of matches is that of the plan. The state is
-the events alone: everything else can be rebuilt from them.
+the number of matches (tests/runtime/detect/test_detect.py). The order of matches depends on the plan. The events are
+the only state: everything else can be rebuilt from them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DEFAULTS = PlannerOptions()
 def detect(
     plan: DetectPlan, events: Events, limit: int | None = None, owned: Owned = EVERYTHING
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the matches as result rows, in batches; with a `limit` the caller reads no more than so many."""
+    """Yield the matches as batches of result rows; with a `limit`, the caller reads at most that many rows."""
     schema, most = match_schema(plan.query), most_matches(plan.query, events)
     if limit is not None:
         most = min(most, limit)
@@ -50,10 +50,10 @@ def detect(
 
 
 def _owned(matches: GroupMatches, events: Events, is_owned: Bool, owner: int | None) -> GroupMatches:
-    """Return the matches whose event of the step `owner` is in an owned row; None: whose first event."""
+    """Return the matches whose event of step `owner` (None: whose first event) is in an owned row."""
     if owner is None:
         places = matches.events()
-        # Of equal ranks that of the first step: every task chooses the same event, whatever the order of its input.
+        # Among equal ranks, the first step decides: every task chooses the same event, whatever its input order.
         owning = places[events.rank[places].argmin(axis=0), np.arange(len(matches))]
     else:
         owning = matches.singles[owner]
@@ -63,7 +63,7 @@ def _owned(matches: GroupMatches, events: Events, is_owned: Bool, owner: int | N
 def find_matches(
     plan: Alternative, events: Events, choices: PlannerOptions = DEFAULTS, limit: int | None = None
 ) -> Iterator[GroupMatches]:
-    """Yield the matches of an alternative, with Kleene groups or without, in chunks."""
+    """Yield the matches of an alternative, with or without Kleene groups, in chunks."""
     if plan.groups is not None:
         return group_matches(plan, events, choices, limit)
     return map(GroupMatches.of_places, _tracked(match_places(plan, events, choices, limit), events))
@@ -72,18 +72,18 @@ def find_matches(
 def group_matches(
     plan: Alternative, events: Events, choices: PlannerOptions = DEFAULTS, limit: int | None = None
 ) -> Iterator[GroupMatches]:
-    """Yield the matches of an alternative with Kleene variables, in chunks: single events first, then their groups."""
+    """Yield the matches of an alternative with Kleene variables, in chunks: find single events, then add groups."""
     assert plan.groups is not None
     search = GroupSearch(plan.query, plan.groups, events, CHUNK_MATCHES, choices.cache)
     if not plan.steps:
-        return search.matches([np.empty((0, 1), np.int32)])  # there are only groups: one match of no single events
-    # Single events may have no groups: a few more of them than matches are wanted cost little.
+        return search.matches([np.empty((0, 1), np.int32)])  # only groups: one anchor without single events
+    # Some anchors have no groups, so find a few more anchors than the limit; they cost little.
     most = None if limit is None else max(limit, FEW_ANCHORS)
     return search.matches(_tracked(match_places(plan, events, choices, most), events))
 
 
 def _tracked(chunks: Iterator[Int32], events: Events) -> Iterator[Int32]:
-    """Yield the chunks, and report progress: about as far as the first events of matches."""
+    """Yield the chunks, and report progress, estimated from the first events of matches."""
     tracker = current_progress()
     for places in chunks:
         if tracker is not None:
@@ -94,24 +94,25 @@ def _tracked(chunks: Iterator[Int32], events: Events) -> Iterator[Int32]:
 def match_places(
     plan: Alternative, events: Events, choices: PlannerOptions = DEFAULTS, limit: int | None = None
 ) -> Iterator[Int32]:
-    """Yield chunks [steps, m] of the place that each step binds; with a `limit`, no more than so many at a time."""
-    waiting: list[Int32] = []
+    """Yield chunks [steps, m] of the place that each step binds; with a `limit`, at most that many at a time."""
+    pending: list[Int32] = []
     enough = CHUNK_MATCHES if limit is None else min(limit, CHUNK_MATCHES)
     for places in _chunks(plan, events, choices, enough):
-        waiting.append(places)
-        # Filters may leave few matches of a chunk: gather them, as every batch has its price; so has a copy.
-        if sum(part.shape[1] for part in waiting) >= min(enough, CHUNK_MATCHES // (2 if len(waiting) > 1 else 8)):
-            yield waiting[0] if len(waiting) == 1 else np.concatenate(waiting, axis=1)
-            waiting = []
-    if waiting:
-        yield waiting[0] if len(waiting) == 1 else np.concatenate(waiting, axis=1)
+        pending.append(places)
+        # Filters may leave few matches in a chunk: combine such chunks, because each batch has a fixed cost. Copying
+        # costs too, so a chunk that is large enough is passed on alone.
+        if sum(part.shape[1] for part in pending) >= min(enough, CHUNK_MATCHES // (2 if len(pending) > 1 else 8)):
+            yield pending[0] if len(pending) == 1 else np.concatenate(pending, axis=1)
+            pending = []
+    if pending:
+        yield pending[0] if len(pending) == 1 else np.concatenate(pending, axis=1)
 
 
 def _chunks(plan: Alternative, events: Events, choices: PlannerOptions, enough: int) -> Iterator[Int32]:
-    """Yield the chunks that the plan's search finds."""
+    """Yield chunks of matches from the search that the plan names."""
     by, chunk = search_by(plan, choices), CHUNK_MATCHES
     if by is SearchBy.NESTED:
-        # Its chunks are views of memory that the next one overwrites.
+        # Copy each chunk: it is a view of memory that the next chunk overwrites.
         yield from (matches.copy() for matches in NestedSearch(plan, events, chunk, choices.cache, enough).matches())
         return
     places = candidates(Alternative(plan.query, plan.steps, ()), events)

@@ -1,9 +1,9 @@
-"""Reduce the candidates of steps by semi-joins: keep those that have a partner in each other step.
+"""Reduce the candidates of steps with semi-joins: keep those that have a partner in every related step.
 
-A pair of steps is reduced by its order, its window, its equalities and each of its other comparisons by itself: an
-event stays if the window holds one with equal values on the right side of it. The largest value in a window that moves
-along needs one pass, so a pair costs its events, whatever the window holds. Where few combinations survive this is
-most of what condensing gains.
+A pair of steps is reduced by order, window and equalities together with one other comparison at a time: an event is
+kept if its window contains a partner that satisfies these. The largest value in a sliding window takes one pass, so the
+cost is linear in the events of the pair, whatever the size of the window. If few combinations match, most of the
+benefit of condensing comes from this reduction.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from streamsift.runtime.events.reach import Reach
 
 ORDERED = ("<", "<=", ">", ">=")
 NO_CODES = np.empty(0, np.int64)
-MANY = 16  # a step is not reduced by one with more than so many times its events: that costs them, and gains few
-GO_ON = 0.5  # another round is made while the last one left at most this share: all rounds cost two of the first
+MANY = 16  # a step is not reduced by a step with more than this many times its events: that costs more than it saves
+GO_ON = 0.5  # continue while a round keeps at most this share, so that all rounds cost at most twice the first
 
 
 @njit(cache=True, nogil=True)
@@ -43,14 +43,14 @@ def have_partner(
     beyond: int,
     operator: int,
 ) -> Bool:
-    """Return True if a place's group has another place in [first, last + beyond) with `code operator other code`.
+    """Return a mask of the places with a partner: another place of the group in [first, last + beyond) that passes.
 
-    places [n] and other_places [m] ascend within each group, offsets and other_offsets [groups + 1]. codes and
-    other_codes, first and last are by place; first and last ascend. No codes: nothing is compared.
-    One function, as a call retains and releases every array that it takes.
+    It passes if `code operator other code`; without codes every place does. places [n] and other_places [m] ascend
+    within each group, given by offsets and other_offsets [groups + 1]. codes, other_codes, first and last are by place;
+    first and last ascend. This is one function because a call retains and releases every array that it takes.
     """
     has_partner = np.zeros(places.size, np.bool_)
-    queue = np.empty(other_places.size, np.int32)  # of the others in the window those that no later one surpasses
+    queue = np.empty(other_places.size, np.int32)  # monotonic queue of the window: codes that no later code surpasses
     compares = codes.size > 0
     wants_large = operator in (LESS, LESS_EQUAL)
     or_equal = operator in (LESS_EQUAL, GREATER_EQUAL)
@@ -76,7 +76,7 @@ def have_partner(
                 end += 1
             while head < tail and queue[head] < since:
                 head += 1
-            # The best of the others stays the same up to where the next one comes in, or this one goes out.
+            # The best partner stays the same until the next one enters the window or this one leaves it.
             comes_in = other_places[end] if end < stop else NO_LIMIT
             goes_out = queue[head] if head < tail else NO_LIMIT
             until, width, widens = i + 1, 1, True
@@ -107,8 +107,8 @@ def have_partner(
 
 @njit(cache=True, nogil=True)
 def in_shared_groups(places: Int32, groups: Int32, other_places: Int32, other_groups: Int32, count: int) -> Int32:
-    """Return the places whose group some other place is in, too. Groups are by place, -1 is none."""
-    has_other = np.zeros(count + 1, np.bool_)  # a group is at its number + 1
+    """Return the places whose group contains one of the other places. Groups are by place, -1 for none."""
+    has_other = np.zeros(count + 1, np.bool_)  # at the group's number + 1
     for i in range(other_places.size):
         has_other[other_groups[other_places[i]] + 1] = True
     has_other[0] = False
@@ -121,28 +121,28 @@ def in_shared_groups(places: Int32, groups: Int32, other_places: Int32, other_gr
 
 
 class Tie(NamedTuple):
-    """Two steps that something relates: one is reduced by the other, and the other by it."""
+    """Two related steps, which are reduced by each other."""
 
     steps: tuple[int, int]
     lookup: Lookup
-    comparisons: tuple[Comparison, ...]  # those that have a largest or smallest value
+    comparisons: tuple[Comparison, ...]  # only those with <, <=, > or >=
 
 
 @dataclass(frozen=True)
 class Reducer:
-    """Reduces the candidates of one alternative, slice by slice."""
+    """Reduce the candidates of one alternative, slice by slice."""
 
     packing: Packing
     reach: Reach
 
     def reduce(self, places: dict[int, Int32]) -> None:
-        """Leave in `places`, by step, those that have a partner in every step that theirs is tied to."""
-        partners: dict[tuple[int, int, int], int] = {}  # how many a step had when it was reduced by a tie
+        """Keep in `places`, by step, only the places that have a partner in every step tied to theirs."""
+        partners: dict[tuple[int, int, int], int] = {}  # number of partners at the last reduction by each tie
         before, after = 1, 0
         while after <= GO_ON * before:
             before = sum(part.size for part in places.values())
             for number, tie in enumerate(self.ties):
-                # The side with fewer events drops most of the other.
+                # Reduce the larger side first: the smaller one removes most of it.
                 for step, other in sorted((tie.steps, tie.steps[::-1]), key=lambda steps: -places[steps[0]].size):
                     is_worth_it = places[other].size <= MANY * places[step].size
                     if is_worth_it and partners.get((number, step, other)) != places[other].size:
@@ -152,7 +152,7 @@ class Reducer:
 
     @cached_property
     def ties(self) -> list[Tie]:
-        """Pairs with something to compare, first those without groups to make; then neighbors in time."""
+        """Return pairs with comparisons, first those without lookup groups, then those with; then neighbors in time."""
         ties = []
         for pair in combinations(range(len(self.packing.places)), 2):
             linked = self.packing.relations.link(pair[:1], pair[1:])
@@ -168,7 +168,7 @@ class Reducer:
         offsets, other_offsets = (np.array([0, part.size], np.int64) for part in (this, others))
         if tie.lookup:
             by_step, groups = self.packing.group(tie.lookup)
-            # To look whether a group is there costs a fraction of sorting by groups, and may leave little to sort.
+            # Testing for shared groups costs a fraction of sorting by group, and may leave little to sort.
             this = in_shared_groups(this, by_step[step], others, by_step[other], groups)
             offsets, order = group_entries(by_step[step][this], groups)
             other_offsets, other_order = group_entries(by_step[other][others], groups)
@@ -186,13 +186,13 @@ class Reducer:
         return chosen(this, kept)
 
     def _codes(self, step: int, comparison: Comparison) -> tuple[Int64, Int64, int]:
-        """Return the codes of a step, those of the other, and the operator between them."""
+        """Return the codes of a step, the codes of the other step, and the operator between them."""
         (left, right), op = self.packing.coded(comparison), comparison[1]
         is_left = comparison[0][0] == step
         return (left, right, OPERATORS[op]) if is_left else (right, left, OPERATORS[MIRRORED[op]])
 
     def edges(self, bound: int, step: int) -> tuple[Int32, Int32, int]:
-        """Return, by place of a bound event, the places that order and window allow a step: [first, last + beyond)."""
+        """Return by place of a bound event the places [first, last + beyond) that order and window allow for a step."""
         if self.packing.relations.before[bound, step]:
             return self.reach.place_after, self.reach.window_high, 1
         return self.reach.window_low, self.reach.place_since, 0

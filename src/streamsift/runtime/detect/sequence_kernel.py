@@ -1,6 +1,6 @@
-"""Extend partial matches of a sequence over packed buffers, by one kernel for every query.
+"""Extend partial matches of a sequence over packed buffers.
 
-Predicates, windows and lookups are data in the buffers. No kernel here sees a time, a unit or a name.
+Predicates, windows and lookups are data in the buffers, so one kernel serves every query.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ NEXT_PARTIAL, LEVEL, DONE, CURSOR_FIELDS = range(4)
 
 
 class Buffers(NamedTuple):
-    """The events that each step may bind, packed. An entry is numbered within its step.
+    """The packed candidates of each step. Entries are numbered within their step.
 
-    The entries of a step are ordered by (lookup group, order of the stream), so the events that may extend a partial
-    match are one range of entries. If the event of the step before determines where that range starts, and the first
-    event where the window ends it, both are in `pointers`; otherwise they are searched in the group.
+    The entries of a step are sorted by (lookup group, place), so the events that can extend a partial match are one
+    range of entries. If the previous event determines the start of that range, and the first event its end, both are in
+    `pointers`; otherwise they are searched for in the group.
     """
 
     steps: Int64  # [steps, STEP_FIELDS]
-    places: Int32  # PLACES_BASE + entry: its place in the stream
-    pointers: Int32  # AFTER_BASE + entry of the step before: the first entry after it; UNTIL_BASE + first entry: end
-    rank: Int32  # BASE + entry: dense rank of (time, order)
-    position: Int32  # BASE + entry: what the window limits
-    limit: Int32  # [entries of step 0] the largest position that a match starting there may hold
-    links: Int32  # LINK_BASE + entry of the step LINK_STEP: its group in this step, -1 for none
-    offsets: Int64  # OFFSETS_BASE + group: where the group's entries start; one more for the end
-    hints: Int64  # [2, offsets] where the last searches of a group ended: for the next event, for the window's end
-    pairs: Int64  # [pairs, PAIR_FIELDS] comparisons, and limits by definitions' windows: their codes are places
-    codes: Int64  # EARLIER_CODES or THIS_CODES + entry: the value of one side of a pair
+    places: Int32  # at PLACES_BASE + entry: its place
+    pointers: Int32  # at AFTER_BASE + previous entry: the first entry after it; at UNTIL_BASE + first entry: the end
+    rank: Int32  # at BASE + entry: dense rank of (time, order)
+    position: Int32  # at BASE + entry: its window position
+    limit: Int32  # [entries of step 0] the largest window position in a match that starts there
+    links: Int32  # at LINK_BASE + entry of step LINK_STEP: its group in this step, -1 for none
+    offsets: Int64  # at OFFSETS_BASE + group: where the group's entries start; one more for the end
+    hints: Int64  # [2, offsets] where the last searches in a group ended: for the next event, for the window's end
+    pairs: Int64  # [pairs, PAIR_FIELDS] comparisons, and bounds from definition windows, whose codes are places
+    codes: Int64  # at EARLIER_CODES or THIS_CODES + entry: the value of one side of a pair
 
 
 @njit(cache=True, nogil=True)
 def admits(buffers: Buffers, level: int, match: Int32, entry: int) -> bool:
-    """Return True if `entry` may extend `match` at `level`: inside the window and true for every pair of the step."""
+    """Return True if `entry` can extend `match` at `level`: it is in the window and passes every comparison."""
     steps = buffers.steps
     if steps[level, CHECK_WINDOW] == 1 and buffers.position[steps[level, BASE] + entry] > buffers.limit[match[0]]:
         return False
@@ -84,7 +84,7 @@ def search_range(buffers: Buffers, level: int, match: Int32) -> tuple[int, int]:
 
 @njit(cache=True, nogil=True)
 def limited(buffers: Buffers, level: int, match: Int32, start: int, stop: int) -> tuple[int, int]:
-    """Return the entries of [start, stop) that lie in one window of each definition with the events bound before."""
+    """Return the entries of [start, stop) that share the window of each definition with the bound events."""
     pairs, codes = buffers.pairs, buffers.codes
     for limit in range(buffers.steps[level, LIMITS_START], buffers.steps[level, LIMITS_STOP]):
         if start >= stop:
@@ -118,19 +118,19 @@ def extend(
     ranges: Int64,
     out: Int32,
 ) -> int:
-    """Extend partial matches of steps [0, first) by steps [first, last], depth first; return how many are written.
+    """Extend partial matches of steps [0, first) by steps [first, last], depth first; return how many were written.
 
-    partials [first, P] has entries, out [last + 1, C] receives entries, or places if `as_places`. When `out` is full
-    the search stops, with its state in cursor [CURSOR_FIELDS], match [last + 1] and ranges [last + 1, 2]; the next call
-    resumes there. So memory is bounded, and matches are in lexicographic order of their entries' places.
-    One function, as a call retains and releases every array that it takes.
+    partials [first, P] has entries; out [last + 1, C] receives entries, or places if `as_places`. When `out` is full,
+    the search stops with its state in cursor [CURSOR_FIELDS], match [last + 1] and ranges [last + 1, 2], and the next
+    call resumes there. Memory is therefore bounded. Matches are in lexicographic order of their places.
+    This is one function because a call retains and releases every array that it takes.
     """
     steps = buffers.steps
     places = buffers.places
     pointers = buffers.pointers
     capacity = out.shape[1]
     written = 0
-    # out[k, :flushed[k]] is written; the matches from there on have match[k], and are written when that changes.
+    # out[k, :flushed[k]] is written. Later matches have match[k], which is written when it changes.
     flushed = np.zeros(last + 1, np.int64)
     partial = cursor[NEXT_PARTIAL]
     level = cursor[LEVEL]

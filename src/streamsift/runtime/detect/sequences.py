@@ -1,6 +1,6 @@
-"""Find the matches of a plain sequence by extending its first events, step by step, in order of time.
+"""Find the matches of a plain sequence by extending its first events step by step in time order.
 
-The candidates of each step are packed by lookup key and time, so that a range of them extends a partial match.
+The candidates of each step are sorted by lookup key and time, so that a range of them extends a partial match.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from streamsift.runtime.matches import Stage, passing, stages_of
 
 
 class SequenceSearch:
-    """One run of a plan over packed events; `candidates` are the places that each step may bind, none empty.
+    """Find the matches of a plan; `candidates` are the places that each step can bind, none empty.
 
-    It works on `chunk` partial matches at a time, and looks for `enough` matches.
+    The search processes `chunk` partial matches at a time, and returns about `enough` matches at a time.
     """
 
     def __init__(self, plan: Alternative, events: Events, candidates: Sequence[Int32], chunk: int, enough: int) -> None:
@@ -37,8 +37,8 @@ class SequenceSearch:
         self.buffers, self.places = SequencePacking(plan, events, candidates).packed()
 
     def matches(self, low: int, high: int) -> Iterator[Int32]:
-        """Yield chunks [steps, m] of places: the matches that start in [low, high)."""
-        # The first stage is step 0 alone: its entries are partial matches.
+        """Yield the matches that start in [low, high), in chunks of places [steps, m]."""
+        # The first stage is step 0: its entries are the first partial matches.
         filters = [step.filters for step in self.plan.steps]
         first, rest = Stage(0, 0, filters[0]), stages_of(filters[1:], 1)
         starts = np.arange(*entries_from(self.places[0], [low, high]), dtype=np.int32)[None, :]
@@ -48,7 +48,7 @@ class SequenceSearch:
             yield from self._extended(rest, entries) if rest else (self._places(entries),)
 
     def _extended(self, rest: Sequence[Stage], partials: Int32) -> Iterator[Int32]:
-        """Extend partial matches (entries) by the remaining stages to matches (places), depth first over chunks."""
+        """Extend partial matches (entries) to matches (places), stage by stage, depth first over chunks."""
         stage, *later = rest
         match = np.zeros(stage.last + 1, np.int32)
         ranges = np.zeros((stage.last + 1, 2), np.int64)
@@ -78,15 +78,15 @@ class SequenceSearch:
 
 
 class StepLookup(NamedTuple):
-    """How a step finds its candidates: by the event of an earlier step."""
+    """How a step looks up its candidates by the event of an earlier step."""
 
-    earlier: int  # -1: no lookup, all candidates are one group
-    by_step: dict[int, Int32]  # the group of each candidate, -1 for none: of these two steps and all equal to them
+    earlier: int  # -1 without a lookup: all candidates are one group
+    by_step: dict[int, Int32]  # the group of each candidate (-1 for none), for all steps that share the key
     groups: int
 
 
 def find_lookups(steps: Sequence[Step], places: Sequence[Int32], codes: CandidateCodes) -> list[StepLookup]:
-    """Return every lookup. Steps that share a key (`[id]`) are coded together: each value is read once."""
+    """Return the lookup of each step. Steps that share a key (`[id]`) are encoded together, so values are read once."""
     lookups, coded = [], dict[int, tuple[dict[int, Int32], int]]()
     for number, (step, family) in enumerate(zip(steps, _families(steps), strict=True)):
         if not family:
@@ -102,7 +102,7 @@ def find_lookups(steps: Sequence[Step], places: Sequence[Int32], codes: Candidat
 
 
 def _families(steps: Sequence[Step]) -> list[dict[int, tuple[Expr, ...]]]:
-    """Return for each lookup the steps that lookups of its key tie together, and what they read; none without one."""
+    """Return for each step the steps that share its lookup key, with the expressions they read; empty if no lookup."""
     families: list[dict[int, tuple[Expr, ...]]] = []
     by_member: dict[tuple[int, tuple[Expr, ...]], dict[int, tuple[Expr, ...]]] = {}
     for number, step in enumerate(steps):
@@ -118,7 +118,7 @@ def _families(steps: Sequence[Step]) -> list[dict[int, tuple[Expr, ...]]]:
 
 
 class SequencePacking:
-    """Collects the buffers, step by step."""
+    """Collect the buffers, step by step."""
 
     def __init__(self, plan: Alternative, events: Events, places: Sequence[Int32]) -> None:
         self.plan, self.events, self.places = plan, events, places
@@ -126,14 +126,14 @@ class SequencePacking:
         self.step_lookups = find_lookups(plan.steps, places, self.values)
         counts_rows = events.window is not None and events.window.kind is WindowKind.COUNT
         self.in_partitions = bool(plan.query.partition_by) and counts_rows
-        # True if the events of the first step and the one before tell where a step's entries begin and end.
+        # True if the events of the first and the previous step determine where a step's entries begin and end.
         self.direct = [
             not k or (not self.in_partitions and {0, k - 1} <= self.step_lookups[k].by_step.keys())
             for k in range(len(places))
         ]
         self.ranks = [events.rank[part] for part in places]
-        # For each candidate the first place at which a match through it can end, by the order of times alone. Only
-        # candidates whose place is inside the window are tried: the last events may be rare.
+        # For each candidate, the first place at which a match through it can end, given only the order of times. Only
+        # candidates whose end is inside the window are tried, which saves work if the last events are rare.
         self.ends = [places[-1]]
         for number in reversed(range(len(places) - 1)):
             self.ends.insert(0, earliest_ends(self.ranks[number], self.ranks[number + 1], self.ends[0], NO_LIMIT))
@@ -167,7 +167,7 @@ class SequencePacking:
         return buffers, self.entries.arrays
 
     def _add_entries(self, row: Int64, number: int) -> None:
-        """Add a step's candidates by lookup group, and where an earlier event finds its range of them."""
+        """Add a step's candidates, sorted by lookup group, and pointers from earlier events to their ranges."""
         lookup, position = self.step_lookups[number], self.events.window_position
         this, offsets, order = lookup.by_step[number], np.array([0, self.places[number].size], np.int64), None
         if lookup.earlier >= 0:
@@ -187,7 +187,7 @@ class SequencePacking:
             row[sequence_kernel.AFTER_BASE] = self.pointers.add(self._in_order(after, number - 1))
             row[sequence_kernel.UNTIL_BASE] = self.pointers.add(until)
         elif number:
-            # Positions within partitions may mix in a group that spans partitions; places in the stream never do.
+            # In a group that spans partitions, window positions need not ascend; places always do.
             mixed = self.in_partitions and not ascends_in_groups(position[entries], offsets)
             row[sequence_kernel.CHECK_WINDOW] = int(mixed)
             row[sequence_kernel.LINK_STEP] = earlier = lookup.earlier
@@ -195,7 +195,7 @@ class SequencePacking:
             row[sequence_kernel.OFFSETS_BASE], row[sequence_kernel.LINK_BASE] = self.lookups.add(offsets, links)
 
     def _add_pairs(self, row: Int64, number: int) -> None:
-        """Add the comparisons of a step, then the limits by definitions' windows, whose codes are places."""
+        """Add the comparisons of a step, then its bounds from definition windows, whose codes are places."""
         entries = self.entries.arrays
         pairs = [(pair, window_bound(pair.earlier_side, pair.this_side)) for pair in self.plan.steps[number].pairs]
         row[sequence_kernel.PAIRS_START] = len(self.pairs)
@@ -220,6 +220,6 @@ class SequencePacking:
         self.pairs.append((step, operator, next(bases), next(bases)))
 
     def _in_order(self, column: Places, number: int) -> Places:
-        """Return a column of a step's candidates in the order of its entries."""
+        """Reorder a column of a step's candidates to the order of its entries."""
         order = self.orders[number]
         return column if order is None else column[order]

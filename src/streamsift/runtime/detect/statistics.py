@@ -1,7 +1,7 @@
 """Measure the statistics of the cost model on the candidates of a slice.
 
-Counts are exact; selectivities are measured on pairs of candidates drawn evenly, each with one of the other step's that
-lies in its window.
+Counts are exact. Selectivities are measured on a sample: evenly spaced candidates of one step, each paired with a
+candidate of the other step in its window.
 """
 
 from __future__ import annotations
@@ -25,52 +25,52 @@ from streamsift.runtime.expressions.compare import NUMPY
 from streamsift.runtime.expressions.evaluate import evaluate
 
 SAMPLES = 512
-LARGEST = 2.0**63 - 1024  # of the doubles that are 64-bit integers
-TINY = 1e-12  # a share that is not taken for nothing
-MIN_SELECTIVITY = 1.0 / (4 * SAMPLES)  # what no sample satisfied is not taken for impossible
+LARGEST = 2.0**63 - 1024  # the largest double that fits in a 64-bit integer
+TINY = 1e-12  # lower bound of a share, so that it is not zero
+MIN_SELECTIVITY = 1.0 / (4 * SAMPLES)  # lower bound: a predicate that no sample satisfies is not impossible
 
 
 def window_ends(events: Events, starts: Int32 | Int64) -> Int64:
-    """Return about where the windows of these places end; estimates need no more."""
+    """Return approximately where the windows of these places end, which is enough for estimates."""
     count, ticks = events.rank.size, events.ticks
     if events.window is None:
         return np.full(starts.size, count, np.int64)
     if events.window.kind is WindowKind.COUNT:
-        keys = np.count_nonzero(events.window_position == 0)  # one, if the rows of all keys are counted
+        keys = np.count_nonzero(events.window_position == 0)  # 1 without PARTITION BY
         return np.minimum(starts + int(events.width) * keys, count)
     with np.errstate(over="ignore", invalid="ignore"):
         bounds = ticks[starts].astype(np.float64) + float(events.width)
     if ticks.dtype != np.float64:
         bounds = bounds.clip(-LARGEST, LARGEST)
     ends = np.searchsorted(ticks, bounds.astype(ticks.dtype), side="right").astype(np.int64)
-    return np.maximum(ends, starts + 1)  # rounded sums, and those of infinite times, may lie before the start
+    return np.maximum(ends, starts + 1)  # rounded or infinite bounds may lie before the start
 
 
 def window_places(events: Events) -> float:
-    """Return how many places a window has, on average."""
+    """Return the average number of places in a window."""
     some = np.linspace(0, events.rank.size - 1, min(events.rank.size, 256)).astype(np.int64)
     return float(np.mean(window_ends(events, some) - some))
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Measures slices of one alternative's events; `places` are the candidates of each step."""
+    """Measure slices of one alternative's events; `places` are the candidates of each step."""
 
     alternative: Alternative
     events: Events
     places: Sequence[Int32]
     relations: Relations
-    codes_at: Callable[[Comparison, tuple[Int32, Int32]], list[Int64] | None] = lambda *_: None  # made before
+    codes_at: Callable[[Comparison, tuple[Int32, Int32]], list[Int64] | None] = lambda *_: None  # reuses codes
 
     def slice(self, low: int, high: int) -> Statistics:
-        """Return the statistics of matches that start in [low, high)."""
+        """Return the statistics for matches that start in [low, high)."""
         ordered = self.alternative.is_sequence
         firsts = np.linspace(low, high - 1, min(high - low, 64)).astype(np.int64)
         ends = window_ends(self.events, firsts)
         reached = int(ends[-1])
         ranges = [entries_from(places, [low, high, reached]) for places in self.places]
         counts = tuple(float(stop - start) for start, stop, _ in ranges)
-        # Of the events within reach of the slice, the share that lies in the window of one event.
+        # The share of the events within reach of the slice that lie in the window of one event.
         share = float(np.mean(ends - firsts)) / (reached - low) * (1 if ordered else 2)
         in_window = tuple(float(far - start) * share for start, _, far in ranges)
         within = [(start, far) for start, _, far in ranges]
@@ -85,14 +85,14 @@ class Measure:
         for comparison in self.relations.comparisons:
             codes_of_sides = self._multiply(other, comparison, within)
             if max(comparison[0][0], comparison[2][0]) in limited:
-                continue  # a definition's window leaves few events to compare
+                continue  # a definition window leaves few events to compare
             for (step, _), values in zip(comparison[::2], codes_of_sides, strict=False):
                 alike = max(alike, in_window[step] * _alike(values))
         limits = self._limits(firsts, ends)
         return Statistics(counts, in_window, tuple(equal), other, ordered, alike, limits)
 
     def _limits(self, firsts: Int64, ends: Int64) -> tuple[tuple[frozenset[int], float], ...]:
-        """Return for each definition with a window its steps, and its share of the statement's window."""
+        """Return for each definition with a window its steps and the ratio of its window to that of the query."""
         limits = []
         rows = self.events.rows[firsts]
         for name, steps in self.relations.definitions.items():
@@ -104,7 +104,7 @@ class Measure:
     def _multiply(
         self, selectivity: dict[tuple[int, int], float], comparison: Comparison, ranges: Sequence[tuple[int, int]]
     ) -> list[Int64]:
-        """Multiply the selectivity into that of its pair; return the codes of a sample of each side."""
+        """Multiply the selectivity of a comparison into that of its pair; return the codes of the samples."""
         (left, _), op, (right, _) = comparison
         pairs = None if left == right else self._drawn(left, right, ranges)
         if pairs is None:
@@ -112,7 +112,7 @@ class Measure:
         both = self.codes_at(comparison, pairs)
         if both is None:
             rows = (step_rows(self.alternative, self.events, self.events.rows_at(places)) for places in pairs)
-            both = codes([evaluate(side, seen) for (_, side), seen in zip(comparison[::2], rows, strict=True)])
+            both = codes([evaluate(side, sample) for (_, side), sample in zip(comparison[::2], rows, strict=True)])
         left_codes, right_codes = both
         if op == "=":
             share = _equal_share(left_codes, right_codes)
@@ -124,7 +124,7 @@ class Measure:
         return both
 
     def _drawn(self, left: int, right: int, ranges: Sequence[tuple[int, int]]) -> tuple[Int32, Int32] | None:
-        """Draw places of both steps: evenly, the second near the first; None if there are none."""
+        """Sample pairs of places of both steps, the second in the window of the first; None if there are none."""
         first, second = min(left, right), max(left, right)
         (low, high), others = ranges[first], self.places[second]
         if low == high or ranges[second][0] == ranges[second][1]:
@@ -136,20 +136,20 @@ class Measure:
         if not some.any():
             return None
         chosen, begin, end = chosen[some], begin[some], end[some]
-        # A different one of each window, spread by the golden ratio: random enough, and the same every time.
+        # Pick a different position in each window, spread by the golden ratio: like random, but deterministic.
         spread = (np.arange(chosen.size) * 0.6180339887498949) % 1.0
         partners = others[begin + ((end - begin) * spread).astype(np.int64)]
         return (chosen, partners) if left == first else (partners, chosen)
 
 
 def _equal_share(left: Int64, right: Int64) -> float:
-    """Return the share of all pairs of the two samples that are equal: there are many more pairs than samples."""
+    """Return the share of equal pairs among all pairs of the two samples, which are many more than the samples."""
     values, inverse = np.unique(np.concatenate([left, right]), return_inverse=True)
     of_left, of_right = (np.bincount(part, minlength=values.size) for part in np.split(inverse, [left.size]))
     return float((of_left * of_right)[values != UNKNOWN].sum() / (left.size * right.size))
 
 
 def _alike(values: Int64) -> float:
-    """Return the share of all pairs of two of the values that are equal."""
+    """Return the share of equal pairs among all pairs of the values."""
     _, counts = np.unique(values, return_counts=True)
     return float((counts * (counts - 1)).sum() / max(1, values.size * (values.size - 1)))

@@ -1,17 +1,17 @@
-"""Put the rows of a table in order of time, and compute what order, windows and classes say of each event.
+"""Sort the rows of a table by time, and compute the classes, windows and comparisons of its events.
 
-- `prepare`: make the events of a query, with every column that its plan may read; all callers begin here
-- `events`: hold the events: places in order of time, their ranks and window positions
+- `prepare`: build the events of a query, with every column that its plan reads; all callers start here
+- `events`: hold the sorted events with their ranks and window positions
 - `times`: read times as numbers
-- `bad_rows`: find rows that cannot be placed in time
+- `bad_rows`: find rows without a usable time or order
 - `unmatched`: warn about classes that no row belongs to
-- `candidates`: find the places that each step may bind
-- `reach`: compute which places order and windows, also those of definitions, let events be combined with
+- `candidates`: find the events that each step can bind
+- `reach`: compute which events each event can be combined with, given order and windows
 - `comparisons`: pack comparisons and lookups for kernels
-- `update_ticks`: number the ticks of UPDATE, and write them as times
-- `owned`: state which rows, steps and ticks one task reports
-- `stamps`: compute when events are first shown, and when they leave the window
+- `update_ticks`: number the ticks of UPDATE, and convert them to times
+- `owned`: state which rows, steps and ticks a task reports
+- `stamps`: compute when each event enters and leaves the window
 
-A *place* is an event's position in order of time, a *row* its number in the table; `Events.rows_at` leads from one to
-the other, and only the result needs rows. Stamps are places without UPDATE, and numbers of ticks with it.
+A *place* is the index of an event in time order; a *row* is its index in the table. `Events.rows_at` converts places to
+rows, which only the result needs. A *stamp* is a place without UPDATE, and the number of a tick with it.
 """

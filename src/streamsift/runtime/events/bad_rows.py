@@ -1,4 +1,4 @@
-"""Find the rows that cannot be placed in time, and fail, warn or report their number and the first few."""
+"""Find rows without a usable time or order; raise an error, or drop and report them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from streamsift.runtime.arrays.dtypes import UNKNOWN, Bool, Int64
 from streamsift.runtime.events.times import time_and_order
 from streamsift.runtime.expressions.columns import Columns, fixed_width, nulls, plain
 
-SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_CHARACTERS = 5, 6, 60  # of bad rows, in errors and warnings
+SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_CHARACTERS = 5, 6, 60  # in errors and warnings
 
 
 @dataclass(frozen=True, slots=True)
 class BadRows:
-    """Rows that cannot be placed in time: their number and the values of the first few."""
+    """The number of rows without a usable time or order, and the values of the first few."""
 
     count: int
     examples: tuple[str, ...]
@@ -35,7 +35,7 @@ Report: TypeAlias = Callable[[BadRows], None] | None
 
 
 def bad_mask(time: pa.Array, order: Int64) -> Bool | None:
-    """Return which rows have no usable time or order; None if there are none."""
+    """Return a mask of the rows without a usable time or order; None if there are none."""
     time = plain(time)
     bad = nulls(time)
     if pa.types.is_floating(time.type):
@@ -52,21 +52,21 @@ def _shown(value: object) -> str:
 
 
 def find_bad_rows(query: BoundQuery, table: pa.Table) -> tuple[Bool, BadRows] | None:
-    """Return which rows of a table have no usable time or order, and their description; None if there are none."""
+    """Return a mask and a description of the rows without a usable time or order; None if there are none."""
     binding, columns = query.binding, Columns(table)
     bad = bad_mask(*time_and_order(columns, binding))
     return None if bad is None else (bad, _described(bad, binding, columns))
 
 
 def bad_rows_error(bad_rows: BadRows, binding: Binding) -> BadInputError:
-    text = f"`{binding.time}` is text and is read as ISO-8601 timestamps; " * (binding.time_kind is TimeKind.TEXT)
-    return BadInputError(f'{bad_rows}\nHint: {text}repair them, or leave them out with bad_rows="drop".')
+    rule = f" (`{binding.time}` must be an ISO-8601 timestamp)" if binding.time_kind is TimeKind.TEXT else ""
+    return BadInputError(f'{bad_rows}\nHint: fix these rows{rule}, or drop them with bad_rows="drop".')
 
 
 def _described(bad: Bool, binding: Binding, columns: Columns) -> BadRows:
-    """Return the number of bad rows and the values of the first few."""
+    """Describe bad rows: their number and the values of the first few."""
     first = np.flatnonzero(bad)[:SHOWN_ROWS]
-    # The time and the order first, then enough of the other columns to find the row by.
+    # Show time and order first, then enough other columns to identify the row.
     bound = [name for name in (binding.time, binding.order, binding.type) if name is not None]
     names = [*bound, *(name for name in columns.table.column_names if name not in bound)][:SHOWN_COLUMNS]
     shown = [columns.at(name, first.astype(np.int32)).to_pylist() for name in names]
@@ -78,11 +78,11 @@ def _described(bad: Bool, binding: Binding, columns: Columns) -> BadRows:
 
 
 def handle_bad_rows(bad: Bool, binding: Binding, columns: Columns, bad_rows: str, report: Report) -> None:
-    """Fail, or report the dropped rows."""
+    """Raise if `bad_rows` is "fail"; otherwise report the dropped rows, or warn if there is no `report`."""
     dropped = _described(bad, binding, columns)
     if bad_rows == "fail":
         raise bad_rows_error(dropped, binding)
     if report is not None:
         report(dropped)
     else:
-        warn(f"Dropped: {dropped}", BadRowsWarning)
+        warn(f"dropped bad rows: {dropped}", BadRowsWarning)

@@ -1,4 +1,4 @@
-"""Find the places in the stream that may bind each step: by its class and its local predicates."""
+"""Find the candidates of each step: the places of its class that pass its single-event predicates."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from streamsift.runtime.expressions.evaluate import Rows, mask
 
 
 def candidates(plan: Alternative, events: Events) -> list[Int32]:
-    """Return for each step the places in the stream whose rows are of its class and pass its local predicates."""
+    """Return for each step the places of its class that pass its single-event predicates."""
     classes = [plan.query.variables[step.variable].event_class for step in plan.steps]
     by_class = _in_partitions(places_by_class(plan, events), plan.query, events)
     passing: dict[tuple[int, tuple[Expr, ...]], Int32] = {}
     of_steps = []
     for step, event_class in zip(plan.steps, classes, strict=True):
-        # Steps of one class with equal predicates have the same places.
+        # Steps of one class with equal predicates share their places.
         key = id(by_class[event_class]), tuple(predicate.renamed({step.variable: 0}) for predicate in step.local)
         if key not in passing:
             passing[key] = _passing(step.local, by_class[event_class], plan, events)
@@ -44,19 +44,19 @@ def _passing(predicates: Sequence[Expr], places: Int32, plan: Alternative, event
 
 
 def step_rows(plan: Alternative, events: Events, rows: Int32) -> Rows:
-    """Return the columns that the expressions of one step read at these rows of the table, whatever their variable."""
+    """Return the given table rows for evaluating expressions of one step; the variable is ignored."""
     return Rows(lambda _, name: events.columns.at(name, rows), rows.size, plan.query.text)
 
 
 def stream_rows(query: BoundQuery, events: Events, places: Int32) -> Rows:
-    """Return the same at ascending places of the stream; nothing is gathered if they are all of the table."""
+    """Return the rows at ascending places for evaluating expressions of one step; the whole table is not copied."""
     is_whole = events.in_input_order and places.size == events.columns.table.num_rows
     rows = None if is_whole else events.rows_at(places)
     return Rows(lambda _, name: events.columns.at(name, rows), places.size, query.text)
 
 
 def places_by_class(plan: Alternative, events: Events) -> dict[EventClass, Int32]:
-    """Return the places of the rows of each class that a step has, negated ones too, in any partition or none."""
+    """Return the places of each class that a step binds, including negated steps and rows without a partition."""
     classes = {plan.query.variables[step.variable].event_class for step in plan.all_steps()}
     by_class = {each: events.by_class[each] for each in classes if each in events.by_class}
     typed = sorted({each.name for each in classes - by_class.keys() if each.rule is ClassRule.TYPE})
@@ -76,7 +76,7 @@ def places_by_class(plan: Alternative, events: Events) -> dict[EventClass, Int32
 
 
 def _in_partitions(by_class: dict[EventClass, Int32], query: BoundQuery, events: Events) -> dict[EventClass, Int32]:
-    """Return the places without those of rows that are in no partition."""
+    """Drop the places of rows without a partition."""
     if not query.partition_by or not events.window_position.size or events.window_position.min() >= 0:
         return by_class
     within = {id(places): places[events.window_position[places] >= 0] for places in by_class.values()}
@@ -84,7 +84,7 @@ def _in_partitions(by_class: dict[EventClass, Int32], query: BoundQuery, events:
 
 
 def _places_by_name(names: Sequence[str], query: BoundQuery, events: Events) -> dict[str, Int32]:
-    """Return the places of the rows of each type: one pass, however many names."""
+    """Return the places of the rows of each type, in one pass for all names."""
     assert query.binding.type is not None
     types = events.columns.whole(query.binding.type)
     if pa.types.is_null(types.type):
@@ -108,7 +108,7 @@ def _places_by_name(names: Sequence[str], query: BoundQuery, events: Events) -> 
 
 
 def _find_names(names: Sequence[str], texts: pa.Array) -> tuple[Int32, Int32]:
-    """Return the rows whose text is one of `names` (none of them empty), and the number of its name for each."""
+    """Return the rows whose string is one of `names` (none is empty), and the number of the name for each."""
     encoded = [name.encode() for name in names]
     buckets, chain = np.full(256, -1, np.int32), np.full(len(names), -1, np.int32)
     for number, name in enumerate(encoded):
@@ -136,14 +136,15 @@ def _find_names(names: Sequence[str], texts: pa.Array) -> tuple[Int32, Int32]:
 def _match_names(
     offsets: Int32, data: UInt8, name_offsets: Int32, name_data: UInt8, buckets: Int32, chain: Int32
 ) -> tuple[Int32, Int32]:
-    """Return the texts that are one of the names: (their numbers, ascending; the number of the name of each).
+    """Find the strings that equal one of the names; return their indices, ascending, and the number of each name.
 
-    Texts and names are UTF-8 end to end, text i = data[offsets[i]:offsets[i + 1]]; no name is empty. A text's mark is
-    (31 first byte + 7 last byte + length) mod 256; buckets [256] has a name of that mark or -1, chain [names] the next.
+    String i is data[offsets[i]:offsets[i + 1]] in UTF-8; names are stored likewise, and none is empty. The hash table
+    uses (31 first byte + 7 last byte + length) mod 256: buckets [256] has a name with that hash or -1, chain [names]
+    the next one.
     """
     texts = np.empty(offsets.size - 1, np.int32)
     count = 0
-    # First by mark alone, without a branch to mispredict: a text that is not kept is overwritten by the next.
+    # Filter by hash first, without a branch to mispredict: a string that is not kept is overwritten by the next one.
     for i in range(texts.size):
         length = offsets[i + 1] - offsets[i]
         first = int(data[min(offsets[i], data.size - 1)])
@@ -152,8 +153,8 @@ def _match_names(
         count += buckets[(31 * first + 7 * last + length) & 255] >= 0
     codes = np.empty(count, np.int32)
     kept = 0
-    for place in range(count):
-        i = texts[place]
+    for candidate in range(count):
+        i = texts[candidate]
         start = offsets[i]
         length = offsets[i + 1] - start
         code = -1

@@ -1,7 +1,7 @@
-"""Pack comparisons and lookups of events as integers, so that no kernel is compiled for the types of a query.
+"""Pack comparisons and lookups of events as integers, so that kernels do not depend on the types of a query.
 
-A comparison is two columns of codes and an operator. A lookup groups the candidates of a step by the values that an
-earlier event must equal: `offsets` has where each group starts, `links` the group of each earlier event.
+A comparison consists of two columns of codes and an operator. A lookup groups the candidates of a step by the values
+that an earlier event must equal: `offsets` holds the start of each group, `links` the group of each earlier event.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ Read = tuple[Int32, Expr]  # one side of a comparison: the ascending candidates 
 
 
 class CandidateCodes:
-    """Code expressions over candidates; a column is read once for all comparisons of the same candidates."""
+    """Encode expressions over candidates; a column is read once for all comparisons of the same candidates."""
 
     def __init__(self, query: BoundQuery, events: Events) -> None:
         self.query, self.events = query, events
-        # By identity: the array is kept beside its result, so that no other one gets its identity.
+        # Keyed by id(array); the array is kept too, so that its id is not reused.
         self._columns: dict[tuple[int, str], tuple[Int32, pa.Array]] = {}
         self._alone: dict[int, tuple[pa.Array, Int64]] = {}
 
     def groups(self, equalities: Iterable[Sequence[Read]]) -> tuple[list[Int32], int]:
-        """Return for each participant the group of each candidate, -1 for none, and how many groups there are."""
+        """Return for each participant the group of each candidate (-1 for none), and the number of groups."""
         return group_codes([[self._values(side) for side in sides] for sides in equalities])
 
     def compared(self, op: str, left: Read, right: Read) -> list[Int64]:
-        """Return the codes of both sides, for each of their candidates."""
+        """Return the codes of both sides for their candidates."""
         values = [self._values(left), self._values(right)]
         if all(pa.types.is_floating(column.type) for column in values):
             return [self._coded_alone(column) for column in values]
         return codes(values, ordered=op not in ("=", "!="))
 
     def by_place(self, candidates: Int32, values: np.ndarray) -> np.ndarray:
-        """Return int32 groups or int64 codes of candidates by place in the stream; none and UNKNOWN elsewhere."""
+        """Spread int32 groups or int64 codes of candidates to all places; other places get -1 or UNKNOWN."""
         if candidates.size == self.events.rank.size:
             return values
         column = np.full(self.events.rank.size, -1 if values.dtype == np.int32 else UNKNOWN, values.dtype)
@@ -70,7 +70,7 @@ class CandidateCodes:
         return self._columns[key][1]
 
     def _coded_alone(self, values: pa.Array) -> Int64:
-        """Return the codes of floating-point numbers: they need no joint codes, so a column is coded once."""
+        """Encode floating-point numbers. They need no joint codes, so a column is encoded once."""
         if id(values) not in self._alone:
             self._alone[id(values)] = values, codes([values])[0]
         return self._alone[id(values)][1]
@@ -78,19 +78,19 @@ class CandidateCodes:
 
 @dataclass(slots=True)
 class Comparisons:
-    """Comparisons, and limits by definitions' windows, as rows of a kernel's tables."""
+    """Comparisons, and bounds from windows of definitions, as rows of a kernel's tables."""
 
     rows: list[tuple[int, ...]] = field(default_factory=list)
     sides: list[Int64] = field(default_factory=list)
     limits: list[tuple[int, int, int]] = field(default_factory=list)
 
     def add(self, steps: Sequence[int], op: str, sides: Iterable[Int64]) -> None:
-        """Add a row (first step, operator, other steps), and the codes of both sides by place."""
+        """Add a row (first step, operator, other steps) and the codes of both sides by place."""
         self.rows.append((steps[0], OPERATORS[op], *steps[1:]))
         self.sides += sides
 
     def add_limit(self, step: int, window: WindowBound, window_rows: dict[str, int]) -> None:
-        """Add a row (step, row of the definitions' windows, whether that is an upper limit)."""
+        """Add a row (step, row in the definition windows, 1 for an upper bound or 0)."""
         self.limits.append((step, window_rows[window.definition] + window.is_upper, int(window.is_upper)))
 
     def tables(self, fields: int, places: int) -> tuple[Int64, Int64, Int64]:
@@ -104,23 +104,23 @@ class Comparisons:
 
 @dataclass(slots=True)
 class Lookups:
-    """The groups of several steps, laid end to end."""
+    """The concatenated lookup groups of several steps."""
 
     offsets: Parts = field(default_factory=Parts)
     links: Parts = field(default_factory=Parts)
 
     def add(self, offsets: Int64, links: Int32 | None) -> tuple[int, int]:
-        """Return where the offsets of a step start, and its links; -1 without links."""
+        """Append a step, and return where its offsets and its links start; -1 without links."""
         return self.offsets.add(offsets), -1 if links is None else self.links.add(links)
 
     def tables(self) -> tuple[Int64, Int64, Int32]:
-        """Return all offsets, hints [2, offsets] of where the last searches of a group ended, and all links."""
+        """Return all offsets, hints [2, offsets] where the last searches in each group ended, and all links."""
         offsets = self.offsets.joined(np.int64)
         return offsets, np.stack([offsets, offsets]), self.links.joined(np.int32)
 
 
 class StepCandidates:
-    """The candidates of steps, and the codes that their lookups and comparisons read, by place."""
+    """The candidates of steps, and the codes for their lookups and comparisons, by place."""
 
     def __init__(self, query: BoundQuery, events: Events, steps: Iterable[Step]) -> None:
         self.query, self.events, self.reach = query, events, reach_of(query, events)
@@ -136,7 +136,10 @@ class StepCandidates:
         self._places[id(step)] = places
 
     def grouped(self, step: Step, chain: Sequence[Step]) -> tuple[Int32, Int64, Int32 | None]:
-        """Return a step's candidates by lookup group, where each group starts, and by place the group of others."""
+        """Return a step's candidates sorted by lookup group, the start of each group, and the groups of earlier events.
+
+        The groups of earlier events are by place; None without a lookup.
+        """
         if not step.lookup:
             return self[step], np.array([0, self[step].size], np.int64), None
         this, others = self[step], self[chain[step.lookup[0].earlier]]
@@ -146,7 +149,7 @@ class StepCandidates:
         return this[order], offsets, self.codes.by_place(others, of_others)
 
     def compare(self, step: Step, chain: Sequence[Step], comparisons: Comparisons) -> None:
-        """Add a step's comparisons, and its limits by definitions' windows."""
+        """Add a step's comparisons and its bounds from windows of definitions."""
         for pair in step.pairs:
             if (window := window_bound(pair.earlier_side, pair.this_side)) is None:
                 sides = (self[chain[pair.earlier]], pair.earlier_side), (self[step], pair.this_side)

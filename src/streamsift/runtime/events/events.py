@@ -1,4 +1,4 @@
-"""Hold the usable rows of a table in order of time, with ranks and window positions instead of times."""
+"""Sort the usable rows of a table by time, and replace times by ranks and window positions."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from streamsift.runtime.events.times import saturating_sum, time_and_order, time
 from streamsift.runtime.expressions.codes import group_codes
 from streamsift.runtime.expressions.columns import Columns, plain, truths
 
-NO_ORDER = NO_BOUNDS = np.empty(0, np.int64)  # events are ordered by time alone; a window has a width
+NO_ORDER = NO_BOUNDS = np.empty(0, np.int64)  # order by time alone; the window is given by its width
 
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """The rows of a stream in the order (time, order, input). Place i in that order is row rows[i] of the table.
+    """The events sorted by (time, order, input order). Place i in that order is row rows[i] of the table.
 
-    `rank` has what comes before, after or at the same time. A match that starts at place i may hold place j exactly if
-    window_position[j] <= the limit of i. Times are not needed for anything else.
+    `rank` says which events come before, after or at the same time. A match that starts at place i can contain place j
+    exactly if window_position[j] <= window_limit of i. Kernels need no other information about time.
     """
 
     columns: Columns
     rows: Int32  # [n]
     rank: Int32  # [n] dense rank of time, or of (time, order)
-    window_position: Int32  # [n]; -1 for a row that is in no partition
-    ticks: Times  # [n] times, ascending
+    window_position: Int32  # [n]; -1 for a row without a partition
+    ticks: Times  # [n] times as numbers, ascending
     window: BoundWindow | None
     width: int | float  # of a time window in the units of `ticks`; of a count window in rows
     in_input_order: bool  # rows[i] == i for all i
-    unit: pa.DataType  # what `ticks` count: timestamps of a unit, dates, decimals of a scale, numbers
-    by_class: Mapping[EventClass, Int32] = field(default_factory=dict)  # places of classes that are computed already
+    unit: pa.DataType  # the unit of `ticks`: timestamps of a unit, dates, decimals of a scale, numbers
+    by_class: Mapping[EventClass, Int32] = field(default_factory=dict)  # places of classes, as far as computed
 
     def partitions(self, keys: Sequence[str]) -> tuple[Int32, int]:
-        """Return the partition of each place by some columns, -1 for none, and how many there are."""
+        """Return the partition of each place by the key columns (-1 for none), and the number of partitions."""
         if not keys:
             return np.zeros(self.rank.size, np.int32), 1
         (codes,), count = group_codes([[self.columns.at(key, self.rows)] for key in keys])
@@ -53,7 +53,7 @@ class Events:
         return places if self.in_input_order else gathered(self.rows, places.astype(np.int32, copy=False))
 
     def window_limit(self, starts: Int32) -> Int32:
-        """Return the largest window position that a match starting at each of these ascending places may hold."""
+        """Return, for a match that starts at each of these ascending places, the largest window position it can use."""
         if self.window is None:
             return np.full(starts.size, NO_LIMIT, np.int32)
         if self.window.kind is WindowKind.COUNT:
@@ -69,16 +69,18 @@ class Events:
 
 
 def in_order(query: BoundQuery, table: pa.Table, bad_rows: str, report: Report) -> Events:
-    """Order the usable rows of a table by time; `prepare` adds the columns that a plan reads besides the table's."""
+    """Sort the usable rows of a table by time; `prepare` adds the computed columns that a plan reads."""
     if table.num_rows > NO_LIMIT:
-        raise BadInputError(f"{table.num_rows} rows are more than one task can hold ({NO_LIMIT}): use Spark.")
+        raise BadInputError(
+            f"a task can process at most {NO_LIMIT:,} rows, but the table has {table.num_rows:,}\nHint: run on Spark."
+        )
     if not table.schema.equals(query.schema):
         table = table.select(query.schema.names).cast(query.schema)
     binding, window = query.binding, query.window
     columns = Columns(table)
     time, order = time_and_order(columns, binding)
     columns = columns.with_array(TIME, time)
-    keep: Int64 | None = None  # the rows in order; None: all of them, as they are
+    keep: Int64 | None = None  # the usable rows in order; None means all rows, in input order
     if (bad := bad_mask(time, order)) is not None:
         handle_bad_rows(bad, binding, columns, bad_rows, report)
         keep = np.flatnonzero(~bad)
@@ -103,7 +105,7 @@ def in_order(query: BoundQuery, table: pa.Table, bad_rows: str, report: Report) 
 
 
 def _positions(query: BoundQuery, columns: Columns, rows: Int32) -> Int32:
-    """Return a count window's positions within the partition, else the places themselves; -1 in no partition."""
+    """Return positions within the partition for a count window, else places; -1 for rows without a partition."""
     positions = np.arange(rows.size, dtype=np.int32)
     if query.partition_by and query.window is not None and query.window.kind is WindowKind.COUNT:
         (groups,), count = group_codes([[columns.at(key, rows)] for key in query.partition_by])
@@ -115,7 +117,7 @@ def _positions(query: BoundQuery, columns: Columns, rows: Int32) -> Int32:
 
 
 def tie_levels(events: Events) -> list[Int32]:
-    """Return the tie breakers, each [places + 1], the last for no event: times, `order`, input order."""
+    """Return the tie breakers time, `order` and input order, each [places + 1]; the last entry stands for no event."""
     places = np.arange(events.rank.size, dtype=np.int32)
     times = dense_rank(events.ticks, NO_ORDER)
     levels = [times] if times.size and times[-1] < times.size - 1 else []
@@ -124,14 +126,14 @@ def tie_levels(events: Events) -> list[Int32]:
     return [np.append(level, np.int32(-1)) for level in (*levels, places)]
 
 
-# --- kernels: every array has one dtype for every query, so none is compiled for it; only these see times ----------
+# --- kernels: dtypes do not depend on the query, so nothing is recompiled; only these kernels read times -------------
 
 
 @njit(cache=True, nogil=True)
 def earliest_ends(ranks: Int32, next_ranks: Int32, next_ends: Int32, never: int) -> Int32:
     """Return for each entry of a step the first place at which a match through it can end; `never` if there is none.
 
-    That is the end of the first entry of the next step with a greater rank. Ranks ascend, so ends do.
+    That is the end of the next step's first entry with a greater rank. Ranks ascend, and so do ends.
     """
     ends = np.empty(ranks.size, np.int32)
     j = 0
@@ -144,7 +146,7 @@ def earliest_ends(ranks: Int32, next_ranks: Int32, next_ends: Int32, never: int)
 
 @njit(cache=True, nogil=True)
 def is_ordered(time: Times, order: Int64) -> bool:
-    """Return True if the pairs (time, order) never fall; an empty `order` means time alone."""
+    """Return True if the pairs (time, order) never decrease; an empty `order` means time alone."""
     for i in range(1, time.size):
         if time[i] < time[i - 1] or (order.size > 0 and time[i] == time[i - 1] and order[i] < order[i - 1]):
             return False
@@ -167,19 +169,19 @@ def dense_rank(time: Times, order: Int64) -> Int32:
 def _last_in_window(time: Times, starts: Int32, bounds: Int64, width: float) -> Int32:
     """Return for each start i the last j with time[j] <= its bound; without bounds, with time[j] - time[i] <= width.
 
-    Two pointers: starts, bounds and times ascend, and rounded subtraction is monotone. Equal times are 0 apart, even
-    infinite ones.
+    Two pointers suffice: starts, bounds and times ascend, and rounded subtraction is monotone. The difference of equal
+    times is 0, even if they are infinite.
     """
     last = np.empty(starts.size, np.int32)
     j = 0
-    for place in range(starts.size):
-        i = starts[place]
+    for n in range(starts.size):
+        i = starts[n]
         j = max(j, i)
         if bounds.size > 0:
-            while j + 1 < time.size and time[j + 1] <= bounds[place]:
+            while j + 1 < time.size and time[j + 1] <= bounds[n]:
                 j += 1
         else:
             while j + 1 < time.size and (time[j + 1] == time[i] or time[j + 1] - time[i] <= width):
                 j += 1
-        last[place] = j
+        last[n] = j
     return last

@@ -1,8 +1,8 @@
-"""State which results of its events a task owns: other tasks, which have replicas of some of them, own the rest.
+"""State which results a task owns; other tasks, which hold replicas of some of its events, own the others.
 
-Rows of totals are no part of it: the caller drops those of others by their time and group.
+Rows of aggregates are not covered: the caller drops those of other tasks by time and group.
 
-Contract: each match and each tick has one owner, if every row and every slice has one
+Contract: each match and each tick has one owner if every row and every slice has one
 (tests/spark/distribute/test_slices.py, test_rank_slices.py, test_total_slices.py).
 """
 
@@ -16,11 +16,11 @@ from streamsift.runtime.events.update_ticks import OwnedTicks
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """The matches and ticks that a task owns; None: all of them."""
+    """The matches and ticks that a task owns; None means all."""
 
-    rows: Bool | None = None  # [table rows] of detection and ranking: the matches with such a row
-    steps: tuple[int | None, ...] = ()  # for each alternative the step whose event that row is; None: the first event
-    ticks: OwnedTicks | None = None  # of a ranking with UPDATE
+    rows: Bool | None = None  # [table rows] rows whose matches the task owns, for detection and ranking
+    steps: tuple[int | None, ...] = ()  # per alternative, the step whose row owns the match; None: the first event
+    ticks: OwnedTicks | None = None  # for a ranking with UPDATE
 
 
 EVERYTHING = Owned()

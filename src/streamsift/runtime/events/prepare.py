@@ -1,8 +1,7 @@
-"""Prepare the events of a table for a query: in order of time, with every column that its plan may read.
+"""Prepare the events of a table for a query: sort them by time and add every column that the plan reads.
 
-All callers get their events here, so none can omit the columns of definitions that have a window of their own.
-Most streams have events of many classes, and most patterns name few: if the events of other classes are dropped first,
-all later work reads fewer places.
+All callers get their events here, so none can omit the window columns of definitions. Most streams have events of many
+classes, and most patterns name few: dropping the events of other classes first saves work in all later steps.
 """
 
 from __future__ import annotations
@@ -22,21 +21,21 @@ from streamsift.runtime.events.candidates import places_by_class
 from streamsift.runtime.events.events import NO_ORDER, Events, dense_rank, in_order
 from streamsift.runtime.events.reach import with_definition_windows
 
-MAX_KEPT = 0.5  # of the events, for dropping the others to be worth the copies
+MAX_KEPT = 0.5  # drop events only if at most this share is kept; otherwise the copies cost more than they save
 
 
 def prepare(query: BoundQuery, table: pa.Table, bad_rows: str = "fail", report: Report = None) -> Events:
-    """Return the events of a table as `query` binds them. `bad_rows` is "fail" or "drop"."""
+    """Return the events of a table for a query. `bad_rows` is "fail" or "drop"."""
     return with_definition_windows(query, in_order(query, table, bad_rows, report))
 
 
 def prepare_relevant(plan: Plan, table: pa.Table, bad_rows: str = "fail", report: Report = None) -> Events:
-    """Return the events as `prepare` does, without those that no step of the plan may bind if they are many."""
+    """Return the events as `prepare` does, but drop events that no step of the plan can bind, if they are many."""
     return with_definition_windows(plan.query, _relevant(plan, in_order(plan.query, table, bad_rows, report)))
 
 
 def _relevant(plan: Plan, events: Events) -> Events:
-    """Return the events of the classes that the plan names; all of them if rows are counted, or most are left."""
+    """Drop events of classes that the plan does not name, unless rows are counted or most events would be kept."""
     if counts_rows(plan.query):
         return events
     by_class: dict[EventClass, Int32] = {}
@@ -64,11 +63,11 @@ def _relevant(plan: Plan, events: Events) -> Events:
 
 @njit(cache=True, nogil=True)
 def _kept_places(is_kept: Bool) -> tuple[Int32, Int32]:
-    """Return the kept places, and for each place how many of them lie before it; no branch is mispredicted."""
+    """Return the kept places, and for each place how many kept places precede it, without a branch to mispredict."""
     kept, number_of = np.empty(is_kept.size, np.int32), np.empty(is_kept.size, np.int32)
     count = 0
     for place in range(is_kept.size):
-        kept[count] = place  # the next one overwrites it unless it is kept
+        kept[count] = place  # overwritten by the next place unless it is kept
         number_of[place] = count
         count += is_kept[place]
     return kept[:count], number_of

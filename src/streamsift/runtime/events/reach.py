@@ -1,6 +1,7 @@
-"""Compute for each event the places that order and windows let it be combined with.
+"""Compute for each event which places it can be combined with, given order and windows.
 
-The windows of definitions are columns of the events, so that some of the events of a stream keep those of all of it.
+The bounds of definition windows are stored as columns of the events, so that a subset of the events keeps the bounds
+that were computed from all of them.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ from streamsift.runtime.expressions.columns import fixed_width
 
 
 class Reach(NamedTuple):
-    """What order and windows leave for each event; arrays are [places]."""
+    """The bounds that order and windows set for each event; arrays are [places]."""
 
-    place_after: Int32  # the first place later than this one
-    place_since: Int32  # the first place of the same time
-    window_low: Int32  # the first place in one window with this one, as its last event
-    window_high: Int32  # the last place in one window with this one, as its first event
-    widest_window: int  # the most places that one window holds
-    own_windows: Int32  # [2 * definitions, places] the first and the last place in one window of a definition with this
+    place_after: Int32  # the first place with a later time
+    place_since: Int32  # the first place with the same time
+    window_low: Int32  # the first place of the window that ends here
+    window_high: Int32  # the last place of the window that starts here
+    widest_window: int  # the largest number of places in a window
+    own_windows: Int32  # [2 * definitions, places] the first and last place that share a definition window with it
 
 
 def reach_of(query: BoundQuery, events: Events) -> Reach:
-    """Return the places that order, the window of a query and those of its definitions allow."""
+    """Compute the bounds that order, the window of a query and the windows of its definitions set."""
     low, high = _window_reach(events.window, query.partition_by, events)
     widest = int((high - np.arange(high.size, dtype=np.int32)).max(initial=-1)) + 1
     return Reach(*_places_around(events.rank), low, high, widest, own_limits(query, events))
@@ -41,7 +42,7 @@ def reach_of(query: BoundQuery, events: Events) -> Reach:
 
 @njit(cache=True, nogil=True)
 def _places_around(rank: Int32) -> tuple[Int32, Int32]:
-    """Return for each place the first later one, and the first of its time; ranks ascend."""
+    """Return for each place the first place with a later time, and the first with the same time; ranks ascend."""
     count = rank.size
     after, since = np.empty(count, np.int32), np.empty(count, np.int32)
     for i in range(count):
@@ -52,10 +53,10 @@ def _places_around(rank: Int32) -> tuple[Int32, Int32]:
 
 
 def _window_reach(window: BoundWindow | None, keys: tuple[str, ...], events: Events) -> tuple[Int32, Int32]:
-    """Return the first and the last place in one window with each place; all of the stream without a window.
+    """Return the first and the last place that share a window with each place; all places without a window.
 
-    A window that counts the rows of a key reaches over places of other keys too: what shares a match shares the key.
-    Of a row without a key it holds none.
+    A count window of a key spans places of other keys too; that is harmless because events of a match share the key.
+    A row without a key shares no window with any place.
     """
     count = events.rank.size
     if window is None or window.kind is WindowKind.TIME or not keys:
@@ -75,7 +76,7 @@ def _window_reach(window: BoundWindow | None, keys: tuple[str, ...], events: Eve
 
 @njit(cache=True, nogil=True)
 def _first_reaching(high: Int32) -> Int32:
-    """Return for each place the first one whose window reaches it; the ends of windows ascend."""
+    """Return for each place the first place whose window contains it; window ends ascend."""
     low = np.empty(high.size, np.int32)
     j = 0
     for i in range(high.size):
@@ -86,7 +87,7 @@ def _first_reaching(high: Int32) -> Int32:
 
 
 def with_definition_windows(query: BoundQuery, events: Events) -> Events:
-    """Return the events with the columns that definitions' windows are compared by; as they are if there is none."""
+    """Add the columns with the bounds of definition windows; return the events unchanged if there are none."""
     definitions = list(query.pattern.windowed_definitions())
     if not definitions:
         return events
@@ -106,19 +107,19 @@ def with_definition_windows(query: BoundQuery, events: Events) -> Events:
 
 
 def limit_rows(query: BoundQuery) -> dict[str, int]:
-    """Return the first of the two rows of `own_limits` for each definition with a window of its own."""
+    """Return the first of the two rows in `own_limits` for each definition with a window."""
     return {definition.name: 2 * number for number, definition in enumerate(query.pattern.windowed_definitions())}
 
 
 def own_limits(query: BoundQuery, events: Events) -> Int32:
-    """Return [2 * definitions, places] the first and the last place in one window of a definition with each place."""
+    """Return [2 * definitions, places] the first and the last place that share a definition window with each place."""
 
     def column(name: str) -> Int64:
         return fixed_width(events.columns.at(name, events.rows), np.dtype(np.int64))
 
     limits = np.empty((2 * len(limit_rows(query)), events.rows.size), np.int32)
     places = column(PLACE) if limits.size else np.empty(0, np.int64)
-    is_whole = places.size > 0 and places[-1] == places.size - 1  # places ascend, so none is missing
+    is_whole = places.size > 0 and places[-1] == places.size - 1  # places ascend, so then none is missing
     for name, row in limit_rows(query).items():
         limits[row], limits[row + 1] = column(since(name)), column(until(name))
         if not is_whole:

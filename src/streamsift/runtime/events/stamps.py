@@ -1,7 +1,7 @@
-"""Stamp events: when a result row first shows each of them, and when it leaves the window.
+"""Compute the stamps at which each event enters and leaves the window.
 
-Without UPDATE a stamp is a place in the stream: the row of a time is made at its last place. With UPDATE it is the
-number of a tick. An event counts from its first stamp on; a match leaves with its first event.
+Without UPDATE, a stamp is a place: the result row of a time belongs to the last place of that time. With UPDATE, a
+stamp is the number of a tick. An event counts from its first stamp on; a match leaves the window with its first event.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ NEVER = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """When events count; arrays are [places]."""
+    """The stamps of events; arrays are [places]."""
 
     first: Int64  # the first stamp of an event; without UPDATE its place
-    shown: Int64  # the stamp of the row in which it is first seen; ascends with the place
-    leaves: Callable[[Int32], Int64]  # takes ascending places
-    times: Callable[[Int64], pa.Array]  # what result rows call a stamp
+    shown: Int64  # the stamp of the first result row that includes the event; ascends with the place
+    leaves: Callable[[Int32], Int64]  # the stamp at which events at ascending places leave the window
+    times: Callable[[Int64], pa.Array]  # the times of stamps in result rows
     is_ticking: bool
-    places: Callable[[Int64], Int64] | None  # where the rows of stamps are made; None: between events, at ticks of time
-    unit_of: Int32 | None = None  # UPDATE n EVENTS: each partition has its own ticks
+    places: Callable[[Int64], Int64] | None  # the places of stamps; None for ticks of time, which lie between events
+    unit_of: Int32 | None = None  # with UPDATE n EVENTS, the partition of each event: partitions have their own ticks
 
 
 def clock_of(query: BoundQuery, events: Events) -> Clock:
@@ -56,7 +56,7 @@ def _by_place(query: BoundQuery, events: Events) -> Clock:
 
 
 def leaving_of(query: BoundQuery, events: Events) -> Callable[[Int32], Int64]:
-    """Return the first place that is no longer in one window with the given ones."""
+    """Return a function from ascending places to the first later place that does not share a window with each."""
     window, count = query.window, events.rank.size
     if window is None:
         return lambda places: np.full(places.size, NEVER)
@@ -74,7 +74,7 @@ def leaving_of(query: BoundQuery, events: Events) -> Callable[[Int32], Int64]:
 
 @njit(cache=True, nogil=True)
 def rows_later(offsets: Int64, order: Int32, count: int, rows: int, never: int) -> Int64:
-    """Return for each of `count` places the place that is `rows` rows later in its group; `never` if there is none."""
+    """Return for each of `count` places the place `rows` rows later in its group; `never` if there is none."""
     later = np.full(count, never, np.int64)
     for group in range(offsets.size - 1):
         for i in range(offsets[group], offsets[group + 1] - rows):
@@ -86,9 +86,10 @@ def rows_later(offsets: Int64, order: Int32, count: int, rows: int, never: int) 
 
 
 def _by_ticks(query: BoundQuery, events: Events) -> Clock:
-    """Stamp an event with the first tick after it, which sees it first, and the last one whose window holds it.
+    """Use ticks as stamps: an event enters at the first tick after it and leaves after the last one that contains it.
 
-    A tick of UPDATE n EVENTS is a row of a partition: it sees no event of another, nor one after its last tick.
+    A tick of UPDATE n EVENTS is a row of a partition. It does not contain events of other partitions, and events after
+    the last tick of a partition never enter.
     """
     assert query.update is not None
     ticks, places, partitions = ticks_of(query, events), None, None

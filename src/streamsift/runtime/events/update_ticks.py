@@ -1,8 +1,8 @@
-"""Number the ticks of UPDATE whose windows hold events, and write them as times: for totals and rankings alike.
+"""Number the ticks of UPDATE whose windows contain events, and convert them to times, for aggregates and rankings.
 
-A tick is a number. The windows that hold a whole match are those from `first` of its last event to `last` of its first
-event. Tick k of a time is at k * d and holds [k * d - w, k * d). With doubles, both bounds are the doubles nearest to
-these numbers.
+A tick is an integer. A match lies in the windows of the ticks from `first` of its last event to `last` of its first
+event. With UPDATE d and WITHIN w, tick k is at k * d and its window is [k * d - w, k * d). For doubles, both bounds are
+rounded to the nearest double.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.times import time_column, time_type
 from streamsift.runtime.expressions.columns import take
 
-CHUNK_PAIRS = 1 << 20  # pairs of a match and a tick that are processed at a time
-EXACT = 2**53  # up to here every integer is a double
-MAX_SCALE = 38  # behind the point of a decimal
+CHUNK_PAIRS = 1 << 20  # (match, tick) pairs processed at a time
+EXACT = 2**53  # integers up to this one are exact in a double
+MAX_SCALE = 38  # of a decimal
 
 
 @dataclass(frozen=True, slots=True)
 class OwnedTicks:
-    """Some time slices of `ticks_each` ticks: slice s has the ticks s * ticks_each + 1 to (s + 1) * ticks_each."""
+    """Time slices of `ticks_each` ticks: slice s has the ticks s * ticks_each + 1 to (s + 1) * ticks_each."""
 
     slices: Int64  # ascending
     ticks_each: int
 
     def of(self, ticks: UpdateTicks) -> UpdateTicks:
-        """Drop the ticks of other slices and number the others without gaps."""
+        """Drop the ticks of other slices and renumber the owned ticks without gaps."""
         return replace(ticks, first=self._next(ticks.first), last=self._next(ticks.last + 1) - 1, share=self)
 
     def _next(self, tick: Int64) -> Int64:
-        """Return the number without gaps of the first owned tick that is not before this one."""
+        """Return the new number of the first owned tick that is not before the given tick."""
         slices, nth = (tick - 1) // self.ticks_each, (tick - 1) % self.ticks_each
         before = np.searchsorted(self.slices, slices)
         is_owned = np.append(self.slices, 0)[before] == slices
@@ -48,22 +48,22 @@ class OwnedTicks:
         return before * self.ticks_each + np.where(is_owned, nth, 0)
 
     def ticks(self, numbers: Int64) -> Int64:
-        """Return the ticks that have these numbers without gaps."""
+        """Return the ticks with the given new numbers."""
         return self.slices[numbers // self.ticks_each] * self.ticks_each + numbers % self.ticks_each + 1
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateTicks:
-    """first, last [places]: the first tick after an event, the last one whose window still holds it."""
+    """The range of ticks whose windows contain each event; first > last if there are none."""
 
-    first: Int64
-    last: Int64
-    row_places: Int32  # of count ticks: the place of the tick's row
-    share: OwnedTicks | None = None  # of a task that owns some of the ticks only: then they are numbered without gaps
+    first: Int64  # [places] the first tick after the event
+    last: Int64  # [places] the last tick whose window contains the event
+    row_places: Int32  # for UPDATE n EVENTS: the place of each tick's row
+    share: OwnedTicks | None = None  # set if the task owns only some ticks, which are renumbered without gaps
 
 
 def ticks_of(query: BoundQuery, events: Events) -> UpdateTicks:
-    """Return the ticks of UPDATE that see each event."""
+    """Return the range of ticks whose windows contain each event."""
     assert query.update is not None
     assert query.window is not None, "UPDATE needs WITHIN"
     if query.update.kind is WindowKind.COUNT:
@@ -85,7 +85,7 @@ def first_ticks(query: BoundQuery, times: Times) -> Int64:
 
 
 def _exclude_infinite(times: Float64, first: Int64, last: Int64) -> None:
-    """Give infinite times, which lie in no window, ticks next to those of the others: first is after last."""
+    """Give infinite times, which lie in no window, an empty range of ticks next to those of finite times."""
     finite = np.flatnonzero(np.isfinite(times))
     lowest, highest = (int(first[finite[0]]), int(last[finite[-1]])) if finite.size else (1, 0)
     below, above = times == -np.inf, times == np.inf
@@ -94,7 +94,7 @@ def _exclude_infinite(times: Float64, first: Int64, last: Int64) -> None:
 
 
 def each_tick(first: Int64, last: Int64) -> Iterator[tuple[Int64, Int64]]:
-    """Yield the numbers of matches with each tick from their first to their last, a chunk of pairs at a time."""
+    """Yield (match numbers, ticks) for every tick from each match's first to its last, in chunks of pairs."""
     bounds: Int64 = np.cumsum(np.maximum(last - first + 1, 0))
     total = int(bounds[-1]) if bounds.size else 0
     for begin in range(0, total, CHUNK_PAIRS):
@@ -111,7 +111,7 @@ def _count_ticks(query: BoundQuery, events: Events, step: int, width: int) -> Up
     sizes = np.bincount(groups[present], minlength=count).astype(np.int64)
     bases = np.concatenate([[0], np.cumsum(sizes // step)]).astype(np.int64)
     base, size = bases[groups], sizes[groups] if count else np.zeros(position.size, np.int64)
-    first = base + position // step  # the tick after the first whole n-th row that is not before this one
+    first = base + position // step  # the tick of the first n-th row that is not before this one
     last = base + np.minimum(position + width, size) // step - 1
     is_tick = present & ((position + 1) % step == 0)
     row_places = np.empty(int(bases[-1]), np.int32)
@@ -119,13 +119,13 @@ def _count_ticks(query: BoundQuery, events: Events, step: int, width: int) -> Up
     return UpdateTicks(first, last, row_places)
 
 
-# --- as times --------------------------------------------------------------------------------------------------------
+# --- times of ticks --------------------------------------------------------------------------------------------------
 
 
 def tick_type(query: BoundQuery) -> pa.DataType:
-    """Return the type of ticks: the time column's own, in the coarsest unit or scale that holds every tick.
+    """Return the type of ticks: that of the time column, in the coarsest unit or scale that is exact for every tick.
 
-    Ticks of dates are timestamps. Ticks between integers, and those of any floating-point column, are doubles.
+    Ticks of dates are timestamps. Ticks of a floating-point column, or between integers, are doubles.
     """
     update = query.update
     assert update is not None
@@ -137,23 +137,23 @@ def tick_type(query: BoundQuery) -> pa.DataType:
         for unit, per_second in UNITS_PER_SECOND.items():
             if per_second >= UNITS_PER_SECOND[coarsest] and (step * per_second).denominator == 1:
                 return pa.timestamp(unit, getattr(kind, "tz", None))
-        raise _too_fine(query, "a nanosecond", "timestamps have no finer unit")
+        raise _too_fine(query, "a nanosecond")
     if pa.types.is_decimal(kind):
         for scale in range(kind.scale, MAX_SCALE + 1):
             if (step * 10**scale).denominator == 1:
                 return pa.decimal128(MAX_SCALE, scale)
-        raise _too_fine(query, f"{MAX_SCALE} decimal places", "decimals have no more")
+        raise _too_fine(query, f"{MAX_SCALE} decimal places")
     return kind if pa.types.is_integer(kind) and step.denominator == 1 else pa.float64()
 
 
-def _too_fine(query: BoundQuery, limit: str, why: str) -> UnsupportedQuery:
+def _too_fine(query: BoundQuery, limit: str) -> UnsupportedQuery:
     assert query.update is not None
-    what = f"UPDATE {query.update.text}, which is finer than {limit}"
-    return UnsupportedQuery(what, query.text, query.update.span, f"{why}: update less often.")
+    hint = "use a longer UPDATE interval."
+    return UnsupportedQuery(f"UPDATE cannot be finer than {limit}", query.text, query.update.span, hint)
 
 
 def _tick_times(query: BoundQuery, numbers: Int64) -> pa.Array:
-    """Return the times of ticks that are multiples of a time. Each distinct tick is computed once."""
+    """Return the times of ticks of a time interval; compute each distinct tick once."""
     assert query.update is not None
     kind, step = tick_type(query), query.update.length
     distinct, which = np.unique(numbers, return_inverse=True)
@@ -175,7 +175,7 @@ def _tick_times(query: BoundQuery, numbers: Int64) -> pa.Array:
 
 
 def _check_range(query: BoundQuery, kind: pa.DataType, counts: list[int]) -> None:
-    """Raise if one of the ascending counts is no value of the type."""
+    """Raise if one of the ascending counts is out of range for the type."""
     if pa.types.is_decimal(kind):
         low, high = -(10**MAX_SCALE) + 1, 10**MAX_SCALE - 1
     else:
@@ -185,13 +185,13 @@ def _check_range(query: BoundQuery, kind: pa.DataType, counts: list[int]) -> Non
     if counts and (counts[0] < low or counts[-1] > high):
         assert query.update is not None
         raise BadInputError(
-            f"A tick of UPDATE {query.update.text} does not fit {kind}, the type of its times.\n"
-            f"Hint: cast `{query.binding.time}` to a wider type, or update more often."
+            f"a tick of UPDATE {query.update.text} does not fit in {kind}, the type of `{query.binding.time}`\n"
+            f"Hint: cast `{query.binding.time}` to a wider type, or use a shorter UPDATE interval."
         )
 
 
 def tick_values(query: BoundQuery, events: Events, ticks: UpdateTicks, numbers: Int64) -> pa.Array:
-    """Return the times of ticks by their numbers."""
+    """Return the times of the ticks with the given numbers."""
     numbers = numbers if ticks.share is None else ticks.share.ticks(numbers)
     if query.update is None or query.update.kind is WindowKind.TIME:
         return _tick_times(query, numbers)

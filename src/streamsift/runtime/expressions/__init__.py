@@ -1,12 +1,13 @@
-"""Evaluate bound expressions over columns, and code values for kernels.
+"""Evaluate bound expressions over columns, and encode values for kernels.
 
-- `columns`: read the columns of a table as single arrays
-- `values`: convert columns and constants to the few types that operators work on
-- `evaluate`: evaluate an expression, and the functions of texts and choices
+- `columns`: read the columns of a table as contiguous arrays
+- `values`: convert columns and constants to the few types that operators support
+- `evaluate`: evaluate an expression; string functions, LEAST, GREATEST and COALESCE
 - `compare`: compare values of any types
-- `arithmetic`: apply operators and functions of numbers, instants and durations
+- `arithmetic`: apply arithmetic operators and functions to numbers, instants and durations
 - `group_functions`: aggregate the elements of Kleene groups
-- `codes`: code values as integers that compare as the values do
+- `codes`: encode values as integers that compare as the values do
 
-Predicates that Arrow tests are evaluated (`mask`); comparisons of two events are coded once and tested by kernels.
+Arrow evaluates single-event predicates (`mask`). Values that two events are compared by are encoded once, so that
+kernels compare integers.
 """

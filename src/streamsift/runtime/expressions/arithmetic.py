@@ -1,7 +1,7 @@
 """Apply one arithmetic operator or function to its operands.
 
-Integers and decimals are exact; what does not fit raises Overflow, never wraps. Division and the functions of
-real numbers are float64; where they have no value (a zero divisor, a logarithm of 0) the result is null.
+Integers and decimals are exact: a result out of range raises Overflow and never wraps. Division, powers, roots and
+logarithms return float64, and null where they are undefined (a zero divisor, a logarithm of 0).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ WIDE_CONTEXT = Context(prec=2 * WIDEST)
 
 
 class Overflow(ArithmeticError):
-    """A result that its type cannot hold."""
+    """The result is out of range for its type."""
 
 
 def arithmetic(op: str, operands: Sequence[Value]) -> Value:
@@ -49,7 +49,7 @@ def arithmetic(op: str, operands: Sequence[Value]) -> Value:
             return _temporal(op, left, right)
         return BINARY[op](op, left, right)
     except pa.ArrowInvalid as error:
-        raise Overflow("the result does not fit 64 bits") from error
+        raise Overflow("the result does not fit in 64 bits") from error
 
 
 def _linear(op: str, left: Value, right: Value) -> Value:
@@ -65,23 +65,23 @@ def _linear_decimals(op: str, left: Value, right: Value) -> Value:
     if precision <= WIDEST:
         wide = pa.decimal128 if precision <= 38 else pa.decimal256
         return CHECKED[op](*(pc.cast(v, wide(v.type.precision, v.type.scale)) for v in (left, right)))
-    # By their types the operands might need more digits than there are; by their values they may not.
+    # The types allow results with too many digits; the values may not have them.
     left, right = _narrowed(left), _narrowed(right)
     precision = _precision(op, left, right)
     if precision > WIDEST:
-        raise Overflow(f"the result may need {precision} digits, more than {WIDEST}")
+        raise Overflow(f"the result may need {precision} digits; at most {WIDEST} are supported")
     exact = CHECKED[op](left, right)
     return pc.cast(exact, pa.decimal256(WIDEST, exact.type.scale))
 
 
 def _precision(op: str, left: Value, right: Value) -> int:
-    """Return how many digits Arrow gives the result of `+`, `-` or `*`."""
+    """Return the precision of Arrow's result type for `+`, `-` or `*`."""
     (p1, s1), (p2, s2) = ((value.type.precision, value.type.scale) for value in (left, right))
     return p1 + p2 + 1 if op == "*" else max(p1 - s1, p2 - s2) + max(s1, s2) + 1
 
 
 def _narrowed(value: Value) -> Value:
-    """Return a decimal with only the digits that its largest value has."""
+    """Return a decimal with the smallest precision that holds its values."""
     extremes = pc.min_max(as_array(value)).as_py().values()
     digits = [len(number.scaleb(value.type.scale, WIDE_CONTEXT).as_tuple().digits) for number in extremes if number]
     return pc.cast(value, pa.decimal256(max(1, value.type.scale, *digits), value.type.scale))
@@ -116,12 +116,12 @@ def _decimal_remainder(left: Value, right: Value) -> Value:
     arrays = [as_array(pc.cast(value, kind)) for value in (left, right)]
     above, below = (integers(array) for array in arrays)
     if above is not None and below is not None and kind.precision <= 38:
-        # An integer n stands for n / 10^scale: as a decimal of scale 0 it is reinterpreted, not rescaled.
+        # The integer n represents n / 10^scale. Make it a decimal of scale 0, then replace the type without rescaling.
         digits = as_array(_remainder_of_numbers(above, below, left, right)).cast(pa.decimal128(38, 0))
         wide = pa.decimal128(38, kind.scale)
         rest = pa.Array.from_buffers(wide, len(digits), digits.buffers(), digits.null_count, 0).cast(kind)
     else:
-        # More digits than 64 bits hold: Python's decimals, value by value.
+        # Numbers that do not fit in 64 bits: use Python's decimals, value by value.
         pairs = np.broadcast(*(np.array(array.to_pylist(), np.object_) for array in arrays))
         rest = pa.array([None if a is None or not b else WIDE_CONTEXT.remainder(a, b) for a, b in pairs], kind)
     return shaped_as(rest, left, right)
@@ -131,7 +131,7 @@ def _power(_: str, left: Value, right: Value) -> Value:
     base, exponent = as_numpy(as_float(left)), as_numpy(as_float(right))
     with np.errstate(all="ignore"):
         powers = _powers(base, exponent)
-    # No value: a root of a negative number, or 0 to a negative power.
+    # Undefined: a root of a negative number, or 0 to a negative power.
     undefined = (np.isnan(powers) & ~np.isnan(base) & ~np.isnan(exponent)) | ((base == 0) & (exponent < 0))
     return from_numpy(powers, missing(left, right) | undefined, left, right)
 
@@ -146,7 +146,7 @@ def _real(function: Callable[..., np.ndarray], undefined: Callable[..., np.ndarr
 
 
 def _signed(checked: Callable[[Value], Value], unchecked: Callable[[Value], Value]) -> Callable[[Value], Value]:
-    """Return a function that changes signs: those of durations as integers; decimals cannot overflow."""
+    """Return a function that changes signs: durations as integers, decimals unchecked because they cannot overflow."""
 
     def apply(value: Value) -> Value:
         if pa.types.is_duration(value.type):
@@ -157,7 +157,7 @@ def _signed(checked: Callable[[Value], Value], unchecked: Callable[[Value], Valu
 
 
 def _temporal(op: str, left: Value, right: Value) -> Value:
-    """Apply i - i, i + d, d + i, i - d, d + d, d - d, d * n, n * d, d / n, d / d or d % d: i instant, d duration."""
+    """Apply i - i, i ± d, d + i, d ± d, d * n, n * d, d / n, d / d or d % d (i instant, d duration, n number)."""
     if op in ("*", "/") and not (pa.types.is_duration(left.type) and pa.types.is_duration(right.type)):
         return _scaled(op, left, right) if pa.types.is_duration(left.type) else _scaled(op, right, left)
     left_ticks, right_ticks, unit = same_unit(left, right)
@@ -176,20 +176,20 @@ def _scaled(op: str, duration: Value, number: Value) -> Value:
     ticks, _ = instant_ticks(duration)
     if op == "*" and pa.types.is_integer(number.type):
         return pc.cast(pc.multiply_checked(ticks, number), duration.type)
-    # A fraction of a duration is rounded to microseconds, or to its own unit if that is finer.
+    # Fractions of a duration are rounded to microseconds, or to the duration's unit if that is finer.
     ticks, _, unit = same_unit(duration, pa.scalar(0, pa.duration("us")))
     scaled = CHECKED["*"](as_float(ticks), as_float(number)) if op == "*" else _divide(op, ticks, number)
     rounded = np.rint(as_numpy(scaled))
     null = missing(scaled) | np.isnan(rounded)
     if (~null & (np.abs(rounded) >= 2.0**63)).any():
-        raise Overflow("the duration does not fit 64 bits")
+        raise Overflow("the duration does not fit in 64 bits")
     counts = from_numpy(np.where(null, 0, rounded).astype(np.int64), null, duration, number)
     return pc.cast(counts, pa.duration(unit))
 
 
 @njit(cache=True, nogil=True)
 def _exponentials(values: Float64, invert: bool) -> Float64:
-    """Return the C library's exp, or log of positive numbers, NaN elsewhere; NumPy's differ in the last bit."""
+    """Return exp, or log (NaN unless positive), of the C library; NumPy's results differ in the last bit."""
     results = np.empty(values.size, np.float64)
     for i in range(values.size):
         if invert:
@@ -201,7 +201,7 @@ def _exponentials(values: Float64, invert: bool) -> Float64:
 
 @njit(cache=True, nogil=True)
 def _powers(bases: Float64, exponents: Float64) -> Float64:
-    """Return the C library's pow; either side may be one number for all."""
+    """Return pow of the C library; an array of size 1 is broadcast."""
     size = bases.size if exponents.size == 1 else exponents.size
     powers = np.empty(size, np.float64)
     for i in range(size):

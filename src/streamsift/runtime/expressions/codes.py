@@ -1,6 +1,7 @@
-"""Code values as int64 such that comparing codes is comparing values, exactly, for every type.
+"""Encode values of any type as int64 codes that compare exactly as the values do.
 
-Several columns are coded jointly. Null and NaN become UNKNOWN, for which no comparison holds.
+Columns that are compared with each other are encoded together. Null and NaN become UNKNOWN, and every comparison with
+UNKNOWN is false.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Codes = list[Int64]
 
 
 def codes(arrays: Sequence[pa.Array], *, ordered: bool = True) -> Codes:
-    """Return joint codes of several columns. Without `ordered`, only equality of codes means anything."""
+    """Return joint codes of several columns. Without `ordered`, codes can only be tested for equality."""
     distinct = {id(array): array for array in arrays}
     if len(distinct) < len(arrays):
         coded = dict(zip(distinct, codes(list(distinct.values()), ordered=ordered), strict=True))
@@ -44,9 +45,10 @@ def codes(arrays: Sequence[pa.Array], *, ordered: bool = True) -> Codes:
 
 
 def group_codes(equalities: Sequence[Sequence[pa.Array]]) -> tuple[list[Int32], int]:
-    """Return one dense int32 code per row, equal exactly if all equalities hold, and how many codes there are.
+    """Return the dense int32 codes of each participant's rows, and the number of codes.
 
-    equalities[i][p] is the column of equality i for participant p. The code is -1 where a value is unknown.
+    equalities[i][p] is the column of equality i for participant p. Two rows have the same code exactly if all
+    equalities hold between them. The code is -1 if a value is null or NaN.
     """
     combined, count = _dense(codes(equalities[0], ordered=False))
     for equality in equalities[1:]:
@@ -61,7 +63,7 @@ def group_codes(equalities: Sequence[Sequence[pa.Array]]) -> tuple[list[Int32], 
 
 
 def _dense(parts: Codes) -> tuple[list[Int32], int]:
-    """Return codes from 0 for jointly coded columns: by subtraction if the range is small, else by hashing."""
+    """Renumber joint codes from 0: by subtraction if their range is small, else by hashing."""
     distinct = {id(part): part for part in parts}
     if len(distinct) < len(parts):
         once, count = _dense(list(distinct.values()))
@@ -96,14 +98,14 @@ def _hide(values: Int64, array: pa.Array) -> Int64:
 
 
 def _integer_codes(arrays: Sequence[pa.Array]) -> Codes | None:
-    """Return the values themselves if all columns count the same thing in the same unit."""
+    """Return the values as integers if all columns have the same unit."""
     if len({_unit(array.type) for array in arrays}) > 1 or _unit(arrays[0].type) is None:
         return None
     coded: Codes = []
     for array in arrays:
         if (values := integers(array)) is None:
             return None
-        # The sentinel itself may occur as data; then ranks are needed.
+        # If the sentinel occurs as data, ranks are needed.
         missing = nulls(array)
         present = values if missing is None else values[~missing]
         if present.size and present.min() == UNKNOWN:
@@ -136,12 +138,12 @@ def _float_codes(array: pa.Array) -> Int64:
 
 @njit(cache=True, nogil=True)
 def float_codes(values: Float64, bits: Int64) -> Int64:
-    """Return the bits of doubles such that integers ascend as the numbers do: those of negative ones are inverted."""
+    """Return the bits of doubles as integers in numeric order: the bits of negative numbers are inverted."""
     codes = np.empty(values.size, np.int64)
     for i in range(values.size):
         code = bits[i]
         if values[i] == 0.0:
-            code = 0  # -0.0 is 0.0
+            code = 0  # -0.0 equals 0.0
         elif code < 0:
             code ^= LARGEST
         codes[i] = code if values[i] == values[i] else UNKNOWN
@@ -149,7 +151,7 @@ def float_codes(values: Float64, bits: Int64) -> Int64:
 
 
 def _one_type(arrays: Sequence[pa.Array]) -> list[pa.Array]:
-    """Cast the columns, without loss, to one type in which Arrow compares them."""
+    """Cast the columns, without loss, to one type that Arrow can compare."""
     if all(is_text(array) for array in arrays):
         return [array.cast(pa.large_string()) for array in arrays]
     if all(pa.types.is_integer(array.type) or pa.types.is_decimal(array.type) for array in arrays):
@@ -163,7 +165,7 @@ def _one_type(arrays: Sequence[pa.Array]) -> list[pa.Array]:
 
 
 def nanoseconds(array: pa.Array) -> pa.Array:
-    """Return instants or durations as decimal nanoseconds: exact for all units, however large."""
+    """Return instants or durations as decimal nanoseconds, which are exact for every unit and magnitude."""
     kind = array.type
     per_unit = 86_400 * 10**9 if pa.types.is_date32(kind) else 10**9 // (units_per_second(kind) or 1)
     counts = pa.array(integers(array), pa.int64(), mask=nulls(array)).cast(pa.decimal128(19, 0))
@@ -171,7 +173,7 @@ def nanoseconds(array: pa.Array) -> pa.Array:
 
 
 def _short_texts(arrays: Sequence[pa.Array]) -> Codes | None:
-    """Return texts of a few bytes as numbers; None if one is longer, or no text."""
+    """Encode strings of at most 7 bytes; return None if one is longer, or if a column does not hold strings."""
     if not all(is_text(array) for array in arrays):
         return None
     coded: Codes = []
@@ -189,22 +191,22 @@ def _short_texts(arrays: Sequence[pa.Array]) -> Codes | None:
 
 
 def _ranks(arrays: Sequence[pa.Array], ordered: bool) -> Codes:
-    """Return dense ranks by Arrow's order (strings by their UTF-8 bytes), or dictionary codes without `ordered`."""
+    """Return dense ranks in Arrow's order (strings by their UTF-8 bytes), or dictionary codes without `ordered`."""
     encoded = pc.dictionary_encode(pa.concat_arrays(list(arrays)))
     ranks = pc.fill_null(encoded.indices, -1).to_numpy().astype(np.int64)
     if ordered:
-        of_number = np.full(len(encoded.dictionary) + 1, -1, np.int64)
-        of_number[pc.sort_indices(encoded.dictionary).to_numpy()] = np.arange(len(encoded.dictionary))
-        ranks = of_number[ranks]
+        rank_of = np.full(len(encoded.dictionary) + 1, -1, np.int64)
+        rank_of[pc.sort_indices(encoded.dictionary).to_numpy()] = np.arange(len(encoded.dictionary))
+        ranks = rank_of[ranks]
     ranks[ranks < 0] = UNKNOWN
     return _split(ranks, arrays)
 
 
 def _mixed_codes(arrays: Sequence[pa.Array]) -> Codes:
-    """Return joint dense ranks of floats with integers or decimals, by the numbers they stand for."""
+    """Return joint dense ranks of floats and integers or decimals, in numeric order."""
     if any(pa.types.is_decimal(array.type) or pa.types.is_uint64(array.type) for array in arrays):
         return _fraction_codes(arrays)
-    # Sorted by the nearest double, then by how far an integer lies above it: rounding is monotone.
+    # Sort by the nearest double, then by how far an integer lies above it. This is exact because rounding is monotone.
     nearest, above = [], []
     for array in arrays:
         doubles: Float64 = fixed_width(array.cast(pa.float64(), safe=False), np.dtype(np.float64))
@@ -226,11 +228,11 @@ def _mixed_codes(arrays: Sequence[pa.Array]) -> Codes:
 
 
 def _fraction_codes(arrays: Sequence[pa.Array]) -> Codes:
-    """Return the same for decimals: by Python's exact fractions, once per distinct value."""
+    """Return joint dense ranks with decimals, by Python fractions, computed once per distinct value."""
     encoded = [pc.dictionary_encode(array) for array in arrays]
     numbers = [[_exact(value) for value in e.dictionary.to_pylist()] for e in encoded]
     distinct = sorted({number for part in numbers for number in part if number is not None})
-    rank = {number: place for place, number in enumerate(distinct)}
+    rank = {value: number for number, value in enumerate(distinct)}
     coded = []
     for dictionary, part in zip(encoded, numbers, strict=True):
         table = np.array([UNKNOWN if number is None else rank[number] for number in part] + [UNKNOWN], np.int64)
@@ -239,7 +241,7 @@ def _fraction_codes(arrays: Sequence[pa.Array]) -> Codes:
 
 
 def _exact(value: int | float | Decimal) -> Fraction | float | None:
-    """Return a finite number as a fraction, infinities as they are, None for NaN."""
+    """Return a finite number as a fraction, an infinity unchanged, None for NaN."""
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else value
     return Fraction(value)

@@ -1,4 +1,4 @@
-"""Read the columns of a table as single arrays, whole or gathered at rows, and their values as integers."""
+"""Read the columns of a table as contiguous arrays, whole or at given rows, and their values as integers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pyarrow.compute as pc
 
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 
-INT32_BYTES = 2**31 - 1  # what the 32-bit offsets of an array can span
+INT32_BYTES = 2**31 - 1  # the most data that 32-bit offsets can address
 WIDER = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}  # Arrow cannot gather views
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a table, each made one contiguous array when it is first read."""
+    """The columns of a table; each becomes one contiguous array when it is first read."""
 
     table: pa.Table
     _arrays: dict[str, pa.Array] = field(default_factory=dict, compare=False, repr=False)
@@ -28,15 +28,15 @@ class Columns:
         return self._arrays[name]
 
     def at(self, name: str, rows: Int32 | None) -> pa.Array:
-        """Return the column at `rows`, or all of it for None."""
+        """Return the column at `rows`; None means all rows."""
         return self.whole(name) if rows is None else take(self.whole(name), pa.array(rows))
 
     def arrays(self) -> dict[str, pa.Array]:
-        """Return the columns that were read so far, and those that the table does not have."""
+        """Return the columns that have been read, and those added with `with_array`."""
         return self._arrays
 
     def with_array(self, name: str, array: pa.Array) -> Columns:
-        """Return these columns and one that the table does not have."""
+        """Return these columns plus one that is not in the table."""
         return Columns(self.table, {**self._arrays, name: array})
 
 
@@ -44,17 +44,17 @@ _UNCHECKED = pc.TakeOptions(boundscheck=False)
 
 
 def take(array: pa.Array, rows: pa.Array) -> pa.Array:
-    """Return the values at rows, which must be in bounds: the check would cost as much as the copy."""
+    """Return the values at rows, which must be in bounds: checking them would cost as much as the copy."""
     return pc.call_function("array_take", [array, rows], _UNCHECKED)
 
 
 def gatherable(schema: pa.Schema) -> pa.Schema:
-    """Return the same columns, as types that Arrow can gather."""
+    """Return the schema with types that Arrow can gather."""
     return pa.schema([field.with_type(VIEWS.get(field.type, field.type)) for field in schema])
 
 
 def contiguous(column: pa.ChunkedArray) -> pa.Array:
-    """Return the column as one array, of its type or of one with wider offsets; the output casts it back."""
+    """Return the column as one array; its type may get wider offsets, which the output casts back."""
     if column.type in VIEWS:
         column = column.cast(VIEWS[column.type])
     if column.num_chunks == 1:
@@ -68,7 +68,7 @@ def contiguous(column: pa.ChunkedArray) -> pa.Array:
 
 
 def plain(array: pa.Array) -> pa.Array:
-    """Return the same values without encodings that Arrow's functions treat apart: dictionaries and extension types."""
+    """Return the values without dictionary encoding or extension type, which many Arrow functions do not accept."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if pa.types.is_dictionary(array.type):
@@ -77,12 +77,12 @@ def plain(array: pa.Array) -> pa.Array:
 
 
 def nulls(array: pa.Array) -> Bool | None:
-    """Return which values are null, or None if none is."""
+    """Return a mask of the null values; None if there are none."""
     return truths(pc.is_null(array)) if array.null_count else None
 
 
 def truths(array: pa.Array) -> Bool:
-    """Return the values of a boolean array without nulls, one byte each, faster than Arrow does."""
+    """Return a boolean array without nulls as a NumPy mask, faster than Arrow's conversion."""
     bits = array.buffers()[1]
     if bits is None or len(array) == 0:
         return np.zeros(len(array), np.bool_)
@@ -92,7 +92,7 @@ def truths(array: pa.Array) -> Bool:
 
 
 def fixed_width(array: pa.Array, dtype: np.dtype) -> np.ndarray:
-    """Return the values of a fixed-width array as they lie in memory, without a copy; arbitrary at nulls."""
+    """Return the values of a fixed-width array without a copy; arbitrary where null."""
     buffer = array.buffers()[1]
     if buffer is None or len(array) == 0:
         return np.zeros(len(array), dtype)
@@ -100,10 +100,10 @@ def fixed_width(array: pa.Array, dtype: np.dtype) -> np.ndarray:
 
 
 def integers(array: pa.Array) -> Int64 | None:
-    """Return int64 values in the order of the array's values; arbitrary where null.
+    """Return int64 values that sort as the array's values do; arbitrary where null.
 
-    uint64 is shifted, decimals are their unscaled integers. None for types that are no integers, booleans, decimals or
-    temporal ones, and for decimals that 64 bits do not hold.
+    uint64 is shifted, decimals become their unscaled integers. Return None unless the type is integer, boolean,
+    decimal or temporal, and for decimals that do not fit in 64 bits.
     """
     kind = array.type
     if pa.types.is_boolean(kind):
@@ -123,7 +123,7 @@ def _unscaled(array: pa.Array) -> Int64 | None:
     words = fixed_width(array, np.dtype((np.int64, array.type.bit_width // 64)))
     low = np.ascontiguousarray(words[:, 0])
     if array.type.precision > 18:
-        # The value fits if every higher word only repeats the sign of the lowest.
+        # A value fits if every higher word only repeats the sign of the lowest.
         fits = (words[:, 1:] == (low >> 63)[:, None]).all(axis=1)
         if (missing := nulls(array)) is not None:
             fits |= missing

@@ -1,4 +1,4 @@
-"""Compare two values by three-valued logic, mathematically exact across number types."""
+"""Compare two values with three-valued logic, exactly across number types."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from streamsift.runtime.expressions.values import (
 )
 
 ARROW = {"=": pc.equal, "!=": pc.not_equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal}
-# Of codes, or of a three-way sign and 0.
+# Applied to two codes, or to the sign of a difference and 0.
 NUMPY = {"=": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
 
 
 def compare(op: str, left: Value, right: Value) -> Value:
-    """Return `left op right`; null where a side is null or NaN."""
+    """Return `left op right`; null where either side is null or NaN."""
     if pa.types.is_null(left.type) or pa.types.is_null(right.type):
         return from_numpy(missing(left, right), missing(left, right), left, right)
     if pa.types.is_floating(left.type) or pa.types.is_floating(right.type):
@@ -44,7 +44,7 @@ def compare(op: str, left: Value, right: Value) -> Value:
 
 
 def _one_scale(left: Value, right: Value) -> tuple[Value, Value]:
-    """Return integers and decimals as decimals of one type wide enough for both: at most 38 + 38 digits."""
+    """Return integers and decimals as decimals of one type that is wide enough for both: at most 38 + 38 digits."""
     left, right = as_decimal(left), as_decimal(right)
     kind = common_decimal((left.type, right.type))
     return pc.cast(left, kind), pc.cast(right, kind)
@@ -54,7 +54,7 @@ def _temporal(op: str, left: Value, right: Value) -> Value:
     try:
         left_ticks, right_ticks, _ = same_unit(left, right)
     except pa.ArrowInvalid:
-        # The coarser side does not fit the finer unit: compare decimal nanoseconds.
+        # The coarser side does not fit in the finer unit: compare decimal nanoseconds.
         exact = (shaped_as(nanoseconds(as_array(value)), value) for value in (left, right))
         left_ticks, right_ticks = _one_scale(*exact)
     return ARROW[op](left_ticks, right_ticks)
@@ -73,7 +73,7 @@ def _without_nan(value: Value) -> Value:
 
 
 def _signs(exact: Value, real: Value) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sign of exact - real, an integer or decimal minus a double, and where it is unknown."""
+    """Return the sign of exact - real (an integer or decimal minus a double), and a mask of unknown results."""
     numbers = as_numpy(real)
     nan = np.isnan(numbers)
     null = missing(exact, real) | nan
@@ -86,7 +86,7 @@ def _signs(exact: Value, real: Value) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _integer_signs(integers: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Compare with the floor, as integers: a cast to double would merge integers above 2^53."""
+    """Compare with the floor as an integer, because a cast to double would merge integers above 2^53."""
     floor = np.floor(numbers)
     high, low = floor >= 2.0**63, floor < -(2.0**63)
     whole = np.where(high | low, 0.0, floor).astype(np.int64)
@@ -95,14 +95,14 @@ def _integer_signs(integers: np.ndarray, numbers: np.ndarray) -> np.ndarray:
 
 
 def _constant_signs(constant: Fraction, numbers: np.ndarray) -> np.ndarray:
-    """Compare with the double nearest to the constant: it is computed on which side of the constant that lies."""
+    """Compare with the double nearest to the constant; a number equal to that double gets the sign of the rounding."""
     nearest = float(constant)
     tie = (constant > Fraction(nearest)) - (constant < Fraction(nearest))
     return np.where(numbers < nearest, 1, np.where(numbers > nearest, -1, tie))
 
 
 def _decimal_signs(decimals: Value, numbers: np.ndarray, null: np.ndarray) -> np.ndarray:
-    """Compare as doubles where they differ clearly, as exact fractions where they are close."""
+    """Compare as doubles where the values differ clearly, and as exact fractions where they are close."""
     rounded = as_numpy(pc.cast(decimals, pa.float64(), safe=False))
     rounded, numbers, null = np.broadcast_arrays(rounded, numbers, null)
     with np.errstate(invalid="ignore"):

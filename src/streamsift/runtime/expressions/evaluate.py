@@ -1,6 +1,6 @@
 """Evaluate a bound expression over n rows to an Arrow array of n values.
 
-SQL's three-valued logic: a comparison with null or NaN is unknown (null), and a filter keeps only what is true.
+Predicates follow SQL's three-valued logic: a comparison with null or NaN is null, and a filter keeps only true rows.
 """
 
 from __future__ import annotations
@@ -36,23 +36,22 @@ from streamsift.runtime.expressions.values import (
     spread,
 )
 
-MANY_ITEMS = 4  # from here on a set lookup beats one comparison per item of IN
+MANY_ITEMS = 4  # from this size, a set lookup is faster than one comparison per item of IN
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """n rows to evaluate over: `column(variable, name)` has their values; `text` is the query's, for messages."""
+    """The rows to evaluate over: `column(variable, name)` returns their values; `text` is the query, for messages."""
 
     column: Callable[[int, str], pa.Array]
     length: int
     text: str
-    group: Callable[[GroupAggregate], pa.Array] | None = None  # the aggregates of groups, if there are any
+    group: Callable[[GroupAggregate], pa.Array] | None = None  # aggregates Kleene groups; None if there are none
 
 
 def evaluate(expression: Expr, rows: Rows) -> pa.Array:
     """Return the value of the expression in each row. Integers are int64 (uint64: decimal), floats float64."""
     if isinstance(expression, Column) and expression.kind in (Kind.OTHER, Kind.DATE):
-        # Carried through as it is.
         return rows.column(expression.variable, expression.name)
     if isinstance(expression, GroupAggregate) and expression.kind in (Kind.OTHER, Kind.DATE):
         return _group_values(expression, rows)
@@ -60,7 +59,7 @@ def evaluate(expression: Expr, rows: Rows) -> pa.Array:
 
 
 def mask(expression: Expr, rows: Rows) -> Bool:
-    """Return where the predicate is true."""
+    """Return a mask of the rows for which the predicate is true."""
     array = evaluate(expression, rows)
     if pa.types.is_null(array.type):
         return np.zeros(rows.length, np.bool_)
@@ -68,7 +67,7 @@ def mask(expression: Expr, rows: Rows) -> Bool:
 
 
 def _group_values(expression: GroupAggregate, rows: Rows) -> pa.Array:
-    assert rows.group is not None, "aggregates over groups are evaluated over matches only"
+    assert rows.group is not None, "group aggregates can only be evaluated over matches"
     return rows.group(expression)
 
 
@@ -84,7 +83,7 @@ def _value(expression: Expr, rows: Rows) -> Value:
             case Operation(op=op, operands=operands, kind=kind):
                 return _operation(op, [_value(operand, rows) for operand in operands], kind)
     except Overflow as error:
-        raise BadInputError(render(f"Arithmetic overflow: {error}", rows.text, expression.span, "")) from error
+        raise BadInputError(render(f"arithmetic overflow: {error}", rows.text, expression.span, "")) from error
 
 
 def _operation(op: str, values: Sequence[Value], kind: Kind) -> Value:
@@ -101,7 +100,7 @@ def _operation(op: str, values: Sequence[Value], kind: Kind) -> Value:
 
 
 def _in(values: Sequence[Value], _: Kind) -> Value:
-    """Return value = item OR value = item ...: unknown if no item is equal and one comparison is unknown."""
+    """Return `value = item OR value = item ...`: null if no item is equal and a comparison is null."""
     value, items = values[0], values[1:]
     same = all(isinstance(item, pa.Scalar) and item.is_valid and item.type == value.type for item in items)
     if len(items) >= MANY_ITEMS and same and not pa.types.is_floating(value.type):
@@ -119,7 +118,7 @@ def _like(values: Sequence[Value], _: Kind) -> Value:
 
 
 def _regex(pattern: str) -> str:
-    """Return a LIKE pattern with escapes as a regular expression: a backslash makes any character stand for itself."""
+    """Translate a LIKE pattern with escapes to a regular expression; a backslash makes any character literal."""
     signs = {"%": ".*", "_": "."}
     tokens = re.findall(r"\\.|.", pattern, re.DOTALL)
     return "(?s)^" + "".join(signs.get(token) or f"\\x{{{ord(token[-1]):x}}}" for token in tokens) + "$"
@@ -133,7 +132,7 @@ def _in_case(ascii_only: Callable[[Value], Value], change: Callable[[str], str])
             return pa.scalar(None, pa.string())
         if pc.all(pc.string_is_ascii(array)).as_py() is not False:
             return ascii_only(value)
-        # Unicode's full mappings (ß becomes SS), once per distinct text; Arrow has the one-to-one mappings only.
+        # Full Unicode mappings (ß becomes SS), once per distinct string; Arrow has only one-to-one mappings.
         encoded = pc.dictionary_encode(array)
         changed = pa.array([change(text) for text in encoded.dictionary.to_pylist()], array.type)
         return shaped_as(changed.take(encoded.indices), value)
@@ -142,7 +141,7 @@ def _in_case(ascii_only: Callable[[Value], Value], change: Callable[[str], str])
 
 
 def common(values: Sequence[Value], kind: Kind) -> list[Value]:
-    """Return the values in the one type that a choice among them has."""
+    """Cast the values to their common type, the type of LEAST, GREATEST and COALESCE."""
     typed = [value for value in values if not pa.types.is_null(value.type)]
     types = [value.type for value in typed]
     if any(pa.types.is_floating(value.type) for value in typed):
@@ -158,7 +157,7 @@ def common(values: Sequence[Value], kind: Kind) -> list[Value]:
     try:
         return [as_float(value) if target == pa.float64() else pc.cast(value, target) for value in values]
     except pa.ArrowInvalid as error:
-        raise Overflow(f"a value does not fit {target}, the type that all of them have in common") from error
+        raise Overflow(f"a value does not fit in {target}, the common type of the arguments") from error
 
 
 def _finest(types: Sequence[pa.DataType]) -> str:
@@ -179,7 +178,7 @@ def _extreme(largest: bool) -> Callable[[Sequence[Value], Kind], Value]:
         values = common(values, kind)
         if not pa.types.is_floating(values[0].type):
             target = values[0].type
-            # Arrow has no extremes of booleans and of times with a zone: those of the numbers behind them.
+            # Arrow has no MIN and MAX for booleans and times with a zone: use their integer representation.
             numbers = pa.int8() if pa.types.is_boolean(target) else pa.int64() if is_instant(values[0]) else target
             numbers = pa.int32() if pa.types.is_date32(target) else numbers
             extreme = pc.max_element_wise if largest else pc.min_element_wise
@@ -187,7 +186,7 @@ def _extreme(largest: bool) -> Callable[[Sequence[Value], Kind], Value]:
         best, null = as_numpy(values[0]), missing(values[0])
         for value in values[1:]:
             other, gone = as_numpy(value), missing(value)
-            # np.maximum keeps a NaN, np.fmin drops it unless both are.
+            # np.maximum keeps a NaN; np.fmin keeps it only if both are NaN.
             chosen = np.maximum(best, other) if largest else np.fmin(best, other)
             best = np.where(null, other, np.where(gone, best, chosen))
             null = null & gone

@@ -1,4 +1,4 @@
-"""Aggregate the elements of Kleene groups, laid end to end: exactly, null for an empty group."""
+"""Aggregate the concatenated elements of Kleene groups, exactly; an empty group gives null."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from streamsift.runtime.expressions.codes import codes
 from streamsift.runtime.expressions.columns import Columns
 from streamsift.runtime.expressions.values import as_numpy, column_value, missing
 
-SAFE_TOTAL = 2.0**62  # the absolute values of a group that sum to less than this cannot wrap
+SAFE_TOTAL = 2.0**62  # if the absolute values sum to less than this, the sum cannot wrap
 
 
 def aggregate(function: str, elements: pa.Array, offsets: Int64) -> pa.Array:
-    """Aggregate each group elements[offsets[i]:offsets[i + 1]]. Nulls do not count, but FIRST and LAST read one."""
+    """Aggregate each group elements[offsets[i]:offsets[i + 1]]. Skip nulls, except that FIRST and LAST return them."""
     if function in ("FIRST", "LAST"):
         at = offsets[:-1] if function == "FIRST" else offsets[1:] - 1
         return elements.take(pa.array(at, mask=offsets[1:] == offsets[:-1]))
@@ -37,7 +37,7 @@ def aggregate(function: str, elements: pa.Array, offsets: Int64) -> pa.Array:
 
 
 def empty_aggregate(expression: GroupAggregate, columns: Columns) -> pa.Array:
-    """Return the aggregate of no group, in its type."""
+    """Return an empty array of the aggregate's type."""
     if expression.column is None:
         return pa.array([], pa.int64())
     return aggregate(expression.function, columns.whole(expression.column).slice(0, 0), np.zeros(1, np.int64))
@@ -54,7 +54,7 @@ def _totals(numbers: np.ndarray, offsets: Int64) -> np.ndarray:
 
 
 def _extreme(values: pa.Array, is_present: Bool, offsets: Int64, *, largest: bool) -> pa.Array:
-    """Return the least or greatest element of each group; NaN is greater than every number."""
+    """Return the smallest or largest element of each group; NaN is larger than every number."""
     if not len(values):
         return pa.nulls(offsets.size - 1, values.type)
     (ranks,) = codes([values])
@@ -81,7 +81,7 @@ def _sum(values: pa.Array, offsets: Int64, counts: Int64) -> pa.Array:
         return pa.array([None if empty else total for total, empty in sums], pa.decimal256(76, values.type.scale))
     totals, exact = _integer_totals(as_numpy(pc.cast(values, pa.int64())), offsets)
     if any(not ~LARGEST <= total <= LARGEST for total in exact.values()):
-        raise Overflow("the sum of a group does not fit 64 bits")
+        raise Overflow("the sum of a group does not fit in 64 bits")
     return pc.cast(pa.array(totals, mask=none), values.type)
 
 
@@ -101,12 +101,12 @@ def _average(values: pa.Array, offsets: Int64, counts: Int64) -> pa.Array:
 
 
 def _integer_totals(numbers: Int64, offsets: Int64) -> tuple[Int64, dict[int, int]]:
-    """Return the sum of each group, and the exact ones of groups whose sum might wrap."""
+    """Return the sum of each group, and the exact sums of groups whose sum might wrap, by group."""
     risky = np.flatnonzero(_totals(np.abs(numbers.astype(np.float64)), offsets) >= SAFE_TOTAL).tolist()
     return _totals(numbers, offsets), {g: sum(numbers[offsets[g] : offsets[g + 1]].tolist()) for g in risky}
 
 
 def _decimal_totals(values: pa.Array, offsets: Int64) -> list[Decimal]:
-    """Return sums of decimals, by Python, since Arrow has none that are exact for every number of digits."""
+    """Sum decimals in Python: Arrow's sums are not exact for every precision."""
     numbers = [Decimal(0) if number is None else number for number in values.to_pylist()]
     return [sum(numbers[start:end], Decimal(0)) for start, end in pairwise(offsets.tolist())]

@@ -1,7 +1,7 @@
-"""Convert columns and constants to the few types that the operators of expressions work on.
+"""Convert columns and constants to the few types that operators support.
 
-Integers are int64 (uint64: decimal), floats float64, decimals decimal128 or decimal256; the rest keeps its type.
-A constant stays an Arrow scalar until the result of the whole expression is known.
+Integers become int64 (uint64: decimal), floats float64, decimals decimal128 or decimal256; other types are kept.
+A constant stays an Arrow scalar until the whole expression has been evaluated.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from streamsift.runtime.expressions.columns import integers, nulls, plain
 
 Value: TypeAlias = pa.Array | pa.Scalar
 
-EXACT_INTEGERS = 2**53  # up to here every integer is a double
-EXACT_POWERS = 22  # and every 10^n
+EXACT_INTEGERS = 2**53  # integers up to this one are exact in a double
+EXACT_POWERS = 22  # powers of ten up to this exponent are exact in a double
 WIDEST = 76  # digits of a decimal256
 DEFAULT_TYPES = {
     Kind.INTEGER: pa.int64(),
@@ -40,7 +40,7 @@ DEFAULT_TYPES = {
 
 
 def column_value(array: pa.Array) -> pa.Array:
-    """Return a column as the operators take it."""
+    """Cast a column to a type that operators support."""
     array = plain(array)
     kind = array.type
     if pa.types.is_uint64(kind):
@@ -57,11 +57,11 @@ def column_value(array: pa.Array) -> pa.Array:
 
 
 def constant_value(value: Scalar) -> pa.Scalar:
-    """Return a constant as the operators take it."""
+    """Convert a constant to a type that operators support."""
     if isinstance(value, datetime):
         return pa.scalar(value, pa.timestamp("us", "UTC" if value.tzinfo else None))
     if not isinstance(value, Decimal) and not (isinstance(value, int) and not -(2**63) <= value < 2**63):
-        return pa.scalar(value)  # null, boolean, string, int64, double, date32, or microseconds of duration
+        return pa.scalar(value)  # null, boolean, string, int64, double, date32, or a duration in microseconds
     _, digits, exponent = Decimal(value).as_tuple()
     assert isinstance(exponent, int)
     scale = max(0, -exponent)
@@ -76,14 +76,14 @@ def decimal_type(precision: int, scale: int) -> pa.DataType:
 
 
 def common_decimal(kinds: Iterable[pa.DataType]) -> pa.DataType:
-    """Return the decimal that holds all values of some decimals, with at most 76 digits."""
+    """Return the decimal type that holds the values of all given decimal types, with at most 76 digits."""
     decimals = list(kinds)
     scale = max(kind.scale for kind in decimals)
     return decimal_type(min(WIDEST, max(kind.precision - kind.scale for kind in decimals) + scale), scale)
 
 
 def as_decimal(value: Value) -> Value:
-    """Return integers as decimals; decimals as they are."""
+    """Return integers as decimals, and decimals unchanged."""
     if pa.types.is_decimal(value.type):
         return value
     return pc.cast(value, pa.decimal128(20 if pa.types.is_uint64(value.type) else 19, 0))
@@ -98,12 +98,12 @@ def is_text(value: Value) -> bool:
 
 
 def spread(value: Value, length: int) -> pa.Array:
-    """Return the value as an array: a constant repeated."""
+    """Return the value as an array; repeat a constant."""
     return pa.repeat(value, length) if isinstance(value, pa.Scalar) else value
 
 
 def as_array(value: Value) -> pa.Array:
-    """Return the value as an array that NumPy can broadcast: a constant as an array of one."""
+    """Return the value as an array that NumPy can broadcast: a constant becomes an array of size 1."""
     return spread(value, 1)
 
 
@@ -113,7 +113,7 @@ def shaped_as(array: pa.Array, *operands: Value) -> Value:
 
 
 def as_float(value: Value) -> Value:
-    """Return the nearest doubles."""
+    """Return each value as the nearest double."""
     if pa.types.is_decimal(value.type):
         array = as_array(value)
         return shaped_as(pa.array(_nearest_doubles(array), mask=nulls(array), from_pandas=False), value)
@@ -121,12 +121,12 @@ def as_float(value: Value) -> Value:
 
 
 def _nearest_doubles(decimals: pa.Array) -> Float64:
-    """Return the nearest doubles. Arrow's cast is often off by the last bit: 38.41 becomes 38.410000000000004."""
+    """Round to the nearest double. Arrow's cast is often off by one bit: 38.41 becomes 38.410000000000004."""
     scale, unscaled = decimals.type.scale, integers(decimals)
     if unscaled is None or not 0 <= scale <= EXACT_POWERS:
         doubles, inexact = np.zeros(len(decimals)), np.ones(len(decimals), np.bool_)
     else:
-        # Rounded once, if both the integer and the power of ten are doubles.
+        # The quotient is rounded once if both the integer and the power of ten are exact in a double.
         doubles = unscaled / float(10**scale)
         inexact = (unscaled > EXACT_INTEGERS) | (unscaled < -EXACT_INTEGERS)
     if inexact.any():
@@ -137,7 +137,7 @@ def _nearest_doubles(decimals: pa.Array) -> Float64:
 
 
 def as_numpy(value: Value) -> np.ndarray:
-    """Return the values of an int64 or float64 value; arbitrary where null."""
+    """Return an int64 or float64 value as a NumPy array; arbitrary where null."""
     array = as_array(value)
     if array.null_count:
         array = pc.fill_null(array, 0)
@@ -145,7 +145,7 @@ def as_numpy(value: Value) -> np.ndarray:
 
 
 def missing(*values: Value) -> Bool:
-    """Return where any of the values is null, broadcast together."""
+    """Return a mask of the rows in which any of the values is null, broadcast together."""
     is_null: Bool = np.zeros(1, np.bool_)
     for value in values:
         if isinstance(value, pa.Scalar):
@@ -156,13 +156,13 @@ def missing(*values: Value) -> Bool:
 
 
 def from_numpy(numbers: np.ndarray, null: Bool, *operands: Value) -> Value:
-    """Return an Arrow value from NumPy results: a scalar again if all operands were."""
+    """Convert NumPy results to an Arrow value: a scalar if all operands are scalars."""
     null = np.broadcast_to(null, numbers.shape)
     return shaped_as(pa.array(numbers, mask=null if null.any() else None, from_pandas=False), *operands)
 
 
 def instant_ticks(value: Value) -> tuple[Value, str]:
-    """Return an instant or a duration as int64 counts of a unit, and the unit; a date counts as its midnight UTC."""
+    """Return an instant or a duration as an int64 count of its unit, and the unit; a date means its midnight in UTC."""
     if pa.types.is_date32(value.type):
         days = pc.cast(pc.cast(value, pa.int32()), pa.int64())
         return pc.multiply_checked(days, pa.scalar(86_400, pa.int64())), "s"
@@ -170,7 +170,7 @@ def instant_ticks(value: Value) -> tuple[Value, str]:
 
 
 def same_unit(left: Value, right: Value) -> tuple[Value, Value, str]:
-    """Return both as counts of the finer of their units. Raises ArrowInvalid where 64 bits do not hold that."""
+    """Return both as counts of the finer of their units; raise ArrowInvalid if a count does not fit in 64 bits."""
     (left_ticks, left_unit), (right_ticks, right_unit) = instant_ticks(left), instant_ticks(right)
     finer = max(left_unit, right_unit, key=UNITS_PER_SECOND.__getitem__)
     return _rescaled(left_ticks, left_unit, finer), _rescaled(right_ticks, right_unit, finer), finer

@@ -1,7 +1,7 @@
-"""Build groups element by element where two `+` or `*` variables may want the same event.
+"""Build maximal groups element by element, for `+` or `*` variables that can bind the same event.
 
-If nothing orders two variables and a row may be of both classes, each of its events goes to one of them: every way to
-share them is an assignment.
+If two variables are unordered and a row can belong to both classes, every way to divide such events between them is an
+assignment.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NOBODY = -1
 
 @njit(cache=True, nogil=True)
 def may_have(problem: Problem, order: int, match: int, group: int, place: int, earliest: Int32, latest: Int32) -> bool:
-    """Return True if a place is an element of a group and can be added to it."""
+    """Return True if a place is a possible element of a group and can be added to it."""
     begin, end = problem.start[order, group, match], problem.stop[order, group, match]
     entry = first_from(problem.places, begin, end, place)
     if problem.closed[group, match] or entry == end or problem.places[entry] != place:
@@ -33,7 +33,7 @@ def may_have(problem: Problem, order: int, match: int, group: int, place: int, e
 def can_take(
     problem: Problem, match: int, open_: Int32, owner: Int64, earliest: Int32, latest: Int32, span: tuple[int, int]
 ) -> bool:
-    """Return True if some element that nobody has can be added to an assignment with this span."""
+    """Return True if an element that belongs to no group can be added to an assignment with this span."""
     start, end = span
     for order in range(problem.start.shape[0]):
         if not fits_order(problem, order, match, earliest, latest):
@@ -54,10 +54,10 @@ def can_take(
 
 @njit(cache=True, nogil=True)
 def element_assignments(problem: Problem, begin_at: int, enough: int, most_bytes: int) -> tuple[int, Int64, Int32]:
-    """Return the next match, a table of assignments and the places that these are ranges of.
+    """Return the next match, a table of assignments, and the places that their ranges refer to.
 
-    Depth first over the elements: each goes to a group, or to nobody if it may be in the way of others. Begins and ends
-    as `range_assignments` does. One function, as its table and its places grow while it searches.
+    Search depth first over the elements: each joins a group, or none if it might exclude other elements. The arguments
+    are those of `range_assignments`. This is one function because its table and places grow during the search.
     """
     orders, count, matches = problem.start.shape
     earliest, latest = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
@@ -67,7 +67,7 @@ def element_assignments(problem: Problem, begin_at: int, enough: int, most_bytes
         if rows >= enough and problem.origins[match] != problem.origins[match - 1]:
             return match, table[:rows], places[:used]
         for order in range(orders):
-            leaves_out = problem.rules.extents or problem.rules.preceding[order].any()
+            may_skip = problem.rules.extents or problem.rules.preceding[order].any()
             earliest[:] = -1
             latest[:] = -1
             for last_place in possible_ends(problem, order, match, latest):
@@ -101,12 +101,12 @@ def element_assignments(problem: Problem, begin_at: int, enough: int, most_bytes
                         continue
                     place = open_[depth]
                     group = owner[depth]
-                    if group >= 0:  # take it back
+                    if group >= 0:  # remove it from its group
                         if earliest[group] == place:
                             earliest[group] = -1
                         latest[group] = before[depth]
                     group += 1
-                    if group == NOBODY and not leaves_out:
+                    if group == NOBODY and not may_skip:
                         for other in range(count):
                             if may_have(problem, order, match, other, place, earliest, latest):
                                 group = 0

@@ -1,7 +1,7 @@
-"""Find the elements of one Kleene variable for each match so far: a range of a buffer.
+"""Find the elements of one Kleene variable for each match so far, as ranges of a buffer.
 
-A buffer is sorted by (key, place), so without further predicates the elements of a match are a range of it as it
-stands: nothing is copied. Where each element must be tested, those that pass are copied to another buffer.
+A buffer is sorted by (key, place), so without further predicates the elements of a match are a range of it, and nothing
+is copied. If elements must be tested one by one, those that pass are copied to another buffer.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ WINDOW_ROW, IS_UPPER, LIMIT_FIELDS = range(1, 4)  # after EARLIER
 
 
 class Interval(NamedTuple):
-    """Where events may lie: places [low, high). Both [matches]."""
+    """The places [low, high) where events may lie; both [matches]."""
 
     low: Int32
     high: Int32
 
 
 class Buffer(NamedTuple):
-    """The candidates of one variable, by lookup group and place."""
+    """The candidates of one variable, sorted by lookup group and place."""
 
     places: Int32  # [entries]
-    offsets: Int64  # [groups + 1] where each group's entries start
-    link: Int32  # [places of the stream] the group that an event of the step `link_step` looks up, -1 for none
-    link_step: int  # -1: all entries are one group
+    offsets: Int64  # [groups + 1] where each lookup group starts
+    link: Int32  # [events] the lookup group for an event of step `link_step`, -1 for none
+    link_step: int  # -1 if all entries form one group
     pairs: Int64  # [pairs, PAIR_FIELDS]
-    codes: Int64  # [2 * pairs, places of the stream] the two sides of each pair
-    limits: Int64  # [limits, LIMIT_FIELDS] by definitions' windows
-    own_windows: Int32  # [2 * definitions, places of the stream] as `own_limits` has them
+    codes: Int64  # [2 * pairs, events] the two sides of each pair
+    limits: Int64  # [limits, LIMIT_FIELDS] bounds from definition windows
+    own_windows: Int32  # [2 * definitions, events] from `own_limits`
 
 
 class Elements(NamedTuple):
-    """For each match so far the elements places[start:stop]."""
+    """The elements places[start:stop] of each match so far."""
 
     places: Int32
     start: Int64  # [matches]
@@ -63,13 +63,13 @@ class ElementBuffer:
         self.buffer = Buffer(entries, offsets, links, link_step, *tables, reach.own_windows)
 
     def ranges(self, interval: Interval, partials: Int32) -> tuple[Int64, Int64]:
-        """Return for each partial match [k, P] the entries [start, stop) that may be elements, inside the interval."""
+        """Return for each partial match [k, P] the entries [start, stop) of possible elements within the interval."""
         start, stop = np.zeros((2, interval.low.size), np.int64)
         find_ranges(self.buffer, interval, partials, start, stop)
         return start, stop
 
     def elements(self, start: Int64, stop: Int64, bound: Int32, *, apart: bool) -> Elements:
-        """Return the entries that may be bound beside events [k, m]; `apart`: none of these can be among them."""
+        """Return the entries that can be bound besides events [k, m]; with `apart`, no entry is one of these events."""
         if apart and not self.buffer.pairs.size and not self.step.filters:
             return Elements(self.buffer.places, start, stop)
         places, counts = np.empty(int((stop - start).sum()), np.int32), np.empty(start.size, np.int64)
@@ -89,7 +89,7 @@ class ElementBuffer:
 
 @njit(cache=True, nogil=True)
 def find_ranges(buffer: Buffer, interval: Interval, partials: Int32, start: Int64, stop: Int64) -> None:
-    """Write for each partial [k, P] its entries [start, stop) of the buffer."""
+    """Write for each partial match [k, P] its entries [start, stop) of the buffer."""
     for partial in range(start.size):
         group = 0 if buffer.link_step < 0 else buffer.link[partials[buffer.link_step, partial]]
         if group >= 0:
@@ -108,7 +108,7 @@ def find_ranges(buffer: Buffer, interval: Interval, partials: Int32, start: Int6
 
 @njit(cache=True, nogil=True)
 def keep_passing(buffer: Buffer, partials: Int32, start: Int64, stop: Int64, places: Int32, counts: Int64) -> int:
-    """Copy the entries of each partial [k, P] that pass every pair and are not bound; return how many in all."""
+    """Copy the entries of each partial match [k, P] that are not bound and pass every comparison; return how many."""
     total = 0
     for partial in range(start.size):
         before = total
@@ -133,12 +133,12 @@ def keep_passing(buffer: Buffer, partials: Int32, start: Int64, stop: Int64, pla
 def choose(
     places: Int32, start: Int64, stop: Int64, size: int, cursor: Int64, chosen: Int64, origins: Int32, out: Int32
 ) -> int:
-    """Write every choice of `size` elements of each match, in stream order, to out [size, C]; return how many.
+    """Write every combination of `size` elements of each match, in time order, to out [size, C]; return how many.
 
-    The choices of one match differ from each other in as few last elements as possible: the rest of the one before is
-    used again ("Optimizing Expressibility and Performance of Kleene Operators on Binary Tree-based Directed Graph in
-    Complex Event Processing", algorithm 3). When `out` is full the state is in cursor [1] (the match) and chosen [size]
-    (its next choice, -1 first for none yet); all is done when cursor[0] == the number of matches.
+    Successive combinations of a match differ in as few trailing elements as possible, and reuse the others
+    ("Optimizing Expressibility and Performance of Kleene Operators on Binary Tree-based Directed Graph in Complex Event
+    Processing", algorithm 3). When `out` is full, the state is in cursor [1] (the match) and chosen [size] (its next
+    combination; chosen[0] is -1 before the first). The enumeration is done when cursor[0] == the number of matches.
     """
     count, match = 0, cursor[0]
     while match < start.size:

@@ -1,10 +1,10 @@
-"""Build the groups of `+` and `*` variables as ranges of their elements: the assignments of each match so far.
+"""Build the maximal groups of `+` and `*` variables as ranges of their elements.
 
-Order and window are the only rules between groups, and what obeys them still does when an element is taken away. So an
-assignment is maximal exactly if no single element can be added to it, which is tested at the ends of its groups without
-comparing assignments. Assignments that a negation may forbid are compared afterwards.
+Order and window are the only rules between groups, and an assignment that satisfies them still does when an element is
+removed. An assignment is therefore maximal exactly if no single element can be added to it. This is tested at the ends
+of its groups, without comparing assignments. Only assignments that a negation may forbid are compared afterwards.
 
-A table of assignments has one row for each: the match, where each group starts, where each stops.
+A table of assignments has one row per assignment: the match, the start of each group, the end of each group.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from streamsift.runtime.groups.rules import can_grow, low_limit, valid_span
 
 @njit(cache=True, nogil=True, inline="always")
 def open_range(problem: Problem, order: int, match: int, group: int, end: int, latest: Int32) -> tuple[int, int]:
-    """Return the elements that a group may have after those before it, in a match that ends at `end` (-1: anywhere)."""
+    """Return the possible elements of a group after the preceding groups, if the match ends at `end` (-1: anywhere)."""
     begin, last = problem.start[order, group, match], problem.stop[order, group, match]
     low = low_limit(problem, order, group, latest)
     if end >= 0:
@@ -32,7 +32,7 @@ def open_range(problem: Problem, order: int, match: int, group: int, end: int, l
 
 @njit(cache=True, nogil=True)
 def open_places(problem: Problem, order: int, match: int, end: int, none: Int32) -> Int32:
-    """Return the places of all elements that a match with this end may have, ascending; `none` is an empty `latest`."""
+    """Return the places of all possible elements of a match with this end, ascending; `none` is an empty `latest`."""
     places = np.empty(0, np.int32)
     for group in range(none.size):
         begin, last = open_range(problem, order, match, group, end, none)
@@ -42,7 +42,7 @@ def open_places(problem: Problem, order: int, match: int, end: int, none: Int32)
 
 @njit(cache=True, nogil=True)
 def possible_ends(problem: Problem, order: int, match: int, none: Int32) -> Int32:
-    """Return the places, ascending, at which an assignment may end; -1 alone if that makes no difference."""
+    """Return the places at which an assignment can end, ascending; only -1 if the end is irrelevant."""
     last = problem.last[match : match + 1]
     if not problem.rules.by_end:
         return np.full(1, -1, np.int32)
@@ -53,18 +53,18 @@ def possible_ends(problem: Problem, order: int, match: int, none: Int32) -> Int3
 
 @njit(cache=True, nogil=True)
 def assignment_bytes(groups: int) -> int:
-    """Return the bytes of an assignment: its numbers, and copies while tables grow and are sorted."""
+    """Return the memory of an assignment in bytes, including copies while tables grow and are sorted."""
     return 6 * 8 * (1 + 2 * groups)
 
 
 @njit(cache=True, nogil=True)
 def range_assignments(problem: Problem, begin_at: int, enough: int, most_bytes: int) -> tuple[int, Int64]:
-    """Return the next match and a table of assignments.
+    """Return the next match and a table of assignments, from match `begin_at` on.
 
-    Depth first over the growing variables, each after those before it. A group starts with the first element that is
-    open to it, and stops with the last one, or with every one in turn if another group comes after it.
-    Begins with match `begin_at` and ends with one that leaves `enough` assignments, when all that have the same origin
-    are there. The next match is -1 if they would take more than `most_bytes`.
+    Search depth first over the groups in topological order. A group starts with its first possible element. It ends
+    with the last one, or with each one in turn if another group must follow.
+    Stop after `enough` assignments, once all assignments of the same origin are complete. The next match is -1 if they
+    would take more than `most_bytes`.
     """
     orders, count, matches = problem.start.shape
     most = most_bytes // assignment_bytes(count)
@@ -121,7 +121,7 @@ def range_assignments(problem: Problem, begin_at: int, enough: int, most_bytes: 
 def next_extent(
     rules: GroupRules, order: int, group: int, begin: Int64, last: Int64, first: Int64, stop: Int64
 ) -> bool:
-    """Set the next range of the open elements [begin, last); return False if there is none left."""
+    """Set the next range of the possible elements [begin, last); return False if there is none left."""
     if begin[group] == last[group]:
         return False
     is_first = stop[group] == first[group]
@@ -144,7 +144,7 @@ def next_extent(
 
 @njit(cache=True, nogil=True)
 def holds_all(places: Int32, first: int, stop: int, other_first: int, other_stop: int) -> bool:
-    """Return True if every place of the other range, ascending as this one, is in this one."""
+    """Return True if this range contains every place of the other range; both ascend."""
     if other_stop - other_first > stop - first:
         return False
     while other_first < other_stop:
@@ -158,7 +158,7 @@ def holds_all(places: Int32, first: int, stop: int, other_first: int, other_stop
 
 @njit(cache=True, nogil=True)
 def are_maximal(origins: Int64, ends: Int32, places: Int32, first: Int64, stop: Int64) -> Bool:
-    """Return True for assignments that no other with the same origin and end contains; origins ascend."""
+    """Return a mask of the assignments that no other one with the same origin and end contains; origins ascend."""
     kept = np.ones(origins.size, np.bool_)
     begin = 0
     for one in range(origins.size):

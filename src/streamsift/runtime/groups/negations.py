@@ -1,4 +1,4 @@
-"""Test negations of single events on matches with groups."""
+"""Check negations of single events on matches with Kleene groups."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ CHUNK_TESTS = 1 << 12
 
 
 class GroupNegations:
-    """Tests the negations of an alternative's groups, whose steps they are numbered by."""
+    """Check the negations of an alternative with groups; step numbers are those of `groups.steps`."""
 
     def __init__(self, query: BoundQuery, groups: KleeneGroups, events: Events, cache: Cache) -> None:
         self.query, self.groups, self.events, self.cache = query, groups, events, cache
         self._searches: dict[tuple[int, int], NestedSearch] = {}
 
     def forbidden(self, decided: Decided, events: Int32, inner: Int32) -> Bool:
-        """Return True for matches that a negation of single events forbids; all have the empty groups of `decided`.
+        """Return a mask of the matches that a negation forbids; all matches have the empty groups of `decided`.
 
-        `events` [steps, m] are the single events and the ends of the groups. Elements `inner` [k, m], in negations'
-        intervals where AND lets groups overlap them, do not forbid either.
+        `events` [steps, m] are the single events and the first and last elements of groups. AND can put the elements
+        `inner` [k, m] into the interval of a negation; as events of the match they do not forbid it.
         """
         if not decided.negations:
             return np.zeros(events.shape[1], np.bool_)
         return self._search(decided, inner.shape[0]).forbidden(np.vstack([events, inner]))
 
     def _search(self, decided: Decided, more: int) -> NestedSearch:
-        """Return a search for the negations, with room for so many more bound events."""
+        """Return a search for the negations, with `more` additional bound events."""
         if (decided.empty, more) not in self._searches:
             steps, any_event = list(self.groups.steps), Step(self.groups.any_event, (), (), (), (), ())
             for number, growing in enumerate(self.groups.growing):
@@ -48,7 +48,7 @@ class GroupNegations:
 
 
 def _shifted(negation: Negation, first: int, more: int) -> Negation:
-    """Return the negation with the steps from `first` on numbered higher, as more events are bound before them."""
+    """Increase the numbers of steps from `first` on by `more`, to make room for additional bound events."""
 
     def numbers(steps: Iterable[int]) -> tuple[int, ...]:
         return tuple(step + more if step >= first else step for step in steps)

@@ -1,4 +1,4 @@
-"""Describe the search for `+` and `*` groups: the elements that each match may have, and the rules between groups."""
+"""Describe the search for maximal groups: the possible elements of each match, and the rules between groups."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ LEFT_SINGLE, LEFT, RIGHT_SINGLE, RIGHT, SIDE_FIELDS = range(5)
 
 
 class GroupRules(NamedTuple):
-    """The rules between groups. Sets of growing variables are bit masks."""
+    """The rules between maximal groups. Sets of groups are bit masks."""
 
-    preceding: Int64  # [orders, growing] those before it
-    following: Int64  # [orders, growing] those after it
-    sequence: Int64  # [orders, growing] a sequence in which each stands after those before it
-    may_be_empty: Bool  # [growing]
-    swapped: Int64  # [orders, ANDs, SIDE_FIELDS] operands in the other order; LEFT_SINGLE < 0 where there is none
+    preceding: Int64  # [orders, groups] the groups that must come before each
+    following: Int64  # [orders, groups] the groups that must come after each
+    sequence: Int64  # [orders, groups] the groups in topological order
+    may_be_empty: Bool  # [groups]
+    swapped: Int64  # [orders, ANDs, SIDE_FIELDS] operands of AND in reverse order; LEFT_SINGLE < 0 if there are none
     by_end: bool
     keeps_end: bool
-    extents: bool  # every extent, whether or not it could be longer
+    extents: bool  # build groups of every extent, not only maximal ones
 
 
 def rules_of(groups: KleeneGroups) -> GroupRules:
@@ -38,8 +38,8 @@ def rules_of(groups: KleeneGroups) -> GroupRules:
 
     swapped = np.full((len(orders), max(len(order.swapped) for order in orders), SIDE_FIELDS), -1, np.int64)
     for number, order in enumerate(orders):
-        for place, (left, right) in enumerate(order.swapped):
-            swapped[number, place] = (left.has_single, _bits(left.growing), right.has_single, _bits(right.growing))
+        for pair, (left, right) in enumerate(order.swapped):
+            swapped[number, pair] = (left.has_single, _bits(left.growing), right.has_single, _bits(right.growing))
     return GroupRules(
         preceding=table([[_bits(others) for others in order.preceding] for order in orders]),
         following=table([[_bits(g for g in each if n in o.preceding[g]) for n in each] for o in orders]),
@@ -57,26 +57,26 @@ def _bits(members: Iterable[int]) -> int:
 
 
 class Problem(NamedTuple):
-    """The elements of all growing variables, in every order of AND: places[start[o, g, i]:stop[o, g, i]].
+    """The possible elements of group g in order o of AND and column i: places[start[o, g, i]:stop[o, g, i]].
 
-    Column i belongs to match `origins[i]`; a match has one column, or one for each value of its keys. (With
-    `rules` and `reach` first, Numba's code for the kernels takes up to 1.25 times as long.)
+    Column i belongs to match `origins[i]`; a match has one column, or one per value of its keys. (With `rules` and
+    `reach` as the first fields, the compiled kernels take up to 1.25 times as long.)
     """
 
     places: Int32
-    start: Int64  # [orders, growing, columns]
+    start: Int64  # [orders, groups, columns]
     stop: Int64
     origins: Int64  # [columns]
-    closed: Bool  # [growing, columns] groups that must stay empty here
-    some: Int64  # [keys, columns] groups (a bit mask) of which one is not empty here; 0 for no such rule
-    first: Int32  # [columns] the place of the earliest bound event, -1 for none
-    last: Int32  # [columns] of the latest
+    closed: Bool  # [groups, columns] groups that must be empty in a column
+    some: Int64  # [keys, columns] groups (a bit mask) of which at least one must not be empty; 0 if all may be
+    first: Int32  # [columns] the place of the earliest bound event, -1 if there is none
+    last: Int32  # [columns] the place of the latest bound event
     rules: GroupRules
     reach: Reach
 
     @staticmethod
     def of(elements: Sequence[Elements], singles: Int32, rules: GroupRules, reach: Reach) -> Problem:
-        """Collect the elements for each order and each growing variable; buffers that are the same are taken once."""
+        """Combine the elements of each order and each group; a shared buffer is included once."""
         buffers = {id(each.places): each.places for each in elements}
         bases = dict(zip(buffers, accumulate((b.size for b in buffers.values()), initial=0), strict=False))
         matches = singles.shape[1]
@@ -101,14 +101,13 @@ class Problem(NamedTuple):
         return self._replace(**tables)
 
     def by_key(self, key: Key, codes: Int64) -> Problem:
-        """Split each column by the values that the elements of the key's variables have there.
+        """Split each column by the values of a key: `[attr]` if no single event determines its value.
 
-        This is `[attr]` where no single event has its value. If all of these groups may be empty, one more column
-        stands for that: they stay closed in it.
+        If all groups of the key may be empty, one more column stands for that case; they are closed in it.
         """
         members = [number for number, _ in key.members]
         width = int(codes.max(initial=0)) + 1
-        pairs: dict[tuple[int, int], Int64] = {}  # column and value of each element, sorted, by order and member
+        pairs: dict[tuple[int, int], Int64] = {}  # by order and member: (column, value) of each element, sorted
         sorted_places = []
         for order in range(self.start.shape[0]):
             for member in members:

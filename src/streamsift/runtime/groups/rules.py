@@ -1,7 +1,7 @@
-"""Test assignments of elements to `+` and `*` groups: order, window, and whether an element could be added.
+"""Test assignments of elements to maximal groups: order, window, and whether an element can be added.
 
-An assignment is given by the places `earliest` and `latest` [growing] of each group's first and last element, -1 for
-an empty group. A match is one column of the problem.
+An assignment is given by the places `earliest` and `latest` [groups] of each group's first and last element, -1 for an
+empty group. A match is a column of the problem.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from streamsift.runtime.groups.problem import LEFT, LEFT_SINGLE, RIGHT, RIGHT_SI
 
 @njit(cache=True, nogil=True, inline="always")
 def low_limit(problem: Problem, order: int, group: int, latest: Int32) -> int:
-    """Return the first place after all groups that precede this one."""
+    """Return the first place after all groups that must precede this one."""
     preceding, low = problem.rules.preceding[order, group], 0
     for other in range(latest.size):
         if preceding >> other & 1 and latest[other] >= 0:
@@ -25,7 +25,7 @@ def low_limit(problem: Problem, order: int, group: int, latest: Int32) -> int:
 
 @njit(cache=True, nogil=True, inline="always")
 def high_limit(problem: Problem, order: int, group: int, earliest: Int32) -> int:
-    """Return the first place that is no longer before all groups that follow this one."""
+    """Return the end of the places before all groups that must follow this one."""
     following, high = problem.rules.following[order, group], problem.reach.place_after.size
     for other in range(earliest.size):
         if following >> other & 1 and earliest[other] >= 0:
@@ -35,7 +35,7 @@ def high_limit(problem: Problem, order: int, group: int, earliest: Int32) -> int
 
 @njit(cache=True, nogil=True, inline="always")
 def valid_span(problem: Problem, order: int, match: int, end: int, earliest: Int32, latest: Int32) -> tuple[int, int]:
-    """Return the places of the first and the last event; (-1, -1) if no match ends at `end` (-1: anywhere)."""
+    """Return the places of the first and last event; (-1, -1) if invalid, or not ending at `end` (-1: anywhere)."""
     bound, start_place, end_place = 0, int(problem.first[match]), int(problem.last[match])
     for group in range(earliest.size):
         if earliest[group] >= 0:
@@ -53,9 +53,9 @@ def valid_span(problem: Problem, order: int, match: int, end: int, earliest: Int
 
 @njit(cache=True, nogil=True, inline="always")
 def may_be_bound(problem: Problem, order: int, match: int, bound: int) -> bool:
-    """Return True if these groups may be the ones that are not empty.
+    """Return True if exactly these groups may be non-empty.
 
-    Of an AND one operand of which binds nothing both orders are the same: the other order does not report it again.
+    If an operand of AND binds nothing, both orders of the AND are the same; only one of them reports the match.
     """
     for number in range(problem.rules.swapped.shape[1]):
         side = problem.rules.swapped[order, number]
@@ -71,9 +71,9 @@ def may_be_bound(problem: Problem, order: int, match: int, bound: int) -> bool:
 
 @njit(cache=True, nogil=True, inline="always")
 def fits_order(problem: Problem, order: int, match: int, earliest: Int32, latest: Int32) -> bool:
-    """Return True if the groups are as this order of AND asks for.
+    """Return True if the groups satisfy this order of AND.
 
-    Orders differ in where the elements of a group may lie, not in which events may be elements.
+    Orders differ in where the elements of a group may lie, not in which events can be elements.
     """
     for group in range(earliest.size):
         if earliest[group] >= 0:
@@ -87,7 +87,7 @@ def fits_order(problem: Problem, order: int, match: int, earliest: Int32, latest
 
 @njit(cache=True, nogil=True)
 def can_begin(problem: Problem, match: int, group: int, earliest: Int32, latest: Int32, span: tuple[int, int]) -> bool:
-    """Return True if an empty group of an assignment with this span could have an element, in any order of AND."""
+    """Return True if an element can be added to an empty group of an assignment with this span, in any order of AND."""
     start, end = span
     for order in range(problem.start.shape[0]):
         if not fits_order(problem, order, match, earliest, latest):
@@ -117,7 +117,7 @@ def can_grow(
     latest: Int32,
     span: tuple[int, int],
 ) -> bool:
-    """Return True if some element can be added to an assignment of ranges places[first:stop] with this span."""
+    """Return True if an element can be added to an assignment of ranges places[first:stop] with this span."""
     start, end = span
     for group in range(first.size):
         if stop[group] == first[group]:

@@ -1,9 +1,9 @@
-"""Add Kleene groups to matches of single events, as ranges of buffers until the output.
+"""Add Kleene groups to matches of single events; groups stay ranges of buffers until the output.
 
-The strategy of "Optimizing Expressibility and Performance of Kleene Operators on Binary Tree-based Directed Graph in
-Complex Event Processing": single events are joined first, elements are collected for the joined events, and groups and
-choices of n are made of them last, so nothing is grouped that no match has. Memory is bounded by a chunk of anchors and
-its elements; the assignments of one anchor are built together.
+This is the strategy of "Optimizing Expressibility and Performance of Kleene Operators on Binary Tree-based Directed
+Graph in Complex Event Processing": join single events first, collect elements for the joined events, and build groups
+last, so that no group is built outside a match. Anchors are the matches of single events. Memory is bounded by a chunk
+of anchors and their elements; all assignments of one anchor are built together.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ CHUNK_ELEMENTS = 1 << 21
 
 
 class Around(NamedTuple):
-    """The bounds of a negated pattern; all [m], one for each match of the pattern around it."""
+    """The bounds of a negated pattern, for each of m matches of the enclosing pattern."""
 
     interval: Interval  # where its events may lie
-    taken: Int32  # [k, m] events that it must not bind, beside those of its steps
+    taken: Int32  # [k, m] events that it must not bind, besides those of its steps
 
 
 class GroupSearch:
-    """Adds the Kleene variables to matches of single events, and decides which are matches of the pattern."""
+    """Add Kleene groups to matches of single events, and select the matches of the pattern."""
 
     def __init__(self, query: BoundQuery, groups: KleeneGroups, events: Events, chunk: int, cache: Cache) -> None:
         self.query, self.groups, self.events, self.chunk = query, groups, events, chunk
@@ -54,13 +54,13 @@ class GroupSearch:
         self.occurrences = {id(n): Occurrences(query, n, events, chunk, cache) for n in groups.group_negations()}
 
     def matches(self, anchors: Iterable[Int32]) -> Iterator[GroupMatches]:
-        """Yield chunks of matches; `anchors` are chunks [steps, m] of places."""
+        """Yield chunks of matches; `anchors` yields chunks of places [steps, m]."""
         if self.events.rank.size and self.events.width >= 0:
             for partials in anchors:
                 yield from self._matches(np.ascontiguousarray(partials), np.arange(partials.shape[1]), None)
 
     def _matches(self, partials: Int32, origins: Int64, around: Around | None) -> Iterator[GroupMatches]:
-        """Yield the matches with these events; origins [m] are kept for the caller, and number the matches around."""
+        """Yield the matches with these events; origins [m] are passed through and number the enclosing matches."""
         for singles, came_from in self._with_choices(0, partials, origins, around):
             for matches in self._with_groups(singles, came_from, around):
                 valid = self._valid(matches, around)
@@ -119,7 +119,7 @@ class GroupSearch:
             problem = Problem.of(elements, some, self.rules, self.reach)
             for key in groups.keys:
                 problem = problem.by_key(key, self._codes(key.members[0][1]))
-            if groups.keys:  # the columns of a match beside each other
+            if groups.keys:  # make the columns of a match contiguous
                 problem = problem.columns(np.argsort(problem.origins, kind="stable"))
             whole = [self._whole(some, problem)] if groups.independent else None
             for at, places, first, stop in whole or self._assignments(problem):
@@ -127,7 +127,7 @@ class GroupSearch:
                     yield GroupMatches(some[:, at], places, first, stop, came_from[at])
 
     def _whole(self, singles: Int32, problem: Problem) -> tuple[Int64, Int32, Int64, Int64]:
-        """Return groups that have all their elements, as nothing stands between them."""
+        """Return groups with all their elements, for groups that do not constrain each other."""
         some = problem.stop > problem.start
         complete = (some | self.rules.may_be_empty[None, :, None]).all(axis=1)
         if not singles.shape[0]:
@@ -140,7 +140,7 @@ class GroupSearch:
         return match, problem.places, first, stop
 
     def _assignments(self, problem: Problem) -> Iterator[tuple[Int64, Int32, Int64, Int64]]:
-        """Yield groups that make room for each other, in chunks: the match of each assignment, and its ranges."""
+        """Yield chunks of assignments of groups that constrain each other: the match of each, and its ranges."""
         begin = 0
         while begin < problem.origins.size:
             places, most = problem.places, room()
@@ -149,25 +149,25 @@ class GroupSearch:
             else:
                 begin, table = range_assignments(problem, begin, self.chunk, most)
             if begin < 0:
-                reserve(most + 1, "the groups of one choice of single events, which are compared with each other")
+                reserve(most + 1, "the Kleene groups of one combination of single events")
             (match,), first, stop = np.split(np.ascontiguousarray(table.T), [1, 1 + len(self.growing)])
             yield problem.origins[match], places, first, stop
 
     def _codes(self, column: Column) -> Int64:
-        """Return for each place a code of the column, equal where the values are; a null equals nothing but itself."""
+        """Return a code of the column for each place; equal values have equal codes, and each null has its own."""
         if column.name not in self._column_codes:
             (values,), count = group_codes([[self.events.columns.at(column.name, self.events.rows)]])
             self._column_codes[column.name] = np.where(values < 0, count + np.arange(values.size), values)
         return self._column_codes[column.name]
 
     def _window(self, events: Int32) -> Interval:
-        """Return the places in one window with all of the events [k, m]."""
+        """Return the places that share a window with all of the events [k, m]."""
         return Interval(self.reach.window_low[events.max(axis=0)], self.reach.window_high[events.min(axis=0)] + 1)
 
     def _open_interval(
         self, partials: Int32, origins: Int64, around: Around | None, after: Sequence[int], before: Sequence[int]
     ) -> Interval:
-        """Return where elements may lie: between these steps, and in the window as far as the bound events leave it."""
+        """Return where elements may lie: between the given steps, and in one window with the bound events."""
         if around is not None:
             low, high = _inherited(around, origins)
         elif partials.shape[0]:
@@ -180,12 +180,12 @@ class GroupSearch:
             high = np.minimum(high, self.reach.place_since[partials[step]])
         return Interval(low, high)
 
-    # --- what groups decide ---
+    # --- negations and maximality ---
     def _valid(self, matches: GroupMatches, around: Around | None) -> GroupMatches:
-        """Return the assignments that no negation forbids and no larger one contains."""
+        """Return the assignments that no negation forbids and no larger assignment contains."""
         if self.groups.decided:
             empty, forbidden = matches.empty_groups(), np.zeros(len(matches), np.bool_)
-            # All elements of a match may be compared with each other: few matches at a time, if they are many.
+            # A check may read all elements of a match: limit the number of matches if they have many elements.
             most = max(1, CHUNK_ELEMENTS // max(1, int(matches.sizes.sum(axis=0).max(initial=0))))
             for decided in self.groups.decided:
                 which = np.flatnonzero(empty == decided.empty)
@@ -207,14 +207,14 @@ class GroupSearch:
             rest = np.flatnonzero(~forbidden)
             if rest.size:
                 left = np.ascontiguousarray(events[:, rest])
-                # If no neighbor bounds the negation, the window does, or the first place after the match.
+                # Where no step bounds the negation, the window or the end of the match does.
                 window = self._window(left) if around is None else _inherited(around, matches.origins[rest])
                 match_end = self.reach.place_after[left.max(axis=0)] if around is None else window.high
                 forbidden[rest] = self.occurrences[id(negation)].occurs(left, window, match_end, inner[:, rest])
         return forbidden
 
     def _are_maximal(self, matches: GroupMatches) -> Bool:
-        """Return True for the maximal assignments of the same single events, and for EMIT EACH the same end."""
+        """Return a mask of the maximal assignments among those with the same single events (EMIT EACH: and end)."""
         same = np.zeros(len(matches), np.bool_)
         same[1:] = (matches.singles[:, 1:] == matches.singles[:, :-1]).all(axis=0) & (np.diff(matches.origins) == 0)
         ends = np.zeros(len(matches), np.int32)
@@ -224,7 +224,7 @@ class GroupSearch:
 
 
 class Occurrences(GroupSearch):
-    """Finds whether a negated pattern occurs between the events around it: its matches, up to the first."""
+    """Test whether a negated pattern with Kleene groups occurs between the events of an enclosing match."""
 
     def __init__(self, query: BoundQuery, negation: GroupNegation, events: Events, chunk: int, cache: Cache) -> None:
         super().__init__(query, negation.groups, events, chunk, cache)
@@ -233,7 +233,7 @@ class Occurrences(GroupSearch):
         self.reach = self.reach._replace(window_low=everywhere[0], window_high=everywhere[1])
 
     def occurs(self, events: Int32, window: Interval, match_end: Int32, taken: Int32) -> Bool:
-        """Return True for matches around, [steps, m], in which the pattern occurs without events of `taken` [k, m]."""
+        """Return a mask of the enclosing matches [steps, m] in which the pattern occurs without events of `taken`."""
         lower, upper = self.negation.lower, self.negation.upper
         low, high = window
         if lower.steps:
@@ -253,5 +253,5 @@ def _inherited(around: Around, origins: Int64) -> Interval:
 
 
 def _with_taken(events: Int32, origins: Int64, around: Around | None) -> Int32:
-    """Return the events [k, m], then those that the patterns around have taken."""
+    """Return the events [k, m], followed by those that the enclosing patterns bind."""
     return events if around is None else np.vstack([events, around.taken[:, origins]])

@@ -24,6 +24,7 @@ from streamsift.runtime.input.files import (
 from streamsift.runtime.input.frames import table_of_frame
 from streamsift.runtime.input.json_text import (
     JsonShape,
+    check_utf8,
     double_paths,
     infer_json,
     json_lines,
@@ -46,6 +47,7 @@ from streamsift.runtime.input.locations import (
     is_uri,
     local_files,
     missing,
+    name_of,
     root_of,
     size_bytes,
 )

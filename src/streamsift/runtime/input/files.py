@@ -37,29 +37,29 @@ from streamsift.runtime.input.times import with_times
 from streamsift.runtime.resources import current_progress
 
 SAMPLE_BYTES, TAIL_BYTES = 1 << 20, 1 << 10  # of a file: to estimate the length of its lines, and its end
-OTHER_FORMAT = "\nHint: repair the file, or set its format with --input-format csv, json or parquet."
+OTHER_FORMAT = "\nHint: write the file again, or set its format with --input-format csv or json."
 
 
-def read_table(given: FileInput | Path | str, given_format: str | None = None) -> pa.Table:
+def read_table(given: FileInput | Path | str) -> pa.Table:
     """Read all rows of an input, and track how many have been read."""
-    return _read(as_input(given, given_format), None)
+    return _read(as_input(given), None)
 
 
-def read_schema(given: FileInput | Path | str, given_format: str | None = None) -> pa.Schema:
+def read_schema(given: FileInput | Path | str) -> pa.Schema:
     """Return the columns of an input. Only Parquet files store them: other types depend on every row."""
-    source = as_input(given, given_format)
+    source = as_input(given)
     rows = 0 if file_format(source) == "parquet" and source.times is None else None
     return _read(source, rows).schema
 
 
-def read_names(given: FileInput | Path | str, given_format: str | None = None) -> list[str]:
+def read_names(given: FileInput | Path | str) -> list[str]:
     """Return the column names of an input from its first rows."""
-    return list(_read(as_input(given, given_format), 1).column_names)
+    return list(_read(as_input(given), 1).column_names)
 
 
-def read_head(given: FileInput | Path | str, rows: int, given_format: str | None = None) -> pa.Table:
+def read_head(given: FileInput | Path | str, rows: int) -> pa.Table:
     """Read the first rows of an input."""
-    return _read(as_input(given, given_format), rows)
+    return _read(as_input(given), rows)
 
 
 def _read(source: FileInput, limit: int | None) -> pa.Table:
@@ -142,7 +142,7 @@ def _read_parquet(source: FileInput, files: FileSet, limit: int | None) -> pa.Ta
     folders = _folder_names(files)
     partitioning = ds.partitioning(pa.schema([(name, pa.string()) for name in folders]), flavor="hive")
     name = source.location
-    with _readable(name, is_given=source.format is not None):
+    with _readable(f"{name} as Parquet"):
         paths = [file.path for file in files.files if file.size_bytes > 0]
         if not paths:
             raise unreadable(name, "Parquet", EMPTY)
@@ -180,7 +180,7 @@ def _rows_about(data: pa.Buffer, files: Sequence[DataFile]) -> int:
 def _contents(files: FileSet) -> Iterator[tuple[DataFile, pa.Buffer]]:
     """Yield each file that is not empty with its content, decompressed."""
     for file in files.files:
-        with _readable(file.name, is_given=True):
+        with _readable(file.name):
             if file.path.lower().endswith(COMPRESSED):
                 data = files.filesystem.open_input_stream(file.path).read_buffer()
             else:
@@ -190,15 +190,14 @@ def _contents(files: FileSet) -> Iterator[tuple[DataFile, pa.Buffer]]:
 
 
 @contextmanager
-def _readable(name: str, *, is_given: bool) -> Iterator[None]:
+def _readable(what: str) -> Iterator[None]:
     """Raise BadInputError if Arrow or the system cannot read a file."""
     try:
         yield
     except (pa.ArrowInvalid, OSError) as error:
-        reason = str(error).rpartition("Could not open Parquet input source ")[2].rpartition("': ")[2]
-        raise BadInputError(
-            f"cannot read {name}: {reason.removeprefix('Invalid: ')}{'' if is_given else OTHER_FORMAT}"
-        ) from error
+        if "Parquet magic bytes not found" in str(error):
+            raise BadInputError(f"cannot read {what}: it has no Parquet footer{OTHER_FORMAT}") from error
+        raise BadInputError(f"cannot read {what}: {error}") from error
 
 
 def _folder_names(files: FileSet) -> list[str]:

@@ -45,15 +45,20 @@ def spans_lines(first_line: bytes) -> bool:
         return True
 
 
+def check_utf8(data: bytes, name: str) -> str:
+    """Return data as text. Raises BadInputError if it is not UTF-8."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise unreadable(name, "JSON", NOT_UTF8) from error
+
+
 def json_lines(data: bytes, name: str) -> bytes:
     """Return the content of a file as JSON lines. Raises BadInputError if it is empty or not UTF-8."""
     data = data.removeprefix(BOM).strip()
     if not data:
         raise unreadable(name, "JSON", EMPTY)
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        raise unreadable(name, "JSON", NOT_UTF8) from error
+    text = check_utf8(data, name)
     if not spans_lines(data.partition(b"\n")[0]):
         return data
     documents = "\n".join(_documents(text, name)).encode()

@@ -67,9 +67,9 @@ class FileSet:
     files: tuple[DataFile, ...]
 
 
-def as_input(given: FileInput | Path | str, given_format: str | None = None) -> FileInput:
+def as_input(given: FileInput | Path | str) -> FileInput:
     """Return an input of a path; a URI of a local file becomes its path."""
-    source = given if isinstance(given, FileInput) else FileInput(str(given), given_format)
+    source = given if isinstance(given, FileInput) else FileInput(str(given))
     if source.location.startswith("file://"):
         return replace(source, location=unquote(urlsplit(source.location).path))
     return source
@@ -79,9 +79,9 @@ def is_uri(location: str) -> bool:
     return re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", location) is not None
 
 
-def file_format(given: FileInput | Path | str, given_format: str | None = None) -> str:
+def file_format(given: FileInput | Path | str) -> str:
     """Return the format of an input: as given, or else by the suffix of its files."""
-    source = as_input(given, given_format)
+    source = as_input(given)
     if source.location == STDIN and source.format is None:
         raise SetupError("standard input has no file name to show its format\nHint: add --input-format csv or json.")
     names = [source.location] if is_uri(source.location) else [str(path) for path in local_files(source.location)]
@@ -173,6 +173,11 @@ def _stdin_file() -> Path:
 _OPEN_FILES: list[Any] = []
 
 
+def name_of(location: str, path: Path | str) -> str:
+    """Return the name of a file in messages."""
+    return "standard input" if location == STDIN else str(path)
+
+
 def missing(what: str, path: Path) -> str:
     """Return the message for a missing path, with the most similar name next to it."""
     beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
@@ -185,9 +190,9 @@ def root_of(location: str) -> str:
     """Return the directory below which `key=value` folders are columns: that of the location before any wildcard."""
     if location == STDIN:
         return ""
-    if is_uri(location) or Path(location).exists():
+    if is_uri(location):
         return location.rstrip("/")
-    return re.split(r"/?[^/]*[*?\[]", location, maxsplit=1)[0]
+    return str(Path(location if Path(location).exists() else re.split(r"[^/]*[*?\[]", location, maxsplit=1)[0]))
 
 
 def folder_values(relative: str) -> dict[str, str | None]:
@@ -212,10 +217,8 @@ def find_files(given: FileInput | Path | str) -> FileSet:
     root = root_of(location)
     data_files = []
     for path in local_files(location):
-        relative = str(path).removeprefix(root).lstrip("/")
-        name = "standard input" if location == STDIN else str(path)
-        folders = folder_values(relative) if str(path) != location else {}
-        data_files.append(DataFile(str(path), name, path.stat().st_size, folders))
+        relative = "" if str(path) == root else str(path).removeprefix(f"{root}/")
+        data_files.append(DataFile(str(path), name_of(location, path), path.stat().st_size, folder_values(relative)))
     return FileSet(pyarrow.fs.LocalFileSystem(use_mmap=True), tuple(data_files))
 
 

@@ -1,9 +1,9 @@
-"""Choose the type of a column that is written as text, and convert the text to it.
+"""Choose the type of a column of text, and convert the text to it.
 
-A type is chosen only if it holds every value of the column as it is written; otherwise the column stays text. Both
-engines call this code, so that a file has the same columns on Spark and in this process.
+A type is chosen only if it holds every value of the column exactly; otherwise the column stays text. Both engines call
+this code, so a file has the same columns on Spark and in this process.
 
-Contract: two fields that are written as different numbers or times stay different, unless they have an exponent
+Contract: two fields that contain different numbers or times stay different, unless they have an exponent
 (tests/runtime/input/test_text_types.py, tests/spark/files/test_sources.py).
 """
 
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from streamsift.errors import BadInputError
 
-SAFE_DIGITS = 15  # so many digits always survive in a double
+SAFE_DIGITS = 15  # a double holds every number of so many digits
 EXACT_INTEGERS = 2**53
 FLOATING = r"^([+-]?(\d+\.?\d*|\.\d+)[eE][+-]?\d+|(?i:[+-]?inf(inity)?|nan))$"
 MAX_DIGITS = 38  # of a decimal, on Spark too
@@ -26,30 +26,30 @@ NANOSECOND_YEARS = (1678, 2261)  # the whole years that 64 bits of nanoseconds r
 
 
 class Family(Enum):
-    """What the fields of a column look like."""
+    """The kind of values that the fields of a column contain."""
 
-    EMPTY = auto()  # all of them are null
+    EMPTY = auto()  # all fields are null
     NUMBER = auto()
     BOOLEAN = auto()
     DATE = auto()
-    LOCAL_TIME = auto()  # without a zone; dates among them are midnights
-    INSTANT = auto()  # with a zone
+    LOCAL_TIME = auto()  # without a time zone; dates among them are midnights
+    INSTANT = auto()  # with a time zone
     TEXT = auto()
 
 
 @dataclass(frozen=True, slots=True)
 class TextShape:
-    """What the fields of a column have in common: enough to choose a type, and to merge with that of other rows.
+    """The properties of the fields of a column that determine its type. Shapes of parts of a column can be merged.
 
-    Every attribute but the family is the greatest of its rows.
+    Every attribute but the family is the maximum over the rows.
     """
 
     family: Family = Family.EMPTY
     fractions: bool = False  # a number is not written as an integer
     beyond_longs: bool = False  # an integer does not fit 64 bits
     floating: bool = False  # a number has an exponent, or is NaN or infinite
-    rounded: bool = False  # writing the nearest double of a number gives other digits
-    rounded_integers: bool = False  # of one that is written as an integer
+    rounded: bool = False  # the nearest double of a number has other digits
+    rounded_integers: bool = False  # the nearest double of an integer has other digits
     whole_digits: int = 0  # before the point
     fraction_digits: int = 0  # after the point
     nanoseconds: bool = False  # a time is finer than microseconds
@@ -96,7 +96,7 @@ def shape_of(texts: pa.ChunkedArray) -> TextShape:
     first = next((chunk.drop_null()[:1] for chunk in texts.chunks if chunk.null_count < len(chunk)), None)
     if first is None:
         return TextShape()
-    # Most columns of text are recognized by their first value alone.
+    # The first value alone rules out most types.
     readers = [read for read in (_number_shape, _boolean_shape, _time_shape) if read(_trimmed(first)) is not None]
     if not readers:
         return TextShape(Family.TEXT)
@@ -140,7 +140,7 @@ def _number_shape(texts: pa.ChunkedArray) -> TextShape | None:
 
 
 def _plain_shape(texts: pa.ChunkedArray, doubles: pa.ChunkedArray, floating: bool) -> TextShape:
-    """Return the shape of a column of these numbers, which have no exponent, and of others if `floating`."""
+    """Return the shape of a column of these numbers, which have no exponent; `floating` if others have one."""
     digits = pc.ascii_ltrim(texts, "+-0")
     point = pc.find_substring(digits, ".")
     is_integer, is_fraction = pc.less(point, 0), pc.greater_equal(point, 0)
@@ -201,30 +201,30 @@ def _trimmed(texts: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _casts(texts: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray | None:
-    """Convert trimmed texts to a type, or return None if one of them is no value of it."""
+    """Convert trimmed texts to a type, or return None if a text is not a value of the type."""
     try:
         for start in {0, len(texts) // 2, max(0, len(texts) - 1)}:
-            _cast(texts.slice(start, 1), target)  # Arrow takes long to fail: it makes a message for each value
+            _cast(texts.slice(start, 1), target)  # failing is slow: Arrow formats a message for each value
         return _cast(texts, target)
     except pa.ArrowInvalid:
         return None
 
 
 def _cast(texts: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
-    """Convert trimmed texts to a type. Raises ArrowInvalid if one of them is no value of it."""
+    """Convert trimmed texts to a type. Raises ArrowInvalid if a text is not a value of the type."""
     if pa.types.is_integer(target) and _any(pc.starts_with(texts, "+")):
-        texts = pc.replace_substring_regex(texts, r"^\+(\d)", r"\1")  # Arrow reads no sign but minus
+        texts = pc.replace_substring_regex(texts, r"^\+(\d)", r"\1")  # Arrow does not accept a plus sign
     try:
         return texts.cast(target)
     except pa.ArrowInvalid:
         if not pa.types.is_timestamp(target) or target.unit == "ns":
             raise
-        # Of zeros after the sixth digit of a second nothing is lost.
+        # Zeros after the sixth digit of a second can be dropped.
         return pc.replace_substring_regex(texts, r"(\.\d{6})0+(\D|$)", r"\1\2").cast(target)
 
 
 def converted(name: str, texts: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
-    """Convert a column of strings to the type that was chosen for it."""
+    """Convert a column of strings to the type chosen for it."""
     if pa.types.is_string(target):
         return texts
     if pa.types.is_null(target) and texts.null_count == len(texts):
@@ -236,11 +236,11 @@ def converted(name: str, texts: pa.ChunkedArray, target: pa.DataType) -> pa.Chun
 
 
 def converted_block(name: str, texts: pa.ChunkedArray, earlier: TextShape) -> pa.ChunkedArray:
-    """Convert rows that came after the type was chosen. Raises BadInputError if they would have changed the type."""
+    """Convert rows that arrive after the type was chosen. Raises BadInputError if they would change the type."""
     target, wanted = column_type(earlier), column_type(merge(earlier, shape_of(texts)))
     if wanted != target:
         raise BadInputError(
-            f"column `{name}` has been read as {target} so far; new rows make it {wanted}\n"
+            f"column `{name}` was read as {target}; new rows would change it to {wanted}\n"
             "Hint: write the new file with the types of the earlier files, or start a new stream."
         )
     return converted(name, texts, target)

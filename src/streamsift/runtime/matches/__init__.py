@@ -1,11 +1,11 @@
-"""Read the values of matches, filter and score them, and write them as result batches.
+"""Read values of matches, filter and score matches, and build result batches.
 
-- `group_matches`: holds a chunk of matches as places
-- `values`: reads the columns of matches, gathered once; applies predicates that no kernel can test
-- `scores`: evaluates the objectives of a ranking
-- `output`: writes matches as record batches
+- `group_matches`: hold a chunk of matches as places
+- `values`: read the columns of matches; apply predicates that kernels do not support
+- `scores`: evaluate the objectives of a ranking
+- `output`: build the record batches of the result
 
-Matches with Kleene groups and matches without are one type: a match without groups has none of them.
+Matches with and without Kleene groups have the same type.
 """
 
 from streamsift.runtime.matches.group_matches import GroupMatches, parts_of

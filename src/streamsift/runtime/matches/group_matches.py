@@ -1,4 +1,4 @@
-"""Hold a chunk of matches as places in the stream: single events, and the elements of Kleene groups."""
+"""Hold a chunk of matches as places: single events, and the elements of Kleene groups."""
 
 from __future__ import annotations
 
@@ -12,20 +12,17 @@ from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 
 @dataclass(frozen=True, slots=True)
 class GroupMatches:
-    """Single events [steps, m], and for each growing variable the elements places[first:stop] of each match.
+    """m matches; the elements of a match's maximal group are places[first:stop]."""
 
-    `origins` [m] is the match of single events that each one was built from.
-    """
-
-    singles: Int32
+    singles: Int32  # [steps, m] single events
     places: Int32
-    first: Int64  # [growing, m]
-    stop: Int64  # [growing, m]
-    origins: Int64
+    first: Int64  # [groups, m]
+    stop: Int64  # [groups, m]
+    origins: Int64  # [m] the match of single events that each match was built from
 
     @classmethod
     def of_places(cls, places: Int32) -> GroupMatches:
-        """Return matches without groups: places [steps, m]."""
+        """Return matches without Kleene groups, given their places [steps, m]."""
         none = np.empty((0, places.shape[1]), np.int64)
         return cls(places, np.empty(0, np.int32), none, none, np.empty(places.shape[1], np.int64))
 
@@ -39,16 +36,16 @@ class GroupMatches:
 
     @property
     def sizes(self) -> Int64:
-        """[growing, m]"""
+        """Return the sizes of groups [groups, m]."""
         return self.stop - self.first
 
     def empty_groups(self) -> Int64:
-        """Return for each match the bit mask of its empty groups."""
+        """Return for each match a bit mask of its empty groups."""
         bits = np.left_shift(1, np.arange(self.first.shape[0], dtype=np.int64))
         return ((self.sizes == 0) * bits[:, None]).sum(axis=0)
 
     def events(self) -> Int32:
-        """Return the single events, then the first and last element of each group; some event if it is empty."""
+        """Return the single events, and the first and last element of each group; for an empty group, any event."""
         if not self.first.shape[0]:
             return self.singles
         ends = np.full((2 * self.first.shape[0], len(self)), -1, np.int32)
@@ -60,7 +57,7 @@ class GroupMatches:
         return np.where(events < 0, events.max(axis=0), events)
 
     def elements(self) -> Int32:
-        """Return all elements [most elements, m] of each match's groups, filled up with an event of the match."""
+        """Return the elements of each match's groups [most elements, m], padded with an event of the match."""
         sizes = self.sizes
         elements = np.repeat(self.events()[:1], int(sizes.sum(axis=0).max(initial=0)), axis=0)
         used = np.zeros(len(self), np.int64)

@@ -1,4 +1,4 @@
-"""Write matches as Arrow record batches of the result: an event is a struct, a Kleene group an array of structs."""
+"""Build the Arrow record batches of the result: an event is a struct, a Kleene group a list of structs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from streamsift.runtime.expressions.group_functions import empty_aggregate
 from streamsift.runtime.matches.group_matches import GroupMatches, parts_of
 from streamsift.runtime.matches.values import NOTHING_DETERMINED, DeterminedColumns, GroupValues
 
-BATCH_BYTES = 1 << 26  # of whole events, about
-BATCH_ELEMENTS = 1 << 20  # of groups
+BATCH_BYTES = 1 << 26  # approximate size of the whole events in a batch
+BATCH_ELEMENTS = 1 << 20  # group elements in a batch
 
 
 def match_schema(query: BoundQuery) -> pa.Schema:
-    """Return the schema of matches, the same for every input, empty ones too."""
+    """Return the schema of matches; it is the same for every input, even an empty one."""
     fields = []
     for item in query.output:
         match item:
@@ -42,7 +42,7 @@ def match_schema(query: BoundQuery) -> pa.Schema:
 
 
 def _no_rows(query: BoundQuery) -> Rows:
-    """Return the empty rows by which expressions are typed."""
+    """Return empty rows, over which expressions are evaluated to get their types."""
     empty = Columns(query.schema.empty_table()).with_array(TIME, pa.array([], time_type(query)))
     return Rows(lambda _, name: empty.whole(name), 0, query.text, lambda group: empty_aggregate(group, empty))
 
@@ -53,7 +53,7 @@ def event_type(schema: pa.Schema) -> pa.DataType:
 
 
 def most_matches(query: BoundQuery, events: Events) -> int:
-    """Return how many matches make a batch of BATCH_BYTES, as wide as these events are."""
+    """Return how many matches fit in a batch of BATCH_BYTES, given the average size of these events."""
     table, whole = events.columns.table, sum(isinstance(item, WholeEvent) for item in query.output)
     each = whole * table.nbytes / max(1, table.num_rows)
     return max(1, int(BATCH_BYTES / each)) if each else np.iinfo(np.int32).max
@@ -66,14 +66,14 @@ def result_batches(
     matches: GroupMatches,
     columns: DeterminedColumns = NOTHING_DETERMINED,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the result of the matches, few elements of groups at a time."""
+    """Yield the result rows of the matches, with a limited number of group elements per batch."""
     pending = [matches.only(part) for part in reversed(parts_of(matches.sizes, BATCH_ELEMENTS))]
     while pending:
         part = pending.pop()
         try:
             yield _batch(plan, schema, events, part, columns)
         except pa.ArrowInvalid:
-            # Texts so long that a batch of them passes Arrow's 2 GB: half the matches at a time.
+            # The strings of a batch exceed Arrow's limit of 2 GB: try half of the matches at a time.
             if len(part) < 2:
                 raise
             half = len(part) // 2

@@ -1,7 +1,8 @@
 """Evaluate the objectives of a ranking, and merge them into the score of each match.
 
-A score is a double: each objective's nearest one, negated for MIN, then merged from left to right. A match whose score
-is NaN is filtered out: an objective is null or NaN, or they cancel out.
+A score is a double. Each objective is rounded to the nearest double and negated for MIN; then the objectives are merged
+from left to right. A score is NaN if an objective is null or NaN, or if infinities cancel out; such matches are
+filtered out.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from streamsift.runtime.expressions.evaluate import Rows, evaluate
 from streamsift.runtime.expressions.values import DEFAULT_TYPES, as_float
 
 
-def objective_values(ranking: Ranking, seen: Rows) -> list[pa.Array]:
-    """Return the value of each objective in each match; a duration in seconds."""
-    return [_as_written(objective, evaluate(objective.expression, seen)) for objective in ranking.objectives]
+def objective_values(ranking: Ranking, matches: Rows) -> list[pa.Array]:
+    """Return the value of each objective for each match; durations are in seconds."""
+    return [_as_written(objective, evaluate(objective.expression, matches)) for objective in ranking.objectives]
 
 
 def _as_written(objective: BoundObjective, value: pa.Array) -> pa.Array:
@@ -36,20 +37,19 @@ def _as_written(objective: BoundObjective, value: pa.Array) -> pa.Array:
 
 
 def scores(ranking: Ranking, values: Sequence[pa.Array]) -> Float64:
-    """Return the score of each match; NaN where it has none."""
+    """Return the score of each match; NaN if it has none."""
     return merged_scores(ranking, [_score(o, v) for o, v in zip(ranking.objectives, values, strict=True)])
 
 
 def merged_scores(ranking: Ranking, each: Sequence[Float64]) -> Float64:
-    """Return the scores of the objectives as one."""
+    """Merge the scores of the objectives into one."""
     parts = iter(each)
-    with np.errstate(invalid="ignore", over="ignore"):
-        # np.minimum and its like keep NaN.
+    with np.errstate(invalid="ignore", over="ignore"):  # these NumPy functions propagate NaN
         return reduce(np.minimum, [_MERGED[m.function](list(islice(parts, m.count))) for m in ranking.merges])
 
 
 def objective_score(objective: BoundObjective, value: pa.Array) -> Float64:
-    """Return the score of one objective's value, as it is evaluated; NaN where it has none."""
+    """Return the score of one objective from its evaluated expression; NaN if it has none."""
     return _score(objective, _as_written(objective, value))
 
 

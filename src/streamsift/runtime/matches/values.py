@@ -1,4 +1,4 @@
-"""Read the columns of matches for predicates, RETURN and the result, each gathered once."""
+"""Read the columns of matches for predicates and the result, gathering each column once."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Attribute = tuple[int, str]  # a variable and a column of its event
 
 @dataclass(frozen=True, slots=True)
 class DeterminedColumns:
-    """The columns of matches that the plan determines, so that fewer are gathered."""
+    """The columns of matches that follow from the plan, so that fewer have to be gathered."""
 
-    texts: dict[Attribute, str] = field(default_factory=dict)  # attributes with one value for all matches
-    equals: dict[Attribute, Attribute] = field(default_factory=dict)  # those equal to an earlier one
-    _repeated: dict[str, pa.Array] = field(default_factory=dict)  # the longest array of each text that was read
+    texts: dict[Attribute, str] = field(default_factory=dict)  # attributes with one string for all matches
+    equals: dict[Attribute, Attribute] = field(default_factory=dict)  # attributes that equal an earlier one
+    _repeated: dict[str, pa.Array] = field(default_factory=dict)  # the longest array built for each string
 
     def constant(self, attribute: Attribute, length: int) -> pa.Array | None:
-        """Return the attribute's one value `length` times; None if it has several values."""
+        """Return the constant value of the attribute, repeated `length` times; None if it is not constant."""
         text = self.texts.get(attribute)
         if text is None:
             return None
@@ -42,7 +42,7 @@ NOTHING_DETERMINED = DeterminedColumns()
 
 
 def determined_columns(plan: Alternative) -> DeterminedColumns:
-    """Return the columns that a plan determines: a class by type has one type name, `[id]` makes columns equal."""
+    """Return the columns that follow from a plan: a class by type has one type name, `[id]` makes columns equal."""
     columns, name = DeterminedColumns(), plan.query.binding.type
     typed = name is not None and pa.types.is_string(plan.query.schema.field(name).type)
     for step in plan.steps if plan.groups is None else ():
@@ -50,7 +50,7 @@ def determined_columns(plan: Alternative) -> DeterminedColumns:
         if name is not None and typed and event_class.rule is ClassRule.TYPE:
             columns.texts[step.variable, name] = event_class.name
         for pair in step.compared:
-            # Equal floats may differ: 0.0 and -0.0.
+            # Floats that compare equal can differ: 0.0 and -0.0.
             if pair.same_column is not None and pair.this_side.kind is not Kind.FLOAT:
                 first = (plan.steps[pair.earlier].variable, pair.same_column)
                 columns.equals[step.variable, pair.same_column] = columns.equals.get(first, first)
@@ -58,12 +58,12 @@ def determined_columns(plan: Alternative) -> DeterminedColumns:
 
 
 def match_columns(plan: Alternative, events: Events, places: Int32) -> Rows:
-    """Return the rows that expressions see of matches without groups, at places [steps, matches]."""
+    """Return matches without groups, at places [steps, matches], as rows for evaluating expressions."""
     return GroupValues(plan.query, plan, events, GroupMatches.of_places(places)).rows()
 
 
 class GroupValues:
-    """The values of a chunk of matches, with groups or without. Every attribute is gathered once."""
+    """The values of a chunk of matches, with or without groups. Every attribute is gathered once."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class GroupValues:
         return variable in self.chosen or variable in self.growing
 
     def elements(self, variable: int) -> tuple[Int32, Int64]:
-        """Return the places of a group's elements, match after match, and where those of each match start."""
+        """Return the places of a group's elements, match by match, and the offsets of each match."""
         if variable not in self._elements:
             matches = self.matches
             if variable in self.chosen:
@@ -106,7 +106,7 @@ class GroupValues:
         return self._elements[variable]
 
     def column(self, variable: int, name: str) -> pa.Array:
-        """Return an attribute of each match's event; for a group, of each element."""
+        """Return an attribute for each match; for a group, for each element."""
         attribute = self._plan_columns.equals.get((variable, name), (variable, name))
         if attribute not in self._gathered:
             constant = self._plan_columns.constant(attribute, len(self.matches))
@@ -115,7 +115,7 @@ class GroupValues:
 
     def _column(self, variable: int, name: str) -> pa.Array:
         whole = self.events.columns.whole(name)
-        if not self.is_bound(variable):  # of a branch not taken
+        if not self.is_bound(variable):  # a variable of another branch of OR
             return pa.nulls(len(self.matches), whole.type)
         if variable not in self._rows:
             is_group = self.is_group(variable)
@@ -135,7 +135,7 @@ class GroupValues:
         return Rows(self.column, len(self.matches), self.text, self.aggregate)
 
     def passing(self, filters: Sequence[Expr]) -> Bool:
-        """Return True for matches that pass all predicates; each element of a group that one names must pass it."""
+        """Return a mask of the matches that pass all predicates; a group passes if each of its elements does."""
         keep = np.ones(len(self.matches), np.bool_)
         for predicate in filters:
             elementwise = [v for v in read_variables(predicate) if self.is_group(v)]
@@ -148,7 +148,7 @@ class GroupValues:
         return keep
 
     def _element_rows(self, variable: int, sizes: Int64) -> Rows:
-        """Return one row for each element of one group, with the other events of its match."""
+        """Return one row per element of a group, with the other events of its match."""
         matches = pa.array(np.repeat(np.arange(sizes.size), sizes))
 
         def column(other: int, name: str) -> pa.Array:
@@ -159,7 +159,7 @@ class GroupValues:
 
 
 def read_variables(expression: Expr) -> Iterator[int]:
-    """Yield the variables whose attributes an expression reads, aggregates aside."""
+    """Yield the variables whose attributes an expression reads outside of aggregates."""
     match expression:
         case Column():
             yield expression.variable
@@ -173,7 +173,7 @@ def read_variables(expression: Expr) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Steps or levels [first, last] that one kernel call binds, and the predicates to apply once they are bound."""
+    """Steps or levels [first, last] that one kernel call binds, and the predicates to apply afterwards."""
 
     first: int
     last: int
@@ -181,7 +181,7 @@ class Stage:
 
 
 def stages_of(filters: Sequence[tuple[Expr, ...]], first: int = 0) -> list[Stage]:
-    """Cut steps or levels from `first` on into stages, after every one with filters."""
+    """Split the steps or levels from `first` on into stages that end after each step with filters."""
     last = first + len(filters) - 1
     ends = [number for number, ready in enumerate(filters, start=first) if ready or number == last]
     begins = [first, *(end + 1 for end in ends)]
@@ -189,5 +189,5 @@ def stages_of(filters: Sequence[tuple[Expr, ...]], first: int = 0) -> list[Stage
 
 
 def passing(alternative: Alternative, events: Events, filters: Sequence[Expr], places: Int32) -> Bool:
-    """Return where every filter is true of places [steps, m]; steps that no filter names may hold anything."""
+    """Return a mask of the matches [steps, m] that pass every filter; steps that no filter reads may hold any place."""
     return GroupValues(alternative.query, alternative, events, GroupMatches.of_places(places)).passing(filters)

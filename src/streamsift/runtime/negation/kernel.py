@@ -1,14 +1,14 @@
-"""Search packed patterns depth first: extend partial matches, or find whether a negation occurs.
+"""Search packed patterns depth first: extend partial matches, or test whether a negated sub-pattern occurs.
 
-Outer events first, then the search inside the intervals between them, as in "Processing Nested Complex Sequence Pattern
-Queries over Event Streams". The pattern is enumerated depth first. Once all is bound that a negation reads, its
-sub-pattern is searched for, one level down, with its own negations one level further; the first hit ends that search.
+Outer events are bound first, then the intervals between them are searched, as in "Processing Nested Complex Sequence
+Pattern Queries over Event Streams". As soon as every step that a negation reads is bound, the kernel searches for its
+sub-pattern one level down, and for the sub-pattern's own negations one level further. It stops at the first hit.
 
-A search for existence goes earliest events first, with conflict-directed backjumping ("Hybrid algorithms for the
-constraint satisfaction problem", Prosser, 1993): REASONS of a step has a bit for each step of the same negation whose
-other choice could help it. A later choice of an earlier step only narrows what is left, so order alone is no reason;
-but an earlier choice of that step would widen it, so what kept it from being earlier is one. If an inner negation
-occurs, the steps that it reads are the reason.
+A search for existence tries earliest events first, with conflict-directed backjumping ("Hybrid algorithms for the
+constraint satisfaction problem", Prosser, 1993). REASONS of a step has a bit for each step of the same negation that
+could help if it were bound to another event. Binding an earlier step to a later event only removes candidates, so order
+alone is not a reason. Binding it to an earlier event would add candidates, so its own reasons count as well. If an
+inner negation occurs, the steps that it reads are reasons.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from streamsift.runtime.negation.layout import Frames, Ring, Tree
 
 # Values of PHASE.
 BEGIN, ENTER, OPEN, NEXT, CHILDREN, LEAVE = range(6)
-# Outcomes of a search for existence; UNDECIDED: it resumes when Arrow has evaluated a predicate.
+# Outcomes of a search for existence; UNDECIDED: it resumes once Arrow has evaluated a predicate.
 ABSENT, OCCURS, UNDECIDED = range(3)
 EXHAUSTED, TAKEN, WAITS, FULL = range(4)
-TRIAL = 4096  # lookups after which the share of cache hits decides
-SPREAD = 2_654_435_761  # odd, 32 bits: "The Art of Computer Programming", section 6.4, on multiplicative hashing
+TRIAL = 4096  # lookups before a cache can be abandoned
+SPREAD = 2_654_435_761  # for multiplicative hashing: "The Art of Computer Programming", section 6.4
 
 
 @njit(cache=True, nogil=True)
@@ -43,14 +43,15 @@ def search(
     last: int,
     out: Int32,
 ) -> int:
-    """Resume the searches of the active frames, one after the other.
+    """Resume the searches of the active frames, one after the other, and return how many matches were written.
 
-    A frame extends partial matches [k, P] by the steps k to `last`; the number of those that were written to
-    out [last + 1, C] is returned. When `out` is full it stops; fewer than C mean that it is done. Negations that need
-    Arrow are left to the caller, who has frames search for ONE_NEGATION each: outcomes [frames] are their results.
+    A frame extends partial matches [k, P] by the steps k to `last` and writes to out [last + 1, C]. It stops when `out`
+    is full; fewer than C matches mean that it is done. Negations that need Arrow are left to the caller, which sets
+    ONE_NEGATION in a frame per partial match: outcomes [frames] are their results.
 
-    One loop, as a call retains and releases the arrays in its arguments, inlined or not. With the interval, the lookup
-    and the candidates of a step as inlined functions, nested negations took 2.1 times as long, with calls 4.5 times.
+    This is one loop because a call, inlined or not, retains and releases the arrays in its arguments. With inlined
+    functions for the interval, the lookup and the candidates of a step, nested negations took 2.1 times as long; with
+    calls, 4.5 times.
     """
     nodes, steps, numbers, places = tree.nodes, tree.steps, tree.numbers, tree.places
     count = 0
@@ -99,7 +100,7 @@ def search(
                         high = min(high, reach.place_since[event])
                 marks[first, layout.LOW] = low
                 marks[first, layout.HIGH] = marks[first, layout.UNWIDENED_HIGH] = high
-                # --- what the ring has of it ---
+                # --- its cached result ---
                 marks[first, layout.RING_ENTRY] = -1
                 outcome = UNDECIDED if low < high else ABSENT
                 lookups = ring.lookups[node]
@@ -129,7 +130,7 @@ def search(
                         elif high <= ring.absent_until[entry]:
                             outcome = ABSENT
                         elif nodes[node, layout.EARLIEST] == 1:
-                            # The first hit ends earliest: sought as far as a match reaches, it serves every end.
+                            # The first hit ends earliest: search to the end of the window, to serve every interval end.
                             marks[first, layout.HIGH] = max(high, reach.window_high[low] + 1)
                         if outcome == UNDECIDED:
                             marks[first, layout.RING_ENTRY] = entry
@@ -139,7 +140,7 @@ def search(
                 phase = OPEN if outcome == UNDECIDED else LEAVE
             row = nodes[node, layout.STEPS] + number - first
             if phase == OPEN:
-                # --- the candidates of a step: in one window with all that is bound, or in the negation's interval ---
+                # --- the candidates of a step: in the window of all bound events, or in the negation's interval ---
                 low = marks[first, layout.LOW]
                 if level == 0:
                     low, marks[number, layout.HIGH] = 0, reach.place_after.size
@@ -176,7 +177,7 @@ def search(
                 marks[number, layout.REASONS] = reasons
                 phase = NEXT
             if phase == NEXT:
-                # --- the next candidate that is distinct, and true for every pair and every filter ---
+                # --- the next candidate that is not bound yet and passes every comparison and filter ---
                 interval, inner = (number, NO_LIMIT) if level == 0 else (first, first)
                 high = marks[interval, layout.HIGH]
                 needs_check = level > 0 and steps[row, layout.FILTERED] == 1
@@ -234,7 +235,7 @@ def search(
                             kept = marks[first, layout.RING_ENTRY]
                             ring.absent_until[kept] = max(ring.absent_until[kept], marks[first, layout.HIGH])
             if phase == CHILDREN:
-                # --- the negations that this step decides, then the next step ---
+                # --- the negations that can be checked at this step, then the next step ---
                 child, children_stop = levels[level, layout.CHILD], nodes[node, layout.CHILDREN_STOP]
                 while child < children_stop and (
                     nodes[child, layout.READY] != number or (level == 0 and nodes[child, layout.NEEDS_ARROW] == 1)
@@ -256,7 +257,7 @@ def search(
                     levels[level, layout.STEP] = number + 1
                     phase = OPEN
                 else:
-                    # --- an occurrence; in a widened interval it may end too late ---
+                    # --- an occurrence; if the interval was widened, it may end too late ---
                     outcome, phase, kept = OCCURS, LEAVE, marks[first, layout.RING_ENTRY]
                     if kept >= 0:
                         end = np.int64(0)
@@ -277,7 +278,7 @@ def search(
                     phase = NEXT
                     tested, around = levels[level, layout.STEP], nodes[levels[level, layout.NODE], layout.FIRST]
                     if nodes[node, layout.HOLDS_FOR_LATER_EVENTS] == 1:
-                        marks[tested, layout.ENTRY] = marks[tested, layout.STOP]  # it forbids all of them
+                        marks[tested, layout.ENTRY] = marks[tested, layout.STOP]  # skip them: they are forbidden too
                     if level > 0:
                         marks[tested, layout.REASONS] |= nodes[node, layout.CONFLICTS] & ((1 << (tested - around)) - 1)
         status[layout.LEVEL], status[layout.PHASE] = level, phase
@@ -296,7 +297,7 @@ def ends_of(marks: Int64, count: int) -> tuple[int, int]:
 
 @njit(cache=True, nogil=True, inline="always")
 def conflicting_step(tree: Tree, marks: Int64, row: int, place: int) -> int:
-    """Return a bound step that keeps a place from being bound by the step of this row; -1 if there is none."""
+    """Return a bound step that conflicts with binding a place to the step of this row; -1 if there is none."""
     conflict = -1
     for at in range(tree.steps[row, layout.OTHERS_START], tree.steps[row, layout.OTHERS_STOP]):
         if conflict < 0 and marks[tree.numbers[at], layout.EVENT] == place:
@@ -312,7 +313,7 @@ def conflicting_step(tree: Tree, marks: Int64, row: int, place: int) -> int:
 
 @njit(cache=True, nogil=True, inline="always")
 def backjump(tree: Tree, marks: Int64, row: int, first: int, number: int) -> int:
-    """Return the last step whose other choice could help a step without candidates; -1 if there is none."""
+    """Return the last step that could help a step without candidates if it were rebound; -1 if there is none."""
     reasons = marks[number, layout.REASONS]
     for other in range(number - first):
         if tree.steps[row, layout.ORDER] >> other & 1:

@@ -1,4 +1,4 @@
-"""Pack an alternative with AND or negations and its events for the nested search: its tree, the stream, the rings."""
+"""Pack an alternative with AND or negations, its candidates and its result caches into arrays for the nested search."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ EDGES = {
 OWN_EDGES = {**dict.fromkeys(EDGES, layout.BY_OWN_WINDOW), Edge.MATCH_END: layout.BY_OWN_END}  # of a definition
 MAX_ENTRIES = 1 << 20  # of one negation's ring
 MIN_ENTRIES = 1 << 6
-MIN_HIT_RATE = 0.25  # for a ring to pay: a search costs about four times as much as an entry
+MIN_HIT_RATE = 0.25  # a search costs about four times as much as a cache entry
 
 
 @dataclass(frozen=True, slots=True)
 class SearchNode:
-    """The pattern (without a negation) or a negation at any depth."""
+    """The pattern or a negation at any depth."""
 
-    negation: Negation | None
-    chain: tuple[Step, ...]  # the steps of the patterns around, then those of this one
-    first: int  # the first of these in the chain
-    crossed: tuple[int, ...]  # steps of the patterns around whose events may lie in its interval
+    negation: Negation | None  # None for the pattern
+    chain: tuple[Step, ...]  # the steps of the enclosing patterns, then those of this one
+    first: int  # where the steps of this one start in the chain
+    crossed: tuple[int, ...]  # steps of enclosing patterns whose events may lie in its interval
     children: tuple[Negation, ...]
 
     @property
@@ -50,13 +50,13 @@ class PackedPattern:
     tree: Tree
     reach: Reach
     ring: Ring
-    chains: tuple[tuple[Step, ...], ...]  # for each row of Tree.steps the steps up to it
+    chains: tuple[tuple[Step, ...], ...]  # for each row of Tree.steps, the steps up to it
     longest: int  # steps on the longest path
-    levels: int  # negations inside each other
+    levels: int  # depth of nested negations
 
 
 def pack(alternative: Alternative, events: Events, cache: Cache) -> PackedPattern | None:
-    """Return None if some step of the pattern has no candidate: then there is no match."""
+    """Pack an alternative; return None if a step has no candidate, so that there is no match."""
     candidates = StepCandidates(alternative.query, events, alternative.all_steps())
     first = candidates[alternative.steps[0]]
     candidates[alternative.steps[0]] = first[candidates.reach.window_high[first] >= first]
@@ -66,7 +66,7 @@ def pack(alternative: Alternative, events: Events, cache: Cache) -> PackedPatter
 
 
 def nodes_of(alternative: Alternative) -> list[SearchNode]:
-    """Return the pattern and its negations, breadth first, so that the children of a node are neighbors."""
+    """Return the pattern and its negations, breadth first, so that the children of a node are contiguous."""
     nodes = [SearchNode(None, alternative.steps, 0, (), alternative.negations)]
     for node in nodes:
         for negation in node.children:
@@ -77,7 +77,7 @@ def nodes_of(alternative: Alternative) -> list[SearchNode]:
 
 
 class PatternPacking:
-    """Collects the arrays of the tree and of its rings."""
+    """Collect the arrays of the tree and its rings."""
 
     def __init__(self, alternative: Alternative, candidates: StepCandidates, cache: Cache) -> None:
         self.alternative, self.candidates, self.cache = alternative, candidates, cache
@@ -167,7 +167,7 @@ class PatternPacking:
             (classes,), _ = codes.groups([[(places, side)] for side in sides])
             self.reads.append((number, self.values.add(codes.by_place(places, classes))))
         row[layout.READS_STOP] = len(self.reads)
-        # A window's events, and a few values for each if the result depends on some.
+        # One entry per event of a window; four if the result depends on outer values.
         widest = self.candidates.reach.widest_window
         wanted = (widest + 1) * (4 if row[layout.READS_STOP] > row[layout.READS_START] else 1)
         size = 1 << int(np.clip(wanted, MIN_ENTRIES, MAX_ENTRIES) - 1).bit_length()
@@ -187,7 +187,7 @@ class PatternPacking:
 
 
 def _conflicts(parent: SearchNode, child: SearchNode) -> int:
-    """Return the parent's steps another choice of which could change whether the child occurs, as bits."""
+    """Return as bits the parent's steps that affect whether the child occurs."""
     if parent.negation is None or child.negation is None:
         return 0
     return _bits(parent.first, {*child.negation.steps_used(), *child.crossed} & set(range(len(parent.chain))))
@@ -198,7 +198,7 @@ def _bits(first: int, numbers: Iterable[int]) -> int:
 
 
 def _all_before(chain: Sequence[Step], number: int, first: int) -> set[int]:
-    """Return the steps from `first` on that come before a step, at any distance."""
+    """Return all steps from `first` on that must precede a step, directly or indirectly."""
     before: set[int] = set()
     for other in chain[number].after:
         if other >= first:

@@ -1,9 +1,9 @@
 """Find the matches of an alternative with AND or negations, chunk by chunk.
 
-The pattern is enumerated depth first by a kernel, with the negations that kernels can decide. It is cut into stages
-where a predicate needs Arrow: at a step with predicates that are no comparison of two events, and at a negation with
-such ones. The searches of many partial matches for such a negation halt where they need a result, and Arrow evaluates
-their candidates in rounds: one of each search first, then twice as many each time, so that no search needs many.
+A kernel enumerates the pattern depth first and checks negations as it goes. The enumeration is split into stages where
+a predicate needs Arrow: at a step, or at a negation, with predicates that do not compare two events. To check such a
+negation, the searches of many partial matches pause where they need a result, and Arrow evaluates their candidates in
+rounds: one candidate per search at first, then twice as many in each round, so that few rounds are needed.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from streamsift.runtime.negation.kernel import ENTER, OCCURS, UNDECIDED, conflic
 from streamsift.runtime.negation.layout import Frames, Tree
 from streamsift.runtime.negation.packing import PackedPattern, pack
 
-CHUNK_TESTS = 1 << 13  # partial matches whose negation is checked by Arrow at a time
-MAX_AHEAD = 32  # candidates of a partial match that are checked at a time
+CHUNK_TESTS = 1 << 13  # partial matches whose negation is checked with Arrow at a time
+MAX_AHEAD = 32  # candidates of a partial match that are checked per round
 NOTHING = np.empty((0, 0), np.int32)
 
 
 class NestedSearch:
-    """Finds the matches of one alternative: `enough` at a time, by default a chunk as of partial matches."""
+    """Find the matches of one alternative, `enough` at a time; by default `chunk`, the number of partial matches."""
 
     def __init__(
         self, alternative: Alternative, events: Events, chunk: int, cache: Cache = Cache.AUTO, enough: int | None = None
@@ -38,19 +38,19 @@ class NestedSearch:
         self.alternative, self.events, self.chunk = alternative, events, chunk
         self.enough = chunk if enough is None else enough
         self.packed = pack(alternative, events, cache)
-        # By step, the negations that it decides by Arrow: their nodes in the tree.
+        # By step: the nodes of the negations that are checked with Arrow once the step is bound.
         self.by_arrow = defaultdict[int, list[int]](list)
         for node, negation in enumerate(alternative.negations, start=1):
             if negation.needs_arrow:
                 self.by_arrow[negation.ready].append(node)
 
     def matches(self) -> Iterator[Int32]:
-        """Yield chunks [steps, m] of places. They are views of memory that the next chunk overwrites."""
+        """Yield chunks [steps, m] of places. Each is a view of memory that the next chunk overwrites."""
         if self.packed is not None:
             yield from self._extended(self.packed, np.empty((0, 1), np.int32))
 
     def forbidden(self, matches: Int32) -> Bool:
-        """Return True for matches [steps, m] of the single events that a negation forbids."""
+        """Return a mask of the matches of single events [steps, m] that a negation forbids."""
         assert self.packed is not None, "there is a match, so every step has a candidate"
         forbidden = np.zeros(matches.shape[1], np.bool_)
         for node in range(1, 1 + len(self.alternative.negations)):
@@ -60,7 +60,7 @@ class NestedSearch:
         return forbidden
 
     def _extended(self, packed: PackedPattern, partials: Int32) -> Iterator[Int32]:
-        """Yield the matches that begin with partial matches [k, P]."""
+        """Yield the matches that extend partial matches [k, P]."""
         if not partials.shape[1]:
             return
         if partials.shape[0] == len(self.alternative.steps):
@@ -79,7 +79,7 @@ class NestedSearch:
             yield from self._extended(packed, self._passing(packed, last, out[:, :count]))
 
     def _passing(self, packed: PackedPattern, last: int, partials: Int32) -> Int32:
-        """Return the partial matches that pass the predicates that Arrow evaluates after a stage."""
+        """Return the partial matches that pass the filters and negations that Arrow checks after a stage."""
         keep = self._passes(self.alternative.steps[: last + 1], partials)
         if keep is not None:
             partials = partials[:, keep]
@@ -88,21 +88,21 @@ class NestedSearch:
         return partials
 
     def _passes(self, chain: Sequence[Step], partials: Int32) -> Bool | None:
-        """Return True for partials that pass the last step's filters; None if it has none."""
+        """Return a mask of the partial matches that pass the last step's filters; None if it has none."""
         if not chain[-1].filters or not partials.shape[1]:
             return None
         bound = Alternative(self.alternative.query, tuple(chain), ())
         return passing(bound, self.events, chain[-1].filters, partials)
 
-    # --- negations of matches that are given ---
+    # --- negations of given matches ---
     def _occurs(self, packed: PackedPattern, node: int, partials: Int32) -> Bool:
-        """Return True for partial matches in which a negation occurs."""
+        """Return a mask of the partial matches in which a negated sub-pattern occurs."""
         parts = (partials[:, begin : begin + CHUNK_TESTS] for begin in range(0, partials.shape[1], CHUNK_TESTS))
         occurs = [self._occurs_by_rounds(packed, node, np.ascontiguousarray(part)) for part in parts]
         return np.concatenate([np.empty(0, np.bool_), *occurs])
 
     def _occurs_by_rounds(self, packed: PackedPattern, node: int, partials: Int32) -> Bool:
-        """Search in rounds, each as far as the results of Arrow's predicates go."""
+        """Search in rounds; each round continues until a search needs more results from Arrow."""
         tree, count = packed.tree, partials.shape[1]
         frames, most = _frames(packed, count), count * MAX_AHEAD
         checks = PendingChecks(np.full((packed.longest, most), -1, np.int32), *np.empty((2, most), np.int32))
@@ -128,20 +128,20 @@ def _frames(packed: PackedPattern, count: int) -> Frames:
     )
 
 
-# --- predicates that Arrow evaluates for halted searches ---------------------------------------------------------
+# --- predicates that Arrow evaluates for paused searches ---------------------------------------------------------
 
 
 class PendingChecks(NamedTuple):
-    """Candidates that wait for a predicate of Arrow's."""
+    """Candidates whose predicates Arrow has to evaluate."""
 
     events: Int32  # [steps on the longest path, checks]
-    frames: Int32  # [checks] the search that waits
+    frames: Int32  # [checks] the frame of the paused search
     rows: Int32  # [checks] the row in Tree.steps of the step whose predicates are checked
 
 
 @njit(cache=True, nogil=True)
 def begin_searches(frames: Frames, node: int, partials: Int32) -> None:
-    """Put the searches of partial matches [k, P] for a negation before their start."""
+    """Initialize one search for a negation per partial match [k, P]."""
     for frame in range(partials.shape[1]):
         frames.status[frame, layout.LEVEL], frames.status[frame, layout.PHASE] = 1, ENTER
         frames.status[frame, layout.ONE_NEGATION], frames.status[frame, layout.AHEAD] = 1, 1
@@ -152,7 +152,7 @@ def begin_searches(frames: Frames, node: int, partials: Int32) -> None:
 
 @njit(cache=True, nogil=True)
 def collect_checks(tree: Tree, frames: Frames, waiting: Int64, checks: PendingChecks) -> int:
-    """Write the next candidates of the steps at which searches wait; return how many, at most MAX_AHEAD for each."""
+    """Write the next candidates of the steps at which searches are paused, at most MAX_AHEAD each; return how many."""
     count = 0
     for frame in waiting:
         marks, level = frames.marks[frame], frames.status[frame, layout.LEVEL]
@@ -176,7 +176,7 @@ def collect_checks(tree: Tree, frames: Frames, waiting: Int64, checks: PendingCh
 
 @njit(cache=True, nogil=True)
 def hand_back(tree: Tree, frames: Frames, checks: PendingChecks, results: Bool) -> None:
-    """Hand the results to the searches that wait, bit by bit in the order of the candidates."""
+    """Store the results in the paused searches, one bit per candidate, in the order of the candidates."""
     for at in range(results.size):
         marks, number = frames.marks[checks.frames[at]], tree.steps[checks.rows[at], layout.NUMBER]
         if marks[number, layout.RESULT_COUNT] == 0:

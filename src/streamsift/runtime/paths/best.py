@@ -1,9 +1,9 @@
 """Find the matches of a sequence with a linear score that can be among the k best.
 
-Contract: all of the k best of every group and tick are among them, and few others; it gives up if that would take
-reading too many paths (the comparisons hold too rarely, or too many different scores are too close together). Checked
-by tests/generated/test_generated_ranking.py against the oracle and by tests/runtime/paths/test_path_ranking.py
-against all matches.
+Contract: the result contains the k best of every group and tick, and few other matches. The search gives up if it would
+read too many paths, because comparisons rarely hold or too many scores lie within the rounding error. Checked by
+tests/generated/test_generated_ranking.py against the oracle and by tests/runtime/paths/test_path_ranking.py against all
+matches.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from streamsift.runtime.paths.strata import Buckets, GaveUp, Strata, buckets_of,
 from streamsift.runtime.paths.thesis import k_best_by_window
 from streamsift.runtime.paths.top_k_buffer import Owners, buffered_paths
 
-SLACK = 6  # times the error of one sum: two sums, two scores and the bound between them
-MAX_WANTED = 1 << 10  # paths of one window, for ties, of algorithms whose cost rises with their square
-FEW_PATHS = 16  # for each of the k best, and so many more: past them, equivalence classes of paths are read
+SLACK = 6  # multiple of a sum's error: two sums, two scores and the bound between them
+MAX_WANTED = 1 << 10  # paths per window, including ties, for algorithms with quadratic cost
+FEW_PATHS = 16  # after reading 16 * (k + 16) paths, read equivalence classes of paths instead
 
 
 @dataclass(frozen=True, slots=True)
 class TickMatches:
-    """Matches [steps, m] as places, and the tick (0 without UPDATE) of which each is one of the best."""
+    """Matches as places [steps, m], and the tick for which each is among the best (0 without UPDATE)."""
 
     places: Int32
     tick: Int64
@@ -39,7 +39,7 @@ class TickMatches:
 def path_candidates(
     plan: PathPlan, events: Events, ticks: UpdateTicks | None, group_by: Int32, limit: int, starts: Bool | None = None
 ) -> TickMatches | GaveUp:
-    """Return the matches; `group_by` [places] are GROUP BY codes, or empty; they may start at `starts` [places]."""
+    """Return the candidates; `starts` [places] masks first events, `group_by` are GROUP BY codes [places] or empty."""
     strata = build_strata(plan, events, ticks, starts)
     if strata is None:
         return TickMatches(np.empty((len(plan.alternative.steps), 0), np.int32), np.empty(0, np.int64))
@@ -57,13 +57,13 @@ def path_candidates(
 
 
 def next_paths(strata: Strata, limit: int) -> Rule:
-    """Return the rule that reads so many paths, and all whose scores may be as good as the last one's if sums round."""
+    """Return a rule that reads `limit` paths; if sums are rounded, also all that may tie with the last of them."""
     slack = SLACK * strata.error if strata.error > 0 else -1.0
     return Rule(limit, slack, MAX_PATHS, threshold=-np.inf, threshold_path=np.empty((1, 0), np.int32), is_final=False)
 
 
 def _read(plan: PathPlan, events: Events, strata: Strata, buckets: Buckets, rule: Rule) -> TickMatches | GaveUp:
-    """Path by path; by classes where too many could be as good as the last of the best, or break a comparison."""
+    """Read paths one by one, and classes of paths in buckets where too many paths may tie or fail a comparison."""
     few = rule._replace(max_read=FEW_PATHS * (rule.limit + FEW_PATHS))
     paths, counts, gave_up = best_paths(strata.graph, buckets.roots, buckets.starts, few)
     places, tick = strata.graph.place[paths].T, np.repeat(buckets.tick, counts)
@@ -83,13 +83,13 @@ def _read(plan: PathPlan, events: Events, strata: Strata, buckets: Buckets, rule
 def _by_buffers(
     plan: PathPlan, events: Events, strata: Strata, ticks: UpdateTicks, group_by: Int32, rule: Rule
 ) -> TickMatches | None:
-    """With keys every key has its paths, so a move reads only the keys of new events. None: too many ties."""
+    """Use top-k buffers per key, so that a window move reads only the keys of new events; None for too many ties."""
     owners, place = owners_of(strata, group_by), strata.graph.place
     owner, tick = tick_roots(owners.first_starts, place[owners.firsts], ticks)
     visits = np.searchsorted(strata.tick, tick)
     starts = np.searchsorted(owner, np.arange(owners.first_starts.size))
     for many in (False, True):
-        # Classes cost a pass over all entries; then a buffer may hold many ties, for few of them leave it.
+        # Try without classes first: they cost a pass over all entries. With classes, a buffer may hold many ties.
         classes = entry_classes(plan, events, strata, by_score=True).of_entry if many else np.empty(0, np.int32)
         max_read = rule.max_read if many else FEW_PATHS * (rule.limit + FEW_PATHS)
         kept = rule._replace(max_read=max_read, slack=max(rule.slack, 0.0))
@@ -100,7 +100,7 @@ def _by_buffers(
 
 
 def owners_of(strata: Strata, group_by: Int32) -> Owners:
-    """Return the first and last entries of every GROUP BY value, or of all."""
+    """Return the entries of the first and the last step, by GROUP BY value if there is one."""
     offsets, place = strata.graph.offsets, strata.graph.place
     owners = int(group_by.max(initial=-1)) + 1 if group_by.size else 1
     sides = []
@@ -112,16 +112,16 @@ def owners_of(strata: Strata, group_by: Int32) -> Owners:
     return Owners(*sides)
 
 
-# --- one window, or one for each first event
+# --- one window, or one per first event
 
 
 def _buckets(strata: Strata, group_by: Int32, rule: Rule) -> Buckets:
-    """Return the roots that can hold one of the k best, a bucket for each GROUP BY value."""
+    """Return the roots that can have one of the k best, with a bucket per GROUP BY value."""
     graph, roots = strata.graph, strata.roots
     bucket, sums = np.zeros(roots.group.size, np.int64), root_sums(graph, roots)
     if group_by.size:
         bucket = group_by[graph.place[graph.offsets[0, roots.group]]].astype(np.int64)
-    # Where comparisons may fail, the best sum of a root is only a bound of its matches: no root can be dropped.
+    # If comparisons can fail, the best sum of a root is only an upper bound for its matches: no root can be dropped.
     enough = bucket.size if strata.bounds_only else rule.limit
     order = not_below_kth(bucket, sums, enough, max(rule.slack, 0.0))
     order = order[sums[order] > -np.inf]
@@ -130,18 +130,18 @@ def _buckets(strata: Strata, group_by: Int32, rule: Rule) -> Buckets:
 
 
 def not_below_kth(bucket: Int64, score: Float64, limit: int, slack: float = 0.0) -> Int64:
-    """Return the matches within the slack of the k-th score of their bucket, by bucket, best first."""
+    """Return the matches at most `slack` below the k-th score of their bucket, sorted by bucket, best first."""
     order = np.lexsort([-score, bucket])
     bucket, score = bucket[order], score[order]
     start, end = (np.searchsorted(bucket, bucket, side=side) for side in ("left", "right"))
     return order[score >= score[np.minimum(start + limit, end) - 1] - slack]
 
 
-# --- by the algorithms of the thesis
+# --- algorithms of the thesis
 
 
 def _by_window(strata: Strata, ticks: UpdateTicks | None, limit: int, *, dynamic: bool) -> TickMatches | None:
-    """By k-SSP or k-DSSP: the best paths of each group in each of its windows, and those that may tie with the last."""
+    """Run k-SSP or k-DSSP: return the best paths of each group and window, and those that may tie with the last."""
     graph, groups, window = strata.graph, strata.roots.group, strata.roots.window
     if ticks is not None:
         groups, tick = tick_roots(graph.offsets[0], graph.place, ticks)
@@ -158,7 +158,7 @@ def _by_window(strata: Strata, ticks: UpdateTicks | None, limit: int, *, dynamic
             sums, paths = k_best_by_window(
                 graph.place, graph.rank, graph.weight, offsets, low, high, wanted, dynamic, False
             )
-            # With an error of 0, all that are equal to the last are read as well: times settle their order.
+            # Even with an error of 0, read all paths that equal the last one: their times break the tie.
             may_count = (sums >= sums[:, limit - 1 : limit] - SLACK * strata.error) & (sums > -np.inf)
             if not may_count[:, -1].any():
                 break

@@ -1,10 +1,10 @@
-"""Enumerate the best paths of a stratified graph one after the other, lazily and resumably.
+"""Enumerate the best paths of a stratified graph one by one, lazily and resumably.
 
-A set of paths is described by a prefix of fixed choices and a range for the next one; its best path is the best entry
-of the range and what follows from it. Taking that path out of the set leaves disjoint sets of the same kind, two for
-each choice ("A procedure for computing the k best solutions to discrete optimization problems", Lawler, 1972). The sets
-that are left wait in a heap, so that after the first, a path costs O(L log n) ("SRM" of the CPR thesis, section 3.1:
-sorted access on demand).
+A set of paths is described by a prefix of fixed choices and a range for the next one; its best path takes the best
+entry of the range and the best completion. Removing that path leaves disjoint sets of the same form, two for each
+choice ("A procedure for computing the k best solutions to discrete optimization problems", Lawler, 1972). These sets
+are kept in a heap, so each path after the first costs O(L log n) ("SRM" of the CPR thesis, section 3.1: sorted access
+on demand).
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from streamsift.runtime.arrays.growing import grown
 from streamsift.runtime.paths.graph import EARLIER, OPERATOR, THIS, Graph, best_in
 from streamsift.runtime.paths.heap import SIZE, USED, Heap, heap_of, heap_pop, heap_push, larger, tie_order
 
-# Of the entries of a root [2 L + 5]: [FIRST, FIRST_END) that paths can begin with in front of the cut, [LAST, LAST_END)
-# that they can end with behind it; for each step the entry at the cut; then for each split the best last entry, or -1.
+# Fields of an opened root [2 L + 5]: entries [FIRST, FIRST_END) with which paths can begin before the cut; entries
+# [LAST, LAST_END) with which they can end after it; per step the entry at the cut; per split the best last entry or -1.
 FIRST, FIRST_END, LAST, LAST_END, AT_CUT = range(5)
 
 
 class Roots(NamedTuple):
-    """Where to search paths: a group inside a window, and the first entry if that is given."""
+    """Where to search for paths: a group in a window."""
 
     group: Int32
     window: Int64
-    first: Int32  # entry, -1 for any
-    since: Int32  # the last event is at this place or behind it, and behind the cut; -1 for anywhere
+    first: Int32  # the first entry of the paths, -1 for any
+    since: Int32  # lower bound for the place of the last event, which must lie after the cut; -1 for none
 
     def at(self, which: Int64) -> Roots:
         return Roots(self.group[which], self.window[which], self.first[which], self.since[which])
 
 
 class Rule(NamedTuple):
-    """When to stop: after `limit` paths, and all that might tie with the last of them."""
+    """When to stop: after `limit` paths, and all that may tie with the last of them."""
 
     limit: int
-    slack: float  # sums that differ by less may be scores in another order
-    max_read: int  # paths, for one bucket
-    threshold: float  # paths with less are not wanted; -inf for all
-    threshold_path: Int32  # [1, L] of those with just as much, the last that is
-    is_final: bool  # True if no others will be read later
+    slack: float  # sums that differ by less may be scores in a different order; negative: read exactly `limit` paths
+    max_read: int  # paths to read per bucket before giving up
+    threshold: float  # paths with a smaller sum are skipped; -inf for none
+    threshold_path: Int32  # [1, L] the last path in tie-break order with just this sum that is not skipped
+    is_final: bool  # True if no more paths will be read later
 
 
 class PathSearch(NamedTuple):
@@ -54,8 +54,8 @@ class PathSearch(NamedTuple):
     heap: Heap
     opened: Int64  # [roots, 2 L + 5]
     n_read: Int64  # [1] paths read
-    path: Int32  # [L] room to work in
-    stamps: Int64  # [groups + 1] room to mark groups in
+    path: Int32  # [L] scratch space
+    stamps: Int64  # [groups + 1] scratch space to mark groups
 
 
 # --- sets of paths
@@ -63,13 +63,13 @@ class PathSearch(NamedTuple):
 
 @njit(cache=True, nogil=True, inline="always")
 def step_of(split: int, steps: int, decision: int) -> int:
-    """Return the step that a decision chooses: those before the cut forwards, then those behind it backwards."""
+    """Return the step of a decision: forward from the first step to the cut, then backward from the last step to it."""
     return decision if decision < split else steps - 1 - (decision - split)
 
 
 @njit(cache=True, nogil=True)
 def open_root(graph: Graph, roots: Roots, root: int, opened: Int64) -> None:
-    """Write where a root's window lies among the entries: opened [2 L + 5]."""
+    """Write to opened [2 L + 5] where a root's window lies among the entries."""
     steps, group, windows, window = graph.offsets.shape[0], roots.group[root], graph.windows, roots.window[root]
     for step in range(steps):
         start, end = graph.offsets[step, group], graph.offsets[step, group + 1]
@@ -87,7 +87,7 @@ def open_root(graph: Graph, roots: Roots, root: int, opened: Int64) -> None:
 
 @njit(cache=True, nogil=True, inline="always")
 def choices(graph: Graph, opened: Int64, split: int, decision: int, path: Int32) -> tuple[int, int]:
-    """Return the entries [start, end) that a decision may choose from, given those before it."""
+    """Return the entries [start, end) that a decision can choose from, given the previous decisions."""
     step = step_of(split, graph.offsets.shape[0], decision)
     if decision == split:
         return int(opened[LAST]), int(opened[LAST_END])
@@ -100,7 +100,7 @@ def choices(graph: Graph, opened: Int64, split: int, decision: int, path: Int32)
 
 @njit(cache=True, nogil=True, inline="always")
 def choose(graph: Graph, split: int, decision: int, start: int, end: int) -> int:
-    """Return the best of the entries [start, end), or -1."""
+    """Return the best of the entries [start, end) for a decision, or -1."""
     if decision < split:
         return best_in(graph.front, split - 1, start, end)
     return best_in(graph.back, split, start, end)
@@ -108,7 +108,7 @@ def choose(graph: Graph, split: int, decision: int, start: int, end: int) -> int
 
 @njit(cache=True, nogil=True, inline="always")
 def complete(graph: Graph, opened: Int64, split: int, decision: int, path: Int32) -> None:
-    """Fill in the best choices after a decision."""
+    """Complete a path with the best choices after a decision."""
     steps = graph.offsets.shape[0]
     for step in range(decision + 1, split):
         path[step] = graph.front.follow[split - 1, path[step - 1]]
@@ -140,7 +140,7 @@ def root_sums(graph: Graph, roots: Roots) -> Float64:
 
 @njit(cache=True, nogil=True)
 def best_below(graph: Graph, is_front: bool, row: int, limit: int, node: int, best: int) -> int:
-    """Return the best of `best` and the entries under a node with repeats below the limit: depth first, no stack."""
+    """Return the best of `best` and the entries under a node with `repeats` below the limit; depth first, no stack."""
     chains, side = (graph.front, 0) if is_front else (graph.back, 1)
     root, n = node, chains.sum.shape[1]
     while True:
@@ -162,7 +162,7 @@ def best_below(graph: Graph, is_front: bool, row: int, limit: int, node: int, be
 
 @njit(cache=True, nogil=True)
 def best_new_in(graph: Graph, split: int, decision: int, start: int, end: int, low: int, high: int) -> int:
-    """Return the best entry of [start, end) that is the first of its class from `low` on, or the last before `high`."""
+    """Return the best entry of [start, end) that is first of its class from `low` on (in back: last before `high`)."""
     is_front, n = decision < split, graph.place.size
     row, limit = (split - 1, low) if is_front else (split, 1 - high)
     best, left, right = -1, start + n, end + n
@@ -182,7 +182,7 @@ def best_new_in(graph: Graph, split: int, decision: int, start: int, end: int, l
 def complete_by_class(
     graph: Graph, opened: Int64, split: int, decision: int, start: int, end: int, path: Int32
 ) -> bool:
-    """Fill in the best choices from a decision among [start, end) on, each of a class not split off, if there are."""
+    """Complete a path from a decision among [start, end) on, with one entry per class; return False if impossible."""
     steps = graph.offsets.shape[0]
     for later in range(decision, steps):
         low, high = choices(graph, opened, split, later, path)
@@ -199,7 +199,7 @@ def complete_by_class(
 def push(graph: Graph, heap: Heap, opened: Int64, base: Int32, threshold: float, node: tuple[int, ...]) -> None:
     """Add the set of a root's paths that agree with `base` before a decision and choose from [start, end) at it.
 
-    Nothing is added if the set is empty, or its best path is below the threshold.
+    Add nothing if the set is empty, or if its best path is below the threshold.
     """
     root, split, decision, start, end = node
     used, steps = heap.counts[USED], base.size
@@ -232,7 +232,7 @@ def push(graph: Graph, heap: Heap, opened: Int64, base: Int32, threshold: float,
 
 @njit(cache=True, nogil=True)
 def broken_at(graph: Graph, split: int, path: Int32) -> int:
-    """Return the earliest decision that no later one can mend; the number of steps if the path is a match."""
+    """Return the first decision after which the path can no longer become a match; the number of steps if it is one."""
     steps = path.size
     broken, pairs, codes = steps, graph.pairs, graph.codes
     for pair in range(pairs.shape[0]):
@@ -241,7 +241,7 @@ def broken_at(graph: Graph, split: int, path: Int32) -> int:
             one = earlier if earlier < split else split + steps - 1 - earlier
             two = this if this < split else split + steps - 1 - this
             broken = min(broken, max(one, two))
-    # A cut may lie between rows of equal time.
+    # A cut can lie between rows of equal time.
     if 0 < split < steps and graph.rank[path[split - 1]] >= graph.rank[path[split]]:
         broken = min(broken, steps - 1)
     return broken
@@ -249,13 +249,13 @@ def broken_at(graph: Graph, split: int, path: Int32) -> int:
 
 @njit(cache=True, nogil=True)
 def is_behind(rule: Rule, worst: float, total: float) -> bool:
-    """Return True if a path that comes after the last of the k best stays behind it: sums that do not round say so."""
+    """Return True if a path read after the k-th best cannot tie with it: its sum differs by more than the slack."""
     return rule.slack <= 0 or worst - total > rule.slack
 
 
 @njit(cache=True, nogil=True)
 def is_below(graph: Graph, rule: Rule, sums: Float64, paths: Int32, path: int) -> bool:
-    """Return True if a path is not wanted: its sum is below the threshold, or as much and its events are later."""
+    """Return True if a path is below the threshold, by its sum, or by its events if the sum is equal and exact."""
     if sums[path] != rule.threshold or rule.slack > 0:
         return sums[path] < rule.threshold
     return tie_order(graph.ties, paths, path, rule.threshold_path, 0) > 0
@@ -263,7 +263,7 @@ def is_below(graph: Graph, rule: Rule, sums: Float64, paths: Int32, path: int) -
 
 @njit(cache=True, nogil=True)
 def new_search(graph: Graph) -> PathSearch:
-    """Return room for an enumeration."""
+    """Allocate the state of an enumeration."""
     steps = graph.offsets.shape[0]
     return PathSearch(
         heap=heap_of(np.empty((256, steps), np.int32), np.empty(256)),
@@ -278,12 +278,13 @@ def new_search(graph: Graph) -> PathSearch:
 def read_paths(
     graph: Graph, roots: Roots, buckets: Int64, rule: Rule, search: PathSearch
 ) -> tuple[PathSearch, Int32, Float64, Int64, Bool]:
-    """Read the next paths of the roots buckets[i]:buckets[i + 1], for each i: (search, paths, sums, counts, given up).
+    """Read the best paths of the roots buckets[i]:buckets[i + 1] for each i: (search, paths, sums, counts, gave_up).
 
-    Without buckets, those that follow where `search` was left. Without slack (rule.slack < 0) exactly rule.limit of
-    them; else those that may tie with the last of them as well. None below the threshold. Given up: more than
-    rule.max_read paths were read, most of which broke a comparison or might tie. One long function: a call for every
-    path would count the references of all arrays of the heap; for the same reason what it calls is inlined.
+    Without buckets, resume the enumeration of `search`. Read rule.limit paths, and unless rule.slack < 0 also those
+    that may tie with the last of them; none below the threshold. gave_up [i] is True if more than rule.max_read paths
+    were read, most of which failed a comparison or may tie.
+    This is one long function with inlined callees, because a call per path would count the references of all arrays of
+    the heap.
     """
     steps, resumes, threshold = search.path.size, buckets.size == 0, rule.threshold
     heap, opened, path = search.heap, search.opened, search.path
@@ -303,7 +304,7 @@ def read_paths(
                 open_root(graph, roots, root, of_root)
                 while heap.counts[USED] + steps + 1 > heap.paths.shape[0]:
                     heap = larger(heap)
-                # Paths that lie in front of the cut as a whole end before it.
+                # A path that lies entirely before the cut has its last event there, so `since` excludes it.
                 for split in range(1 if roots.first[root] >= 0 else 0, steps if roots.since[root] >= 0 else steps + 1):
                     start, end = choices(graph, of_root, split, 0, path)
                     push(graph, heap, of_root, path, threshold, (root - first, split, 0, start, end))
@@ -347,6 +348,6 @@ def read_paths(
 
 @njit(cache=True, nogil=True)
 def best_paths(graph: Graph, roots: Roots, buckets: Int64, rule: Rule) -> tuple[Int32, Int64, Bool]:
-    """Read the best paths of the roots buckets[i]:buckets[i + 1]: (paths [m, L], counts [i], given up [i])."""
+    """Read the best paths of the roots buckets[i]:buckets[i + 1]: (paths [m, L], counts [i], gave_up [i])."""
     _, paths, _, counts, gave_up = read_paths(graph, roots, buckets, rule, new_search(graph))
     return paths, counts, gave_up

@@ -1,14 +1,16 @@
-"""Rank equivalence classes of paths where too many sums are too close to call.
+"""Rank equivalence classes of paths if too many sums lie within the rounding error.
 
 Two entries of a step are equivalent if they share the key, every value that the score reads and both sides of every
-comparison. Paths of equivalent entries have the same score, to the last bit, and the same comparisons hold. So it is
-enough to read one path of each class: in front of a cut the one whose entries are the first of their classes to follow
-each other, for they leave most to follow; behind it, where paths are chosen backwards, the one whose entries are the
-last. Each class of paths is scored once, as written; of the best classes the first matches are read.
+comparison. Paths of equivalent entries have the same score, to the last bit, and pass the same comparisons. Reading one
+path per class is therefore enough. Before a cut, it has the first entries of their classes that can follow each other,
+because these leave the most candidates for later steps. After the cut, where paths are chosen backward, it has the last
+entries. Each class of paths is scored once, with the expression as written. Then the first matches of the best classes
+are read.
 
-Contract: the k best of every bucket are among them; None if that would take reading too many classes of paths
-(tests/runtime/paths/test_path_ranking.py, `test_kinds_agree`). The matches of a class are read in the order of the
-ranking: by the first level of ties of all their events, then by the next (tests/runtime/paths/test_kind_matches.py).
+Contract: the result contains the k best of every bucket; it is None if that would take reading too many classes of
+paths (tests/runtime/paths/test_path_ranking.py, `test_kinds_agree`). The matches of a class are read in the order of
+the ranking: by the first level of ties of all their events, then by the next
+(tests/runtime/paths/test_kind_matches.py).
 """
 
 from __future__ import annotations
@@ -32,21 +34,21 @@ from streamsift.runtime.paths.graph import EARLIER, THIS, Graph
 from streamsift.runtime.paths.heap import SIZE, heap_of, heap_pop, heap_push
 from streamsift.runtime.paths.strata import Buckets, Strata
 
-WHOLE = 0.5  # sums that do not round are whole numbers: what differs by less is equal
+WHOLE = 0.5  # exact sums are integers, so sums that differ by less are equal
 
 
 class EntryClasses(NamedTuple):
-    """Equivalence classes of entries; those of different steps or groups are different."""
+    """Equivalence classes of entries; entries of different steps or groups are never equivalent."""
 
     of_entry: Int32  # [n]
-    starts: Int64  # [classes + 1] where the members of each begin
-    members: Int32  # [n] entries, class by class, each in order
+    starts: Int64  # [classes + 1] where the members of each class start
+    members: Int32  # [n] entries sorted by class, in ascending order
 
 
 def best_of_classes(
     plan: PathPlan, events: Events, strata: Strata, buckets: Buckets, rule: Rule
 ) -> tuple[Int32, Int64] | None:
-    """Return matches as places [L, m], and the bucket of each."""
+    """Return the first matches of the best classes as places [L, m], and the bucket of each; None if it gives up."""
     classes, roots = entry_classes(plan, events, strata), buckets.roots
     graph = with_repeats(strata.graph, classes)
     rule = rule._replace(slack=max(rule.slack, WHOLE if strata.error == 0 else 0.0))
@@ -55,7 +57,7 @@ def best_of_classes(
         return None
     bucket = np.repeat(np.arange(counts.size), counts)
     is_fixed = bool((roots.first >= 0).any())
-    # A class of paths that has matches on both sides of a cut is read once for each way to lie there.
+    # A class of paths is read once per split at the cut; keep it once.
     path_class = classes.of_entry[paths]
     if is_fixed:
         path_class[:, 0] = paths[:, 0]
@@ -63,14 +65,14 @@ def best_of_classes(
     paths, bucket = paths[once], bucket[once]
     ranking = plan.alternative.query.ranking
     assert ranking is not None
-    seen = match_columns(plan.alternative, events, graph.place[paths].T)
-    score = scores(ranking, objective_values(ranking, seen))
+    matches = match_columns(plan.alternative, events, graph.place[paths].T)
+    score = scores(ranking, objective_values(ranking, matches))
     order = np.lexsort([-score, bucket])
     order = order[~np.isnan(score[order])]
     paths, bucket, score = paths[order], bucket[order], score[order]
     ties = np.flatnonzero((np.diff(bucket, prepend=-1) != 0) | (np.diff(score, prepend=np.nan) != 0))
     root = buckets.starts[bucket]
-    if is_fixed:  # the root that has the first entry of the path
+    if is_fixed:  # the root with the first entry of the path
         by_first = np.argsort(roots.first, kind="stable")
         root = by_first[np.searchsorted(roots.first[by_first], paths[:, 0])]
     best, of_bucket = first_matches(
@@ -80,7 +82,7 @@ def best_of_classes(
 
 
 def entry_classes(plan: PathPlan, events: Events, strata: Strata, *, by_score: bool = False) -> EntryClasses:
-    """Return the classes of all entries; with `by_score`, only values that the score reads distinguish them."""
+    """Return the classes of all entries; with `by_score`, only the values that the score reads are compared."""
     parts, is_first, graph = [], [], strata.graph
     for step, variable in enumerate(step.variable for step in plan.alternative.steps):
         first, last = graph.offsets[step, [0, -1]]
@@ -103,7 +105,7 @@ def entry_classes(plan: PathPlan, events: Events, strata: Strata, *, by_score: b
 
 
 def with_repeats(graph: Graph, classes: EntryClasses) -> Graph:
-    """Add the last equivalent entry before each, and the next one behind it, negated."""
+    """Add to the graph, for each entry, the previous equivalent entry, and the next one negated."""
     n, members = graph.place.size, classes.members
     repeats = np.empty((2, n), np.int32)
     is_repeat = classes.of_entry[members[1:]] == classes.of_entry[members[:-1]]
@@ -114,7 +116,7 @@ def with_repeats(graph: Graph, classes: EntryClasses) -> Graph:
 
 @njit(cache=True, nogil=True)
 def minimum_tree(values: Int32) -> Int32:
-    """Return segment trees [2, 2n] of minima, laid out as those of the graph's chains."""
+    """Return segment trees [2, 2n] of minima, with the layout of the trees of chains."""
     n = values.shape[1]
     tree = np.empty((2, 2 * n), np.int32)
     tree[:, n:] = values
@@ -126,11 +128,11 @@ def minimum_tree(values: Int32) -> Int32:
 
 @njit(cache=True, nogil=True)
 def first_of_classes(of_entry: Int32, paths: Int32, limit: int) -> Int32:
-    """Return the paths [m, L] that are among the first `limit` of their class; all if of_entry [n] is empty."""
+    """Return the first `limit` paths of each class; all paths [m, L] if of_entry [n] is empty."""
     if of_entry.size == 0 or paths.shape[0] <= limit:
         return paths
     table = np.full(1 << (int(np.log2(paths.shape[0])) + 2), -1, np.int32)  # a path of each class, at most half full
-    seen = np.zeros(paths.shape[0], np.int64)  # how many there were of that path's class
+    seen = np.zeros(paths.shape[0], np.int64)  # how many paths of that path's class were read
     kept, count = np.empty_like(paths), 0
     for path in range(paths.shape[0]):
         path_class = of_entry[paths[path]]
@@ -151,7 +153,7 @@ def first_of_classes(of_entry: Int32, paths: Int32, limit: int) -> Int32:
 
 @njit(cache=True, nogil=True)
 def member_above(values: Int32, members: Int32, start: int, end: int, bound: int) -> int:
-    """Return the first of the members [start, end) whose value is above a bound; values rise."""
+    """Return the first of the members [start, end) whose value is above a bound; values ascend."""
     while start < end:
         middle = (start + end) >> 1
         if values[members[middle]] > bound:
@@ -163,7 +165,7 @@ def member_above(values: Int32, members: Int32, start: int, end: int, bound: int
 
 @njit(cache=True, nogil=True)
 def earliest(rank: Int32, members: Int32, spans: Int64, at: Int64) -> bool:
-    """Fill at [L] with the earliest members of the spans [L, 2] that follow each other, if any do."""
+    """Fill at [L] with the earliest members of the spans [L, 2] that follow each other; return False if none do."""
     last = -1
     for step in range(at.size):
         at[step] = member_above(rank, members, spans[step, 0], spans[step, 1], last)
@@ -175,10 +177,10 @@ def earliest(rank: Int32, members: Int32, spans: Int64, at: Int64) -> bool:
 
 @njit(cache=True, nogil=True)
 def next_match(graph: Graph, members: Int32, spans: Int64, at: Int64, tried: Int64, room: Int64) -> bool:
-    """Move at [L] to the match of the spans [L, 2] that comes next, if there is one; tried and room are scratch.
+    """Advance at [L] to the next match of the spans [L, 2]; return False if there is none. tried and room are scratch.
 
-    It agrees with this one in the levels before some level, and at that level in the steps before some step, which is
-    as late as can be; there it is later.
+    The next match agrees with the current one in all earlier levels, and in all earlier steps of one level; at that
+    step it is later. Level and step are as late as possible.
     """
     for level in range(graph.ties.shape[0] - 1, -1, -1):
         for step in range(at.size - 1, -1, -1):
@@ -199,7 +201,7 @@ def next_match(graph: Graph, members: Int32, spans: Int64, at: Int64, tried: Int
 
 @njit(cache=True, nogil=True)
 def same(values: Int32, members: Int32, start: int, end: int, at: int) -> tuple[int, int]:
-    """Return the members of [start, end) that have the value of the one at `at`."""
+    """Return the range of the members [start, end) with the value of the member at `at`."""
     value = values[members[at]]
     return member_above(values, members, start, end, value - 1), member_above(values, members, start, end, value)
 
@@ -215,10 +217,10 @@ def first_matches(
     bucket: Int64,
     limit: int,
 ) -> tuple[Int32, Int64]:
-    """Return the first `limit` matches of each bucket: paths [., L], and the bucket of each.
+    """Return the first `limit` matches of each bucket as paths [., L], and the bucket of each.
 
-    The paths ties[i]:ties[i + 1] stand for classes of equal scores, and are of bucket[i]; buckets rise, scores fall
-    inside each. A match lies in the window of its path; where it is fixed, it begins with the path's first entry.
+    The paths ties[i]:ties[i + 1] represent classes with equal scores in bucket[i]. Buckets ascend, and scores descend
+    within each. A match lies in the window of its path; with `is_fixed`, it begins with the path's first entry.
     """
     steps, most, members = paths.shape[1], 0, classes.members
     for which in range(bucket.size):

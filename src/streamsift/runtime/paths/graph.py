@@ -1,9 +1,9 @@
-"""Build the stratified graph of a sequence's weighted candidates: best chains on both sides of cuts.
+"""Build the stratified graph of a sequence's weighted candidates, with best chains on both sides of cuts.
 
-The stratified graph and its prefix minima are those of the CPR thesis, section 3.2 (PQ-Array). Its arrays change with
-every move of the window. Here a window is cut in two at a place that all windows of a block share. Chains before the
-cut are summed up from the cut backwards, chains behind it from the cut on: neither depends on where the window begins
-or ends. Each place is in one front and one back part, so all windows together cost one pass over the events.
+The stratified graph and its prefix minima are those of the CPR thesis, section 3.2 (PQ-Array), whose arrays change with
+every window move. Here a window is split at a cut, a place that all windows of a block share. Chains before the cut are
+summed backward from the cut, chains after it forward from the cut, so neither depends on where the window begins or
+ends. Each place is in one front part and one back part, so one pass over the events serves all windows.
 """
 
 from __future__ import annotations
@@ -17,19 +17,16 @@ from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
 
 
 class Chains(NamedTuple):
-    """The best chain of each entry on one side of its cut, by the step at the chain's other end.
-
-    `tree` is a segment tree of the entries with the best sums; among equal sums, with the earliest chain.
-    """
+    """The best chain of each entry on one side of its cut, by the step at the other end of the chain."""
 
     sum: Float64  # [L, n] -inf for none
     follow: Int32  # [L, n] the next entry of the chain
-    order: Int32  # [L, n] of the chains among equal sums; [1, n] if their first events distinguish them
-    tree: Int32  # [L, 2n]
+    order: Int32  # [L, n] tie-break rank of the chain; [1, n] if first events distinguish chains
+    tree: Int32  # [L, 2n] segment tree of the best entries: by sum, then by order
 
 
 class Windows(NamedTuple):
-    """Windows [low, high) of ascending bounds, and their cuts."""
+    """Windows [low, high) with ascending bounds, and their cuts."""
 
     low: Int32
     cut: Int32
@@ -37,27 +34,27 @@ class Windows(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """Entries are the candidates of all steps, step by step, each by (group, place). n entries, L steps.
+    """The n entries are the candidates of all L steps, step by step, each sorted by (group, place).
 
-    front[j, e] is a chain of the steps from e's to j that begins with e and ends before e's cut; back[j, e] one of the
-    steps from j to e's that ends with e and begins behind e's cut.
+    front[j, e] is a chain from the step of e to step j that begins with e and ends before e's cut. back[j, e] is a
+    chain from step j to the step of e that begins after e's cut and ends with e.
     """
 
-    offsets: Int64  # [L, groups + 1] where the entries of a group begin
+    offsets: Int64  # [L, groups + 1] where the entries of a group start
     windows: Windows
     group: Int32  # [n]
     place: Int32  # [n]
     rank: Int32  # [n]
-    ties: Int32  # [levels, n] what orders equal sums, level by level; the last distinguishes all entries
+    ties: Int32  # [levels, n] tie breakers of equal sums, level by level; the last level distinguishes all entries
     weight: Float64  # [n]
     after: Int64  # [n] the first later entry of the next step, in the same group
-    until: Int64  # [n] the end of the earlier entries of the step before
+    until: Int64  # [n] the end of the earlier entries of the previous step
     front: Chains
     back: Chains
     pairs: Int64  # [pairs, PAIR_FIELDS] comparisons between steps
-    codes: Int64  # [2 * pairs, n] the two sides of each, by entry
-    repeats: Int32  # [2, n] of equivalent entries, see equivalence.py; [2, 0] if paths are not enumerated by classes
-    repeats_tree: Int32  # [2, 2n] segment tree of their minima
+    codes: Int64  # [2 * pairs, n] the two sides of each pair, by entry
+    repeats: Int32  # [2, n] neighboring equivalent entries, see equivalence.py; [2, 0] if classes are not used
+    repeats_tree: Int32  # [2, 2n] segment trees of minima of `repeats`
 
 
 EARLIER, THIS, OPERATOR, PAIR_FIELDS = range(4)  # columns of Graph.pairs
@@ -68,7 +65,7 @@ EARLIER, THIS, OPERATOR, PAIR_FIELDS = range(4)  # columns of Graph.pairs
 
 @njit(cache=True, nogil=True)
 def build_tree(chains: Chains, row: int) -> None:
-    """Leaf n + e of a row is entry e, every inner node the better of its two."""
+    """Fill a row of trees: leaf n + e is entry e, every inner node is the better of its two children."""
     sums, orders, tree = chains.sum, chains.order, chains.tree[row]
     n, order_row = sums.shape[1], min(row, orders.shape[0] - 1)
     for entry in range(n):
@@ -79,7 +76,7 @@ def build_tree(chains: Chains, row: int) -> None:
 
 @njit(cache=True, nogil=True, inline="always")
 def best_in(chains: Chains, row: int, start: int, end: int) -> int:
-    """Return the best entry of [start, end), or -1. Rows are not sliced: a view costs more than a read."""
+    """Return the best entry of [start, end), or -1. Rows are not sliced, because a view costs more than a read."""
     best, order_row = -1, min(row, chains.order.shape[0] - 1)
     low, high = start + chains.sum.shape[1], end + chains.sum.shape[1]
     while low < high:
@@ -96,7 +93,7 @@ def best_in(chains: Chains, row: int, start: int, end: int) -> int:
 
 @njit(cache=True, nogil=True)
 def better_of(sums: Float64, orders: Int32, row: int, order_row: int, one: int, two: int) -> int:
-    """Return the entry with the greater sum, then with the earlier chain, by the given rows; -1 is no entry."""
+    """Return the entry with the greater sum, then the earlier chain, in the given rows; -1 is no entry."""
     if one < 0 or two < 0:
         return max(one, two)
     if sums[row, one] != sums[row, two]:
@@ -109,9 +106,9 @@ def better_of(sums: Float64, orders: Int32, row: int, order_row: int, one: int, 
 
 @njit(cache=True, nogil=True)
 def cut_windows(low: Int32, high: Int32, places: int) -> tuple[Windows, Int32, Int32]:
-    """Cut windows [low, high) of ascending bounds; return the block of each place in front and in back as well.
+    """Cut windows [low, high) with ascending bounds; also return the front block and the back block of each place.
 
-    A cut is the end of the first window of its block; it serves the windows that begin before it.
+    A cut is the end of the first window of its block. All windows that begin before the cut share it.
     """
     cut, front, back = np.empty(low.size, np.int32), np.full(places, -1, np.int32), np.full(places, -1, np.int32)
     block, first, current, end = -1, 0, -1, 0
@@ -129,21 +126,21 @@ def cut_windows(low: Int32, high: Int32, places: int) -> tuple[Windows, Int32, I
 
 @njit(cache=True, nogil=True)
 def rank_pairs(one: Int32, two: Int32, base: int, end: int, ranked: Int32) -> None:
-    """Number the entries [base, end) in order of the pairs (one, two), equal pairs alike: ranked [n]."""
+    """Fill ranked [n] with the dense ranks of the pairs (one, two) of the entries [base, end)."""
     keys = one[base:end].astype(np.int64) * (1 << 31) + two[base:end]
     number, last = base - 1, np.int64(-1)
-    for place in np.argsort(keys):
-        number += keys[place] != last
-        last = keys[place]
-        ranked[base + place] = number
+    for at in np.argsort(keys):
+        number += keys[at] != last
+        last = keys[at]
+        ranked[base + at] = number
 
 
 @njit(cache=True, nogil=True)
 def order_chains(ties: Int32, follow: Int32, base: int, end: int, is_front: bool, orders: Int32) -> None:
-    """Fill orders [levels, n] for the entries [base, end): the order of their chains, given that of the chains' rests.
+    """Fill orders [levels, n] with the ranks of the chains of entries [base, end), given those of the chains' rests.
 
-    Chains compare by the first level of all their events, first events first, then by the next level. In front an entry
-    comes before the rest of its chain, in back behind it.
+    Chains compare by the first level of all their events, from first to last, then by the next level. In front, an
+    entry precedes the rest of its chain; in back, it follows.
     """
     rest, ranked = np.empty_like(follow), np.empty_like(follow)
     for level in range(ties.shape[0]):
@@ -159,9 +156,9 @@ def order_chains(ties: Int32, follow: Int32, base: int, end: int, is_front: bool
 
 @njit(cache=True, nogil=True)
 def fill_chains(graph: Graph, block: Int32, is_front: bool, end: int, chains: Chains) -> None:
-    """Fill a row of the chains: those between each entry and step `end`, inside their blocks [n], -1 for none.
+    """Fill a row of the chains: those between each entry and step `end`, within the entry's block [n] (-1 for none).
 
-    In front chains are summed up backwards in time, in back forwards: `way` turns the comparisons round.
+    In front, chains are summed backward in time; in back, forward. `way` reverses the comparisons.
     """
     offsets, rank, ties, groups = graph.offsets, graph.rank, graph.ties, graph.offsets.shape[1] - 1
     sums, follow, way = chains.sum[end], chains.follow[end], -1 if is_front else 1
@@ -170,7 +167,7 @@ def fill_chains(graph: Graph, block: Int32, is_front: bool, end: int, chains: Ch
     for entry in range(offsets[end, 0], offsets[end, groups]):
         if block[entry] >= 0:
             sums[entry] = graph.weight[entry]
-    # In front, single events distinguish chains that begin with them.
+    # In front, chains are distinguished by their first events.
     in_order = is_front and ties.shape[0] == 1
     orders, level = ties if in_order else ties.copy(), ties.shape[0] - 1
     for step in range(end + way, -1 if is_front else offsets.shape[0], way):
@@ -228,7 +225,7 @@ def new_chains(steps: int, orders: int, n: int) -> Chains:
 def build_graph(
     offsets: Int64, place: Int32, rank: Int32, ties: Int32, weight: Float64, low: Int32, high: Int32, places: int
 ) -> Graph:
-    """Return the graph of entries in the windows [low, high) of a stream of so many places, without comparisons."""
+    """Return the graph of entries in the windows [low, high) of `places` events, without comparisons."""
     steps, n = offsets.shape[0], place.size
     windows, front_blocks, back_blocks = cut_windows(low, high, places)
     in_front, in_back = front_blocks[place], back_blocks[place]

@@ -1,7 +1,7 @@
-"""Read the best paths of a pattern's component window by window, best first and on demand: sorted access.
+"""Read the best paths of one component of a pattern, window by window, best first and on demand (sorted access).
 
-Two ways: `PathComponent` enumerates every window anew, `BufferedPathComponent` begins a window with what the one before
-it leaves.
+`PathComponent` enumerates each window from scratch. `BufferedPathComponent` starts a window with the surviving paths of
+the previous one.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from streamsift.runtime.paths.top_k_buffer import RESERVE, moved_buffer, new_buf
 from streamsift.runtime.paths.weights import ROUNDING
 
 NONE = np.empty(0, np.int32)  # no GROUP BY
-RESUME = np.empty(0, np.int64)  # no buckets: continue where an enumeration was left
-OPERATIONS = 16  # that round while sums are scaled and merged, at most, but for those of the sums themselves
+RESUME = np.empty(0, np.int64)  # no buckets: resume the enumeration
+OPERATIONS = 16  # upper bound for the roundings while sums are scaled and merged
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The next matches [m, steps of the component] of a window, as places, best first."""
+    """The next matches of a window, best first."""
 
-    places: Int32
+    places: Int32  # [m, steps of the component]
     score: Float64
-    complete: bool  # True if there are no others
+    complete: bool  # True if there are no more
 
 
 def path_component(
     plan: PathPlan, events: Events, ticks: UpdateTicks | None, *, keeps: bool
 ) -> PathComponent | BufferedPathComponent | GaveUp | None:
-    """Return access to a component's matches, None if it has none; `keeps`: windows start with surviving paths."""
+    """Return sorted access to a component, None if it has no match; `keeps` lets windows start with surviving paths."""
     strata = build_strata(plan, events, ticks)
     if strata is None or isinstance(strata, GaveUp):
         return strata
@@ -48,22 +48,22 @@ def path_component(
 
 
 class PathComponent:
-    """Best paths of the graph of all windows; the enumeration in the current window stands where it was left."""
+    """Enumerate each window from scratch, and resume the enumeration of the current window on demand."""
 
     def __init__(self, strata: Strata, ticks: UpdateTicks | None) -> None:
         self.graph, self.unit, self.error = strata.graph, strata.unit, _error(strata)
         self.buckets = buckets_of(strata, ticks, NONE)
-        self.ticks = self.buckets.tick  # the windows in which it may have matches, ascending
+        self.ticks = self.buckets.tick  # the windows that can have matches, ascending
         self.rule = next_paths(strata, 0)._replace(slack=-1.0)
         self.search = new_search(strata.graph)
 
     def open(self, tick: int) -> None:
-        """Begin with the best match of a window."""
+        """Start at the best match of a window."""
         window = int(np.searchsorted(self.ticks, tick))
         self._read(self.buckets.starts[window : window + 2], 0)
 
     def load(self, count: int) -> Loaded | GaveUp:
-        """Return the next matches, about so many."""
+        """Return about `count` more matches."""
         return self._read(RESUME, count)
 
     def _read(self, starts: Int64, count: int) -> Loaded | GaveUp:
@@ -76,7 +76,7 @@ class PathComponent:
 
 
 class BufferedPathComponent:
-    """Best paths of the graph of all windows; a window starts with the surviving paths of the one before (iNSSP)."""
+    """Start each window with the surviving paths of the previous one (iNSSP)."""
 
     def __init__(self, strata: Strata) -> None:
         self.graph, self.unit, self.ticks, self.error = strata.graph, strata.unit, strata.tick, _error(strata)
@@ -87,7 +87,7 @@ class BufferedPathComponent:
 
     def open(self, tick: int) -> None:
         windows, window, before = self.graph.windows, int(np.searchsorted(self.ticks, tick)), self.window
-        self.wanted = max(self.loaded, self.wanted // 2)  # what was wanted before will be again
+        self.wanted = max(self.loaded, self.wanted // 2)  # expect about as many reads as in the last window
         self.window, self.loaded = window, 0
         if window == before:
             return
@@ -109,7 +109,7 @@ class BufferedPathComponent:
             self.is_open = not gave_up
             if gave_up:
                 return GaveUp.TOO_MANY
-            # Sums that round may be read in another order: what was loaded is recognized by its events.
+            # Rounded sums may come in a different order: recognize the paths already loaded by their events.
             others = np.flatnonzero(~contains_rows(given, buffer.paths))
             paths = np.concatenate([given, buffer.paths[others]])
             sums = np.concatenate([self.buffer.sums[: self.loaded], buffer.sums[others]])
@@ -122,6 +122,6 @@ class BufferedPathComponent:
 
 
 def _error(strata: Strata) -> float:
-    """Return the largest error of the sums of a component's paths, compared with the score as written."""
+    """Return the largest difference between the sum of a component's path and the score as written."""
     largest = float(np.abs(strata.graph.weight).max(initial=0.0)) * strata.graph.offsets.shape[0]
     return (strata.error + ROUNDING * OPERATIONS * largest) * strata.unit

@@ -1,6 +1,6 @@
-"""Build the stratified graph of all windows of a sequence with a linear score, and the roots to search it from.
+"""Build the stratified graph of all windows of a sequence with a linear score, and its search roots.
 
-Candidates without partners in their windows are dropped first: it costs less than to carry them through the graph.
+Candidates without partners in their windows are dropped first, which costs less than keeping them in the graph.
 """
 
 from __future__ import annotations
@@ -25,42 +25,42 @@ from streamsift.runtime.paths.graph import PAIR_FIELDS, Graph, build_graph
 from streamsift.runtime.paths.weights import path_weights
 from streamsift.runtime.resources import FEWER_TICKS, reserve
 
-ROOT_BYTES = 100  # for each window: its bounds, its group and what the search for its best paths takes
+ROOT_BYTES = 100  # per window: its bounds, its group and the memory of its search
 
 
 class GaveUp(Enum):
-    """Why the best matches are not known: then all matches are enumerated."""
+    """Why the path search gave up, so that all matches are enumerated."""
 
-    NO_SUMS = "weights do not add up"
+    NO_SUMS = "weights are not finite"
     TOO_MANY = "too many matches would be read"
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedEntries:
-    """The candidates of all steps that have a weight, step by step, each by (group, place)."""
+    """The candidates of all steps that have a weight, step by step, each sorted by (group, place)."""
 
     offsets: Int64  # [steps, groups + 1]
     place: Int32
     weight: Float64
-    error: float  # by which sums may differ from scores, in units
+    error: float  # upper bound for the difference of sums and scores, in units
     unit: float  # of weights
 
 
 @dataclass(frozen=True, slots=True)
 class Strata:
-    """The graph of all windows, and where paths are searched for in it."""
+    """The graph of all windows, and its search roots."""
 
     graph: Graph
     tick: Int64  # [windows] 0 without ticks
-    roots: Roots  # without ticks: one for each first event and its window, or for each group in the one window
-    error: float  # by which sums may differ from scores, in units
+    roots: Roots  # without ticks: one per first event and its window, or one per group if there is one window
+    error: float  # upper bound for the difference of sums and scores, in units
     unit: float  # of weights
-    bounds_only: bool  # True if the best sum of a root may be no match's
+    bounds_only: bool  # True if the best sum of a root is only an upper bound for its matches
 
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """Roots, bucket by bucket: where each bucket starts [buckets + 1], and its tick."""
+    """Roots by bucket: the offsets of the buckets [buckets + 1], and the tick of each."""
 
     roots: Roots
     starts: Int64
@@ -76,7 +76,7 @@ class Buckets:
 def build_strata(
     plan: PathPlan, events: Events, ticks: UpdateTicks | None, starts: Bool | None = None
 ) -> Strata | GaveUp | None:
-    """Build the graph of a plan; None if it has no path. `starts` [places]: where matches may start."""
+    """Build the graph of a plan; return None if it has no path. `starts` [places] is a mask of allowed first events."""
     entries = _entries(plan, events)
     if not np.isfinite(entries.error) or not np.isfinite(entries.weight).all():
         return GaveUp.NO_SUMS
@@ -119,7 +119,7 @@ def _entries(plan: PathPlan, events: Events) -> WeightedEntries:
 
 
 def _ties(events: Events, entries: WeightedEntries) -> Int32:
-    """Return the keys that order equal sums, [levels, n]: places alone if no two events of a step have one time."""
+    """Return the tie breakers of equal sums [levels, n]: only places if no two events of a step have the same time."""
     levels = tie_levels(events)
     if len(levels) > 1:
         times = [np.sort(levels[0][entries.place[begin:end]]) for begin, end in entries.offsets[:, [0, -1]]]
@@ -129,7 +129,7 @@ def _ties(events: Events, entries: WeightedEntries) -> Int32:
 
 
 def _coded(plan: PathPlan, events: Events, entries: WeightedEntries) -> tuple[Int64, Int64]:
-    """Return the comparisons that no key stands for as Graph.pairs, and the codes of both sides."""
+    """Return the comparisons that keys do not cover, as Graph.pairs, and the codes of both sides."""
     pairs = np.zeros((len(plan.compared), PAIR_FIELDS), np.int64)
     coded = np.full((2 * len(plan.compared), entries.place.size), UNKNOWN, np.int64)
     for number, (this, pair) in enumerate(plan.compared):
@@ -147,7 +147,7 @@ def _coded(plan: PathPlan, events: Events, entries: WeightedEntries) -> tuple[In
 def _windows(
     events: Events, ticks: UpdateTicks | None, entries: WeightedEntries, starts: Bool | None
 ) -> tuple[Int32, Int32, Int64, Roots]:
-    """Return the windows (low, high) that paths may begin in, with ticks and roots as Strata has them."""
+    """Return the windows (low, high) in which paths can begin, and the ticks and roots of Strata."""
     offsets, place = entries.offsets[0], entries.place[: entries.offsets[0, -1]]
     if ticks is not None:
         _, tick = tick_roots(np.array([0, place.size]), np.sort(place), ticks)
@@ -177,9 +177,9 @@ def _anywhere(group: Int32, window: Int64) -> Roots:
 
 
 def tick_roots(offsets: Int64, place: Int32, ticks: UpdateTicks) -> tuple[Int32, Int64]:
-    """Return each group with each tick whose window holds an entry of it: (groups, ticks), without repetition.
+    """Return all pairs (groups, ticks) such that the window of the tick contains an entry of the group, each once.
 
-    The places of a group ascend, and so do the last ticks whose windows hold them.
+    The places of a group ascend, and so do their last ticks.
     """
     group, place = _groups(offsets), place[offsets[0] : offsets[-1]]
     begin, last = ticks.first[place], ticks.last[place]
@@ -192,18 +192,18 @@ def tick_roots(offsets: Int64, place: Int32, ticks: UpdateTicks) -> tuple[Int32,
 
 
 def tick_windows(ticks: UpdateTicks, which: Int32 | Int64 | int) -> tuple[Int64, Int64]:
-    """Return the places [low, high) that the windows of ticks hold."""
+    """Return the places [low, high) in the windows of ticks."""
     return np.searchsorted(ticks.last, which, side="left"), np.searchsorted(ticks.first, which, side="right")
 
 
 def ticks_with_events(ticks: UpdateTicks) -> Int64:
-    """Return the ticks whose window holds any event."""
+    """Return the ticks whose window contains an event."""
     everywhere = np.arange(ticks.first.size, dtype=np.int32)
     return tick_roots(np.array([0, everywhere.size]), everywhere, ticks)[1]
 
 
 def buckets_of(strata: Strata, ticks: UpdateTicks | None, group_by: Int32) -> Buckets:
-    """Return a bucket for each window, or GROUP BY value in it, with its groups; without ticks, one of all roots."""
+    """Return a bucket per window, or per GROUP BY value in a window; without ticks, one bucket with all roots."""
     if ticks is None:
         return Buckets(strata.roots, np.array([0, strata.roots.group.size]), strata.tick[:1])
     graph, tick = strata.graph, strata.tick
@@ -220,16 +220,16 @@ def buckets_of(strata: Strata, ticks: UpdateTicks | None, group_by: Int32) -> Bu
 
 @njit(cache=True, nogil=True)
 def in_reach(offsets: Int64, place: Int32, rank: Int32, low: Int32, high: Int32) -> Bool:
-    """Return which entries [n] have, in a window [low, high) with them, entries of all steps on the way there and on.
+    """Return a mask of the entries [n] that have a chain of entries of all earlier and all later steps in a window.
 
-    A semi-join reduction: if a class is rare, most candidates of the others have none of it in their windows. Windows
-    have ascending bounds. Of the ways to an entry the one that begins last decides, with the first window of the entry;
-    of the ways on the one that ends first, with the last window. Both may hold in different windows only: too many may
-    be kept, never too few.
+    This is a semi-join reduction: if a class is rare, most candidates of other classes have none of it in their
+    windows. Windows [low, high) have ascending bounds. The chain to an entry that begins last is tested with the first
+    window of the entry, the chain from it that ends first with the last window. These may be different windows, so
+    some entries are kept needlessly, but none is dropped wrongly.
     """
     steps, groups, n = offsets.shape[0], offsets.shape[1] - 1, place.size
     places = place.max() + 1 if n else 0
-    # For each place the first window that ends behind it, and the last that begins at it or before, or -1.
+    # For each place, the first window that ends after it, and the last window that begins at or before it (or -1).
     first_window = np.cumsum(np.bincount(high, minlength=places))
     last_window = np.cumsum(np.bincount(low, minlength=places)) - 1
     begins, ends, kept = np.full(n, -1, np.int32), np.empty(n, np.int32), np.zeros(n, np.bool_)

@@ -1,9 +1,9 @@
-"""Find the k best paths of each window by the algorithms of the CPR thesis.
+"""Find the k best paths of each window with the algorithms of the CPR thesis.
 
 SSP, NSSP, k-SSP and k-DSSP of "CPR: Complex Pattern Ranking for Evaluating Top-k Pattern Queries over Event Streams",
-sections 3.2 and 3.4, with greatest sums in place of least weights. The engine ranks by `enumerate`, which keeps what
-these compute again for every path. Users can request them, and benchmarks compare with them and, with `plain`, with
-Yen's algorithm on the same graph, which knows nothing of strata.
+sections 3.2 and 3.4, with greatest sums instead of least weights. By default, the engine uses `enumerate`, which keeps
+what these algorithms recompute for every path. Users can request them, and benchmarks compare with them. With `plain`,
+they become Yen's algorithm on the same graph, which does not use strata.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ TAKEN, SPREAD, WAITING, COUNTS = range(4)  # of Deviations.counts
 
 
 class Deviations(NamedTuple):
-    """The best paths of one graph so far, and those that deviate from them and wait to be the next best (NSSP)."""
+    """The best paths of one graph so far, and candidates for the next best, which deviate from them (NSSP)."""
 
     bounds: Int64  # [L, 2] the entries of each step in the window
     rank: Int32
     weight: Float64
-    banned: Bool  # [n] room to mark entries in
+    banned: Bool  # [n] scratch space to mark entries
     plain: bool
-    paths: Int32  # [limit + 1, L]
-    waiting: Int32  # [room, L]
-    sums: Float64  # [room] of those that wait
-    counts: Int64  # [COUNTS] paths taken, paths whose deviations were searched for, paths that wait
+    paths: Int32  # [limit + 1, L] the best paths
+    waiting: Int32  # [room, L] the candidates
+    sums: Float64  # [room] of the candidates
+    counts: Int64  # [COUNTS] best paths, best paths whose deviations were searched for, candidates
 
 
 @njit(cache=True, nogil=True)
 def shortest(graph: Deviations, step: int, source: int, path: Int32) -> float:
-    """SSP: find the best way on from entry `source` of step - 1 (-1: from the start) through the steps from `step` on.
+    """SSP: find the best path from entry `source` of step - 1 (-1: from the start) through the steps from `step` on.
 
-    Fill path[step:] and return the sum, -inf for none.
+    Fill path[step:] and return its sum, or -inf if there is none.
     """
     bounds, rank, weight, plain = graph.bounds, graph.rank, graph.weight, graph.plain
     steps = bounds.shape[0]
     least, most = bounds[:, 0].min(), bounds[:, 1].max()
-    best = np.full(most - least, -np.inf)  # minWeight of the thesis: up to this entry of its step
-    pointer = np.full(most - least, -1, np.int64)  # vPtr: the entry it is of
-    before = np.full(most - least, -1, np.int64)  # where hPtr and its vPtr lead
+    best = np.full(most - least, -np.inf)  # minWeight of the thesis: the best sum up to this entry of its step
+    pointer = np.full(most - least, -1, np.int64)  # vPtr: the entry with that sum
+    before = np.full(most - least, -1, np.int64)  # the previous entry: hPtr, then its vPtr
     for level in range(step, steps):
-        # hPtr: the last entry of the step before that is earlier
+        # hPtr: the last earlier entry of the previous step
         reach = bounds[level - 1, 0] - 1 if level > step else 0
         for entry in range(bounds[level, 0], bounds[level, 1]):
             total, total_before = -np.inf, -1
@@ -81,7 +81,7 @@ def shortest(graph: Deviations, step: int, source: int, path: Int32) -> float:
 
 @njit(cache=True, nogil=True)
 def deviate(graph: Deviations, last: int) -> None:
-    """One round of NSSP: the best path that leaves path `last` at each of its steps joins the waiting ones."""
+    """Do one round of NSSP: add the best paths that deviate from path `last` at each of its steps to the candidates."""
     steps, paths, banned, weight = graph.bounds.shape[0], graph.paths, graph.banned, graph.weight
     waiting, taken, path = graph.waiting, graph.counts[TAKEN], np.empty(steps, np.int32)
     for step in range(steps):
@@ -106,7 +106,7 @@ def deviate(graph: Deviations, last: int) -> None:
 
 @njit(cache=True, nogil=True)
 def next_shortest(graph: Deviations) -> tuple[int, float]:
-    """NSSP: return the number of the next best path among the waiting ones and its sum; -inf if there is none."""
+    """NSSP: return the number and the sum of the next best path among the candidates; -inf if there is none."""
     counts = graph.counts
     if counts[TAKEN] == 0 and counts[WAITING] == 0:
         graph.sums[0] = shortest(graph, 0, -1, graph.waiting[0])
@@ -122,7 +122,7 @@ def next_shortest(graph: Deviations) -> tuple[int, float]:
 
 @njit(cache=True, nogil=True)
 def take(graph: Deviations, head: int, path: Int32) -> None:
-    """Move a waiting path to the best ones, while there is room, and fill `path` with it."""
+    """Move a candidate to the best paths, while there is room, and copy it to `path`."""
     counts, waiting = graph.counts, graph.waiting
     path[:] = waiting[head]
     if counts[TAKEN] < graph.paths.shape[0] - 1:
@@ -160,17 +160,17 @@ def k_best_by_window(
     dynamic: bool,
     plain: bool,
 ) -> tuple[Float64, Int32]:
-    """Return the sums [windows, limit] of the best paths of each window, -inf where there are fewer, and the paths.
+    """Return the best sums of each window [windows, limit], -inf if there are fewer, and paths [windows, limit, L].
 
-    The entries of step i are offsets[i, 0]:offsets[i, 1], by place; paths are [windows, limit, L] entries.
+    The entries of step i are offsets[i, 0]:offsets[i, 1], sorted by place.
 
-    k-SSP starts every window anew. k-DSSP (`dynamic`) keeps the paths that stay inside, and searches separately for
-    those that end with a new event. With `plain` they are Yen's algorithm and D-Yen. The parameters are those of the
-    published problem. One function, as a call retains and releases every array that it takes.
+    k-SSP starts every window from scratch. k-DSSP (`dynamic`) keeps the paths that stay in the window, and searches
+    separately for those that end with a new event. With `plain`, they are Yen's algorithm and D-Yen. The parameters are
+    those of the published problem. This is one function because a call retains and releases every array that it takes.
     """
     steps, windows = offsets.shape[0], low.size
     result, paths = np.full((windows, limit), -np.inf), np.full((windows, limit, steps), -1, np.int32)
-    # Staying: events that were there before. Fresh: paths whose last event is new.
+    # staying: paths of events that were in the last window; fresh: paths whose last event is new.
     staying = new_deviations(rank, weight, steps, limit, plain)
     fresh = new_deviations(rank, weight, steps, limit, plain)
     taken, new_from = 0, 0

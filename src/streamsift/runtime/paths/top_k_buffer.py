@@ -1,9 +1,9 @@
 """Keep the best paths of a window in a top-k buffer, and move it to the next window.
 
-k-DSSP of the CPR thesis (section 3.2) keeps the paths that stay inside, and searches separately for those that end with
-a new event. So does a buffer, on the graph that all windows share: it holds every path of the window down to a
-threshold score. A move drops the paths that begin too early and adds those that end with a new event and reach the
-threshold. The window is read as a whole only if too few are left, or if it has a new cut.
+Like k-DSSP of the CPR thesis (section 3.2), a move keeps the paths that stay in the window and searches separately for
+paths that end with a new event, here on the graph that all windows share. A buffer holds every path of the window down
+to a threshold score. A move drops paths that begin too early and adds paths that end with a new event and reach the
+threshold. The whole window is read again only if too few paths are left, or if it has a new cut.
 """
 
 from __future__ import annotations
@@ -22,23 +22,24 @@ from streamsift.runtime.paths.heap import in_order, precedes
 
 
 class Reserve(NamedTuple):
-    """How many results a top-k buffer holds for the windows to come.
+    """How many results a top-k buffer holds for future windows.
 
-    A buffer holds all results down to a threshold score: first a multiple of k, so that window moves leave enough, and
-    new results up to `max_filled` times as many. Then the worst are dropped and the threshold rises.
+    A buffer holds all results down to a threshold score. It starts with `filled` times k results, so that enough remain
+    after window moves. When new results make it `max_filled` times as large, the worst are dropped and the threshold
+    rises.
     """
 
-    filled: int  # times k
-    max_filled: int = 4  # times that
+    filled: int
+    max_filled: int = 4
 
 
 RESERVE = Reserve(2)
-FEW_MOVES = 4  # windows that share a cut: below, each is read as a whole
-MARGIN = 5 / 6  # of the slack: so much below the last one read, paths are all there, whatever the order of rounded sums
+FEW_MOVES = 4  # if fewer windows share a cut, each is read as a whole
+MARGIN = 5 / 6  # of the slack: down to this far below the last path read, no path is missing despite rounding
 
 
 class Owners(NamedTuple):
-    """The entries of the first and the last step by owner and place. An owner has best paths of its own."""
+    """The entries of the first and the last step, sorted by owner and place. Each owner has its own best paths."""
 
     first_starts: Int64  # [owners + 1]
     firsts: Int32
@@ -53,7 +54,7 @@ class TopKBuffer(NamedTuple):
     sums: Float64  # [count]
     threshold: float
     threshold_path: Int32  # [1, L]
-    is_complete: bool  # True if there are no others
+    is_complete: bool  # True if the window has no other paths
 
 
 @njit(cache=True, nogil=True)
@@ -63,7 +64,7 @@ def new_buffer(steps: int) -> TopKBuffer:
 
 @njit(cache=True, nogil=True)
 def groups_inside(graph: Graph, stamps: Int64, entries: Int32, low: int, high: int) -> Int32:
-    """Return the groups of those of the entries, ascending, that lie in [low, high)."""
+    """Return the groups of the entries in [low, high); entries ascend by place."""
     groups, count = np.empty(16, np.int32), 0
     stamps[-1] += 1
     for at in range(member_above(graph.place, entries, 0, entries.size, low - 1), entries.size):
@@ -83,7 +84,7 @@ def groups_inside(graph: Graph, stamps: Int64, entries: Int32, low: int, high: i
 def read_window(
     graph: Graph, window: int, groups: Int32, since: int, rule: Rule, search: PathSearch
 ) -> tuple[PathSearch, Int32, Float64, bool]:
-    """Read the best paths of a window, in order; those that end at `since` or behind it, unless that is -1."""
+    """Read the best paths of a window, in order; unless `since` is -1, only those that end there or later."""
     size = groups.size
     roots = Roots(groups, np.full(size, window), np.full(size, -1, np.int32), np.full(size, since, np.int32))
     search, paths, sums, _, gave_up = read_paths(graph, roots, np.array([0, size]), rule, search)
@@ -95,7 +96,7 @@ def read_window(
 def opened_buffer(
     graph: Graph, window: int, firsts: Int32, wanted: int, rule: Rule, search: PathSearch
 ) -> tuple[PathSearch, TopKBuffer, bool]:
-    """Return the buffer of a window that is read as a whole, and True if reading was given up."""
+    """Read a whole window; return its buffer, and True if the search gave up."""
     windows, threshold_path = graph.windows, np.zeros((1, search.path.size), np.int32)
     groups = groups_inside(graph, search.stamps, firsts, windows.low[window], windows.high[window])
     rule = Rule(wanted, rule.slack, rule.max_read, -np.inf, threshold_path, False)
@@ -113,10 +114,10 @@ def opened_buffer(
 def moved_buffer(
     graph: Graph, window: int, lasts: Int32, since: int, rule: Rule, search: PathSearch, buffer: TopKBuffer
 ) -> tuple[PathSearch, TopKBuffer, bool]:
-    """Return the buffer of the window after one that ended at `since`, and True if reading was given up."""
+    """Move the buffer from the window that ended at `since`; return the new one, and True if the search gave up."""
     windows, threshold, threshold_path = graph.windows, buffer.threshold, buffer.threshold_path
     groups = groups_inside(graph, search.stamps, lasts, since, windows.high[window])
-    # Sums that round are read in another order than that of the paths: read a little below the threshold.
+    # Rounded sums are not read exactly in the order of the paths: read a little below the threshold.
     lower = Rule(1 << 60, rule.slack, rule.max_read, threshold - rule.slack, threshold_path, False)
     search, new_paths, new_sums, gave_up = read_window(graph, window, groups, since, lower, search)
     rule = Rule(rule.limit, rule.slack, rule.max_read, threshold, threshold_path, False)
@@ -138,7 +139,7 @@ def moved_buffer(
 
 @njit(cache=True, nogil=True)
 def trimmed(graph: Graph, rule: Rule, buffer: TopKBuffer, wanted: int) -> TopKBuffer:
-    """Drop the paths that come after the wanted ones; the last of these is the threshold."""
+    """Keep the `wanted` best paths and their ties; the last wanted path becomes the threshold."""
     count = wanted
     if wanted >= buffer.sums.size:
         return buffer
@@ -151,7 +152,7 @@ def trimmed(graph: Graph, rule: Rule, buffer: TopKBuffer, wanted: int) -> TopKBu
 
 @njit(cache=True, nogil=True)
 def best_in_buffer(rule: Rule, buffer: TopKBuffer) -> int:
-    """Return how many paths of a buffer may be among the rule's best; -1 if some of those may be missing."""
+    """Return how many paths of a buffer can be among the k best; -1 if some of these may be missing."""
     count, sums = rule.limit, buffer.sums
     if sums.size < count:
         return sums.size if buffer.is_complete else -1
@@ -167,10 +168,10 @@ def best_in_buffer(rule: Rule, buffer: TopKBuffer) -> int:
 def buffered_paths(
     graph: Graph, owners: Owners, starts: Int64, visits: Int64, rule: Rule, entry_class: Int32
 ) -> tuple[Int32, Int64, bool]:
-    """Read the best paths of the owners i in their windows visits[starts[i]:starts[i + 1]]: (paths, counts, given up).
+    """Read the best paths of each owner i in its windows visits[starts[i]:starts[i + 1]]: (paths, counts, gave_up).
 
-    They are those of `read_paths`, with all that may be as good as the last; of each equivalence class only the first,
-    if the classes of entries are given.
+    The paths are those of `read_paths`, with all that may tie with the last. If the classes of entries are given, only
+    the first paths of each equivalence class are returned.
     """
     cuts, steps = graph.windows.cut, graph.offsets.shape[0]
     out, written, counts = np.empty((1024, steps), np.int32), 0, np.zeros(visits.size, np.int64)
@@ -196,7 +197,7 @@ def buffered_paths(
                 search, buffer, gave_up = opened_buffer(graph, window, firsts, wanted, rule, search)
                 if gave_up and is_few:
                     return out[:0], counts, True
-                if gave_up:  # a reserve is too much to ask
+                if gave_up:  # try again without a reserve
                     is_few, wanted = True, rule.limit
                     continue
                 best = best_in_buffer(rule, buffer)

@@ -1,7 +1,7 @@
-"""Weigh each step's candidates by a linear score, and bound how far sums of the weights can be off.
+"""Compute the weights of each step's candidates from a linear score, and bound the rounding error of their sums.
 
-Contract: a path's sum of weights ranks it as its score does, up to `error`: with an error of 0 equal sums are equal
-scores and greater sums greater scores, exactly ("Preference Function and Vertex Weights" in the CPR thesis, with
+Contract: the sum of a path's weights ranks it as its score does, up to `error`. With an error of 0, equal sums are
+equal scores and greater sums are greater scores ("Preference Function and Vertex Weights" in the CPR thesis, with
 rounding taken into account). Checked by tests/runtime/paths/test_path_weights.py.
 """
 
@@ -24,16 +24,16 @@ from streamsift.runtime.expressions.columns import integers, nulls
 from streamsift.runtime.expressions.evaluate import evaluate
 from streamsift.runtime.expressions.values import as_float
 
-EXACT = 2.0**49  # sums of whole numbers up to here stay exact and distinct, as decimals of 15 digits do
-BINARY_PLACES = 2.0**10  # doubles that are multiples of 1 / this are whole numbers in disguise
+EXACT = 2.0**49  # sums of integers up to this one stay exact and distinct, as 15-digit decimals do
+BINARY_PLACES = 2.0**10  # doubles that are multiples of 1 / this are scaled to integers
 ROUNDING = 2.0**-52
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """[candidates] for each step: NaN where the match would have no score.
+    """Weights [candidates] for each step; NaN where a match would have no score.
 
-    Sums of them, `unit` times, are scores, but for the constant and up to the error.
+    A score is `unit` times the sum of the weights, plus the constant, up to `error`.
     """
 
     steps: tuple[Float64, ...]
@@ -65,7 +65,7 @@ def _largest(values: Float64) -> float:
 
 
 def _exact(score: LinearScore, arrays: Sequence[pa.Array], moment: int) -> tuple[list[Float64], float] | None:
-    """Return the terms as whole numbers of one quantum, and that, if sums are exact and distinguish all scores."""
+    """Return the terms as integer multiples of a quantum, and the quantum; None if sums would not be exact."""
     quanta = [_quantum(array.type) for array in arrays]
     if not all(quanta) or any(term.coefficient.denominator > 1 for term in score.terms):
         return None
@@ -87,7 +87,7 @@ def _is_instant(kind: pa.DataType) -> bool:
 
 
 def _quantum(kind: pa.DataType) -> Fraction:
-    """Return the quantum of the type: every value is a multiple of it. 0 if there is none."""
+    """Return the quantum of a type, of which every value is a multiple; 0 if there is none."""
     if pa.types.is_floating(kind):
         return Fraction(1, int(BINARY_PLACES))
     if pa.types.is_integer(kind):
@@ -100,7 +100,7 @@ def _quantum(kind: pa.DataType) -> Fraction:
 
 
 def _whole(array: pa.Array, moment: int) -> Float64 | None:
-    """Return the values in units of their quantum; NaN where null; None if they are no whole numbers, or too large."""
+    """Return the values in units of their quantum, NaN where null; None if they are not integers, or too large."""
     if pa.types.is_floating(array.type):
         values = np.array(pc.fill_null(array, np.nan), np.float64) * BINARY_PLACES
         is_whole = np.isnan(values) | (np.isfinite(values) & (values == np.rint(values)))
@@ -112,7 +112,7 @@ def _whole(array: pa.Array, moment: int) -> Float64 | None:
 
 
 def _base(kind: pa.DataType, moment: int) -> int:
-    """Return the moment in units of a type of instants; 0 for other types."""
+    """Return the moment in units of an instant type; 0 for other types."""
     return int(moment / _quantum(kind)) if _is_instant(kind) else 0
 
 
@@ -125,7 +125,7 @@ def _with_nulls(array: pa.Array, units: Int64) -> Float64:
 
 
 def _value(term: Term, array: pa.Array, moment: int) -> Float64:
-    """Return coefficient * column in doubles; NaN where null. Instants count from one moment: it cancels out."""
+    """Return coefficient * column as doubles, NaN where null. Instants are relative to a moment, which cancels out."""
     if pa.types.is_null(array.type):
         return np.full(len(array), np.nan)
     if pa.types.is_integer(array.type) or pa.types.is_decimal(array.type) or pa.types.is_floating(array.type):
@@ -139,7 +139,7 @@ def _value(term: Term, array: pa.Array, moment: int) -> Float64:
 
 
 def _moment(arrays: Sequence[pa.Array]) -> int:
-    """Return a midnight (in seconds) near all instants: distances from it are smaller than times since the epoch."""
+    """Return a midnight (in seconds) near the instants, so that differences are smaller than times since the epoch."""
     for array in arrays:
         values = array.drop_null() if _is_instant(array.type) else array[:0]
         if len(values):

@@ -1,9 +1,10 @@
-"""Keep the k best scored matches of each bucket, in any order of arrival.
+"""Keep the k best scored matches of each bucket, whatever the order of arrival.
 
 A bucket is a group at a tick, numbered `group * tick_count + (tick - first_tick)` in one run of a ranking plan.
 
-Contract: the k best by score, then by the events' times variable by variable, then by `order`, then by input order
-(tests/runtime/rank/test_best.py). Memory is a few times k per bucket and one chunk, whatever the number of matches.
+Contract: matches are ranked by score, then by the times of their events variable by variable, then by `order`, then by
+input order (tests/runtime/rank/test_best.py). Memory is a few times k per bucket plus one chunk, whatever the number of
+matches.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from streamsift.runtime.paths import not_below_kth
 from streamsift.runtime.resources import reserve
 
 MAX_BUCKETS = 1 << 62
-KEPT_BYTES = 100  # for each match, beside its places: what sorting takes
-PENDING = 1 << 17  # matches that may wait for the next sorting, at least
+KEPT_BYTES = 100  # per match, for sorting, besides its places
+PENDING = 1 << 17  # minimum number of matches to collect before they are sorted
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,8 @@ class RankRun:
     ticks: UpdateTicks | None
     first_tick: int
     tick_count: int
-    groups: Int32  # [places] the GROUP BY value; empty without GROUP BY
-    starts: Bool | None = None  # [places] where matches may start, if not anywhere
+    groups: Int32  # [places] code of the GROUP BY value; empty without GROUP BY
+    starts: Bool | None = None  # [places] mask of allowed first events; None for all
 
     @staticmethod
     def of(
@@ -60,7 +61,7 @@ class RankRun:
             first = int(ticks.first.min())
             count = max(1, int(ticks.last.max()) - first + 1)
         if count * max(1, group_count) >= MAX_BUCKETS:
-            raise BadInputError("The ticks of UPDATE do not fit 64 bits: update less often.")
+            raise BadInputError("ticks of UPDATE do not fit in 64 bits\nHint: use a longer UPDATE interval.")
         return RankRun(plan, events, ticks, first, count, groups, starts)
 
     @property
@@ -69,14 +70,14 @@ class RankRun:
         return self.plan.query.ranking
 
     def buckets(self, tick: Int64, places: Int32) -> Int64:
-        """Return the buckets of matches by their ticks, counted from the first, and the place of any event of each."""
+        """Return the buckets of matches, given their ticks (counted from the first) and one of their events."""
         return tick + self.groups[places].astype(np.int64) * self.tick_count if self.groups.size else tick
 
     def tick_of(self, buckets: Int64) -> Int64:
         return buckets % self.tick_count + self.first_tick
 
     def output_order(self, buckets: Int64) -> Int64:
-        """Return the order of result rows whose buckets ascend: by tick, then as they are."""
+        """Return the order of result rows with ascending buckets: a stable sort by tick."""
         if self.ticks is None:
             return np.arange(buckets.size)
         ticks = self.tick_of(buckets)
@@ -84,15 +85,15 @@ class RankRun:
 
 
 def ranks(bucket: Int64) -> Int64:
-    """Return the rank from 1 of each match in its bucket; buckets ascend, and the best of each come first."""
+    """Return the rank of each match in its bucket, from 1; matches are sorted by bucket, best first."""
     return np.arange(1, bucket.size + 1) - np.searchsorted(bucket, bucket, side="left")
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Matches [m] with their scores; places [variables, m] of their events, -1 where there is none.
+    """m matches with their scores, and the places [variables, m] of their events, -1 for none.
 
-    Kleene matches have their chunk for an alternative instead, and for places [1, m] their number in it.
+    For Kleene matches, `alternative` is the number of their chunk instead, and `places` [1, m] their number in it.
     """
 
     bucket: Int64
@@ -106,7 +107,7 @@ class Scored:
 
 @dataclass(slots=True)
 class Best:
-    """The k best so far."""
+    """The k best matches of each bucket so far."""
 
     limit: int
     levels: Sequence[Int32]
@@ -115,28 +116,28 @@ class Best:
     waiting: int = 0
 
     def add(self, matches: Scored) -> None:
-        if self.kept is not None:  # only those not below the worst of the k that their bucket has already
-            place = np.searchsorted(self.kept.bucket, matches.bucket, side="right") - 1
-            first = place - (self.limit - 1)
+        if self.kept is not None:  # drop matches below the k-th of their bucket
+            last = np.searchsorted(self.kept.bucket, matches.bucket, side="right") - 1
+            first = last - (self.limit - 1)
             is_full = (first >= 0) & (self.kept.bucket[np.maximum(first, 0)] == matches.bucket)
-            matches = matches.at(~is_full | (matches.score >= self.kept.score[np.maximum(place, 0)]))
+            matches = matches.at(~is_full | (matches.score >= self.kept.score[np.maximum(last, 0)]))
         if not matches.score.size:
             return
         self.pending.append(matches)
         self.waiting += matches.score.size
-        # As many may wait as are kept: so each is sorted a logarithmic number of times, whatever the buckets.
+        # Collect as many as are kept, so that each match is sorted a logarithmic number of times.
         if self.waiting >= max(PENDING, 0 if self.kept is None else self.kept.score.size):
             self.settle()
 
     def settle(self) -> Scored | None:
-        """Return the k best of each bucket, by bucket, best first; None if there is no match at all."""
+        """Return the k best of each bucket, sorted by bucket, best first; None if there is no match at all."""
         if self.pending:
             parts = self.pending if self.kept is None else [self.kept, *self.pending]
             columns = zip(*((part.bucket, part.score, part.places, part.alternative) for part in parts), strict=True)
             matches = Scored(*(np.concatenate(column, axis=-1) for column in columns))
             reserve(KEPT_BYTES * matches.score.size + 4 * matches.places.nbytes, "the best of each group and tick")
             self.pending, self.waiting = [], 0
-            # By score alone first: ties are settled only among those that may stay.
+            # Filter by score alone first, so that ties are broken only among matches that may be kept.
             matches = matches.at(not_below_kth(matches.bucket, matches.score, self.limit))
             places = self.tie_places(matches)
             keys: list[np.ndarray] = [level[row] for level in self.levels for row in places]
@@ -145,5 +146,5 @@ class Best:
         return self.kept
 
     def tie_places(self, matches: Scored) -> Sequence[Int32]:
-        """Return the places [matches] that ties are broken by, the most important first; -1 where there is none."""
+        """Return the places [matches] that break ties, the most significant first; -1 for none."""
         return list(matches.places)

@@ -1,6 +1,6 @@
 """Rank matches with Kleene variables: find the k best of each group and tick.
 
-Every match is found and scored. The k best so far are kept as ranges of elements; ties are broken element by element.
+All matches are found and scored. The k best so far are kept as ranges of elements; ties are broken element by element.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from streamsift.runtime.rank.best import Best, RankRun, Scored
 from streamsift.runtime.rank.output import rank_batches
 from streamsift.runtime.resources import FEWER_TIES, add_to_match_count, reserve
 
-PENDING = 1 << 16  # scored matches that may wait until those that cannot be among the best are dropped
+PENDING = 1 << 16  # scored matches to collect before those that cannot be among the best are dropped
 
 
 class GroupBest(Best):
-    """The k best so far, each as its number in one of the chunks in which matches were found."""
+    """The k best so far, each given by its number in one of the chunks of matches."""
 
     def __init__(self, run: RankRun) -> None:
         super().__init__(run.ranking.limit, tie_levels(run.events))
@@ -39,7 +39,7 @@ class GroupBest(Best):
             self.settle()
 
     def settle(self) -> Scored | None:
-        """Return the k best of each bucket; drop the chunks, or parts of them, that have none."""
+        """Return the k best of each bucket; drop all other matches from the chunks."""
         best, self.unsettled = super().settle(), 0
         if best is None:
             self.chunks = []
@@ -54,14 +54,14 @@ class GroupBest(Best):
             chunks.append((alternative, compacted(matches, used)))
         self.chunks, self.kept = chunks, Scored(best.bucket, best.score, match, number)
         kept = sum(matches.singles.nbytes + matches.places.nbytes + 3 * matches.first.nbytes for _, matches in chunks)
-        reserve(2 * kept + 8 * best.score.nbytes, "matches that tie for the last of the best", FEWER_TIES)
+        reserve(2 * kept + 8 * best.score.nbytes, "matches that tie with the last rank", FEWER_TIES)
         return self.kept
 
     def tie_places(self, matches: Scored) -> list[Int32]:
-        """Return the elements of each variable, one after the other: absent ones come before all others."""
+        """Return the places of the elements of each variable, one by one; a missing element sorts first."""
         elements: list[Int32] = []
         for variable in (variable.index for variable in self.run.plan.query.variables if variable.positive):
-            padded: list[Int32] = []  # the places of its elements, -1 where there are fewer
+            padded: list[Int32] = []  # the places of its elements, -1 if there are fewer
             for chunk in np.unique(matches.alternative):
                 here = np.flatnonzero(matches.alternative == chunk)
                 number, of_chunk = self.chunks[chunk]
@@ -86,7 +86,7 @@ class GroupBest(Best):
 
 
 def compacted(matches: GroupMatches, which: Int64) -> GroupMatches:
-    """Return these matches with only the elements that they have."""
+    """Return these matches without the elements of other matches."""
     some = matches.only(which)
     sizes = some.sizes.reshape(-1)
     ends = np.cumsum(sizes)
@@ -111,7 +111,7 @@ def rank_groups(run: RankRun, *, ties: bool) -> Iterator[pa.RecordBatch]:
 
 
 def _add(run: RankRun, best: GroupBest, number: int, matches: GroupMatches) -> None:
-    """Add the matches of a chunk that have a score, once for each tick."""
+    """Add the matches of a chunk that have a score, once per tick."""
     alternative = run.plan.alternatives[number]
     values = GroupValues(alternative.query, alternative, run.events, matches)
     score = scores(run.ranking, objective_values(run.ranking, values.rows()))

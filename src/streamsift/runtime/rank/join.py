@@ -1,13 +1,13 @@
-"""Join the best events of each window first, to find the matches that can be among the k best of a monotone score.
+"""Find the matches that can be among the k best of a monotone score, with a rank join of the best events of a window.
 
-The rank join of the CPR thesis (section 3.2, "Nonlinear Preference Sequence Ranking"; section 3.3 on boundaries). Each
-variable's candidates form a queue (`join_queues`). The ordinary search finds the matches of the events that were taken
-from the queues so far. Events whose bound is below the k-th score cannot be in a better match: where they begin in a
-queue is its boundary. Queues are read twice as far each time, until all of them have reached their boundaries.
+This is the rank join of the CPR thesis (section 3.2, "Nonlinear Preference Sequence Ranking"; section 3.3 on
+boundaries). Each variable's candidates form a queue (`join_queues`). The ordinary search finds the matches of the
+events read from the queues so far. Events whose bound is below the k-th score cannot be in a better match; the first
+such event in a queue is its boundary. Each round reads the queues twice as far, until all have reached their boundary.
 
-When the window moves, the joined matches stay in a top-k buffer: all matches from a threshold score on. Matches that
-begin too early are dropped, and those with a new event that reach the threshold are added; if too few are left, the
-window is joined anew.
+When the window moves, joined matches stay in a top-k buffer, which holds all matches down to a threshold score. Matches
+that begin too early are dropped, and matches with a new event that reach the threshold are added. If too few are left,
+the window is joined again.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from streamsift.runtime.paths import GaveUp, Loaded, Reserve, tick_windows, tick
 from streamsift.runtime.rank.join_queues import JoinQueues
 from streamsift.runtime.resources import FEWER_TIES, reserve
 
-LOOK_AHEAD = PlannerOptions(plan=PlanShape.LEFT)  # a window's few best events are not worth a choice of trees
-FIRST_READ = 8  # events that are taken from each queue at first, and at least k
-RESERVE = Reserve(4)  # of the matches that are joined, where windows overlap
-MAX_KEPT = 1 << 18  # matches, before those below the k-th score are dropped
+LEFT_DEEP = PlannerOptions(plan=PlanShape.LEFT)  # choosing a join tree does not pay for the few best events of a window
+FIRST_READ = 8  # events to read from each queue at first; at least k
+RESERVE = Reserve(4)  # of joined matches, if windows overlap
+MAX_KEPT = 1 << 18  # matches to collect before those below the k-th score are dropped
 
 
 def events_at(events: Events, places: Int32) -> Events:
-    """Return the events at these places, ascending."""
+    """Return the events at these ascending places."""
     rows, columns = pa.array(events.rows_at(places)), events.columns
     names = columns.table.column_names
     table = pa.table({name: take(columns.whole(name), rows) for name in names})
@@ -55,9 +55,9 @@ def events_at(events: Events, places: Int32) -> Events:
 
 
 class RankJoin:
-    """One run of a plan over events, window by window; the windows of `ticks` replace that of each match."""
+    """Run a rank join window by window; the windows of `ticks`, if given, replace that of each match."""
 
-    error = 0.0  # of the scores of matches
+    error = 0.0  # scores are exact
 
     def __init__(self, plan: JoinPlan, events: Events, ticks: UpdateTicks | None) -> None:
         self.events = events if ticks is None else replace(events, window=None, width=0)
@@ -65,7 +65,7 @@ class RankJoin:
         self.ticks = np.zeros(1, np.int64) if ticks is None else ticks_with_events(ticks)
         self.reserve = 1
         self.low = self.high = self.wanted = self.loaded = self.first_load = 0
-        self.is_open = False  # all matches of the window are here whose score is at least the threshold
+        self.is_open = False  # True if `places` has all matches of the window with at least the threshold score
         self.threshold = -np.inf
         self.places, self.score = self._no_matches()
 
@@ -74,7 +74,7 @@ class RankJoin:
 
     @property
     def is_complete(self) -> bool:
-        """Return True if all matches of the window are here."""
+        """Return True if the buffer has all matches of the window."""
         return self.is_open and self.threshold == -np.inf
 
     def open(self, tick: int) -> None:
@@ -95,7 +95,7 @@ class RankJoin:
             self._add_matches_from(since)
 
     def best(self, limit: int) -> tuple[Int32, Float64]:
-        """Return matches [steps, m] as places and their scores: the k best, and all that tie with the k-th."""
+        """Return the k best matches, and all that tie with the k-th, as places [steps, m], and their scores."""
         if not self.is_open or (self.score.size < limit and not self.is_complete):
             self._join(self.reserve * limit)
         self.wanted = limit
@@ -105,9 +105,9 @@ class RankJoin:
         return self.places[:, among], self.score[among]
 
     def load(self, count: int) -> Loaded | GaveUp:
-        """Return the next matches, about so many; at first, as many as the window before loaded (iNNLPS)."""
+        """Return about `count` more matches; the first call loads as many as the previous window did (iNNLPS)."""
         places, score = self.best(max(self.loaded + count, self.first_load))
-        if not np.isfinite(score).all():  # an infinite component says nothing of the sum it goes into
+        if not np.isfinite(score).all():  # sums with an infinite component cannot be ranked by components
             return GaveUp.NO_SUMS
         order = np.lexsort([*places[::-1], -score])[self.loaded :]
         self.loaded = score.size
@@ -117,14 +117,14 @@ class RankJoin:
         self.places, self.score = self.places[:, which], self.score[which]
 
     def _join(self, limit: int) -> None:
-        """Find all matches of the window down to the k-th anew."""
+        """Find all matches of the window down to the k-th score from scratch."""
         self.threshold, self.is_open = -np.inf, True
         self.places, self.score = self._no_matches()
         queues, steps = self.queues.queues, range(len(self.queues.queues))
         if self.queues.is_empty or not all(self.queues.has_some(step, self.low, self.high) for step in steps):
             return
         tops = self.queues.tops([self.low] * len(queues), self.high)
-        # A queue of equal bounds has no best: it is read whole.
+        # In a queue of equal bounds no candidate is best: read all of it.
         most = [self.high - self.low + 1 if queue.is_flat else max(FIRST_READ, limit) for queue in queues]
         while True:
             taken = [queues[step].read(self.low, self.high, self.threshold, most[step]) for step in steps]
@@ -138,15 +138,15 @@ class RankJoin:
             most = [count if done else 2 * count for count, done in zip(most, is_read, strict=True)]
 
     def _reaching(self, taken: list[Int32], tops: Int32) -> list[Int32]:
-        """Return those of the candidates that may be in a match above the threshold, given the best of the others."""
+        """Return the candidates that can be in a match above the threshold, given the best of the other variables."""
         if self.threshold == -np.inf:
             return taken
         return [part[self.queues.bounds(step, part, tops) >= self.threshold] for step, part in enumerate(taken)]
 
     def _add_matches_from(self, since: int) -> None:
-        """Add matches that reach the threshold and have an event from this place on."""
+        """Add matches that reach the threshold and have an event at `since` or later."""
         queues, high, worst, taken = self.queues.queues, self.high, self.threshold, []
-        # The last event of a sequence with a new event is new.
+        # If a sequence has a new event, its last event is new.
         for new in range(len(queues) - 1 if self.plan.alternative.is_sequence else 0, len(queues)):
             if not self.queues.has_some(new, since, high, worst):
                 continue
@@ -168,19 +168,19 @@ class RankJoin:
         self._keep(self.score >= self.threshold)
 
     def _matches(self, taken: list[Int32], limit: int) -> tuple[Int32, Float64, float]:
-        """Return the matches of these places from the threshold on, and the threshold, raised by the k-th score."""
+        """Return the matches of these places down to the threshold, and the threshold, raised to the k-th score."""
         alternative = self.plan.alternative
         query = alternative.query
         assert query.ranking is not None
         places = distinct(np.concatenate(taken))
         some = events_at(self.events, places)
         (kept, score), threshold = self._no_matches(), self.threshold
-        for matches in match_places(alternative, some, LOOK_AHEAD):
+        for matches in match_places(alternative, some, LEFT_DEEP):
             more = scores(query.ranking, objective_values(query.ranking, match_columns(alternative, some, matches)))
-            stays = more >= threshold  # NaN does not
+            stays = more >= threshold  # False for NaN
             kept = np.concatenate([kept, places[matches[:, stays]]], axis=1)
             score = np.concatenate([score, more[stays]])
-            reserve(3 * (kept.nbytes + score.nbytes), "matches that tie for the last of the best", FEWER_TIES)
+            reserve(3 * (kept.nbytes + score.nbytes), "matches that tie with the last rank", FEWER_TIES)
             if score.size >= limit:
                 threshold = _kth(score, limit)
             if score.size > MAX_KEPT:

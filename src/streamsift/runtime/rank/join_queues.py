@@ -1,8 +1,8 @@
-"""Read each variable's candidates of a monotone score best first, of any window.
+"""Read each variable's candidates of any window, best first, for a monotone score.
 
-A candidate's bound is the best score that a match with it could have: its part of the score beside the best part of
-every other variable. The order of a queue is that of the whole stream, found once: by the candidates' parts if there is
-one objective, else by their bounds among all events. A window costs only the candidates that are read of it.
+The bound of a candidate is the best score that a match with it could have: its component of the score combined with the
+best component of every other variable. A queue is sorted once for all events: by component if there is one objective,
+else by bound. A window costs only the candidates that are read from it.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from streamsift.runtime.expressions.codes import codes
 from streamsift.runtime.expressions.evaluate import evaluate
 from streamsift.runtime.matches import match_columns, merged_scores, objective_score
 
-TOLERANCE = 1e-9  # bounds are raised by it, for functions whose last bit is not monotone
+TOLERANCE = 1e-9  # added to bounds, because some functions are not monotone in their last bit
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """The candidates of one variable."""
+    """The candidates of one variable. Their numbers are their positions in the queue; the best has the largest."""
 
     places: Int32  # [n] ascending
-    tree: Int64  # of the candidates' numbers in the order of the queue, the best with the greatest
-    limits: Float64  # [m] bounds among all events, by those numbers: none of a lower number has a higher one
-    is_flat: bool  # all bounds are equal: no candidate is the best
+    tree: Int64  # segment tree of the candidates' numbers
+    limits: Float64  # [m] by number, the largest bound up to that number, given all events
+    is_flat: bool  # True if all bounds are equal, so that no candidate is best
 
     def read(self, low: int, high: int, worst: float, most: int) -> Int32:
-        """Return the best at the places [low, high) that may be in a match with this score, so many of them at most."""
+        """Return up to `most` of the best candidates at [low, high) that can be in a match with score `worst`."""
         first, last = np.searchsorted(self.places, [low, high])
         return self.places[greatest(self.tree, first, last, int(np.searchsorted(self.limits, worst)), most)]
 
 
 class JoinQueues:
-    """The queues of a plan over the events of a whole stream."""
+    """The queues of a plan over all events."""
 
     def __init__(self, plan: JoinPlan, events: Events) -> None:
         ranking = plan.alternative.query.ranking
@@ -50,10 +50,10 @@ class JoinQueues:
         self.plan, self.events, self.ranking = plan, events, ranking
         self.places = candidates(plan.alternative, events)
         self.is_empty = not all(part.size for part in self.places)
-        # With one objective, the order of a queue does not depend on the other variables' best.
+        # With one objective, the order of a queue does not depend on the best candidates of other variables.
         self.is_one = len(plan.objectives) == 1
         self.hopeless = [np.zeros(part.size, np.bool_) for part in self.places]
-        self.parts: list[dict[int, Int64]] = []  # for each objective the candidates' parts, by step
+        self.parts: list[dict[int, Int64]] = []  # for each objective, the candidates' components by step
         self.knows_all: list[bool] = []
         self.queues: list[Queue] = []
         if not self.is_empty:
@@ -91,18 +91,18 @@ class JoinQueues:
             self.queues.append(Queue(places, tree_of(number), limits, is_flat))
 
     def has_some(self, step: int, low: int, high: int, worst: float = -np.inf) -> bool:
-        """Return True if a candidate of this step at the places [low, high) may be in a match with this score."""
+        """Return True if a candidate of this step at [low, high) can be in a match with score `worst`."""
         return self.queues[step].read(low, high, worst, 1).size > 0
 
     def is_below(self, step: int, place: int, tops: Int32, worst: float) -> bool:
-        """Return True if neither this candidate nor any after it in its queue may be in a match with this score."""
+        """Return True if neither this candidate nor any after it in its queue can be in a match with score `worst`."""
         if not self.has_some(step, place, place + 1, worst):
             return True
-        # What is after it may have a higher bound in the window, if there are several objectives.
+        # With several objectives, later candidates may have a higher bound in the window.
         return self.is_one and bool(self.bounds(step, np.array([place], np.int32), tops)[0] < worst)
 
     def tops(self, lows: Sequence[int], high: int) -> Int32:
-        """Return for each objective and step [objectives, steps] the place of its best part; each has a candidate."""
+        """Return the place of the best component [objectives, steps]; every step has a candidate."""
         tops = np.empty((len(self.part_trees), len(self.places)), np.int32)
         for step, places in enumerate(self.places):
             first, last = np.searchsorted(places, [lows[step], high])
@@ -112,10 +112,10 @@ class JoinQueues:
         return tops
 
     def bounds(self, step: int, places: Int32, tops: Int32) -> Float64:
-        """Return for each of these candidates a bound on the scores of its matches, given the best of the others."""
+        """Return for each candidate an upper bound on the scores of its matches, given the best of the other steps."""
         by_objective = []
         for written, knows_all, best in zip(self.ranking.objectives, self.knows_all, tops, strict=True):
-            if not knows_all:  # a null part may be better than all others
+            if not knows_all:  # a null component may be better than any value
                 by_objective.append(np.full(places.size, np.inf))
                 continue
             corner = np.repeat(best[:, None], places.size, axis=1)
@@ -127,10 +127,10 @@ class JoinQueues:
         return np.where(np.isnan(merged), np.inf, merged)
 
     def _corner_scores(self, objective: BoundObjective, corner: Int32) -> Float64:
-        """Return the scores [m] of combinations [steps, m], matches or not; inf if there is no score."""
-        seen = match_columns(self.plan.alternative, self.events, corner)
+        """Return the scores [m] of combinations [steps, m], which need not be matches; inf if there is no score."""
+        columns = match_columns(self.plan.alternative, self.events, corner)
         try:
-            bound = objective_score(objective, evaluate(objective.expression, seen))
-        except BadInputError:  # an overflow that no match need have
+            bound = objective_score(objective, evaluate(objective.expression, columns))
+        except BadInputError:  # an overflow in a combination that need not be a match
             return np.full(corner.shape[1], np.inf)
         return np.where(np.isnan(bound), np.inf, bound)

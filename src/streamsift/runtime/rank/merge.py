@@ -1,9 +1,9 @@
-"""Merge the components of a pattern, each ranked by itself, into the matches that can be among the k best.
+"""Merge the components of a pattern, which are ranked separately, into the matches that can be among the k best.
 
-The top-k merge of the CPR thesis (sections 3.3 and 3.4): `merge_kernel` reads the components' matches as its schedule
-says, and requests more of them. A component with a linear score is read by best paths (`paths/sorted_access.py`), a
-monotone one by a rank join. When the window moves, joined matches that are still inside are kept, and paths that were
-read before are joined with new ones only (dTMM).
+This is the top-k merge of the CPR thesis (sections 3.3 and 3.4). `merge_kernel` reads the components' matches in the
+order of its schedule, and requests more of them. A component with a linear score is read as best paths
+(`paths/sorted_access.py`), a monotone one with a rank join. When the window moves, joined matches inside it are kept,
+and paths that were read before are joined only with new paths (dTMM).
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ RESERVE = Reserve(2)
 
 @dataclass(slots=True)
 class Accesses:
-    """What was read in all windows; `carried` is the share of `sorted` that had been read in the window before."""
+    """The number of accesses in all windows."""
 
     sorted: int = 0
     random: int = 0
-    carried: int = 0
-    again: int = 0  # windows that were begun again, without what was kept
+    carried: int = 0  # sorted accesses to paths that were read in the previous window too
+    again: int = 0  # windows that were restarted without kept matches
     windows: int = 0
 
 
 class RankMerge:
-    """One run of a plan over events."""
+    """Run a merge plan over events."""
 
     def __init__(self, plan: MergePlan, events: Events, ticks: UpdateTicks | None, limit: int) -> None:
         self.plan, self.events, self.ticks, self.limit = plan, events, ticks, limit
-        # What was looked up was joined without being read: with lookups, reading does not tell what is joined.
+        # With lookups, paths are joined without being read, so the paths read do not determine what was joined.
         self.dynamic = plan.keeps and not plan.looks_up
         self.kept = RESERVE.filled * limit if self.dynamic and ticks is not None else limit
         self.candidates = candidates(plan.alternative, events)
         self.accesses = Accesses()
 
     def best(self) -> TickMatches | GaveUp:
-        """Return matches among which are the k best of every window."""
+        """Return matches that include the k best of every window."""
         steps, components = len(self.plan.alternative.steps), list[RankedComponent]()
         places, of_tick = [np.empty((0, steps), np.int32)], [np.empty(0, np.int64)]
         for plan in (component.plan for component in self.plan.components):
@@ -67,7 +67,7 @@ class RankMerge:
             ranked = path_component(plan, self.events, self.ticks, keeps=self.plan.keeps)
             if isinstance(ranked, GaveUp):
                 return ranked
-            if ranked is None:  # no match has this component
+            if ranked is None:  # no matches
                 return TickMatches(places[0].T, of_tick[0])
             components.append(ranked)
         ticks = reduce(np.intersect1d, [component.ticks for component in components])
@@ -86,7 +86,7 @@ class RankMerge:
     def _window(
         self, tick: int, queues: WindowQueues, rules: MergeRules, memory: MergeMemory
     ) -> tuple[MergeMemory, Int32] | GaveUp:
-        """Return the state that a window leaves, and its best matches [m, steps]."""
+        """Return what to keep for the next window, and the best matches [m, steps] of this one."""
         low = 0 if self.ticks is None else int(tick_windows(self.ticks, tick)[0])
         matches = queues.open(tick, memory, low, self.kept)
         state, status, read = new_state(*queues.arrays.rows.shape[::2]), 0, self.accesses
@@ -101,7 +101,7 @@ class RankMerge:
         read.carried += int((arrays.carried & (np.arange(arrays.carried.shape[1]) < arrays.read[:, None])).sum())
         count, is_full = matches.counts[0], matches.counts[1] >= self.limit
         worst = matches.best[self.limit - 1] - rules.slack if is_full else -np.inf
-        if worst < memory.threshold:  # what fell below it in an earlier window was not kept
+        if worst < memory.threshold:  # matches below the threshold of earlier windows were not kept
             read.again += 1
             return self._window(tick, queues, rules, MergeMemory.nothing(len(memory.paths), matches.rows.shape[1]))
         rows, score = matches.rows[:count], matches.score[:count]
@@ -129,18 +129,18 @@ class RankMerge:
         )
 
     def _pairs(self) -> tuple[list[tuple[int, int, int]], list[Int64]]:
-        """Return the comparisons between events of different components: (one, two, operator), and codes by place."""
+        """Return the comparisons between events of different components, (one, two, operator), and codes by place."""
         plan, events, before = self.plan, self.events, set(self.plan.before)
         rules: list[tuple[int, int, int, np.ndarray, np.ndarray]] = []
         steps, places = len(plan.alternative.steps), np.arange(events.rank.size, dtype=np.int32)
         inside = {(one, two) for component in plan.components for one in component.steps for two in component.steps}
         apart = [(one, two) for two in range(steps) for one in range(two) if (one, two) not in inside]
         for one, two in apart:
-            # An event between the two in order says so already.
+            # Omit what follows from an event between the two.
             if not any((one, step) in before and (step, two) in before for step in range(steps)):
                 operator, code = (LESS, events.rank) if (one, two) in before else (UNEQUAL, places)
                 rules.append((one, two, operator, code, code))
-            if self.ticks is None and events.window is not None:  # else a tick's window holds all components
+            if self.ticks is None and events.window is not None:  # the window of a tick bounds all components already
                 limits = events.window_limit(places)
                 rules.append((one, two, GREATER_EQUAL, limits, events.window_position))
                 if (one, two) not in before:
@@ -153,7 +153,7 @@ class RankMerge:
         return [rule[:3] for rule in rules], [code for rule in rules for code in rule[3:]]
 
     def _codes(self, sides: Sequence[tuple[int, Expr]], *, ordered: bool) -> list[Int64]:
-        """Return the values of expressions of steps as comparable codes [places]; UNKNOWN where there is none."""
+        """Return the values of expressions of steps as comparable codes [places]; UNKNOWN for other places."""
         alternative, events, by_place = self.plan.alternative, self.events, []
         values = [
             evaluate(side, step_rows(alternative, events, events.rows_at(self.candidates[step])))
@@ -166,7 +166,7 @@ class RankMerge:
         return by_place
 
     def _keys(self) -> tuple[list[Int32], int]:
-        """Return for each component the key of a path by the place of its key step; paths of other keys do not fit."""
+        """Return for each component the key by place of its key step; only paths with equal keys can be joined."""
         count, components = self.events.rank.size, len(self.plan.components)
         if not self.plan.key:
             return [np.zeros(count, np.int32)] * components, 1
@@ -177,7 +177,7 @@ class RankMerge:
 
 
 def merge_accesses(plan: RankPlan, events: Events) -> Iterator[str]:
-    """Yield the accesses of all windows together, by each schedule, whether or not the run merges."""
+    """Yield the total accesses of each schedule, even if the run does not merge."""
     assert plan.query.ranking is not None
     ticks = ticks_of(plan.query, events) if plan.query.update else None
     for number, branch in enumerate(plan.branches, start=1):
@@ -187,10 +187,10 @@ def merge_accesses(plan: RankPlan, events: Events) -> Iterator[str]:
         for schedule in SCHEDULES:
             merge = RankMerge(replace(branch, schedule=schedule), events, ticks, plan.query.ranking.limit)
             if isinstance(merge.best(), GaveUp):
-                yield f"{which}merge by {schedule.value}: given up, too many matches of a part would be read"
+                yield f"{which}merge by {schedule.value}: gave up, because it would read too many component matches"
                 continue
             read = merge.accesses
-            carried = f", {read.carried:,} of them known from the window before" if merge.dynamic else ""
+            carried = f", {read.carried:,} of them also in the previous window" if merge.dynamic else ""
             lookups = f", {read.random:,} by lookup" if branch.looks_up else ""
             windows = f" in {read.windows:,} windows" if ticks is not None else ""
-            yield f"{which}merge by {schedule.value}: {read.sorted:,} matches of parts read{windows}{carried}{lookups}"
+            yield f"{which}merge by {schedule.value}: read {read.sorted:,} component matches{windows}{carried}{lookups}"

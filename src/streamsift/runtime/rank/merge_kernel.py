@@ -1,6 +1,6 @@
-"""Merge queues of paths: find the best combinations of paths that fit together.
+"""Merge queues of paths: find the best combinations of compatible paths.
 
-TA and NRA of the CPR thesis, section 3.3 ("TMM"), for paths that may be in many matches: a path that is read is joined
+These are TA and NRA of the CPR thesis, section 3.3 ("TMM"), for paths that can be in many matches: a path is joined
 with the paths of the other queues that were read or can be looked up. The merge returns when a queue needs more paths,
 and resumes when they are loaded.
 """
@@ -15,13 +15,13 @@ from streamsift.runtime.arrays.dtypes import Int32
 from streamsift.runtime.rank.merge_queues import MergeMatches, MergeQueues, add_match, is_exhausted, link
 from streamsift.runtime.rank.merge_schedules import LAST, MergeRules, MergeState, bound_at, merged, next_queue
 
-DONE, GAVE_UP = -1, -2  # what `merge` returns instead of the queue that it needs more of
-UNOPENED = -2  # the cursor of a queue whose partners were not looked for; -1: there are no others
+DONE, GAVE_UP = -1, -2  # returned by `merge` instead of a queue that needs more paths
+UNOPENED = -2  # cursor of a queue before the first partner was searched for; -1: there are no more partners
 
 
 @njit(cache=True, nogil=True)
 def fits(rules: MergeRules, partial: Int32, row: Int32) -> bool:
-    """Return True if a path goes with the events of the chosen paths; both [steps], -1 where there is no event."""
+    """Return True if a path is compatible with the events of the chosen paths; both [steps], -1 for no event."""
     for step in range(row.size):
         if row[step] >= 0 and partial[step] >= 0 and row[step] != partial[step]:
             return False
@@ -47,7 +47,7 @@ def threshold_of(rules: MergeRules, matches: MergeMatches) -> float:
 
 @njit(cache=True, nogil=True)
 def first_partner(queues: MergeQueues, rules: MergeRules, queue: int, row: int, key: int) -> int:
-    """Return the best path of a queue with the key, -1 for none. A lookup that fails costs as much as one path."""
+    """Return the best path of a queue with the key, -1 for none. A failed lookup counts as one access."""
     first = int(queues.head[queue, row, key])
     if rules.looks_up and first < 0 and queues.tail[queue, row, key] < 0 and queues.fetched[queue, key] < 0:
         queues.fetched[queue, key] = 0
@@ -59,7 +59,7 @@ def first_partner(queues: MergeQueues, rules: MergeRules, queue: int, row: int, 
 def join(
     queues: MergeQueues, rules: MergeRules, queue: int, path: int, state: MergeState, matches: MergeMatches
 ) -> MergeMatches:
-    """Add the matches of a path with those of the other queues, depth first, best partners first."""
+    """Join a path with the paths of the other queues, depth first, best partners first, and add the matches."""
     components, steps, key = queues.read.size, queues.rows.shape[2], queues.key[queue, path]
     if components == 2 and queues.carried[queue, path] and queues.head[1 - queue, 1, key] < 0:
         return matches
@@ -75,7 +75,7 @@ def join(
             level -= 1
             continue
         other = level - 1 if level - 1 < queue else level
-        # Carried paths were joined with each other: where all the others are carried, the last one must not be.
+        # Carried paths were joined with each other before: if all others are carried, the last one must not be.
         row = 1 if level == components - 1 and all_carried[level] else 0
         if cursor[level] == UNOPENED:
             cursor[level] = first_partner(queues, rules, other, row, key)
@@ -89,7 +89,7 @@ def join(
             queues.fetches[other] += 1
         value[other] = queues.score[other, candidate]
         if merged(rules, value) < threshold_of(rules, matches):
-            cursor[level] = -1  # those that follow are no better
+            cursor[level] = -1  # later partners are not better
             continue
         cursor[level] = queues.following[other, candidate, row]
         if not fits(rules, partial[level], queues.rows[other, candidate]):
@@ -106,7 +106,7 @@ def join(
 def merge(
     queues: MergeQueues, rules: MergeRules, state: MergeState, max_read: int, matches: MergeMatches
 ) -> tuple[MergeMatches, int]:
-    """Read until no match that was not joined can be among the best; DONE, GAVE_UP, or the queue to load more of."""
+    """Read until no other match can be among the best; return DONE, GAVE_UP, or the queue that needs more paths."""
     for queue in range(queues.read.size):
         if queues.loaded[queue] == 0:
             return matches, DONE if queues.complete[queue] else queue
@@ -122,7 +122,7 @@ def merge(
             return matches, queue
         state.memory[LAST], path = queue, int(queues.read[queue])
         queues.read[queue] += 1  # sorted access
-        if rules.looks_up:  # it is the first of those with its key that were not read
+        if rules.looks_up:  # the path is the first unread one with its key
             queues.head[queue, 0, queues.key[queue, path]] = queues.following[queue, path, 0]
         else:
             link(queues, queue, path, path + 1)

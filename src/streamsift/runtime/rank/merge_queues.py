@@ -1,4 +1,4 @@
-"""Fill the queues that a merge reads, on demand, window after window; keep joined matches when the window moves."""
+"""Fill the queues of a merge on demand, window by window; keep joined matches when the window moves."""
 
 from __future__ import annotations
 
@@ -21,34 +21,33 @@ FIRST_ROOM = 256  # matches
 
 
 class MergeQueues(NamedTuple):
-    """The paths of m components of a pattern in one window, n of each at most, best first.
+    """The paths of m components of a pattern in one window, at most n of each, best first.
 
-    Paths with the same key may fit together, others do not. `following` links those of a queue with the same key, in
-    order: with lookups all that are loaded and not read yet, else those that were read. Row 1 links those that are not
-    carried.
+    Only paths with the same key can be joined. `following` links the paths of a queue with the same key, in order: with
+    lookups, those loaded and not read yet; otherwise, those read. Column 1 links only paths that are not carried.
     """
 
     score: Float64  # [m, n]
     rows: Int32  # [m, n, steps] the places of the events, -1 for the steps of other components
     key: Int32  # [m, n]
-    carried: Bool  # [m, n] True if it was read in the window before: carried paths were joined with each other there
+    carried: Bool  # [m, n] True if read in the previous window, where carried paths were joined with each other
     following: Int32  # [m, n, 2] -1 for none
     head: Int32  # [m, 2, keys] the first path with the key, -1 for none
-    tail: Int32  # [m, 2, keys]
+    tail: Int32  # [m, 2, keys] the last path with the key
     fetched: Int32  # [m, keys] the last path with the key that was looked up, -1 for none
-    loaded: Int64  # [m] how many are there
-    read: Int64  # [m] how many were taken by sorted access
-    fetches: Int64  # [m] how many by random access
-    complete: Bool  # [m] True if there are no others
+    loaded: Int64  # [m] how many paths are loaded
+    read: Int64  # [m] how many paths were read by sorted access
+    fetches: Int64  # [m] how many paths were read by random access
+    complete: Bool  # [m] True if all paths are loaded
 
 
 class MergeMatches(NamedTuple):
-    """Matches so far, and the greatest of their scores."""
+    """The matches so far, and the best of their scores."""
 
     rows: Int32  # [matches, steps]
     score: Float64  # [matches]
     best: Float64  # [kept] descending
-    counts: Int64  # [2] how many matches, how many of `best`
+    counts: Int64  # [2] number of matches, number of entries in `best`
 
 
 def new_queues(components: int, room: int, steps: int, keys: int) -> MergeQueues:
@@ -81,7 +80,7 @@ def is_exhausted(queues: MergeQueues, queue: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def link(queues: MergeQueues, queue: int, begin: int, end: int) -> None:
-    """Add paths [begin, end) to those of their queue with the same key."""
+    """Link paths [begin, end) to the paths of their queue with the same key."""
     for path in range(begin, end):
         key = queues.key[queue, path]
         for row in range(1 if queues.carried[queue, path] else 2):
@@ -96,28 +95,28 @@ def link(queues: MergeQueues, queue: int, begin: int, end: int) -> None:
 
 @njit(cache=True, nogil=True)
 def add_match(matches: MergeMatches, row: Int32, score: float) -> MergeMatches:
-    """Keep a match, and its score among the best."""
-    count, place = matches.counts[0], matches.counts[1]
+    """Add a match, and insert its score into the best."""
+    count, slot = matches.counts[0], matches.counts[1]
     if count == matches.score.size:
         matches = MergeMatches(grown(matches.rows), grown(matches.score), matches.best, matches.counts)
     matches.rows[count], matches.score[count], best = row, score, matches.best
     matches.counts[0] += 1
-    if place < best.size:
+    if slot < best.size:
         matches.counts[1] += 1
-    elif score > best[place - 1]:
-        place -= 1
+    elif score > best[slot - 1]:
+        slot -= 1
     else:
         return matches
-    while place > 0 and best[place - 1] < score:
-        best[place] = best[place - 1]
-        place -= 1
-    best[place] = score
+    while slot > 0 and best[slot - 1] < score:
+        best[slot] = best[slot - 1]
+        slot -= 1
+    best[slot] = score
     return matches
 
 
 @njit(cache=True, nogil=True)
 def add_inside(matches: MergeMatches, rows: Int32, score: Float64, low: int) -> MergeMatches:
-    """Add the matches whose events all lie at `low` or behind it."""
+    """Add the matches whose events all lie at `low` or later."""
     for match in range(score.size):
         if rows[match].min() >= low:
             matches = add_match(matches, rows[match], score[match])
@@ -126,7 +125,7 @@ def add_inside(matches: MergeMatches, rows: Int32, score: Float64, low: int) -> 
 
 @dataclass(frozen=True, slots=True)
 class MergeMemory:
-    """What is kept of a window: the paths read of each component [n, steps], and their matches above a threshold."""
+    """The state kept for the next window: the paths read [n, steps] per component, and matches above a threshold."""
 
     paths: list[Int32]
     rows: Int32
@@ -140,7 +139,7 @@ class MergeMemory:
 
 
 class WindowQueues:
-    """The queues of one window at a time."""
+    """The queues of the current window."""
 
     def __init__(self, plan: MergePlan, components: list[RankedComponent], key_of: list[Int32], keys: int) -> None:
         self.plan, self.components, self.key_of = plan, components, key_of
@@ -148,7 +147,7 @@ class WindowQueues:
         self.arrays = new_queues(len(components), FIRST_LOAD, len(plan.alternative.steps), keys)
 
     def open(self, tick: int, memory: MergeMemory, low: int, kept: int) -> MergeMatches:
-        """Begin a window with the matches that are remembered and lie at `low` or behind it."""
+        """Start a window with the kept matches that lie at `low` or later."""
         arrays, self.carried = self.arrays, memory.paths
         for queue, component in enumerate(self.components):
             used = arrays.key[queue, : arrays.loaded[queue]]
@@ -156,14 +155,14 @@ class WindowQueues:
             arrays.tail[queue][:, used] = -1
             arrays.fetched[queue, used] = -1
             component.open(tick)
-        if self.plan.looks_up:  # lookups that found nothing leave a mark too
+        if self.plan.looks_up:  # failed lookups are marked too
             arrays.fetched[:] = -1
         for counts in (arrays.loaded, arrays.read, arrays.fetches, arrays.complete):
             counts[:] = 0
         return add_inside(new_matches(arrays.rows.shape[2], kept), memory.rows, memory.score, low)
 
     def load(self, queue: int) -> GaveUp | None:
-        """Load more matches of a component, with lookups as many as there are."""
+        """Load more matches of a component; with lookups, load all of them."""
         while True:
             more = self.components[queue].load(max(FIRST_LOAD, int(self.arrays.loaded[queue])))
             if isinstance(more, GaveUp):
@@ -191,10 +190,10 @@ class WindowQueues:
             link(arrays, queue, begin, end)
 
     def memory(self, matches: MergeMatches, threshold: float) -> MergeMemory:
-        """Return the matches that the next window may use.
+        """Return the paths and matches that the next window can use.
 
-        A match of the window before whose paths were not all read again would be joined twice, should they be read in
-        the next window: it is not kept.
+        A kept match is dropped if not all of its paths were read again in this window: if they were read in the next
+        window, they would be joined a second time.
         """
         arrays, count = self.arrays, matches.counts[0]
         keep = matches.score[:count] >= threshold

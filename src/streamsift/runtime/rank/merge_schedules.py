@@ -1,13 +1,13 @@
 """Choose the queue that a merge reads next, and bound the score of unread matches.
 
-The thresholds and schedules of the CPR thesis, section 3.3. With lookups (TA) every match of a path that was read is
-joined, so a new one has paths below the last read in all queues. Without (NRA) its other paths may be the best of their
-queues.
+The thresholds and schedules are those of the CPR thesis, section 3.3. With lookups (TA), every match of a path is
+joined when the path is read, so all paths of a new match come after the last read path of their queue. Without lookups
+(NRA), all but one of its paths may be the best of their queues.
 
-The schedules are round robin, gradient, statistics and waste-avoiding boundary selection (WABS). WABS computes how a
-bound that was passed could have been reached at the least cost, and reads on in those proportions. The thesis does so
-between two results, for the boundary of the last but one. Here it is done while reading, for the bound that was passed
-with about half of what was read: reading is steered before the first result.
+The schedules are round robin, gradient, statistics and waste-avoiding boundary selection (WABS). WABS computes the
+cheapest way in which a past bound could have been reached, and continues to read in those proportions. The thesis does
+this between two results, for the boundary of the last but one. Here it is done while reading, for the bound that was
+reached with about half of the paths read so far, so that reading is guided even before the first result.
 """
 
 from __future__ import annotations
@@ -21,39 +21,39 @@ from streamsift.physical.plan import Schedule
 from streamsift.runtime.arrays.dtypes import Bool, Float64, Int32, Int64
 from streamsift.runtime.rank.merge_queues import MergeQueues, is_exhausted
 
-SCHEDULES = (Schedule.ROUND_ROBIN, Schedule.GRADIENT, Schedule.STATISTICS, Schedule.WABS)  # as kernels number them
+SCHEDULES = (Schedule.ROUND_ROBIN, Schedule.GRADIENT, Schedule.STATISTICS, Schedule.WABS)  # in the order of kernels
 ROUND_ROBIN, GRADIENT, STATISTICS, WABS = range(4)
-LOOK_BACK = 8  # paths over which a gradient is taken
-SAMPLE = 64  # paths that are read before statistics are taken anew
-FIRST_REVISION, GROWTH = 8, 1.25  # WABS revises its boundary when so much more was read
+LOOK_BACK = 8  # paths over which a gradient is computed
+SAMPLE = 64  # paths to read before statistics are recomputed
+FIRST_REVISION, GROWTH = 8, 1.25  # WABS first revises its boundary after 8 paths per queue, then after 25 % more paths
 MAX_BOUNDARIES = 64  # that WABS compares at a time
 LAST, REVISED, CHOSEN, MEMORY = range(4)  # of MergeState.memory
-PASSED = 3  # revisions: together they are about half of what was read
+PASSED = 3  # revisions to look back, during which about half of the paths were read
 
 
 class MergeRules(NamedTuple):
-    """How paths make a match and its score: sums of components, each sum in a group of MIN or MAX, the least of all."""
+    """How paths form a match and its score: components are summed, sums merged by MIN or MAX, and the least counts."""
 
-    sum_of: Int64  # [m] the sum that a component's score goes into
+    sum_of: Int64  # [m] the sum that a component belongs to
     constant: Float64  # [sums]
     group_of: Int64  # [sums]
-    takes_most: Bool  # [groups] MAX, not MIN
-    pairs: Int64  # [pairs, 3] what must hold between the events of two steps: (one, two, operator)
+    takes_most: Bool  # [groups] True for MAX, False for MIN
+    pairs: Int64  # [pairs, 3] comparisons between the events of two steps: (one, two, operator)
     codes: Int64  # [2 * pairs, places] the two sides, by place
-    costs: Float64  # [m] of reading one path, beside looking its partners up
+    costs: Float64  # [m] of reading one path, without lookups of its partners
     limit: int  # k
-    slack: float  # scores that differ by less may be in another order
-    looks_up: bool  # TA, not NRA
+    slack: float  # scores that differ by less may be in a different order
+    looks_up: bool  # True for TA, False for NRA
     schedule: int
 
 
 class MergeState(NamedTuple):
-    """What the schedule of a merge of m components remembers, and where partial matches are put together."""
+    """The state of the schedule of a merge of m components, and scratch space for partial matches."""
 
-    memory: Int64  # [MEMORY] the last queue read, the paths read at the last revision, the queue that was chosen
-    ratio: Float64  # [m] the boundary that WABS reads towards
+    memory: Int64  # [MEMORY] the last queue read, the paths read at the last revision, the chosen queue
+    ratio: Float64  # [m] the boundary that WABS reads toward
     passed: Float64  # [PASSED] the bounds at the last revisions
-    value: Float64  # [m] the scores of the components, for those not chosen yet the best
+    value: Float64  # [m] the scores of the components; the best score for those not chosen yet
     partial: Int32  # [m + 1, steps]
     cursor: Int64  # [m + 1]
     all_carried: Bool  # [m + 1]
@@ -76,7 +76,7 @@ def new_state(components: int, steps: int) -> MergeState:
 
 @njit(cache=True, nogil=True)
 def merged(rules: MergeRules, value: Float64) -> float:
-    """Return the score of components with these scores [m]."""
+    """Merge the scores of the components [m]."""
     least = np.inf
     for group in range(rules.takes_most.size):
         score = -np.inf if rules.takes_most[group] else np.inf
@@ -94,20 +94,20 @@ def merged(rules: MergeRules, value: Float64) -> float:
 
 @njit(cache=True, nogil=True)
 def score_at(queues: MergeQueues, queue: int, read: int) -> float:
-    """Return the score of the last of `read` paths; of the first if none was read."""
+    """Return the score of the last of `read` paths; of the first path if none was read."""
     return float(queues.score[queue, max(read - 1, 0)])
 
 
 @njit(cache=True, nogil=True)
 def set_values(queues: MergeQueues, rules: MergeRules, read: Int64, value: Float64) -> None:
-    """Fill value [m] with the best scores that paths of a new match can have; without lookups, those of one queue."""
+    """Fill value [m] with the best score of a new match's path in each queue; without lookups, that of any path."""
     for queue in range(read.size):
         value[queue] = score_at(queues, queue, read[queue] if rules.looks_up else 0)
 
 
 @njit(cache=True, nogil=True)
 def bound_at(queues: MergeQueues, rules: MergeRules, read: Int64, value: Float64) -> float:
-    """Return the best score of a match that reading so far [m] does not find; value [m] is room to work in."""
+    """Return an upper bound for matches not found by reading this far [m]; value [m] is scratch space."""
     best = -np.inf
     set_values(queues, rules, read, value)
     for queue in range(read.size):
@@ -137,7 +137,7 @@ def next_in_turn(queues: MergeQueues, last: int) -> int:
 
 @njit(cache=True, nogil=True)
 def steepest(queues: MergeQueues, last: int) -> int:
-    """Return the queue whose scores fell most over the last paths."""
+    """Return the queue whose scores decreased most over the last paths."""
     best, steep = -np.inf, -1
     for queue in range(queues.read.size):
         if is_exhausted(queues, queue):
@@ -153,7 +153,7 @@ def steepest(queues: MergeQueues, last: int) -> int:
 
 @njit(cache=True, nogil=True)
 def by_statistics(queues: MergeQueues, rules: MergeRules, value: Float64) -> int:
-    """Return the queue that, as its scores fell so far, lowers the bound most for its cost by the next sample."""
+    """Return the queue expected to lower the bound most per cost in the next sample, if its scores keep their slope."""
     components = queues.read.size
     here = bound_at(queues, rules, queues.read, value)
     best, chosen, farthest, least = 0.0, -1, -1, np.inf
@@ -168,14 +168,14 @@ def by_statistics(queues: MergeQueues, rules: MergeRules, value: Float64) -> int
         queues.score[queue, read - 1] = kept
         if gain > best:
             best, chosen = gain, queue
-        if read * rules.costs[queue] < least:  # no queue lowers it alone
+        if read * rules.costs[queue] < least:  # used if no single queue lowers the bound
             least, farthest = read * rules.costs[queue], queue
     return chosen if chosen >= 0 else farthest
 
 
 @njit(cache=True, nogil=True)
 def depth_for(queues: MergeQueues, rules: MergeRules, queue: int, read: Int64, target: float, value: Float64) -> int:
-    """Return how far one queue had to be read for the bound to be `target`, if the others were read so far.
+    """Return how far one queue had to be read to reach the bound `target`, given how far the others were read.
 
     Return one more than was read if that is not enough. With lookups, no queue is exhausted.
     """
@@ -193,10 +193,10 @@ def depth_for(queues: MergeQueues, rules: MergeRules, queue: int, read: Int64, t
 
 @njit(cache=True, nogil=True)
 def cheapest_boundary(queues: MergeQueues, rules: MergeRules, target: float, value: Float64, ratio: Float64) -> None:
-    """Fill ratio [m] with how far each queue had to be read for the bound to be `target`, at the least cost.
+    """Fill ratio [m] with how far each queue had to be read to reach the bound `target` at the lowest cost.
 
-    Without lookups the depth of one queue does not depend on the others. With them a few depths of all queues but the
-    last are tried.
+    Without lookups, the depth of one queue does not depend on the others. With lookups, a few depths of all queues but
+    the last are tried.
     """
     components, read = queues.read.size, queues.read.copy()
     if not rules.looks_up:
@@ -208,7 +208,7 @@ def cheapest_boundary(queues: MergeQueues, rules: MergeRules, target: float, val
     for combination in range(each ** (components - 1)):
         rest, cost = combination, 0.0
         for queue in range(last):
-            # Denser near the top, where scores fall fast.
+            # Try more depths near the top, where scores decrease fast.
             share = (rest % each) / (each - 1)
             read[queue] = int(queues.read[queue] * share * share)
             rest //= each
@@ -225,7 +225,7 @@ def cheapest_boundary(queues: MergeQueues, rules: MergeRules, target: float, val
 
 @njit(cache=True, nogil=True)
 def holds_bound(queues: MergeQueues, rules: MergeRules, queue: int, bound: float, value: Float64) -> bool:
-    """Return True if the bound can fall only if this queue is read, or would fall if it were."""
+    """Return True if this queue determines the bound, so that reading it can lower the bound."""
     set_values(queues, rules, queues.read, value)
     if rules.looks_up:
         value[queue] = -np.inf
@@ -236,7 +236,7 @@ def holds_bound(queues: MergeQueues, rules: MergeRules, queue: int, bound: float
 
 @njit(cache=True, nogil=True)
 def in_proportion(queues: MergeQueues, rules: MergeRules, state: MergeState, bound: float) -> int:
-    """WABS: of the queues that hold the bound up, return the one least far on its way to the cheapest boundary."""
+    """WABS: of the queues that determine the bound, return the one read least far toward the cheapest boundary."""
     memory, ratio, passed, value = state.memory, state.ratio, state.passed, state.value
     total = queues.read.sum()
     if total < FIRST_REVISION * queues.read.size:

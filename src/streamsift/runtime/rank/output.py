@@ -1,4 +1,4 @@
-"""Write the best matches as Arrow record batches: window_end, group, rank, score, objectives, match."""
+"""Build the Arrow record batches of a ranking: window_end, group, rank, score, objectives, match."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from streamsift.runtime.matches import (
 from streamsift.runtime.rank.best import RankRun, Scored, ranks
 
 ROWS = 1 << 16  # of a batch
-MatchesOf = Callable[[int, Int32], tuple[int, GroupMatches]]  # the alternative and matches of a source at places
+MatchesOf = Callable[[int, Int32], tuple[int, GroupMatches]]  # (source, places) -> alternative and matches
 
 
 def rank_schema(query: BoundQuery) -> pa.Schema:
-    """Return the schema of a ranking, the same for every input, empty ones too."""
+    """Return the schema of a ranking; it is the same for every input, even an empty one."""
     assert query.ranking is not None
     empty = Columns(query.schema.empty_table()).with_array(TIME, pa.array([], time_type(query)))
     no_rows = Rows(lambda _, name: empty.whole(name), 0, query.text, lambda group: empty_aggregate(group, empty))
@@ -45,9 +45,9 @@ def rank_schema(query: BoundQuery) -> pa.Schema:
 
 
 def rank_batches(run: RankRun, best: Scored, matches_of: MatchesOf, *, ties: bool) -> Iterator[pa.RecordBatch]:
-    """Yield the matches (by bucket, best first) as result rows, in order of their ticks.
+    """Yield the matches, which are sorted by bucket, best first, as result rows in order of their ticks.
 
-    With `ties`, beside them what ties are broken by: other tasks may have matches of the same bucket.
+    With `ties`, add the tie breakers, because other tasks may have matches of the same bucket.
     """
     query, rank, order = run.plan.query, ranks(best.bucket), run.output_order(best.bucket)
     schema = rank_schema(query)
@@ -77,7 +77,7 @@ def rank_batches(run: RankRun, best: Scored, matches_of: MatchesOf, *, ties: boo
 
 
 def _match_arrays(run: RankRun, number: int, matches: GroupMatches, ties: bool) -> list[pa.Array]:
-    """Return the objectives and columns of matches; with `ties`, the tie breakers; the row of an event."""
+    """Return the objectives and columns of matches, with `ties` the tie breakers, and the row of an event."""
     query, alternative = run.plan.query, run.plan.alternatives[number]
     computed = determined_columns(alternative)
     values = GroupValues(alternative.query, alternative, run.events, matches, computed)
@@ -87,7 +87,7 @@ def _match_arrays(run: RankRun, number: int, matches: GroupMatches, ties: bool) 
         for variable in (variable for variable in query.variables if variable.positive):
             if values.is_group(variable.index):
                 offsets = values.elements(variable.index)[1]
-                empty = np.append(np.diff(offsets) == 0, False)  # no group comes first, as no event does
+                empty = np.append(np.diff(offsets) == 0, False)  # an empty group sorts first, like a missing event
                 starts = pa.array(offsets.astype(np.int32), mask=empty)
                 arrays.append(pa.ListArray.from_arrays(starts, values.column(variable.index, name)))
             elif variable.quantifier is not None and not values.is_bound(variable.index):
@@ -98,13 +98,13 @@ def _match_arrays(run: RankRun, number: int, matches: GroupMatches, ties: bool) 
 
 
 def tie_columns(query: BoundQuery) -> list[str]:
-    """Return the columns that ties are broken by: the time, and `order` if there is one."""
+    """Return the columns that break ties: the time, and `order` if there is one."""
     time = TIME if query.binding.time_kind is TimeKind.TEXT else query.binding.time
     return [time, *([query.binding.order] if query.binding.order else [])]
 
 
 def tie_names(query: BoundQuery) -> list[str]:
-    """Return the names of the result columns for ties: the time of each variable's event, then its `order`."""
+    """Return the names of the tie-breaker columns: the time of each variable's event, then its `order`."""
     count = sum(variable.positive for variable in query.variables)
     kinds = ["time", "order"] if query.binding.order else ["time"]
     return [f"${kind} {number}" for kind in kinds for number in range(count)]

@@ -1,4 +1,4 @@
-"""Rank matches: find the k best of each group and tick of a ranking plan."""
+"""Run a ranking plan: find the k best matches of each group and tick."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from streamsift.runtime.rank.merge import RankMerge
 from streamsift.runtime.rank.output import rank_batches, variable_rows
 from streamsift.runtime.resources import add_to_match_count
 
-JOINED_MATCHES = 1 << 14  # that are scored at a time: every call has its price
+JOINED_MATCHES = 1 << 14  # matches scored at a time, because each call has a fixed cost
 
 
 def rank(
@@ -37,10 +37,10 @@ def rank(
     wanted: Callable[[UpdateTicks], UpdateTicks] | None = None,
     owned: Owned = EVERYTHING,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the ranking as result rows, in batches; with `ties`, also the tie breakers.
+    """Yield the ranking as batches of result rows; with `ties`, add columns with the tie breakers.
 
-    A stream ranks only the ticks that `wanted` returns, given all. A task ranks only the ticks that it owns, or the
-    matches that begin with a row that it owns.
+    A stream ranks only the ticks that `wanted` selects. A task ranks only the ticks it owns, or the matches that begin
+    with a row it owns.
     """
     run = RankRun.of(plan, events, wanted, owned)
     if any(alternative.groups is not None for alternative in plan.alternatives):
@@ -60,7 +60,7 @@ def rank(
 
 
 def _candidates(run: RankRun, number: int) -> Iterator[Scored]:
-    """Yield matches of an alternative among which are the k best of each bucket; all if its strategy gives up."""
+    """Yield matches of an alternative that include the k best of each bucket; all matches if its strategy gives up."""
     branch, ticks, limit = run.plan.branches[number], run.ticks, run.ranking.limit
     if isinstance(branch, MergePlan | JoinPlan) and (run.starts is not None or _has_few(run, branch.alternative)):
         branch = branch.alternative
@@ -83,7 +83,7 @@ def _candidates(run: RankRun, number: int) -> Iterator[Scored]:
 
 
 def _has_few(run: RankRun, alternative: Alternative) -> bool:
-    """Return True if windows hold so few matches that finding all costs less than reading the best one by one."""
+    """Return True if windows have so few matches that finding all costs less than reading the best one by one."""
     if run.ticks is None or run.plan.detection.choices.rank is not RankBy.AUTO:
         return False
     ticks = distinct(np.concatenate([run.ticks.first, run.ticks.last]))
@@ -96,21 +96,21 @@ def _has_few(run: RankRun, alternative: Alternative) -> bool:
 
 
 def _joined(run: RankRun, number: int, branch: JoinPlan) -> Iterator[Scored]:
-    """Yield the matches that can be among the best, window by window."""
+    """Yield the matches of a rank join that can be among the best, window by window."""
     join = RankJoin(branch, run.events, run.ticks)
-    waiting, count = list[tuple[Int32, Int64]](), 0
+    pending, count = list[tuple[Int32, Int64]](), 0
     for window, tick in enumerate(join.ticks.tolist(), start=1):
         join.open(tick)
         places, _ = join.best(run.ranking.limit)
-        waiting.append((places, np.full(places.shape[1], tick - run.first_tick, np.int64)))
+        pending.append((places, np.full(places.shape[1], tick - run.first_tick, np.int64)))
         count += places.shape[1]
         if window == join.ticks.size or count >= JOINED_MATCHES:
-            yield _scored(run, number, *(np.concatenate(part, axis=-1) for part in zip(*waiting, strict=True)))
-            waiting, count = [], 0
+            yield _scored(run, number, *(np.concatenate(part, axis=-1) for part in zip(*pending, strict=True)))
+            pending, count = [], 0
 
 
 def _enumerated(run: RankRun, number: int) -> Iterator[Scored]:
-    """Yield all matches of an alternative, once for each tick whose window holds them."""
+    """Yield all matches of an alternative, once per tick whose window contains them."""
     for places in match_places(run.plan.alternatives[number], run.events, run.plan.detection.choices):
         if run.starts is not None:
             places = places[:, run.starts[places.min(axis=0)]]
@@ -126,7 +126,7 @@ def _enumerated(run: RankRun, number: int) -> Iterator[Scored]:
 
 
 def _scored(run: RankRun, number: int, places: Int32, tick: Int64) -> Scored:
-    """Return those of the matches [steps, m] that have a score, in the buckets of these ticks."""
+    """Return the matches [steps, m] that have a score, in the buckets of the given ticks."""
     query, alternative = run.plan.query, run.plan.alternatives[number]
     score = scores(run.ranking, objective_values(run.ranking, match_columns(alternative, run.events, places)))
     keep = np.flatnonzero(~np.isnan(score))

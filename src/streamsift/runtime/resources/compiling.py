@@ -40,7 +40,7 @@ class _CompileListener(Listener):
         self._timer.start()
 
     def on_end(self, event: Event) -> None:
-        self._depth -= 1
+        self._depth = max(0, self._depth - 1)  # another thread may have started this compile before the body
         if self._depth > 0 or self._timer is None:
             return
         self._timer.cancel()

@@ -36,7 +36,7 @@ def execute_many(
     `run_one` runs a query that shares nothing, where not all of its results are wanted. Of each query not more than
     `limit` rows are returned.
     """
-    report_bad = report or (lambda bad: warn(f"Dropped: {bad}", BadRowsWarning))
+    report_bad = report or (lambda bad: warn(f"dropped bad rows: {bad}", BadRowsWarning))
     reported: list[BadRows] = []
 
     def once(bad: BadRows) -> None:

@@ -1,4 +1,4 @@
-"""Prepare a result for where it goes: flat files, a count of its rows, its first rows."""
+"""Prepare a result for output: flatten it for files, count its rows, or take its first rows."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from streamsift.spark.columns import by_position, column
 
 
 def counted(df: DataFrame) -> tuple[DataFrame, Callable[[], int]]:
-    """Return the same rows, and their number once an action has gone through them all."""
+    """Return the same rows, and a function that returns their number after an action has read them all."""
     observation = Observation()
     return df.observe(observation, F.count(F.lit(1)).alias("rows")), lambda: int(observation.get["rows"])
 
 
 def heads(df: DataFrame, limit: int) -> DataFrame:
-    """Return the first rows of each partition: each is begun, so bad rows are reported, and none is finished."""
+    """Return the first rows of each partition. Every partition is started, so that bad rows are reported."""
     names = df.columns
 
     def first(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -31,7 +31,7 @@ def heads(df: DataFrame, limit: int) -> DataFrame:
 
 
 def flat(df: DataFrame) -> DataFrame:
-    """Spread structs into columns `a.x`; durations become seconds, arrays and maps JSON text."""
+    """Flatten structs into columns such as `a.x`; convert durations to seconds, and arrays and maps to JSON text."""
     return df.select(*(c for field in df.schema.fields for c in _columns(column(field.name), field, field.name)))
 
 
@@ -42,7 +42,7 @@ def _columns(value: Column, field: StructField, name: str) -> list[Column]:
         case ArrayType() | MapType():
             return [F.to_json(value).alias(name)]
         case DayTimeIntervalType():
-            # Microseconds since the epoch, of the epoch moved by the interval: the interval in seconds.
+            # The interval in seconds: the epoch plus the interval, in microseconds since the epoch.
             return [(F.unix_micros(F.timestamp_seconds(F.lit(0)) + value) / F.lit(1e6)).alias(name)]
         case _:
             return [value.alias(name)]

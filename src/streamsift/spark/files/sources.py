@@ -1,7 +1,4 @@
-"""Read files into a Spark DataFrame of events, and start the local session that the command line runs on.
-
-Columns of text have the types that the local engine gives them, by the same code in Python workers.
-"""
+"""Read files into a Spark DataFrame of events, and start the Spark session of the command line."""
 
 from __future__ import annotations
 
@@ -47,9 +44,9 @@ from streamsift.spark.columns import to_spark
 from streamsift.spark.files.text_files import SpansLines, TextFiles, check_fine, csv_converter, json_converter
 
 LOCAL_SETTINGS = {
-    "spark.ui.enabled": "false",  # no port is opened for a command that ends by itself
+    "spark.ui.enabled": "false",  # a command that ends by itself opens no port
     "spark.sql.session.timeZone": "UTC",  # the same text for the same instant on every machine
-    "spark.sql.timestampType": "TIMESTAMP_NTZ",  # times without a zone in CSV files stay so, as in this process
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",  # times without a time zone stay so, as in the local engine
     "spark.ui.showConsoleProgress": "false",  # the command line draws its own
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",  # fewer, larger batches to and from Python
     "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{Path(__file__).with_name('log4j2.properties')}",
@@ -57,8 +54,8 @@ LOCAL_SETTINGS = {
 
 
 def local_session(master: str | None = None, name: str = "streamsift") -> SparkSession:
-    """Return a Spark session for the command line: the given master, else all cores of this machine."""
-    # Workers must be this very Python, where streamsift is installed.
+    """Return a Spark session for the command line; by default, on all cores of this machine."""
+    # Workers must run the Python in which streamsift is installed.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     cores = os.cpu_count() or 1
@@ -69,15 +66,15 @@ def local_session(master: str | None = None, name: str = "streamsift") -> SparkS
     try:
         return builder.getOrCreate()
     except (RuntimeError, OSError, PySparkException) as error:
-        where = f", and a cluster behind `--master {master}`" if master else ""
+        where = f", check that there is a cluster at `--master {master}`" if master else ""
         raise SetupError(
             f"Spark does not start: {error}\n"
-            f"Hint: Spark needs Java 17 or newer{where}; or run it without Spark: --engine local."
+            f"Hint: install Java 17 or newer{where}, or run without Spark: --engine local."
         ) from error
 
 
 def task_counter(spark: SparkSession) -> Callable[[], tuple[int, int]]:
-    """Return a function that counts tasks of active stages, finished and all. Classic sessions only."""
+    """Return a function that counts the finished tasks and all tasks of active stages. Classic sessions only."""
     tracker = spark.sparkContext.statusTracker()
 
     def count() -> tuple[int, int]:
@@ -90,14 +87,14 @@ def task_counter(spark: SparkSession) -> Callable[[], tuple[int, int]]:
 Batches = Iterator[pa.RecordBatch]
 
 
-def read_events(spark: SparkSession, given: FileInput | Path | str, given_format: str | None = None) -> DataFrame:
+def read_events(spark: SparkSession, given: FileInput | Path | str) -> DataFrame:
     """Read an input as a DataFrame. Raises BadInputError if its files do not fit their format."""
-    return _events(spark, spark.read, as_input(given, given_format))
+    return _events(spark, spark.read, as_input(given))
 
 
-def stream_events(spark: SparkSession, given: FileInput | Path | str, given_format: str | None = None) -> DataFrame:
+def stream_events(spark: SparkSession, given: FileInput | Path | str) -> DataFrame:
     """Stream the files of a directory in order of modification; the files already there determine the columns."""
-    return _events(spark, spark.readStream, as_input(given, given_format))
+    return _events(spark, spark.readStream, as_input(given))
 
 
 def _events(spark: SparkSession, reader: DataFrameReader | DataStreamReader, source: FileInput) -> DataFrame:
@@ -123,7 +120,7 @@ def _text_events(
         files = replace(files, whole=True)
         converter = make(_lines(spark.read, files), _with_names(spark, files, is_json), is_stream=is_stream)
     types = converter.types | _time_type(source)
-    if not types:
+    if not converter.types:
         raise BadInputError(f"{source.location} has no columns")
     schema = pa.schema([(name, types[name]) for name in converter.types])
     check_fine(schema)
@@ -160,7 +157,7 @@ def _escaped(path: str) -> str:
 def _spark_root(location: str) -> str:
     """Return the part of file paths above `key=value` folders, as Spark reports paths."""
     root = root_of(location)
-    return root if is_uri(location) or not root else str(Path(root).absolute())
+    return root if is_uri(location) or not root else os.path.abspath(root)
 
 
 def _with_names(spark: SparkSession, files: TextFiles, is_json: bool) -> TextFiles:
@@ -171,7 +168,8 @@ def _with_names(spark: SparkSession, files: TextFiles, is_json: bool) -> TextFil
         names = read_names(replace(files.source, times=None))
         folders = list(find_files(files.source).files[0].folders)
         return replace(files, names=names[: len(names) - len(folders)], folders=folders)
-    rows = _lines(spark.read, files).limit(1).collect()
+    is_header = (F.col("file_block_start") == 0) & (F.length("value") > 0)
+    rows = _lines(spark.read, files).where(is_header).limit(1).collect()
     if not rows:
         raise unreadable(files.source.location, "CSV", "it is empty")
     value, path, _ = rows[0]
@@ -214,8 +212,9 @@ def _parquet(spark: SparkSession, reader: DataFrameReader | DataStreamReader, so
 def _folder_shapes(events: DataFrame, source: FileInput) -> dict[str, TextShape]:
     """Return the shapes of the values of `key=value` folders, from the paths of all files."""
     files = TextFiles(source, _spark_root(source.location), "")
-    values = [folder_values(files.relative(path)) for path in sorted(events.inputFiles())]
-    for path, each in zip(sorted(events.inputFiles()), values, strict=True):
+    paths = sorted(events.inputFiles())
+    values = [folder_values(files.relative(path)) for path in paths]
+    for path, each in zip(paths, values, strict=True):
         check_folders(list(each), list(values[0]), path)
     names = list(values[0]) if values else []
     return {name: shape_of(pa.chunked_array([pa.array([v[name] for v in values], pa.string())])) for name in names}

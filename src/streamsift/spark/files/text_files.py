@@ -28,6 +28,7 @@ from streamsift.runtime.input import (
     check_folders,
     check_header,
     check_unique,
+    check_utf8,
     column_type,
     converted,
     converted_block,
@@ -41,6 +42,7 @@ from streamsift.runtime.input import (
     merge,
     merge_json,
     merge_numbers,
+    name_of,
     number_shapes,
     parse_json,
     shape_of,
@@ -80,7 +82,7 @@ class TextFiles:
     folders: list[str] = field(default_factory=list)
 
     def name_of(self, block: TextBlock) -> str:
-        return self.relative(block.path) or self.source.location
+        return name_of(self.source.location, self.relative(block.path) or self.source.location)
 
     def relative(self, path: str) -> str:
         """Return the path of a file below the input; empty if the input is this file."""
@@ -90,6 +92,12 @@ class TextFiles:
         values = folder_values(self.relative(block.path))
         check_folders(list(values), self.folders, self.name_of(block))
         return values
+
+    def json_lines(self, block: TextBlock) -> bytes:
+        if self.whole:
+            return json_lines(block.data, self.name_of(block))
+        check_utf8(block.data, self.name_of(block))
+        return block.data
 
     def csv_table(self, block: TextBlock) -> pa.Table:
         """Parse CSV as columns of strings, with those of `key=value` folders."""
@@ -175,7 +183,7 @@ def summarize_json(block: TextBlock, files: TextFiles) -> JsonSummary:
     name = files.name_of(block)
     values = folder_values(files.relative(block.path))
     folders = {key: shape_of(_constant(value, 1)) for key, value in values.items()}
-    return JsonSummary(infer_json(json_lines(block.data, name), name), folders, name)
+    return JsonSummary(infer_json(files.json_lines(block), name), folders, name)
 
 
 def summaries(texts: DataFrame, files: TextFiles, summarize: Any, *, is_json: bool) -> list[Any]:
@@ -247,7 +255,7 @@ class JsonConverter:
     def __call__(self, batches: Batches) -> Batches:
         for block in text_blocks(batches, self.files, is_json=True):
             name = self.files.name_of(block)
-            table = parse_json(json_lines(block.data, name), self.schema, name)
+            table = parse_json(self.files.json_lines(block), self.schema, name)
             for key, value in self.files.folder_values(block).items():
                 column = converted(key, _constant(value, table.num_rows), column_type(self.folders[key]))
                 table = table.append_column(key, column)
@@ -293,7 +301,7 @@ def _numbers(texts: DataFrame, files: TextFiles, paths: list[tuple[str, ...]]) -
         return {}
 
     def summarize(block: TextBlock, files: TextFiles) -> NumberSummary:
-        return NumberSummary(number_shapes(json_lines(block.data, files.name_of(block)), paths))
+        return NumberSummary(number_shapes(files.json_lines(block), paths))
 
     return reduce(NumberSummary.merged, summaries(texts, files, summarize, is_json=True)).shapes
 
