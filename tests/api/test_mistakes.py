@@ -95,7 +95,7 @@ def test_messages(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch:
 @pytest.mark.parametrize(
     ("environment", "said"),
     [
-        ({"JAVA_HOME": "/nowhere"}, "JAVA_HOME=/nowhere"),
+        ({"JAVA_HOME": "/nowhere"}, "JAVA_HOME does not contain Java: /nowhere"),
         ({"PATH": "/nowhere", "JAVA_HOME": ""}, "Java 17"),
     ],
 )
@@ -112,6 +112,8 @@ def test_without_java(folder: Path, environment: dict[str, str], said: str) -> N
         "ts",
         "--type",
         "kind",
+        "--engine",
+        "spark",
     ]
     done = subprocess.run(words, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
     assert done.returncode == 2
@@ -131,7 +133,7 @@ def test_without_pyspark(folder: Path, capsys: pytest.CaptureFixture[str], monke
     for name in [n for n in sys.modules if n.split(".")[0] in ("pyspark", "py4j") or n.startswith("streamsift.spark")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(builtins, "__import__", refusing)
-    code, _, error = command(["run", "A; B", "--input", "events.csv", "--time", "ts"], capsys)
+    code, _, error = command(["run", "A; B", "--input", "events.csv", "--time", "ts", "--engine", "spark"], capsys)
     assert code == 2
     assert "pyspark" in error
     assert "--engine local" in error

@@ -20,7 +20,7 @@ from streamsift.command.arguments import OutputFormat
 from streamsift.command.engines import choose_engine
 from streamsift.command.jobs import as_written, lines_of, nouns
 from streamsift.command.options import EngineName, Options
-from streamsift.command.progress import Reading, live_table, summary
+from streamsift.command.progress import Reading, live_table, progress, summary
 from streamsift.command.session import start_spark
 from streamsift.errors import SetupError
 from streamsift.runtime.input import file_format, is_uri
@@ -82,7 +82,8 @@ class StreamJob:
         from streamsift.spark.files import stream_events
 
         try:
-            events = stream_events(spark, self.options.source)
+            with progress(self.console, f"reading the schema of {self.options.input}"):
+                events = stream_events(spark, self.options.source)
             result = self.query.run(events, lateness=self.options.lateness, **self.options.run_arguments)
             with tempfile.TemporaryDirectory(prefix="streamsift-", ignore_cleanup_errors=True) as temporary:
                 stream = self._start(result, checkpoint or Path(temporary))
@@ -125,7 +126,7 @@ class StreamJob:
 
     def _report_interrupt(self, checkpoint: Path | None) -> None:
         resume = NO_CHECKPOINT if checkpoint is None else f"run the same command to resume from {checkpoint}"
-        self.console.print(f"{STOPPING}\n{resume}", highlight=False, markup=False, soft_wrap=True)
+        self.console.print(f"{STOPPING}\n{resume}", highlight=False, markup=False)
 
     @contextmanager
     def _view(self, noun: str) -> Iterator[Callable[[Reading], None]]:
