@@ -1,7 +1,4 @@
-"""The project's documents in, what is wrong with them out: relative links that lead nowhere, queries that do not parse.
-
-A fenced block marked `query` holds one whole script of the query language.
-"""
+"""Check the documents: relative links must resolve, and `query` blocks must parse."""
 
 from __future__ import annotations
 
@@ -38,20 +35,20 @@ def check(document: Path) -> Iterator[str]:
             try:
                 parse(match["body"])
             except QuerySyntaxError as error:
-                yield f"{place(document, text, match.start())}: this query does not parse. {error}"
+                yield f"{place(document, text, match.start())}: the query does not parse: {error}"
     for match in LINK.finditer(without_code(text)):
         target, _, anchor = match["target"].partition("#")
         if re.match(r"[a-z]+:", target):
             continue
         file = document.parent / target if target else document
         if not file.exists():
-            yield f"{place(document, text, match.start())}: the link `{match['target']}` leads nowhere"
+            yield f"{place(document, text, match.start())}: the link `{match['target']}` does not resolve"
         elif anchor and anchor not in anchors(file):
             yield f"{place(document, text, match.start())}: `{file.name}` has no heading `#{anchor}`"
 
 
 def without_code(text: str) -> str:
-    """The text with code blanked out, every other character at its old place: `[id](x)` in code is no link."""
+    """Return the text with code replaced by spaces, because `[id](x)` in code is not a link. Offsets stay the same."""
     return re.sub(r"`[^`\n]+`", blanked, FENCE.sub(blanked, text))
 
 
@@ -60,7 +57,7 @@ def blanked(match: re.Match[str]) -> str:
 
 
 def anchors(file: Path) -> set[str]:
-    """The names under which headings are linked to: lower case, punctuation gone, spaces as hyphens."""
+    """Return the anchors of headings: lowercase, without punctuation, spaces as hyphens."""
     titles = HEADING.findall(FENCE.sub("", file.read_text(encoding="utf-8")))
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 

@@ -16,7 +16,7 @@ NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 def shown(reading: Reading) -> str:
     console = Console(width=80)
     with console.capture() as capture:
-        console.print(live_table(reading, "matches", NOW))
+        console.print(live_table(reading, "matches", now=NOW))
     return capture.get()
 
 

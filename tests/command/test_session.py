@@ -19,14 +19,19 @@ from streamsift.command.session import check_java, relay_stderr
 from streamsift.command.stream_job import StreamJob
 from streamsift.errors import SetupError
 
-CHATTER = "import sys; print('first', file=sys.stderr, flush=True); sys.stdin.read(); print('second', file=sys.stderr)"
+CHILD = """
+import sys
+print("Starting Streaming TransformWithState Python worker.\\n\\nfirst", file=sys.stderr, flush=True)
+sys.stdin.read()
+print("second", file=sys.stderr)
+"""
 PATIENCE_SECONDS = 20
 
 
 def test_output_of_processes_is_printed_by_the_console_until_it_is_muted(capfd: pytest.CaptureFixture[str]) -> None:
     console, muted = Console(file=StringIO(), width=80), threading.Event()
     with relay_stderr(console, muted):
-        child = subprocess.Popen([sys.executable, "-c", CHATTER], stdin=subprocess.PIPE)
+        child = subprocess.Popen([sys.executable, "-c", CHILD], stdin=subprocess.PIPE)
         print("our own", file=sys.stderr)
     end = time.monotonic() + PATIENCE_SECONDS
     while "first" not in console.file.getvalue() and time.monotonic() < end:

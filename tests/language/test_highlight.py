@@ -44,11 +44,11 @@ def highlighted_keywords(text: str) -> set[int]:
     return {
         start
         for start, kind, value in tokens
-        if value.strip() and (kind in Keyword or kind is Operator.Word) and is_known(value)
+        if value.strip() and (kind in Keyword or kind is Operator.Word) and is_grammar_word(value)
     }
 
 
-def is_known(word: str) -> bool:
+def is_grammar_word(word: str) -> bool:
     return word.upper() in GRAMMAR_WORDS | {"SEQ"}
 
 

@@ -1,4 +1,4 @@
-"""The algebraic plan in explain: the paper's examples as goldens; on generated queries it agrees with the plan."""
+"""Test the algebraic plan in explain: goldens for the paper's examples, agreement with the plan on generated ones."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_drawing(name: str) -> None:
 @settings(max_examples=300)
 @given(queries(max_depth=4, kleene=False, aggregates=False, ranking=False, definitions=False))
 def test_it_says_what_the_plan_says(script: Script) -> None:
-    """The same predicates at the same kind of place, and the same intervals, as the steps that will run."""
+    """Check that predicates and intervals are those of the steps that run."""
     note(print_script(script))
     sections = explained(ss.query(print_script(script)))
     algebra, physical = sections["Algebra"], sections["Physical"]
@@ -64,7 +64,7 @@ def test_it_says_what_the_plan_says(script: Script) -> None:
 @settings(max_examples=200)
 @given(queries(aggregates=False, ranking=False, definitions=False))
 def test_it_draws_groups(script: Script) -> None:
-    """Every negation has its place, and every predicate of a group's element that the plan has is drawn."""
+    """Check that every negation, and every predicate on an element of a Kleene group, is drawn."""
     note(print_script(script))
     try:
         sections = explained(ss.query(print_script(script)))
@@ -86,7 +86,7 @@ def predicates(lines: Iterable[str]) -> set[str]:
 
 
 def explained(query: ss.Query) -> dict[str, list[str]]:
-    """The sections of explain by title."""
+    """Return the sections of explain by heading."""
     sections: dict[str, list[str]] = {}
     for line in query.explain(SCHEMA, time="t", type="kind").splitlines():
         if line[0] != " ":

@@ -1,4 +1,4 @@
-"""The cost model: rows as expected of independent events, and the tree that follows from the rates."""
+"""Test the cost model: expected rows of independent events, and the tree chosen for given rates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streamsift.physical.plan.options import Cache, PlanShape
 
 
 def rates(*in_window: float, ordered: bool = True, other: dict[tuple[int, int], float] | None = None) -> Statistics:
-    """A stream of a hundred windows."""
+    """Return the statistics of a stream of 100 windows."""
     return Statistics(tuple(100 * n for n in in_window), in_window, (), other or {}, ordered)
 
 

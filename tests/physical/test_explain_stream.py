@@ -1,4 +1,4 @@
-"""How a query runs on a stream, as explain tells it."""
+"""Test how explain describes a query on a stream, with goldens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derived keys: the matches of each key, found apart from all other events, are all the matches."""
+"""Test derived keys: searching each key separately finds all matches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of planner options, and the keywords that type checkers know."""
+"""Test that the table of planner options and the keywords for type checkers agree."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Plans and their explanation as goldens; what is not evaluated yet is refused at its place."""
+"""Test plans and their explanations, with and without data, and the messages for unsupported queries."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 import pytest
@@ -77,6 +77,58 @@ def test_explain_says_what_is_cached(cache: Literal["on", "off"]) -> None:
     explained = ss.query(EXPLAINED["negation"]).explain(SCHEMA, time="ts", type="kind", cache=cache)
     check_golden(f"explain/cache_{cache}.txt", explained)
 
+
+# --- without data ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_the_plan_without_data_is_that_of_typical_data(name: str) -> None:
+    """Check that the assumed types lead to the same choices of the planner."""
+    query = ss.query(EXPLAINED[name])
+    plans = [query.explain(), query.explain(SCHEMA, time="ts", type="kind")]
+    alone, typical = (plan[plan.index("Why\n") :] for plan in plans)
+    assert alone == typical
+
+
+ASSUMED = {
+    "A a; B b WHERE a.x < b.x": ["time: time (timestamp)", "type: type (string)", "columns: x (double)"],
+    "ANY a; ANY b WHERE a.name = b.name AND b.name LIKE 'x%'": ["time: time (timestamp)", "columns: name (string)"],
+    "A a WITH A = (kind IN ('x', 'y') AND NOT done)": [
+        "time: time (timestamp)",
+        "columns: kind (string), done (boolean)",
+    ],
+    "ANY a; ANY b WHERE b.end - a.start < 5 min": [
+        "time: time (timestamp)",
+        "columns: end (timestamp), start (timestamp)",
+    ],
+    "ANY a; ANY b WHERE a.time < b.t - 5": ["time: time (double)"],
+}
+
+
+@pytest.mark.parametrize("text", ASSUMED)
+def test_types_that_are_assumed_without_data(text: str) -> None:
+    explained = ss.query(text).explain()
+    lines = explained[explained.index("Assumed\n") : explained.index("Logical\n")].splitlines()
+    assert [line.strip() for line in lines[2:]] == ASSUMED[text]
+
+
+def test_names_that_are_given_without_data() -> None:
+    explained = ss.query("A a; B b WHERE a.at < b.at").explain(time="at", type="kind", order="n")
+    assert "  time: at (timestamp)\n  type: kind (string)\n  order: n (double)\nLogical" in explained
+
+
+def test_no_types_fit() -> None:
+    with pytest.raises(ss.QueryError, match="no column types fit this query: `=` compares a double with a string"):
+        ss.query("A a; B b WHERE a.x > 3 AND a.x = 'abc'").explain()
+
+
+@pytest.mark.parametrize(("data", "options"), [(SCHEMA, {}), (None, {"analyze": True})])
+def test_explain_needs_the_time_of_data_and_data_to_analyze(data: Any, options: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match="requires"):
+        ss.query("A a; B b").explain(data, **options)
+
+
+# --- what is refused ---------------------------------------------------------------------------------------------
 
 REFUSED = {
     "groups_between": "PATTERN A+ a; B+ b WHERE a.price < b.price",

@@ -1,4 +1,4 @@
-"""WITHIN beyond the range of the time column: it limits nothing in a batch, and a stream does not take it."""
+"""Test a WITHIN beyond the range of the time column: no limit in a batch, an error on a stream."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_every_result_on_a_stream(clause: str) -> None:
 
 
 def test_far_apart_times_stay_exact() -> None:
-    """Two 64-bit times may be more than 2^63 apart: a bound between is still one."""
+    """Two 64-bit times can be more than 2^63 apart; a WITHIN between is still a limit."""
     table = pa.table({"t": [-(2**63), 0, 2**63 - 1]})
     found = ss.query(f"{PAIR} WITHIN {2**63} RETURN a.t AS a, b.t AS b").run_local(table, time="t").to_pylist()
     assert sorted((row["a"], row["b"]) for row in found) == [(-(2**63), 0), (0, 2**63 - 1)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
@@ -41,8 +41,11 @@ class Stages:
     rules: tuple[str, ...]
     plan: physical.Plan
 
-    def explain(self, distribution: Sequence[str] = (), analyzed: Sequence[str] = ()) -> Explanation:
-        text = physical.explain(self.text, self.bound, self.optimized, self.rules, self.plan, distribution, analyzed)
+    def explain(
+        self, distribution: Sequence[str] = (), analyzed: Sequence[str] = (), assumed: Iterable[str] = ()
+    ) -> Explanation:
+        stages = (self.text, self.bound, self.optimized, self.rules, self.plan)
+        text = physical.explain(*stages, distribution, analyzed, assumed)
         return Explanation(text, plan_svg(self.optimized, sections(text)["Physical"][0]))
 
 
@@ -267,9 +270,9 @@ class Query(Buildable):
 
     def explain(
         self,
-        data: Any,
+        data: Any = None,
         *,
-        time: str,
+        time: str | None = None,
         type: str | None = None,
         order: str | None = None,
         analyze: bool = False,
@@ -279,7 +282,8 @@ class Query(Buildable):
 
         Args:
             data: Spark DataFrame, table as in `run_local`, or Arrow schema. No row is read unless `analyze` is set.
-            time: Name of the time column.
+                Without data, column types are assumed from the query and listed under `Assumed`.
+            time: Name of the time column. Required with data.
             type: Name of the column that contains the event class. Default: none.
             order: Name of a column that orders events with equal times. Default: none.
             analyze: Run the query on the table and report event rates, selectivities, times, and the estimated and
@@ -300,6 +304,12 @@ class Query(Buildable):
             >>> plan.splitlines()[:2]
             ['Query', '  PATTERN SEQ(A a, B b)']
         """
+        if data is None:
+            if analyze:
+                raise TypeError("explain(analyze=True) requires data")
+            return self._explain_alone(time, type, order, choices)
+        if time is None:
+            raise TypeError("explain() with data requires `time`, the name of the time column")
         if analyze and (is_spark(data) or isinstance(data, pa.Schema)):
             raise TypeError("explain(analyze=True) runs in this process and takes an Arrow or pandas table")
         data = as_table(data) if analyze else data
@@ -316,6 +326,13 @@ class Query(Buildable):
 
         placement = spark.stream_placement if data.isStreaming else spark.placement
         return stages.explain(placement(data, stages.plan))
+
+    def _explain_alone(
+        self, time: str | None, type: str | None, order: str | None, choices: PlannerKeywords
+    ) -> Explanation:
+        assumed = logical.assume_schema(self._located, time, type, order)
+        stages = self._stages(assumed.schema, Roles(assumed.time, assumed.type, assumed.order), choices)
+        return stages.explain(assumed=assumed.describe())
 
     def check(
         self, data: Any = None, *, time: str | None = None, type: str | None = None, order: str | None = None

@@ -24,7 +24,7 @@ from streamsift.command.progress import progress
 from streamsift.command.session import start_spark
 from streamsift.language.highlight import QueryLexer
 from streamsift.view.match_columns import MatchRoles, text_columns
-from streamsift.view.tables import how_many, print_table
+from streamsift.view.tables import how_many, print_table, wrapped
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,17 +54,20 @@ DEMO_QUERIES = (
         "PATTERN SEQ(Recycle r, Washing w, Operating o)\n"
         "WHERE [id] AND o.ins_type = 'surgery' AND w.temperature < 55\n"
         "WITHIN 2 hours\n"
-        "RETURN r.id AS id, r.ts AS recycled, w.temperature AS celsius, o.ts AS operated, o.room AS room",
+        "RETURN r.id AS id, r.ts AS recycled, w.temperature AS celsius,\n"
+        "       o.ts AS operated, o.room AS room",
         "[id]: all three events are of the same instrument",
     ),
     DemoQuery(
         "Instruments not sharpened, disinfected and checked between washing and surgery",
         "hospital",
         "kind",
-        "PATTERN SEQ(Recycle r, Washing w, !SEQ(Sharpening s, Disinfection d, Checking c), Operating o)\n"
+        "PATTERN SEQ(Recycle r, Washing w,\n"
+        "            !SEQ(Sharpening s, Disinfection d, Checking c), Operating o)\n"
         "WHERE [id] AND o.ins_type = 'surgery'\n"
         "WITHIN 3 hours\n"
-        "RETURN r.id AS id, w.ts AS washed, o.ts AS operated, o.ts - w.ts AS after, o.room AS room",
+        "RETURN r.id AS id, w.ts AS washed, o.ts AS operated,\n"
+        "       o.ts - w.ts AS after, o.room AS room",
         "negation: the first hit rejects a match; no negated sequence is built",
     ),
     DemoQuery(
@@ -75,7 +78,8 @@ DEMO_QUERIES = (
         "WITH Small = (amount <= 5), Large = (amount >= 800)\n"
         "WHERE [ccid] AND a.city != c.city\n"
         "WITHIN 15 min\n"
-        "RETURN a.ccid AS card, a.ts AS started, c.amount AS taken, c.city AS city, c.ts - a.ts AS after",
+        "RETURN a.ccid AS card, a.ts AS started, c.amount AS taken,\n"
+        "       c.city AS city, c.ts - a.ts AS after",
         "classes defined by predicates; 64-bit integers and decimals are exact",
     ),
     DemoQuery(
@@ -84,9 +88,11 @@ DEMO_QUERIES = (
         None,
         "PATTERN SEQ(ANY before, ANY dip, ANY after)\n"
         "PARTITION BY symbol\n"
-        "WHERE dip.price < before.price * 0.998 AND after.price > before.price AND dip.volume >= 1000\n"
+        "WHERE dip.price < before.price * 0.998 AND after.price > before.price\n"
+        "  AND dip.volume >= 1000\n"
         "WITHIN 12 EVENTS\n"
-        "RETURN before.symbol AS symbol, before.price AS before, dip.price AS dip, after.price AS after, dip.ts AS ts",
+        "RETURN before.symbol AS symbol, before.price AS before, dip.price AS dip,\n"
+        "       after.price AS after, dip.ts AS ts",
         "a count window: 12 rows of the same symbol",
     ),
     DemoQuery(
@@ -117,7 +123,8 @@ DEMO_QUERIES = (
         "WHERE [symbol]\n"
         "PREF MAX[sell.price - buy.price]\n"
         "WITHIN 1 min UPDATE 1 min\n"
-        "RETURN TOP 3 buy.symbol AS symbol, buy.price AS paid, sell.price AS got, sell.ts - buy.ts AS after",
+        "RETURN TOP 3 buy.symbol AS symbol, buy.price AS paid, sell.price AS got,\n"
+        "       sell.ts - buy.ts AS after",
         "ranking: finds the best matches without building the others",
     ),
 )
@@ -169,7 +176,7 @@ def _run_query(console: Console, spark: SparkSession, events: DataFrame, demo: D
     console.print(Panel(text, title=demo.data, title_align="left", subtitle=why, subtitle_align="left"))
     plan = parsed.explain(events, **binding)
     physical = plan[plan.index("Physical") :]  # the sections before it repeat the query
-    console.print(physical, highlight=False, markup=False, style="dim")
+    console.print(wrapped(physical, console.width), highlight=False, markup=False, style="dim")
     result = parsed.run(events, **binding).persist()  # computed once, for count and table
     with progress(console, "compiling the plan on a sample", task_counter(spark)):
         parsed.run(events.limit(SAMPLE_ROWS), **binding).count()

@@ -39,7 +39,7 @@ from streamsift.command.stream_job import StreamJob, check_stream
 from streamsift.errors import SetupError
 from streamsift.runtime.input import read_head
 from streamsift.view.notebook import sections
-from streamsift.view.tables import print_table
+from streamsift.view.tables import print_table, wrapped
 
 
 class Command(TyperCommand):
@@ -130,7 +130,10 @@ def explain(options: Options) -> None:
     else:
         with open_job(first, options, stderr) as job:
             plan = job.explain() if len(queries) == 1 else job.explain_many(queries)
-    print(json.dumps(sections(plan), ensure_ascii=False) if options.as_json else plan)
+    if options.as_json:
+        print(json.dumps(sections(plan), ensure_ascii=False))
+    else:
+        print(wrapped(plan, Console().width) if sys.stdout.isatty() else plan)
 
 
 @app.command(cls=Command, epilog=f"Example: streamsift check query.txt {FITTED}")

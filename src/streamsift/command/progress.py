@@ -100,8 +100,8 @@ class Reading:
         )
 
 
-def live_table(reading: Reading, noun: str, now: datetime | None = None) -> Table:
-    """Return a table with one line of figures."""
+def live_table(reading: Reading, noun: str, unit: str = "rows", now: datetime | None = None) -> Table:
+    """Return a table with one line of figures; `unit` is what Spark counts of the input."""
     last, state, lag = reading.last, "-", "-"
     if last is not None and last.state_rows is not None and last.state_bytes is not None:
         state = f"{last.state_rows:,} rows, {_size(last.state_bytes)}"
@@ -111,8 +111,8 @@ def live_table(reading: Reading, noun: str, now: datetime | None = None) -> Tabl
     table.caption_justify = "left"
     cells = {
         "batches": f"{reading.batches:,}",
-        "rows": f"{reading.rows:,}",
-        "rows/s": f"{reading.rows_per_second:,.0f}",
+        unit: f"{reading.rows:,}",
+        f"{unit}/s": f"{reading.rows_per_second:,.0f}",
         noun: f"{reading.matches:,}",
         **({"late": f"{reading.late:,}"} if reading.late else {}),
         "state": state,
@@ -125,11 +125,11 @@ def live_table(reading: Reading, noun: str, now: datetime | None = None) -> Tabl
     return table
 
 
-def summary(reading: Reading, noun: str) -> str:
+def summary(reading: Reading, noun: str, unit: str = "rows") -> str:
     """Return the last line that a run prints."""
     late = f", {reading.late:,} late" * bool(reading.late)
     bad = f", {reading.bad_rows:,} without a usable time" * bool(reading.bad_rows)
-    return f"{reading.batches:,} micro-batches, {reading.rows:,} rows{late}{bad}, {reading.matches:,} {noun}"
+    return f"{reading.batches:,} micro-batches, {reading.rows:,} {unit}{late}{bad}, {reading.matches:,} {noun}"
 
 
 def _moment(text: str | None) -> datetime | None:

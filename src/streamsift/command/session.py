@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 STDERR = 2
 LOCAL_MASTER = re.compile(r"local(\[.*\])?")  # Spark's processes are this machine's and use this Python
+# Blank lines, a warning of the JVM, and the progress of pyspark's streaming workers.
+CHATTER = re.compile(r"\s*$|WARNING: Using incubator modules|(Starting )?Streaming \w+ Python worker")
 OTHERWISE = "or run without Spark: --engine local."
 
 
@@ -84,7 +86,7 @@ def relay_stderr(console: Console, muted: threading.Event) -> Iterator[None]:
 
     Written to the terminal directly, it would overwrite progress bars and tables. After an interrupt it is noise: the
     JVM reports failed threads at any log level, and Python workers report the interrupt. The relay goes on after the
-    context, for as long as the processes run.
+    context, for as long as the processes run. Lines of `CHATTER` are always discarded.
     """
     kept = os.dup(STDERR)
     reader, writer = os.pipe()
@@ -106,5 +108,5 @@ def _relay(reader: int, console: Console, muted: threading.Event) -> None:
     """Copy lines until every process has closed its end of the pipe."""
     with os.fdopen(reader, "r", errors="replace") as source:
         for line in source:
-            if not muted.is_set():
+            if not muted.is_set() and not CHATTER.match(line):
                 console.print(Text(line.rstrip("\n")), soft_wrap=True)

@@ -23,7 +23,7 @@ from streamsift.command.options import EngineName, Options
 from streamsift.command.progress import Reading, live_table, summary
 from streamsift.command.session import start_spark
 from streamsift.errors import SetupError
-from streamsift.runtime.input import is_uri
+from streamsift.runtime.input import file_format, is_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -116,7 +116,12 @@ class StreamJob:
             # Abandoned tasks fail with errors that mean nothing after an interrupt.
             spark.sparkContext.setLogLevel("OFF")
             stream.stop()
-        self.console.print(summary(reading.after(metrics(stream).triggers), noun), highlight=False)
+        self.console.print(summary(reading.after(metrics(stream).triggers), noun, self._unit), highlight=False)
+
+    @property
+    def _unit(self) -> str:
+        """Return what Spark counts as input: of CSV and JSON files, lines, with headers."""
+        return "rows" if file_format(self.options.source) == "parquet" else "lines"
 
     def _report_interrupt(self, checkpoint: Path | None) -> None:
         resume = NO_CHECKPOINT if checkpoint is None else f"run the same command to resume from {checkpoint}"
@@ -130,7 +135,7 @@ class StreamJob:
         # Rows on the same terminal are printed above the table; rows that go elsewhere must not be redirected to it.
         on_terminal = sys.stdout.isatty()
         with Live(console=self.console, auto_refresh=False, transient=True, redirect_stdout=on_terminal) as live:
-            yield lambda reading: live.update(live_table(reading, noun), refresh=True)
+            yield lambda reading: live.update(live_table(reading, noun, self._unit), refresh=True)
 
 
 @contextmanager

@@ -8,8 +8,10 @@
 - `preferences`: classify objectives as linear, monotone or other;
 - `durations`: convert windows to the units of a time column;
 - `bound`: define the classes of a bound query, with traversals of its pattern and expressions;
-- `describe`: describe a bound query as text, which checkpoints store.
+- `describe`: describe a bound query as text, which checkpoints store;
+- `assumptions`: assume a schema for a query without data.
 """
 
+from streamsift.logical.assumptions import Assumptions, assume_schema
 from streamsift.logical.binder import bind, sketch
 from streamsift.logical.bound import BoundQuery

@@ -21,12 +21,12 @@ from streamsift.logical.preferences import preference_class
 from streamsift.logical.scopes import Scopes, Slot, resolve_scopes
 
 
-def sketch(script: s.Script) -> b.BoundQuery:
+def sketch(script: s.Script, columns: EventColumns = UNKNOWN_COLUMNS) -> b.BoundQuery:
     """Bind a query as far as possible without a schema: good enough for charts, not for plans.
 
     This makes all checks that need no schema: structure, clause combinations, names of variables and outputs, literals.
     """
-    return _bound(resolve_scopes(script), UNKNOWN_COLUMNS)
+    return _bound(resolve_scopes(script), columns)
 
 
 def bind(

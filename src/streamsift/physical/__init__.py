@@ -1,12 +1,12 @@
 """Plan how a bound query is evaluated, and explain the plan.
 
-- `planner`: choose the plan of a query; raise what no strategy can evaluate;
-- `plan`: the classes of plans, and the options of callers;
+- `planner`: choose the plan of a query, or raise if no strategy can evaluate it;
+- `plan`: the classes of plans, and the planner options;
 - `detect`: plan steps, negations, keys and join trees of single events;
 - `groups`: plan Kleene groups;
-- `count`, `rank`: choose how AGG counts and how PREF ranks;
+- `count`, `rank`: choose the strategies of AGG and PREF;
 - `stream`: plan how a query runs on a stream;
-- `share`: plan which of several queries are counted together;
+- `share`: plan which of several queries share counters;
 - `explain`: describe all of it.
 """
 

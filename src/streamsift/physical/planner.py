@@ -37,7 +37,7 @@ def plan(query: b.BoundQuery, choices: PlannerOptions = DEFAULTS) -> Plan:
 
 
 def detection(query: b.BoundQuery, choices: PlannerOptions) -> DetectPlan:
-    """Return the plan that finds matches, with an alternative for each choice at the ORs."""
+    """Return the plan that finds matches, with one alternative per OR-free form of the pattern."""
     _check_size(query)
     alternatives = tuple(a for (node,) in or_free_forms(query.pattern) for a in _alternatives(query, node))
     keys = shared_columns(query, alternatives)
@@ -71,7 +71,7 @@ def or_free_forms(node: b.Node) -> list[tuple[b.Node, ...]]:
     """Return the pattern without OR, once for each choice. A form is a tuple because !(x | y) is !x and !y."""
     match node:
         case b.Disjunction():
-            # A Kleene class inside an OR is no direct operand of the AND around it.
+            # A Kleene class inside an OR is not a direct operand of the AND around it.
             kept = (b.Sequence((c,), span=c.span) if isinstance(c, b.Leaf) else c for c in node.children)
             return [form for child in kept for form in or_free_forms(child)]
         case b.Negated():

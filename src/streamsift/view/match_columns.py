@@ -26,7 +26,7 @@ class Weight(IntEnum):
 
     RETURNED = 0  # a column of the result itself, or the time of an event
     COMPARED = 1  # the query compares or ranks events by it
-    FILTERED = 2  # the query compares it with constants, or it is the same in every match
+    FILTERED = 2  # the query compares it with constants; or it repeats another column
     RELATED = 3  # the query mentions it for another variable
     OTHER = 4
 
@@ -92,8 +92,14 @@ def text_columns(rows: pa.Table, roles: MatchRoles) -> list[TextColumn]:
             if name == events[0]:
                 columns += _Events(rows, events, roles).columns()
         elif not (events and name in BOUNDS):
-            columns.append(TextColumn(name, _texts(rows.column(name).to_pylist())))
+            columns.append(TextColumn(name, _texts(rows.column(name).to_pylist()), _plain_weight(rows, name)))
     return columns
+
+
+def _plain_weight(rows: pa.Table, name: str) -> Weight:
+    """Return the weight of a column that is not an event; the only objective of a ranking repeats the score."""
+    is_objective = name.startswith("objective_") and "score" in rows.column_names
+    return Weight.FILTERED if is_objective and rows.column(name).equals(rows.column("score")) else Weight.RETURNED
 
 
 def _event_type(kind: pa.DataType) -> pa.StructType | None:
@@ -125,7 +131,7 @@ class _Events:
         for attribute in shared:
             cells = [self._first(row, attribute) for row in range(self.rows.num_rows)]
             weight = min((w for (_, name), w in weights.items() if name == attribute.lower()), default=Weight.OTHER)
-            yield TextColumn(attribute, _texts(cells), self._lowered(weight, cells))
+            yield TextColumn(attribute, _texts(cells), weight)
         dates: list[date | None] = [None] * self.rows.num_rows  # the date shown last, in each row
         for name in self.variables:
             if self._is_group(name):
@@ -144,14 +150,7 @@ class _Events:
         weight = weights.get((name, attribute.lower()), Weight.RELATED if is_related else Weight.OTHER)
         if attribute == self.roles.type:
             weight = min(weight, Weight.FILTERED)
-        return TextColumn(f"{name}.{attribute}", cells, self._lowered(weight, cells))
-
-    def _lowered(self, weight: Weight, cells: list[Any]) -> Weight:
-        """Return the weight; less for a column that is the same in every match, unless RETURN names the variable."""
-        if self.roles.returns_all:
-            return Weight.RETURNED
-        is_constant = len(cells) > 1 and all(cell == cells[0] for cell in cells)
-        return max(weight, Weight.FILTERED) if is_constant else weight
+        return TextColumn(f"{name}.{attribute}", cells, Weight.RETURNED if self.roles.returns_all else weight)
 
     def _attributes(self, name: str) -> list[str]:
         kind = _event_type(self.rows.schema.field(name).type)

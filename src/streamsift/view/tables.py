@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
@@ -93,6 +94,20 @@ def _shared_out(widths: list[int], narrow: list[int], room: int) -> list[int]:
         widest = max((n for n in range(len(widths)) if widths[n] > narrow[n]), key=lambda n: widths[n])
         widths[widest] -= 1
     return widths
+
+
+def wrapped(text: str, width: int) -> str:
+    """Wrap the long lines of a plan; what follows a break is indented further than the line.
+
+    >>> print(wrapped("  filter: only rows that pass", 20))
+      filter: only rows
+          that pass
+    """
+    lines = []
+    for line in text.splitlines():
+        indent = " " * (len(line) - len(line.lstrip()) + 4)
+        lines += wrap(line, width, subsequent_indent=indent, drop_whitespace=True, break_long_words=False) or [""]
+    return "\n".join(lines)
 
 
 def cell_text(value: Any) -> str:

@@ -53,7 +53,7 @@ def test_two_runs_give_what_one_batch_gives(
     options = ("--stream", "--once", "--output", str(folder / "out.json"))
     code, _, error = run(folder, capsys, *options)
     assert code == 0, error
-    assert "5 rows, 0 matches" in error
+    assert "6 lines, 0 matches" in error
     drop(folder, "two", [(5, "A", 1), (6, "B", 1), (100, "X", 0)])
     code, _, error = run(folder, capsys, *options)
     assert code == 0, error
@@ -97,7 +97,7 @@ def test_ctrl_c_ends_it_in_the_middle_of_a_micro_batch(folder: Path) -> None:
     assert (stream.returncode, out) == (0, "")
     reported = error[error.index(stream_job.STOPPING) :].splitlines()  # pyspark's workers report before
     assert reported[1] == "run the same command to resume from checkpoint"
-    assert re.fullmatch(r"\d micro-batch(es)?, \d rows, [01] matches", reported[2])  # a committed micro-batch counts
+    assert re.fullmatch(r"\d micro-batch(es)?, \d lines, [01] matches", reported[2])  # a committed micro-batch counts
     assert reported[3:] == []
     assert "Traceback" not in error
 

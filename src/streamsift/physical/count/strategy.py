@@ -1,4 +1,4 @@
-"""Choose how each alternative of a query with AGG is counted, and say why that way."""
+"""Choose how each alternative of a query with AGG is counted, and give the reasons."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from streamsift.physical.plan import (
     Strategy,
 )
 
-# Estimates, in nanoseconds: one event for each start in the window; one event on the two stacks, per level. Only their
-# ratio decides. Timings of the kernels (3 to 8 levels, 20 to 67 starts, a busy machine) had 1.6 to 2.2 and 7 to 16.
+# Estimated cost of an event: per start event in the window, and per level of the two stacks. Only the ratio matters.
+# Timings of the kernels (3 to 8 levels, 20 to 67 starts, a busy machine) gave 1.6 to 2.2 and 7 to 16.
 SEM_NS_PER_START = 1.0
 TWO_STACK_NS_PER_LEVEL = 6.0
 
@@ -32,16 +32,16 @@ MEANING = {
     Strategy.PAIRS: "dynamic programming over pairs of adjacent events; no match is materialized",
     Strategy.DETECT: "matches are found, then aggregated in chunks of row numbers",
 }
-Obstacles = dict[Strategy, str | None]  # why each strategy cannot count an alternative; None if it can
+Obstacles = dict[Strategy, str | None]  # why each strategy does not apply to an alternative; None if it applies
 
 
 def aggregation(detection: DetectPlan) -> AggregatePlan:
-    """Plan a query with AGG. A strategy that the caller chose must be possible for every alternative."""
+    """Plan a query with AGG. A requested strategy must apply to every alternative."""
     query, requested = detection.query, detection.choices.strategy
     branches: list[Branch] = []
     reasons: list[str] = []
     for number, alternative in enumerate(detection.alternatives, start=1):
-        # All variables share these by definition, also where a constant (`a.id = 1`) has taken the place of equalities.
+        # All variables share these columns, even if a constant (`a.id = 1`) has replaced the equalities.
         columns = (*query.group_by, *query.partition_by, *alternative.joining_columns())
         keys = tuple(dict.fromkeys(c for c in columns if c != b.TIME)) if alternative.groups is None else ()
         obstacles = {candidate: _obstacle(query, alternative, keys, candidate) for candidate in Strategy}
@@ -59,16 +59,16 @@ def aggregation(detection: DetectPlan) -> AggregatePlan:
     return AggregatePlan(detection, tuple(branches), (*reasons, *_key_reasons(query, branches)))
 
 
-# --- what each strategy can do -----------------------------------------------------------------------------------
+# --- which strategies apply -----------------------------------------------------------------------------------
 
 
 def is_at_edge(negation: Negation) -> bool:
-    """Return True if the interval ends at an edge of the window: it depends on the match's start and end."""
+    """Return True if a window bounds the interval, so that it depends on the start and end of the match."""
     return negation.lower.edge is Edge.WINDOW_START or negation.upper.edge is Edge.WINDOW_END
 
 
 def _is_between_neighbors(negation: Negation, steps: int) -> bool:
-    """Return True if the interval lies between two neighboring steps, before the first or after the last."""
+    """Return True if the interval lies between two adjacent steps, before the first or after the last."""
     match negation.lower.edge, negation.upper.edge:
         case Edge.AFTER, Edge.BEFORE:
             return negation.upper.steps == (max(negation.lower.steps) + 1,)
@@ -80,7 +80,7 @@ def _is_between_neighbors(negation: Negation, steps: int) -> bool:
 
 
 def _obstacle(query: b.BoundQuery, alternative: Alternative, keys: tuple[str, ...], strategy: Strategy) -> str | None:
-    """Return why a strategy cannot count this alternative; None if it can."""
+    """Return why a strategy does not apply to this alternative; None if it applies."""
     if strategy is Strategy.DETECT:
         return None
     if query.update is not None and query.update.kind is b.WindowKind.COUNT:
@@ -123,7 +123,7 @@ def _obstacle(query: b.BoundQuery, alternative: Alternative, keys: tuple[str, ..
 
 
 def _costs(query: b.BoundQuery, alternative: Alternative) -> tuple[float, float]:
-    """Return the nanoseconds for an event by SEM, as far as a count window limits the starts, and by two stacks."""
+    """Return the nanoseconds per event of SEM (infinite without a count window) and of two stacks."""
     starts = float(query.window.length) if query.window is not None and query.has_count_window else inf
     return SEM_NS_PER_START * starts, TWO_STACK_NS_PER_LEVEL * len(alternative.steps)
 
@@ -133,11 +133,11 @@ def _cheapest(query: b.BoundQuery, alternative: Alternative, obstacles: Obstacle
     if Strategy.SEM in possible and Strategy.TWO_STACK in possible:
         sem, two_stack = _costs(query, alternative)
         return Strategy.SEM if sem < two_stack else Strategy.TWO_STACK
-    return possible[0]  # they stand in the order of cost
+    return possible[0]  # Strategy lists them by cost
 
 
 def _may_mark(query: b.BoundQuery, chosen: Strategy, obstacles: Obstacles) -> bool:
-    """Return True if two stacks were chosen only because the starts in a window are unknown; for COUNT alone."""
+    """Return True if two-stack was chosen because the number of start events is unknown; only for COUNT."""
     counts_alone = all(aggregate.function == "COUNT" for aggregate in query.aggregates)
     is_unknown = chosen is Strategy.TWO_STACK and obstacles[Strategy.SEM] is None and not query.has_count_window
     return counts_alone and is_unknown

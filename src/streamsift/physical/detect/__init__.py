@@ -1,13 +1,13 @@
 """Plan the search for single events and negated sub-patterns.
 
-- `steps`: plan the steps and negations of one scope, and which results are cached, by which values;
-- `equalities`: tie equal columns to the one that is bound first;
-- `definition_windows`: turn the windows of definitions into comparisons;
-- `keys`: derive the columns that all events of a match share;
-- `partial_keys`: derive a key of some variables; events of the others are replicated;
+- `steps`: plan the steps and negations of one scope, and the cache keys of negations;
+- `equalities`: compare equal columns with the one that is bound first;
+- `definition_windows`: express definition windows as comparisons;
+- `keys`: derive the columns that are equal in all events of a match;
+- `partial_keys`: derive a partial key, shared by some variables; events of the others are replicated;
 - `cost`: estimate rows, and find the cheapest join tree.
 
-A left-deep tree is taken for negations and pairs; otherwise `cost.cheapest` chooses by measured statistics.
+Patterns with negations or two events use a left-deep tree; otherwise `cost.cheapest` chooses by measured statistics.
 """
 
 from streamsift.physical.detect.cost import OPEN_NS, CostModel, Statistics, cheapest

@@ -1,7 +1,6 @@
 """Estimate the rows of a pattern's parts, and find the cheapest join tree.
 
-Rows are expected numbers of sub-matches, of events that come independently of each other. Costs are nanoseconds in
-the kernels.
+Rows are expected numbers of sub-matches, assuming independent events. Costs are nanoseconds in the kernels.
 """
 
 from __future__ import annotations
@@ -16,36 +15,36 @@ from streamsift.physical.plan import Cache, Join, JoinLeaf, PlanShape, Tree, for
 # Fitted by `python -m benchmarks.calibrate`, one core of a busy machine: off by 12 %, 23 % and 25 % on average.
 OPEN_NS, SCAN_NS, BUILD_NS = 20.0, 7.5, 0.5  # the search in any order: per partial match, entry scanned, row built
 LEFT_OPEN_NS, LEFT_SCAN_NS, LEFT_BUILD_NS = 7.8, 2.8, 1.1  # the search of plain sequences: ranges are known before
-BLOCK_NS, BLOCK_OPEN_NS = 20.0, 0.4e6  # to keep one row of a block; to keep a block at all
+BLOCK_NS, BLOCK_OPEN_NS = 20.0, 0.4e6  # materialized subplans (blocks): per row, per block
 MAX_BLOCK_ROWS = 20_000_000
-MAX_STEPS = 12  # up to here every tree of a SEQ and every order of an AND is considered
+MAX_STEPS = 12  # up to here, every tree of a SEQ and every order of an AND is considered
 
 
-Option = tuple[float, Tree, tuple[int, ...]]  # what a tree costs, and the steps that it joins
+Option = tuple[float, Tree, tuple[int, ...]]  # cost, tree, and the steps that it joins
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Measured rates and selectivities; selectivities are by pair of steps (i < j)."""
+    """Measured rates and selectivities. Selectivities are per pair of steps (i < j)."""
 
     counts: tuple[float, ...]  # candidates of each step
-    in_window: tuple[float, ...]  # of them in one window
-    equal: tuple[Mapping[tuple[int, int], float], ...]  # of equalities, one for each class of values that are all equal
-    other: Mapping[tuple[int, int], float]  # of other comparisons but definitions' windows, which limit what is scanned
-    ordered: bool = True  # a SEQ: of all orders of its events one is right
-    alike: float = 0.0  # so many events of a window have equal values for a comparison: of the one with most
-    limits: tuple[tuple[frozenset[int], float], ...] = ()  # steps in one window of their own, its share of the window
+    in_window: tuple[float, ...]  # candidates of each step in one window
+    equal: tuple[Mapping[tuple[int, int], float], ...]  # of equalities, one map per class of equal columns
+    other: Mapping[tuple[int, int], float]  # of other comparisons, except definition windows, which limit the scan
+    ordered: bool = True  # a SEQ: only one order of its events matches
+    alike: float = 0.0  # events of a window with equal values for a comparison: the maximum over comparisons
+    limits: tuple[tuple[frozenset[int], float], ...] = ()  # steps of a definition window, its share of the window
 
 
 @dataclass(slots=True)
 class CostModel:
-    """Expected rows and nanoseconds, each computed once."""
+    """Estimate rows and nanoseconds, with memoized rows."""
 
     statistics: Statistics
     _rows: dict[tuple[frozenset[int], bool], float] = field(default_factory=dict)
 
     def rows(self, steps: Iterable[int], *, compared: bool = True) -> float:
-        """Return how many sub-matches these steps have; without `compared`, before comparisons other than lookups."""
+        """Return the expected sub-matches of these steps; without `compared`, before comparisons other than lookups."""
         key = frozenset(steps), compared
         if key not in self._rows:
             self._rows[key] = self._expected(sorted(key[0]), compared)
@@ -59,13 +58,13 @@ class CostModel:
             rows *= exp(-lgamma(len(steps)))  # divided by (steps - 1)!
         for of in measured.equal:
             members = [step for step in steps if any(step in pair for pair in of)]
-            rows = prod((of.get(pair, 1.0) for pair in pairwise(members)), start=rows)  # the others follow
+            rows = prod((of.get(pair, 1.0) for pair in pairwise(members)), start=rows)  # these imply the others
         for limited, share in measured.limits:
             rows *= share ** max(0, len(limited.intersection(steps)) - 1)
         return rows * self._selectivity(steps) if compared else rows
 
     def _selectivity(self, steps: Sequence[int]) -> float:
-        """Return the share of combinations of steps that comparisons other than lookups leave."""
+        """Return the share of combinations of steps that pass comparisons other than lookups."""
         other = self.statistics.other
         return prod(other.get(pair, 1.0) for pair in combinations(sorted(steps), 2)) if other else 1.0
 
@@ -91,13 +90,13 @@ class CostModel:
         return LEFT_BUILD_NS if is_left_deep(tree) and self.statistics.ordered else BUILD_NS
 
     def join_cost(self, bound: Sequence[int], unit: Sequence[int]) -> float:
-        """Return the cost of extending every partial match by a unit: to find its range, to scan it, to build."""
+        """Return the cost of extending every partial match by a unit: find its range, scan it, build rows."""
         together = (*bound, *unit)
         inside = self._selectivity(bound) * self._selectivity(unit)
         scanned = self.rows(together, compared=False) * inside
         total = OPEN_NS * self.rows(bound) + BUILD_NS * self.rows(together)
         if len(unit) > 1:
-            # The sub-matches are scanned that start in the window, wherever they end.
+            # All sub-matches that start in the window are scanned, wherever they end.
             rows = self.rows(unit)
             in_window = rows / max(1.0, self.statistics.counts[min(unit)]) * self.statistics.in_window[min(unit)]
             scanned = max(scanned, self.rows(bound) * in_window / len(bound) * self._looked_up(bound, unit))
@@ -105,7 +104,7 @@ class CostModel:
         return total + SCAN_NS * scanned
 
     def _left_cost(self, steps: Sequence[int]) -> float:
-        """Return the cost of the search of plain sequences, which skips events that cannot end inside the window."""
+        """Return the cost of the sequence search, which skips events whose matches cannot end inside the window."""
         total = 0.0
         for number in range(1, len(steps) + 1):
             bound = steps[:number]
@@ -117,9 +116,9 @@ class CostModel:
 
 
 def cheapest(statistics: Statistics, cache: Cache = Cache.AUTO) -> Tree:
-    """Return the cheapest tree over neighboring parts (SEQ), or the cheapest order (AND), by dynamic programming.
+    """Return the cheapest tree over adjacent parts (SEQ), or the cheapest order (AND), by dynamic programming.
 
-    A block caches the sub-matches of a part: `cache` on asks for one wherever the pattern is long enough, off for none.
+    A block caches the sub-matches of a part. `cache` on forces one if the pattern is long enough; off forbids blocks.
     """
     model = CostModel(statistics)
     count = len(statistics.counts)
@@ -144,7 +143,7 @@ def cheapest(statistics: Statistics, cache: Cache = Cache.AUTO) -> Tree:
 
 
 def _joined(model: CostModel, left: Option, right: Option) -> Option:
-    """Return two parts as one: a leaf extends the other part, a join on the right is a block first (`units_of`)."""
+    """Join two parts: a leaf extends the other part; a join on the right becomes a block (`units_of`)."""
     from_right = isinstance(left[1], JoinLeaf) and isinstance(right[1], JoinLeaf) and right[0] < left[0]
     is_left_last = from_right or (isinstance(left[1], JoinLeaf) and isinstance(right[1], Join))
     bound, unit = (right, left) if is_left_last else (left, right)
@@ -153,7 +152,7 @@ def _joined(model: CostModel, left: Option, right: Option) -> Option:
 
 
 def _cheapest_order(model: CostModel, count: int) -> Tree:
-    """Find step by step the cheapest way to each set of steps; of many steps, only follow the cheapest set."""
+    """Find the cheapest order of each set of steps, adding one step at a time; greedily if there are many steps."""
     states: dict[frozenset[int], tuple[float, Tree]] = {
         frozenset({step}): (SCAN_NS * model.rows((step,)), JoinLeaf(step)) for step in range(count)
     }

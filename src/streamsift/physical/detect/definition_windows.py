@@ -1,11 +1,11 @@
-"""Turn the windows of definitions into comparisons between the events of a sub-match.
+"""Express definition windows as comparisons between the events of a sub-match.
 
-"No farther apart than the window" holds of a sub-match exactly if it holds of every two of its events, so it is a
-comparison between steps: the place of one event against the last place that the other's window reaches. A search that
-binds one event after the other need not test it: it limits where the second event may lie (`window_bound`).
+A sub-match fits in the window if and only if every two of its events do. That is a comparison between steps: the place
+of one event with the last place in the window of the other. A search that binds one event after the other does not test
+it, but limits the range of the second event (`window_bound`).
 
-If a single event is the first or the last of a sub-match in time, it is enough that the window holds of that one and
-each other: a comparison with each element of a group, by which an element is dropped or kept like by any other.
+If a single event is always the first or the last of a sub-match, it is enough to compare it with each other event. Such
+a comparison with each element of a Kleene group filters elements like any other predicate.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from streamsift.errors import UnsupportedQuery
 from streamsift.logical import bound as b
 from streamsift.physical.plan import Edge
 
-PLACE = "$place"  # Column.name for an event's place in the stream
+PLACE = "$place"  # Column.name for the place of an event: its index in time order
 _UNTIL, _SINCE = "$until ", "$since "
 
 
 def until(definition: str) -> str:
-    """Column.name for the last place that is in one window of the definition with this event, as its first."""
+    """Return the Column.name for the last place in the window of a definition that starts with this event."""
     return _UNTIL + definition
 
 
 def since(definition: str) -> str:
-    """Column.name for the first place that is in one window of the definition with this event, as its last."""
+    """Return the Column.name for the first place in the window of a definition that ends with this event."""
     return _SINCE + definition
 
 
 class WindowBound(NamedTuple):
-    """A limit that a definition's window sets to events beside a bound one: not after it ends, or not before."""
+    """An upper or lower bound that a definition window sets for an event, given a bound event."""
 
     definition: str
     is_upper: bool
 
 
 def window_bound(bound_side: b.Expr, this_side: b.Expr) -> WindowBound | None:
-    """Return the bound that a definition's window sets for one event beside a bound one; None for any other.
+    """Return the bound that a definition window sets for this event, given a bound event; None for other comparisons.
 
-    "The bound event lies in the window of this one" limits this one from below: it lies in the window of the bound one.
+    "The bound event lies in the window of this event" is a lower bound for this event.
     """
     match bound_side, this_side:
         case b.Column(name=one), b.Column(name=other) if PLACE in (one, other):
@@ -51,7 +51,7 @@ def window_bound(bound_side: b.Expr, this_side: b.Expr) -> WindowBound | None:
 
 
 def last_leaves(node: b.Node) -> list[int]:
-    """Return variables one of which is the latest of the pattern: to follow them is to follow all of it."""
+    """Return the variables that can have the last event: an event after all of them is after the whole pattern."""
     match node:
         case b.Sequence():
             return next((last for child in reversed(node.children) if (last := last_leaves(child))), [])
@@ -62,16 +62,16 @@ def last_leaves(node: b.Node) -> list[int]:
 
 
 def upper_edge(node: b.Node) -> Edge:
-    """Return where an outermost pattern ends: an AND with its events, behind a definition's name too."""
+    """Return the upper bound of an outermost pattern. AND, also as a definition, ends with its last event."""
     while isinstance(node, b.SubPattern):
         node = node.child
     return Edge.MATCH_END if isinstance(node, b.Conjunction) else Edge.WINDOW_END
 
 
 def window_predicates(query: b.BoundQuery, definition: b.SubPattern) -> Iterator[b.Predicate]:
-    """Yield the bounds that a definition's window sets for pairs of events of a sub-match.
+    """Yield the bounds that a definition window sets for pairs of events of a sub-match.
 
-    Raise UnsupportedQuery if groups are among them, and no single event speaks for the others.
+    Raise UnsupportedQuery if it has Kleene groups and no single event is always first or last.
     """
     for one, other in _pairs(query, definition):
         sides = b.Column(one, until(definition.name), b.Kind.INTEGER), b.Column(other, PLACE, b.Kind.INTEGER)
@@ -83,7 +83,7 @@ def window_predicates(query: b.BoundQuery, definition: b.SubPattern) -> Iterator
 
 
 def _pairs(query: b.BoundQuery, definition: b.SubPattern) -> Iterator[tuple[int, int]]:
-    """Yield variables of which the second must lie no later than the window of the first reaches."""
+    """Yield pairs of variables. The second must not lie after the window of the first."""
     pattern, variables = definition.child, definition.child.leaves()
     if any(_is_group(query, variable) for variable in variables):
         outermost = _outermost(query, pattern)
@@ -94,7 +94,9 @@ def _pairs(query: b.BoundQuery, definition: b.SubPattern) -> Iterator[tuple[int,
             raise UnsupportedQuery(message, query.text, definition.span, hint)
         pairs = [(outermost, other) for other in variables if other != outermost]
     elif not any(isinstance(part, b.Conjunction | b.Disjunction) for part in pattern.walk(into_negations=False)):
-        yield from ((variables[0], other) for other in variables[1:])  # it comes first, so one test says so
+        yield from (
+            (variables[0], other) for other in variables[1:]
+        )  # the first event is always the same, so one test per event is enough
         return
     else:
         pairs = [*combinations(variables, 2)]
@@ -108,12 +110,12 @@ def _is_group(query: b.BoundQuery, variable: int) -> bool:
 
 
 def _outermost(query: b.BoundQuery, node: b.Node) -> int | None:
-    """Return a single variable whose event is the first, or the last, of all; None if there is none."""
+    """Return a single variable whose event is always the first or always the last; None if there is none."""
     if isinstance(node, b.Conjunction):
         operands = [child for child in node.children if not isinstance(child, b.Negated)]
         leaves = [child.variable for child in operands if isinstance(child, b.Leaf)]
         singles = [variable for variable in leaves if not _is_group(query, variable)]
-        # AND puts a Kleene class, as a whole, before or after the other operand.
+        # In AND, a whole Kleene group lies before or after the other operand.
         return singles[0] if len(leaves) == len(operands) == 2 and len(singles) == 1 else None
     ends = (_end(query, node, side) for side in (0, -1))
     return next((variable for variable in ends if variable is not None), None)

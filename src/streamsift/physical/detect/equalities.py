@@ -1,8 +1,8 @@
-"""Tie columns that are equal to the one bound first, and drop the other equalities.
+"""Compare equal columns with the one that is bound first, and drop redundant equalities.
 
-Equality is exact and so transitive: whatever a pattern writes (`a.id = b.id`, a chain, `[id]`), all columns of a class
-are equal to the one that is bound first, which is where a later step, negated or not, is looked up by key. A constant
-that one of them equals is a filter on all of them.
+Equality is exact and therefore transitive. However a query writes it (`a.id = b.id`, a chain, `[id]`), all columns of a
+class equal the one that is bound first, and later steps, negated or not, are looked up by that column. A constant that
+one of the columns equals becomes a filter on all of them.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from streamsift.logical.bound import Side, column_sides
 
 @dataclass(slots=True)
 class Equalities:
-    """Equal columns, here and in the patterns around."""
+    """Classes of equal columns, including those of enclosing patterns."""
 
     roots: dict[Side, Side] = field(default_factory=dict)  # a union-find forest
     columns: dict[Side, b.Column] = field(default_factory=dict)
-    around: dict[Side, Side] = field(default_factory=dict)  # the forest of the patterns around
+    around: dict[Side, Side] = field(default_factory=dict)  # the forest of the enclosing patterns
 
     def inner(self) -> Equalities:
-        """Return the equalities of a negated sub-pattern, which include those around it."""
+        """Return the equalities of a negated sub-pattern, which include the enclosing ones."""
         return Equalities(dict(self.roots), dict(self.columns), self.roots)
 
     def root(self, side: Side) -> Side:
         return _root(self.roots, side)
 
     def unite(self, predicates: Iterable[b.Predicate]) -> list[tuple[Side, b.Predicate]]:
-        """Take in the equalities between columns; return them behind their left sides."""
+        """Add the equalities between columns; return each with its left side."""
         equalities = [(sides, p) for p in predicates if (sides := column_sides(p)) is not None]
         for sides, predicate in equalities:
             columns = (part for part in predicate.expression.walk() if isinstance(part, b.Column))
@@ -54,11 +54,11 @@ class Equalities:
         return [*others, *needed]
 
     def _ties(self, root: Side, place: dict[int, int], first: int) -> list[tuple[Side, Side]]:
-        """Return each column of the scope beside the one of its class that is bound first."""
+        """Return each column of the scope, paired with the column of its class that is bound first."""
         sides = [side for side in self.columns if self.root(side) == root and side[0] in place]
         sides.sort(key=lambda side: (place[side[0]], side[1]))
         inner = [side for side in sides if place[side[0]] >= first]
-        # Columns of the patterns around that are not equal there: the first inner column must equal one of each.
+        # Outer columns of different classes: the first inner column must equal one column of each class.
         outer = {_root(self.around, side): side for side in reversed(sides) if side not in inner}
         base, *others = sorted(outer.values(), key=sides.index) or inner[:1]
         return [(other, inner[0]) for other in others] + [(base, side) for side in inner if side != base]
@@ -66,7 +66,7 @@ class Equalities:
     def _constants(
         self, predicate: b.Predicate, place: dict[int, int], first: int
     ) -> Iterator[tuple[Side, b.Predicate]]:
-        """Yield `a.x = 1` for every `a.x` of the scope that equals the `b.x` of `b.x = 1`, if both are of one kind."""
+        """Yield `a.x = 1` for every `a.x` of the scope that equals the `b.x` of `b.x = 1` and has the same kind."""
         match predicate.expression:
             case b.Operation(op="=", operands=(b.Column(variable=variable, name=name), b.Constant() as constant)):
                 kind = self.columns[variable, name].kind if (variable, name) in self.columns else None
@@ -83,7 +83,7 @@ def _root(roots: dict[Side, Side], side: Side) -> Side:
 
 
 def _over(predicate: b.Predicate, left: b.Column, right: b.Expr) -> b.Predicate:
-    """Return an equality made one between two other operands."""
+    """Return the equality with these operands instead."""
     assert isinstance(predicate.expression, b.Operation)
     expression = replace(predicate.expression, operands=(left, right))
     variables = tuple(sorted(expression.variables))

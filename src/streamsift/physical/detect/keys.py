@@ -1,10 +1,10 @@
-"""Derive the columns in which all events of a match are equal, so that work can be split by them.
+"""Derive the columns that are equal in all events of a match, so that work can be split by them.
 
-A predicate on a Kleene variable holds for each element on its own. So it makes the elements equal to each other only if
-it compares them with an event that every match has: not with a negated one, with a `*` group that may be empty, or with
-a variable of another branch of OR.
+A predicate on a Kleene variable applies to each element separately. It makes the elements equal to each other only if
+it compares them with an event that every match has. A negated event, a `*` group that may be empty and a variable of
+another branch of OR are not such events.
 
-Contract: all events that a match binds, and all that could keep it from being one, have the same value in each derived
+Contract: all events that a match binds, and all events that could rule it out, have the same value in each derived
 column (tests/physical/test_keys.py, tests/spark/batch/test_generated_on_spark.py).
 """
 
@@ -18,20 +18,20 @@ Sets = list[frozenset[int]]
 
 
 def shared_columns(query: b.BoundQuery, alternatives: tuple[Alternative, ...]) -> tuple[str, ...]:
-    """Return the columns in which all events of a match are equal, whichever alternative it is of."""
+    """Return the columns that are equal in all events of a match, in every alternative."""
     return tuple(
         column for column in compared_columns(query) if all(_is_shared(query, a, column) for a in alternatives)
     )
 
 
 def compared_columns(query: b.BoundQuery) -> tuple[str, ...]:
-    """Return the columns that some predicate holds equal."""
+    """Return the columns that some predicate requires to be equal."""
     columns = (column for p in query.predicates for _, column in _same_column(p) if column != b.TIME)
     return tuple(dict.fromkeys(columns))
 
 
 def joined(query: b.BoundQuery, alternative: Alternative, column: str, first: int) -> frozenset[int]:
-    """Return the variables all of whose events have the value of the event of `first`, which every match has."""
+    """Return the variables whose events all equal the event of `first` in the column. Every match has that event."""
     links, uniform = _ties(query, alternative, column)
     quantifier = query.variables[first].quantifier
     if quantifier is not None and quantifier.count != 1:
@@ -40,7 +40,7 @@ def joined(query: b.BoundQuery, alternative: Alternative, column: str, first: in
         if all(may_be_missing(query, v) for v in partners) and all(first not in members for members in uniform):
             return frozenset()
     reached = {first}
-    # A variable that a match may lack passes nothing on.
+    # Equality does not propagate through a variable that a match may lack.
     while (
         more := {v for link in (*links, *uniform) for u in link & reached if not may_be_missing(query, u) for v in link}
         - reached
@@ -68,9 +68,9 @@ def _is_shared(query: b.BoundQuery, alternative: Alternative, column: str) -> bo
 
 
 def _ties(query: b.BoundQuery, alternative: Alternative, column: str) -> tuple[Sets, Sets]:
-    """Return pairs of variables that are equal in the column whenever a match, or what it forbids, has both …
+    """Return pairs of variables that are equal in the column if both are bound, and uniform sets.
 
-    … and sets of positive Kleene variables all of whose elements are equal in it.
+    A uniform set has positive Kleene variables whose elements are all equal in the column.
     """
     links, uniform = [], []
     for predicate in query.predicates:
@@ -83,7 +83,7 @@ def _ties(query: b.BoundQuery, alternative: Alternative, column: str) -> tuple[S
 
 
 def _same_column(predicate: b.Predicate) -> list[Side]:
-    """Return the variables that a predicate holds equal in a column of one name, with that column."""
+    """Return the variables that a predicate requires to be equal in the same column, with that column."""
     sides = column_sides(predicate)
     if sides is not None:
         return list(sides) if sides[0][1] == sides[1][1] else []

@@ -1,9 +1,9 @@
-"""Derive a key of some variables for a plan without one: the few events of the others are replicated.
+"""Derive a partial key, shared by some variables, for a plan without a key. Events of the others are replicated.
 
-`T1.name = T3.name AND T2.name = 'Google'`: by name, T1 and T3 of a match are in one task, and T2 is there too if every
-Google event is replicated to every task. The task that owns its T1 finds a match, so nothing is found twice.
+Example: `T1.name = T3.name AND T2.name = 'Google'`. Partitioned by name, T1 and T3 of a match are in the same task. T2
+is there too if every Google event is replicated to every task. Only the task that owns T1 finds the match.
 
-How few events are is estimated from what is asked of them, as databases without statistics do.
+The share of replicated events is estimated from their predicates, as databases without statistics do.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from streamsift.logical import bound as b
 from streamsift.physical.detect.keys import compared_columns, joined, may_be_missing
 from streamsift.physical.plan import Alternative, DetectPlan, Step
 
-# Shares of all events that pass a test, where no statistics are at hand.
+# Estimated shares of events that pass a test.
 EQUAL, IN_RANGE, LIKE, OF_TYPE, ALL = Fraction(1, 100), Fraction(1, 3), Fraction(1, 10), Fraction(1, 4), Fraction(1)
 
 
 @dataclass(frozen=True, slots=True)
 class PartialKey:
     column: str
-    owners: tuple[int | None, ...]  # by alternative the step whose event owns the match; None: that of its first event
-    copied: tuple[tuple[Step, ...], ...]  # by alternative the steps whose events are replicated
-    share: Fraction  # of all events, about, that are replicated
+    owners: tuple[int | None, ...]  # per alternative, the step whose event owns the match; None: its first event
+    copied: tuple[tuple[Step, ...], ...]  # per alternative, the steps whose events are replicated
+    share: Fraction  # estimated share of events that are replicated
 
 
 def partial_key(plan: DetectPlan) -> PartialKey | None:
@@ -54,14 +54,14 @@ def _choices(
 ) -> Iterator[tuple[Fraction, int | None, tuple[Step, ...]]]:
     """Yield the replicated share, an owner and the replicated variables.
 
-    An owner is a single event that others are equal to, or none, with all replicated: it is in every match, so no group
-    is one. Which event of a match is its first is the same in all tasks only if no group has one of the same time,
-    which each task may put in an order of its own.
+    The owner is a single event of every match that others equal. Without an owner, all events are replicated, and the
+    first event of a match owns it. That requires a pattern without Kleene groups: tasks can order events with equal
+    times differently, so they would not agree on the first event of a group.
     """
     for number, step in enumerate(alternative.steps):
         keyed = joined(query, alternative, column, step.variable)
         if len(keyed) > 1 and not may_be_missing(query, step.variable):
-            # Elements of a group have variables of their own, called as the group is.
+            # Elements of a group have their own variables with the name of the group.
             names = {query.variables[variable].name for variable in keyed}
             others = [s for s in alternative.all_steps() if alternative.query.variables[s.variable].name not in names]
             yield _share(alternative, others), number, tuple(others)
@@ -71,8 +71,8 @@ def _choices(
 
 
 def _share(alternative: Alternative, steps: Iterable[Step]) -> Fraction:
-    """Return the share of all events that one of the steps could bind."""
-    shares: dict[object, Fraction] = {}  # steps that ask the same, each of its own variable, are of the same events
+    """Return the estimated share of events that at least one of the steps can bind."""
+    shares: dict[object, Fraction] = {}  # steps with equal conditions bind the same events
     for step in steps:
         event_class = alternative.query.variables[step.variable].event_class
         is_typed, of_class = event_class.rule is b.ClassRule.TYPE, event_class.predicate

@@ -1,7 +1,7 @@
-"""Plan the steps and negations of one scope: the statement's, or that of a negated sub-pattern.
+"""Plan the steps and negations of one scope: the statement or a negated sub-pattern.
 
-Whether a sub-pattern occurs in an interval depends on the interval and on the outer values that its predicates read.
-Cached by the start of the interval and these values, a result serves every later lookup with the same start.
+The result of a negation depends on its interval and on the outer values that its predicates read. The cache key is the
+interval start and these values; an entry serves all later lookups with the same key.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Scope:
 
     query: b.BoundQuery
     scope: int
-    outer: dict[int, int]  # steps of the patterns around, by variable
+    outer: dict[int, int]  # steps of the enclosing patterns, by variable
     equal: Equalities
 
     def plan(self, node: b.Node, lower: Limit, upper: Limit) -> tuple[tuple[Step, ...], tuple[Negation, ...]]:
@@ -32,7 +32,7 @@ class Scope:
         place = self.outer | {variable: first + number for number, variable in enumerate(node.leaves())}
         parts = list(_ordered(node, (), lower, upper, place))
         after = {part.variable: preceding for part, preceding, _, _ in parts if isinstance(part, b.Leaf)}
-        # A piece applies only where all its variables are bound: not in the other branch of an OR.
+        # A conjunct applies only if all its variables are bound, so not in another branch of OR.
         pieces = [p for p in self.query.predicates if p.scope == self.scope and place.keys() >= set(p.variables)]
         predicates = self.equal.needed(pieces, place, first)
         steps = tuple(step_of(predicates, v, place, after[v]) for v, number in place.items() if number >= first)
@@ -40,10 +40,10 @@ class Scope:
         return steps, tuple(replace(n, ready=self.ready(n, steps, first)) for n in negations)
 
     def ready(self, negation: Negation, around: tuple[Step, ...], first: int) -> int:
-        """Return the step after which all is bound that a negation refers to, or that lies in its interval."""
+        """Return the step after which every event is bound that a negation reads or that can lie in its interval."""
         last = first + len(around) - 1
         if self.scope == b.ROOT_SCOPE and negation.is_at_an_edge:
-            return last  # an edge of the window follows from the whole match
+            return last  # a window bound depends on the whole match
         used = {*negation.steps_used(), *negation.crossed(around, first)}
         return max(first, *(step for step in used if step <= last))
 
@@ -54,7 +54,7 @@ class Scope:
 
 
 def bounded_negations(node: b.Node, lower: Limit, upper: Limit, place: Mapping[int, int]) -> list[Bounded]:
-    """Return the negations of a pattern whose variables have these steps, with their intervals."""
+    """Return the negations of a pattern with their intervals; `place` has the step of each variable."""
     parts = _ordered(node, (), lower, upper, place)
     return [(part, low, high) for part, _, low, high in parts if isinstance(part, b.Negated)]
 
@@ -62,7 +62,7 @@ def bounded_negations(node: b.Node, lower: Limit, upper: Limit, place: Mapping[i
 def _ordered(
     node: b.Node, preceding: tuple[int, ...], lower: Limit, upper: Limit, place: Mapping[int, int]
 ) -> Iterator[tuple[b.Leaf | b.Negated, tuple[int, ...], Limit, Limit]]:
-    """Yield each leaf and negation with the steps right before it and its bounds.
+    """Yield each leaf and negation with the steps directly before it and its bounds.
 
     A component of a SEQ is bounded by its positive neighbors; if there is none, it inherits the bounds of the SEQ.
     """
@@ -75,11 +75,11 @@ def _ordered(
             for number, child in enumerate(node.children):
                 before = next((p for p in reversed(lasts[:number]) if p), ())
                 behind = next((p for p in parts[number + 1 :] if p), ())
-                bounds = isinstance(node, b.Sequence)  # AND hands its bounds on, whatever the order
+                bounds = isinstance(node, b.Sequence)  # AND passes on its own bounds, in either order
                 low = Limit(Edge.AFTER, before) if before and bounds else lower
                 high = Limit(Edge.BEFORE, behind) if behind and bounds else upper
                 yield from _ordered(child, before or preceding, low, high, place)
-        case b.SubPattern(window=window) if window is not None:  # it is bounded by its own events and window
+        case b.SubPattern(window=window) if window is not None:  # its own events and window bound it
             steps = tuple(place[v] for v in node.leaves())
             limits = Limit(Edge.WINDOW_START, steps, node.name), Limit(upper_edge(node), steps, node.name)
             yield from _ordered(node.child, preceding, *limits, place)
@@ -89,7 +89,7 @@ def _ordered(
 
 
 def step_of(predicates: list[b.Predicate], variable: int, place: dict[int, int], after: tuple[int, ...]) -> Step:
-    """Return the step that binds a variable, with every predicate of its scope that is complete once it is bound."""
+    """Return the step that binds a variable, with every predicate of its scope that can be evaluated then."""
     number = place[variable]
     local: list[b.Expr] = []
     equalities: list[Pair] = []
@@ -129,7 +129,7 @@ def _pair(expression: b.Expr, place: dict[int, int]) -> Pair:
 
 
 def with_caching(alternative: Alternative) -> Alternative:
-    """Return the alternative with the reason at each negation whose results cannot be cached."""
+    """Set `never_cached` of each negation whose results cannot be cached."""
     marked = (_marked(alternative.query, n, alternative.steps, 0, ()) for n in alternative.negations)
     return replace(alternative, negations=tuple(marked))
 
@@ -137,7 +137,7 @@ def with_caching(alternative: Alternative) -> Alternative:
 def _marked(
     query: b.BoundQuery, negation: Negation, around: Sequence[Step], first: int, crossed: tuple[Step, ...]
 ) -> Negation:
-    """`around`: the steps of the pattern right around; `crossed`: outer ones whose events may lie in its interval."""
+    """Set `never_cached`. `around` are the directly enclosing steps; `crossed` are outer steps inside the interval."""
     crossed = (*crossed, *(around[number - first] for number in negation.crossed(around, first)))
     inner = (_marked(query, n, negation.steps, negation.first, crossed) for n in negation.negations)
     return replace(negation, never_cached=_why_not(query, negation, crossed), negations=tuple(inner))
@@ -159,7 +159,7 @@ def _why_not(query: b.BoundQuery, negation: Negation, crossed: tuple[Step, ...])
 
 
 def value_reads(negation: Negation) -> dict[int, tuple[b.Expr, ...]]:
-    """Return by outer step the expressions on whose values the result depends."""
+    """Return, per outer step, the expressions whose values determine the result."""
     sides: dict[int, dict[b.Expr, None]] = {}
     for step in negation.all_steps():
         for pair in step.compared:

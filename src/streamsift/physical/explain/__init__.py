@@ -1,12 +1,12 @@
-"""Describe queries and plans for people. The text is an interface, and kept by goldens.
+"""Describe queries and plans as text. Users and scripts read it, and golden files record it.
 
 - `explain`: all stages of one query, with its steps, negations, counters and Kleene groups;
 - `algebra`: the algebraic plan of the nested-pattern paper;
-- `joins`: how single events are joined, and join trees drawn;
-- `rank`: how the best are found;
+- `joins`: the joins of single events, and drawings of join trees;
+- `rank`: the search for the top k;
 - `share`: what several queries share;
 - `stream`: how a query runs on a stream;
-- `words`: the words that all of them use.
+- `words`: the parts that several of them show.
 """
 
 from streamsift.physical.explain.explain import explain

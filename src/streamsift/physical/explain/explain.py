@@ -46,10 +46,16 @@ def explain(
     plan: Plan,
     distribution: Iterable[str] = (),
     analyzed: Iterable[str] = (),
+    assumed: Iterable[str] = (),
 ) -> str:
-    """Return all stages; engines report `distribution` (of Spark tasks) and `analyzed` (the figures of a run)."""
+    """Return all stages.
+
+    Engines report `distribution` (over Spark tasks) and `analyzed` (the figures of a run); `assumed` is the schema of a
+    query without data.
+    """
     sections: dict[str, Iterable[str]] = {
         "Query": text.strip().splitlines(),
+        "Assumed": assumed,
         "Logical": describe_query(bound),
         "Optimized": [f"rules: {', '.join(rules)}", *describe_query(optimized)] if rules else ["unchanged"],
         "Algebra": _algebra(bound, plan),

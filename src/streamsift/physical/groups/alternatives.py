@@ -1,4 +1,4 @@
-"""Plan an OR-free pattern with Kleene variables: anchors, groups, and the predicates on groups."""
+"""Plan an OR-free pattern with Kleene variables: anchors (its single events), groups, predicates and negations."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from streamsift.physical.groups.search import order_of, search_of
 from streamsift.physical.groups.steps import ElementSteps, Numbers
 from streamsift.physical.plan import Alternative, Decided, Edge, GroupNegation, KleeneGroups, Limit, Negation, Step
 
-MAX_NEGATED_EVENTS = 62  # the search for them keeps a bit for each in one integer
-MAX_STARS = 8  # each choice of empty ones bounds the negations in its own way
+MAX_NEGATED_EVENTS = 62  # the search has one bit per event in one integer
+MAX_STARS = 8  # negations are planned for each choice of empty groups
 OPEN = Limit(Edge.WINDOW_START), Limit(Edge.WINDOW_END)
 
 
 def group_alternatives(kleene: KleeneQuery, node: b.Node) -> Iterator[Alternative]:
-    """Yield one for each order in which AND leaves the events of fixed number."""
+    """Yield one alternative for each order of the single events and `[n]` groups that AND allows."""
     upper = Limit(Edge.MATCH_END if isinstance(node, b.Conjunction) else Edge.WINDOW_END)
     for forms in _by_order(kleene, node):
         yield _Planner(kleene, node, forms, b.ROOT_SCOPE, Limit(Edge.WINDOW_START), upper).alternative()
 
 
 def _by_order(kleene: KleeneQuery, node: b.Node) -> Iterator[tuple[b.Node, ...]]:
-    """Yield the forms of a pattern that differ only in where its growing variables stand, together."""
+    """Yield the forms of a pattern, grouping those that differ only in the positions of growing variables."""
     alike: dict[frozenset[tuple[int, int]], list[b.Node]] = {}
     for form in ordered_forms(node, kleene):
         fixed = frozenset(p for p in order_pairs(form) if not any(map(kleene.is_growing, p)))
@@ -45,7 +45,7 @@ def _by_order(kleene: KleeneQuery, node: b.Node) -> Iterator[tuple[b.Node, ...]]
 
 @dataclass(frozen=True, slots=True)
 class _Planner:
-    """Plan one pattern: the statement's, or a negated one whose groups matter as a whole."""
+    """Plan one pattern: the statement's, or a negated one that needs whole groups."""
 
     kleene: KleeneQuery
     node: b.Node
@@ -70,7 +70,7 @@ class _Planner:
         return Scope(self.kleene.extended, self.scope, {}, Equalities())
 
     def groups(self, around: tuple[Step, ...], numbers: Numbers, early: list[Bounded]) -> KleeneGroups:
-        """Plan the groups beside these steps, whose numbers are by variable; the numbers of elements are added."""
+        """Plan the groups, given the steps around them and their numbers by variable; add the numbers of elements."""
         kleene, steps = self.kleene, ElementSteps(self.kleene, self.forms[0], self.scope)
         visible = {*numbers, *self.node.leaves()}
         rest = [v for v in self.node.leaves() if v not in numbers]
@@ -100,12 +100,12 @@ class _Planner:
 
     # --- negations ---
     def _bounds(self, empty: set[int], numbers: Numbers) -> list[Bounded]:
-        """Return the negations with the limits that they have if these variables are empty."""
+        """Return the negations with their bounds if these variables are empty."""
         events = self.kleene.elements | dict.fromkeys(empty, ())
         return bounded_negations(with_events(self.forms[0], events), self.lower, self.upper, numbers)
 
     def _early(self, single: list[int]) -> list[Bounded]:
-        """Return the negations that the anchors alone decide: between two of them, for any groups."""
+        """Return the negations that depend only on anchors: they lie between two anchors, whatever the groups are."""
         if has_conjunction(self.node):
             return []
         elements = [element for v in self.node.leaves() for element in self.kleene.elements.get(v, ())]
@@ -132,7 +132,7 @@ class _Planner:
         for empty in (some for size in range(len(stars) + 1) for some in combinations(stars, size)):
             variables = {growing[number] for number in empty}
             late = [each for each in self._bounds(variables, numbers) if each not in early]
-            # Predicates on an empty group are not tested; its steps keep their numbers.
+            # Predicates on an empty group are skipped; its steps keep their numbers.
             absent = {element for v in variables for element in self.kleene.elements[v]}
             present = {-v - 2 if v in absent else v: number for v, number in numbers.items()}
             negations = tuple(self._planned([each for each in late if not self._is_grouped(each[0])], present))
@@ -160,10 +160,9 @@ class _Planner:
                 yield GroupNegation(lower, upper, inner.groups(around, dict(numbers), []))
 
     def _is_grouped(self, negated: b.Negated) -> bool:
-        """Return True if the groups of a negated pattern matter as a whole.
+        """Return True if a negated pattern needs whole groups.
 
-        They do if an aggregate reads them, or if they take events away from a negation inside, which AND lets overlap
-        them.
+        It does if an aggregate reads them, or if AND lets a group overlap an inner negation, which ignores elements.
         """
         parts = [part for part in negated.walk() if isinstance(part, b.Negated)]
         scopes = {part.scope for part in parts}

@@ -1,4 +1,4 @@
-"""Give the elements of Kleene variables variables of their own, and assign predicates to them."""
+"""Add variables for the elements of Kleene groups, and assign predicates to them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ AGGREGATE_WITH_NEGATED = "a predicate cannot combine an aggregate over a Kleene 
 
 @dataclass(frozen=True, slots=True)
 class KleeneQuery:
-    """`extended` is the query with more variables: the elements of every Kleene variable that stand for all of it.
+    """A query with Kleene variables, and the same query `extended` by variables for their elements.
 
-    A `[n]` variable has n of them; a `+` or `*` variable its first and its last. Predicates of negated sub-patterns
-    speak of elements there. The last variable is of the class of all rows, and named by nothing.
+    A `[n]` variable has n elements. A `+` or `*` variable has two, its first and its last. In the extended query,
+    predicates of negated sub-patterns read elements. Its last variable has the class of all rows, and nothing reads it.
     """
 
     query: b.BoundQuery
@@ -38,14 +38,14 @@ class KleeneQuery:
         return self.extended.variables[variable].may_be_empty
 
     def element_predicates(self, variable: int, bound: set[int]) -> Iterator[b.Predicate]:
-        """Yield the predicates on each element of a Kleene variable, given single events and bound elements."""
+        """Yield the predicates on each element of a Kleene variable, given the variables that are bound."""
         for predicate in filter(_is_elementwise, self.query.predicates):
             others = {v: self.elements.get(v, (v,)) for v in predicate.variables if v != variable}
             if variable in predicate.variables and all(set(events) <= bound for events in others.values()):
                 yield from _copies(predicate, others)
 
     def check_whole_groups(self, negated: b.Negated) -> None:
-        """Raise UnsupportedQuery if a group of a negated pattern is compared element by element with another."""
+        """Raise UnsupportedQuery if a predicate compares elements of a negated group with another group."""
         candidates = {v for v in negated.child.leaves() if self.is_growing(v)}
         for predicate in filter(_is_elementwise, self.query.predicates):
             growing = candidates & {*predicate.variables}
@@ -55,7 +55,7 @@ class KleeneQuery:
                 raise self._refusal(WITH_NEGATED, predicate.span)
 
     def check(self, predicate: b.Predicate, kleene: list[int]) -> None:
-        """Raise UnsupportedQuery if a predicate speaks of these groups in a way that is not evaluated."""
+        """Raise UnsupportedQuery if a predicate reads these groups in an unsupported way."""
         growing = {v for v in kleene if self.is_growing(v) and self.query.variables[v].positive}
         is_root = predicate.scope == b.ROOT_SCOPE
         if predicate.predicate_class is b.PredicateClass.GROUP:
@@ -69,7 +69,7 @@ class KleeneQuery:
             raise self._refusal(WITH_NEGATED, predicate.span)
 
     def _is_of_a_key(self, predicate: b.Predicate, growing: set[int]) -> bool:
-        """Return True if it is a piece of `[attr]`, in which the elements of the group are equal too."""
+        """Return True if the predicate is part of `[attr]`, which also makes the elements of the group equal."""
         match predicate.expression:
             case b.Operation(op="=", operands=(b.Column() as left, b.Column() as right)) if left.name == right.name:
                 uniform = (p for p in self.query.predicates if p.predicate_class is b.PredicateClass.UNIFORM)
@@ -81,7 +81,7 @@ class KleeneQuery:
 
 
 def kleene_query(query: b.BoundQuery) -> KleeneQuery:
-    """Extend a query; raise UnsupportedQuery if a predicate speaks of a group in a way that is not evaluated."""
+    """Extend a query; raise UnsupportedQuery if a predicate reads a group in an unsupported way."""
     variables = list(query.variables)
     elements: dict[int, tuple[int, ...]] = {}
     for variable in query.variables:
@@ -96,7 +96,7 @@ def kleene_query(query: b.BoundQuery) -> KleeneQuery:
 
 
 def _rewritten(query: KleeneQuery, predicate: b.Predicate) -> Iterator[b.Predicate]:
-    """Yield the predicate for single events: unchanged without Kleene variables, of elements inside negations."""
+    """Yield the predicate for single events: unchanged without Kleene variables, on elements inside negations."""
     kleene = [v for v in predicate.variables if query.quantifier(v) is not None]
     elements = {v: query.elements[v] for v in kleene}
     if predicate.predicate_class is b.PredicateClass.UNIFORM:
@@ -109,17 +109,19 @@ def _rewritten(query: KleeneQuery, predicate: b.Predicate) -> Iterator[b.Predica
         yield predicate
     elif predicate.scope != b.ROOT_SCOPE and predicate.predicate_class is not b.PredicateClass.GROUP:
         shared = [v for v in kleene if query.is_growing(v) and query.query.variables[v].positive]
-        yield from _copies(predicate, elements | {v: elements[v][:1] for v in shared})  # they share what is compared
+        yield from _copies(
+            predicate, elements | {v: elements[v][:1] for v in shared}
+        )  # their elements are equal in what is compared
 
 
 def shared_column(uniform: b.Predicate) -> b.Column:
-    """Return the column that a predicate of `[attr]` names."""
+    """Return the column of an `[attr]` predicate."""
     assert isinstance(uniform.expression, b.Column)
     return uniform.expression
 
 
 def equality(uniform: b.Predicate, one: int, other: int) -> b.Predicate:
-    """Return that two elements share the column that a predicate of `[attr]` names."""
+    """Return an equality of two elements in the column of an `[attr]` predicate."""
     sides = tuple(replace(shared_column(uniform), variable=element) for element in (one, other))
     expression, variables = b.truth("=", sides, uniform.span), tuple(sorted((one, other)))
     return replace(uniform, expression=expression, variables=variables, predicate_class=b.PredicateClass.EQUALITY)
@@ -130,7 +132,7 @@ def _is_elementwise(predicate: b.Predicate) -> bool:
 
 
 def _copies(predicate: b.Predicate, events: Mapping[int, tuple[int, ...]]) -> Iterator[b.Predicate]:
-    """Yield the predicate for every choice of one event for each of these variables."""
+    """Yield the predicate for every combination of one event per variable."""
     for choice in product(*events.values()):
         expression = predicate.expression.renamed(dict(zip(events, choice, strict=True)))
         yield replace(predicate, expression=expression, variables=tuple(sorted(expression.variables)))

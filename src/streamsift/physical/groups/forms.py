@@ -1,6 +1,7 @@
-"""Rewrite patterns with Kleene variables into patterns of the same meaning that are easier to plan.
+"""Rewrite patterns with Kleene variables into equivalent patterns that are easier to plan.
 
-AND around a Kleene class is ordered both ways. Inside a negation, where only existence counts, groups become events.
+AND with a Kleene class is expanded into both orders. Inside a negation, where only existence matters, groups become
+events.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def has_conjunction(node: b.Node) -> bool:
 
 
 def ordered_forms(node: b.Node, kleene: KleeneQuery) -> list[b.Node]:
-    """Return the pattern once for each order of the operands of AND where one of the two is a Kleene class."""
+    """Return the pattern once per order of the operands of each AND that has a Kleene class as an operand."""
     match node:
         case b.Sequence():
             choices = product(*(ordered_forms(child, kleene) for child in node.children))
@@ -54,7 +55,7 @@ def _both_orders(left: b.Node, right: b.Node, span: Span) -> tuple[b.Node, b.Nod
 
 
 def order_pairs(node: b.Node) -> Iterator[tuple[int, int]]:
-    """Yield every two variables of which the first comes before the second."""
+    """Yield every pair of variables of which the first comes before the second."""
     if isinstance(node, b.Sequence | b.Conjunction):
         for child in node.children:
             yield from order_pairs(child)
@@ -65,14 +66,14 @@ def order_pairs(node: b.Node) -> Iterator[tuple[int, int]]:
 
 
 def swapped_sides(node: b.Node) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield the variables on both sides of each AND that is taken in the other order."""
+    """Yield the variables on both sides of each AND that is in reverse order."""
     for part in node.walk(into_negations=False):
         if isinstance(part, b.OrderedConjunction) and part.swapped:
             yield part.children[0].leaves(), part.children[1].leaves()
 
 
 def with_events(node: b.Node, events: dict[int, tuple[int, ...]]) -> b.Node:
-    """Return the pattern with each Kleene leaf replaced by these events, in any order; by none if there are none."""
+    """Replace each Kleene leaf by these events, in any order; remove it if there are none."""
     match node:
         case b.Leaf() if node.variable in events:
             singles = tuple(b.Leaf(event, span=node.span) for event in events[node.variable])
@@ -84,9 +85,10 @@ def with_events(node: b.Node, events: dict[int, tuple[int, ...]]) -> b.Node:
 
 
 def negated_forms(negated: b.Negated, kleene: KleeneQuery) -> Iterator[b.Negated]:
-    """Yield negations of single events that together are equal to the negation.
+    """Yield negations of single events that together are equivalent to the negation.
 
-    A group exists if some of it does: one element of `+`, and where a negation reads both its ends, two of them.
+    A `+` group exists if one element does. If an inner negation can read both of its ends, forms with two elements are
+    added.
     """
     sizes = (1, 2) if negated.child.negations() else (1,)
     for form in ordered_forms(negated.child, kleene):
@@ -115,7 +117,7 @@ def _with_inner_forms(node: b.Node, kleene: KleeneQuery) -> b.Node:
 
 
 def without_definitions(query: b.BoundQuery, node: b.Node) -> tuple[b.BoundQuery, b.Node]:
-    """Inline definitions in an OR-free pattern; raise UnsupportedQuery if no single event speaks for the others."""
+    """Inline the definitions of an OR-free pattern; raise UnsupportedQuery if a definition window cannot be applied."""
     predicates = list(query.predicates)
     for definition in node.windowed_definitions():
         _check_negations(query, definition, definition.child)
@@ -128,7 +130,7 @@ def _inlined(node: b.Node) -> b.Node:
 
 
 def _check_negations(query: b.BoundQuery, definition: b.SubPattern, node: b.Node) -> None:
-    """Raise if a negation is not between events of its own sequence: the definition's window would bound it."""
+    """Raise if a negation is not between events of its own sequence, because the definition window would bound it."""
     always = [isinstance(c, b.Leaf) and not query.variables[c.variable].may_be_empty for c in node.children]
     for number, child in enumerate(node.children):
         if not isinstance(child, b.Negated):

@@ -1,4 +1,4 @@
-"""Choose how the groups of a pattern are searched, by the order of its Kleene variables and its negations."""
+"""Choose how groups are searched, given the order of Kleene variables and the negations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from streamsift.physical.plan import (
 
 
 def order_of(steps: ElementSteps, form: b.Node, singles: Numbers, growing: list[int]) -> Order:
-    """Return where the growing variables stand in one form of the pattern."""
+    """Return the positions of the growing variables in one form of the pattern."""
     pairs = set(order_pairs(form))
     fixed = [v for v in form.leaves() if v not in growing]
 
@@ -55,24 +55,24 @@ def search_of(
     *,
     is_root: bool,
 ) -> GroupSearchPlan:
-    """Return the cheapest search that finds the largest valid groups.
+    """Return the cheapest search that finds the maximal valid groups.
 
-    What is added to a group never lets a negation occur that did not: it shortens the intervals around the group, and
-    the elements forbid nothing. Exceptions: the end of the match bounds a negation (AND), and a negation inside a
-    negation reads the same bounds. A negated pattern is bounded from outside, and has no end of its own.
+    Usually, adding an element never makes a negation fail: it shortens the intervals around the group, and elements are
+    ignored inside an interval. There are two exceptions: the end of the match bounds a negation (AND), or an inner
+    negation has the same bounds as its outer one. A negated pattern is bounded from outside and has no end of its own.
     """
     negations = [negation for choice in decided for negation in choice.all_negations]
     inside = [inner for n in negations for inner in n.walk()]
     may_end = is_root and any(not all(order.before) for order in orders)
     each = query.emit is Emit.EACH and may_end
     moves_end = may_end and any(n.upper.edge is Edge.MATCH_END for n in negations)
-    # Both ends of the window may be elements of groups: how far one reaches depends on the other.
+    # Both ends of the match may be elements of groups: the extent of one group depends on the other.
     spans = is_root and query.window is not None
     spans = spans and any(not all(order.after) and not all(order.before) for order in orders)
     classes = [query.variables[variable].event_class for variable in growing]
     negated = {query.variables[step.variable].event_class for n in inside for step in n.steps}
     crowded = has_conjunction(node) and any(one.may_overlap(other) for one in classes for other in negated)
-    rivals = crowded and len(inside) > len(negations)  # a group may take events from a negation inside a negation
+    rivals = crowded and len(inside) > len(negations)  # a group can take events from an inner negation
     inherits = any(map(_inherits, negations))
     exhaustive = inherits or rivals
     growth = Growth.EXTENTS if inherits else Growth.RANGES
@@ -89,7 +89,7 @@ def search_of(
 
 
 def _inherits(negation: Negation | GroupNegation) -> bool:
-    """Return True if a bound of a negation inside this one is one of the pattern around it."""
+    """Return True if an inner negation inherits a bound from the pattern around this one."""
     limits = [limit for inner in negation.walk() if inner is not negation for limit in (inner.lower, inner.upper)]
     if isinstance(negation, GroupNegation):
         return bool(limits)
@@ -97,7 +97,7 @@ def _inherits(negation: Negation | GroupNegation) -> bool:
 
 
 def _may_share(classes: list[b.EventClass], order: Order) -> bool:
-    """Return True if two groups that nothing orders may have events in common."""
+    """Return True if two groups without a fixed order may have events in common."""
 
     def comes_before(one: int, other: int) -> bool:
         return one in order.preceding[other] or not {*order.before[one]}.isdisjoint(order.after[other])

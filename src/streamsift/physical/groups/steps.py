@@ -24,7 +24,7 @@ class ElementSteps:
     scope: int
 
     def chosen(self, variable: int, numbers: Numbers) -> FixedGroup:
-        """Return a group of n; add its elements to the numbers."""
+        """Return a `[n]` group; add its elements to `numbers`."""
         pairs = [p for p in order_pairs(self.form) if variable in p]
         after, before = (self.steps_of([p[side] for p in pairs if p[1 - side] == variable], numbers) for side in (0, 1))
         step, first = self._element(variable, numbers), len(numbers)
@@ -35,25 +35,25 @@ class ElementSteps:
         return FixedGroup(variable, len(elements), step, first, after, before, agree)
 
     def growing(self, variable: int, singles: Numbers, numbers: Numbers) -> MaximalGroup:
-        """Return a group of any size; add its first and last element to the numbers."""
+        """Return a `+` or `*` group; add its first and last element to `numbers`."""
         first, last = self.kleene.elements[variable]
         numbers[first], numbers[last] = len(numbers), len(numbers) + 1
         step = self._element(variable, singles)
         return MaximalGroup(variable, self.kleene.may_be_empty(variable), step, numbers[first])
 
     def elements_of(self, group: FixedGroup | MaximalGroup) -> Iterator[Step]:
-        """Yield the elements as steps that are bound already."""
+        """Yield the elements as steps that are already bound."""
         for element in self.kleene.elements.get(group.variable, (group.variable,)):
             yield Step(element, (), group.step.local)
 
     def steps_of(self, variables: list[int], numbers: Numbers) -> tuple[int, ...]:
-        """Return the steps of single events, and of the elements of `[n]` variables, as far as they are bound."""
+        """Return the bound steps of single variables and of the elements of `[n]` variables."""
         fixed = [v for v in variables if not self.kleene.is_growing(v)]
         events = [event for v in fixed for event in self.kleene.elements.get(v, (v,))]
         return tuple(sorted({numbers[event] for event in events if event in numbers}))
 
     def _element(self, variable: int, bound: Numbers) -> Step:
-        """Return one element of a group. Equalities that say the same of it are tested once."""
+        """Return the step of one element of a group, without redundant equalities."""
         predicates = [*self._constants(), *self._uniform(variable, bound)]
         equal = Equalities()  # of single events
         equal.unite(
@@ -72,7 +72,7 @@ class ElementSteps:
         return step_of(predicates, variable, {**bound, variable: len(bound)}, ())
 
     def _constants(self) -> list[b.Predicate]:
-        """Return predicates of no variable, which are the first step's; without anchors every group's."""
+        """Return the predicates without variables. They belong to the first step; without anchors, to every group."""
         if self.scope != b.ROOT_SCOPE or self._singles():
             return []
         return [p for p in self.kleene.query.predicates if p.predicate_class is b.PredicateClass.CONSTANT]
@@ -82,9 +82,9 @@ class ElementSteps:
 
     # --- `[attr]` without a single event ---
     def _uniforms(self) -> Iterator[tuple[b.Predicate, list[int]]]:
-        """Yield predicates of `[attr]` among groups alone, with those of them that are in this pattern, `[n]` first.
+        """Yield the `[attr]` predicates between groups only, with their members in this pattern, `[n]` groups first.
 
-        Not those whose value a single event of this pattern has, which other alternatives lack.
+        Skip a predicate if a single event of this pattern has its value.
         """
         present, singles = set(self.form.leaves()), self._singles()
         for predicate in self.kleene.query.predicates:
@@ -97,7 +97,7 @@ class ElementSteps:
                     yield predicate, members
 
     def _uniform(self, variable: int, bound: Numbers) -> Iterator[b.Predicate]:
-        """Yield that an element shares the value of a `[n]` variable, whose first element is bound already."""
+        """Yield the equality of an element with the first element of a `[n]` variable, if that is already bound."""
         for predicate, members in self._uniforms():
             first = self.kleene.elements[members[0]][0]
             if variable in members and first in bound:

@@ -1,10 +1,10 @@
-"""Declare the physical plans, and the options by which callers choose among them.
+"""Declare the physical plans and the planner options.
 
 - `plan`: steps, negations, alternatives, and the plans of detection, aggregation and ranking;
 - `groups`: the part of an alternative that binds Kleene variables;
-- `join_trees`: join trees of given shapes, and which search finds the matches of an alternative;
-- `scores`: scores as weighted sums, and as monotone functions of parts with one variable;
-- `options`: the one table of planner options.
+- `join_trees`: join trees of given shapes, and the choice of a search for an alternative;
+- `scores`: scores as weighted sums, and as monotone functions of single-variable parts;
+- `options`: the table of planner options.
 
 A query has a `DetectPlan`; with AGG an `AggregatePlan` and with PREF a `RankPlan` over it.
 """

@@ -1,7 +1,8 @@
 """Declare how Kleene variables are bound: the conditions on elements, and how groups are built.
 
-The single events of a match, its anchors, are found first. A `[n]` group is n more single events. A `+` or `*` group is
-all valid elements from its first to its last, so those two stand for it in order, windows and bounds.
+The single events of a match, its anchors, are found first. A `[n]` group is n more single events. A `+` or `*` group
+contains all valid elements from its first to its last, so these two represent it in orders, windows and bounds. Names
+call `[n]` groups chosen and `+` or `*` groups growing.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ class Growth(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FixedGroup:
-    """A `[n]` variable: every choice of `size` elements. They are the steps from `first` on.
+    """A `[n]` variable: every combination of `size` elements, which are the steps from `first` on.
 
-    The single variables of a negated sub-pattern that is found by groups are choices of one.
+    In a negated sub-pattern that is found by groups, a single variable is a combination of one.
     """
 
     variable: int
@@ -36,12 +37,12 @@ class FixedGroup:
     first: int
     after: tuple[int, ...]  # steps that come before all its elements
     before: tuple[int, ...]  # steps that come after them
-    agree: tuple[Column, ...]  # columns in which its elements are equal to each other
+    agree: tuple[Column, ...]  # columns in which all its elements are equal
 
 
 @dataclass(frozen=True, slots=True)
 class MaximalGroup:
-    """A `+` or `*` variable. Its first and its last element are the steps `first` and `first + 1`."""
+    """A `+` or `*` variable. Its first and last elements are the steps `first` and `first + 1`."""
 
     variable: int
     may_be_empty: bool
@@ -51,7 +52,7 @@ class MaximalGroup:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """An operand of AND: whether it has a single event, and its growing variables."""
+    """An operand of AND: if it has a single event, and its growing variables."""
 
     has_single: bool
     growing: tuple[int, ...]
@@ -59,18 +60,18 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One order of the operands of AND. Growing variables go by their number in `KleeneGroups.growing`."""
+    """One order of the operands of AND. Growing variables are numbered as in `KleeneGroups.growing`."""
 
-    after: tuple[tuple[int, ...], ...]  # for each growing variable the single steps before it
+    after: tuple[tuple[int, ...], ...]  # for each growing variable, the single steps before it
     before: tuple[tuple[int, ...], ...]  # and those after it
     preceding: tuple[tuple[int, ...], ...]  # and the growing variables before it, with no single step between them
     sequence: tuple[int, ...]  # the growing variables, each after those that precede it
-    swapped: tuple[tuple[Side, Side], ...]  # the operands of AND that are taken in the other order
+    swapped: tuple[tuple[Side, Side], ...]  # the operands of AND that are in reverse order
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """`[attr]` where no single event tells its value: the elements of these growing variables share one."""
+    """`[attr]` if no single event has its value: the elements of these growing variables share one value."""
 
     members: tuple[tuple[int, Column], ...]
 
@@ -80,16 +81,16 @@ class GroupSearchPlan:
     """How assignments of the growing variables are searched, and which of them are matches."""
 
     growth: Growth
-    by_end: bool  # groups are found for each possible last event of the match in turn
-    keeps_end: bool  # what a group could add counts only if the match ends at the same time: EMIT EACH, AND with `!`
-    each: bool  # EMIT EACH: matches that end at different times do not rival
-    compared: bool  # valid assignments are compared with each other: the largest are matches
-    crowded: bool  # a negation's interval may hold elements of a group, which do not forbid
+    by_end: bool  # one search per possible last event of the match
+    keeps_end: bool  # a larger group replaces a smaller one only if the match ends at the same time
+    each: bool  # EMIT EACH: matches that end at different times do not replace each other
+    compared: bool  # valid assignments are compared with each other; only maximal ones are matches
+    crowded: bool  # elements of a group may lie in the interval of a negation, and are ignored there
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """The negations that the groups decide if just the growing variables `empty` (a bit mask) are empty."""
+    """The negations that are checked after groups are built, if exactly the groups `empty` (a bit mask) are empty."""
 
     empty: int
     negations: tuple[Negation, ...]
@@ -104,18 +105,18 @@ class Decided:
 class KleeneGroups:
     """All Kleene variables of a pattern, and the conditions that need all of them.
 
-    `steps` are all single steps, then the first and last element of each growing variable: the negations' numbering.
+    `steps` has all single steps, then the first and last element of each growing variable. Negations use its numbers.
     """
 
-    variables: frozenset[int]  # of the pattern, as the query numbers them, negated ones too
+    variables: frozenset[int]  # of the pattern, including negated ones, as numbered in the query
     steps: tuple[Step, ...]
     chosen: tuple[FixedGroup, ...]
     growing: tuple[MaximalGroup, ...]
     orders: tuple[Order, ...]
     keys: tuple[Key, ...]
-    decided: tuple[Decided, ...]  # none if there is nothing to decide
-    any_event: int  # a variable of the class of all rows, that no predicate names
-    filters: tuple[Expr, ...]  # predicates with aggregates over a group: for finished matches
+    decided: tuple[Decided, ...]  # empty if there are no such negations
+    any_event: int  # a variable of the class of all rows that no predicate reads
+    filters: tuple[Expr, ...]  # predicates with aggregates over a group, evaluated on finished matches
     search: GroupSearchPlan
 
     @property
@@ -124,19 +125,19 @@ class KleeneGroups:
 
     @property
     def independent(self) -> bool:
-        """Return True if no group takes elements from another: each has all that its single neighbors leave it."""
+        """Return True if groups do not compete for elements: each has all elements between its single neighbors."""
         search = self.search
         is_free = not any(others for order in self.orders for others in order.preceding)
         one_order = len(self.orders) == 1 or not any(growing.may_be_empty for growing in self.growing)
         return search.growth is Growth.RANGES and is_free and one_order and not search.by_end and not self.keys
 
     def own_steps(self) -> Iterator[Step]:
-        """Yield one step for each Kleene variable: the conditions on its elements."""
+        """Yield one step per Kleene variable, with the conditions on its elements."""
         yield from (group.step for group in self.chosen)
         yield from (group.step for group in self.growing)
 
     def negations(self) -> Iterator[Negation | GroupNegation]:
-        """Yield all negations that the groups decide, whichever of them are empty."""
+        """Yield all negations that are checked after groups are built, for every choice of empty groups."""
         yield from chain.from_iterable(decided.negations for decided in self.decided)
         yield from self.group_negations()
 
@@ -146,25 +147,25 @@ class KleeneGroups:
 
 @dataclass(frozen=True, slots=True)
 class GroupNegation:
-    """A negated sub-pattern whose groups matter as a whole: its matches are found like those of the query."""
+    """A negated sub-pattern that needs whole groups: its matches are found like those of the query."""
 
     lower: Limit
     upper: Limit
-    groups: KleeneGroups  # their steps are numbered on from those of the pattern around
+    groups: KleeneGroups  # their steps continue the numbering of the enclosing pattern
 
     @property
     def steps(self) -> Iterator[Step]:
         return self.groups.own_steps()
 
     def walk(self) -> Iterator[Negation | GroupNegation]:
-        """Yield it and all negations inside it, each before those inside it."""
+        """Yield this negation and all inner ones, outer ones first."""
         yield self
         for inner in self.groups.negations():
             yield from inner.walk()
 
 
 def ordered_steps(steps: tuple[Step, ...], groups: KleeneGroups) -> Iterator[tuple[Step, ...]]:
-    """Yield single events and groups as steps, each after its predecessors, for each order that AND allows."""
+    """Yield single events and groups as steps in order, once for each order that AND allows."""
     chosen = [replace(group.step, after=group.after) for group in groups.chosen]
     for order in groups.orders:
         grown = []

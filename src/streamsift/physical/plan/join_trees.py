@@ -23,7 +23,7 @@ class JoinLeaf:
 class Join:
     left: Tree
     right: Tree
-    from_right: bool = False  # of two leaves, which is bound first
+    from_right: bool = False  # of two leaves, the right one is bound first
 
 
 Tree = JoinLeaf | Join
@@ -40,8 +40,8 @@ def steps_of(tree: Tree) -> tuple[int, ...]:
 def units_of(tree: Tree) -> list[Tree]:
     """Return the parts of a tree in the order in which it binds them.
 
-    A leaf extends what is bound on its other side. If both sides are joins, the right one is built beforehand, as a
-    block of sub-matches.
+    A leaf extends the partial matches of its sibling. If both sides are joins, the right one is materialized first,
+    as a block of sub-matches.
     """
     match tree:
         case Join(JoinLeaf() as leaf, JoinLeaf() as first, from_right=True):
@@ -55,7 +55,7 @@ def units_of(tree: Tree) -> list[Tree]:
 
 
 def forced(shape: PlanShape, steps: Sequence[int]) -> Tree:
-    """Return the tree of a shape over steps in the order of the pattern."""
+    """Return the tree of a given shape over steps in pattern order."""
     leaves: list[Tree] = [JoinLeaf(step) for step in steps]
     match shape:
         case PlanShape.RIGHT:
@@ -80,21 +80,21 @@ def _balanced(leaves: list[Tree]) -> Tree:
 
 
 def is_left_deep(tree: Tree) -> bool:
-    """Return True if the steps are bound in the order of the pattern, one by one."""
+    """Return True if the steps are bound one by one in pattern order."""
     units = units_of(tree)
     return all(isinstance(unit, JoinLeaf) for unit in units) and units == [JoinLeaf(step) for step in steps_of(tree)]
 
 
 class SearchBy(Enum):
-    """Which of the three searches runs."""
+    """The three searches for single events."""
 
-    NESTED = auto()  # depth first in the order of the pattern; negations are decided on the way
-    SEQUENCE = auto()  # depth first in order of time, for sequences without negations
-    TREES = auto()  # by join trees, chosen slice by slice; negations are applied to the matches
+    NESTED = auto()  # depth first in pattern order; negations are checked during the search
+    SEQUENCE = auto()  # depth first in time order, for sequences without negations
+    TREES = auto()  # by join trees, chosen per slice; negations are checked on the matches
 
 
 def search_by(alternative: Alternative, choices: PlannerOptions) -> SearchBy:
-    """Return the search that a run with these options uses: the engine, explain and analyze all call this."""
+    """Return the search that runs with these options. The engine, explain and analyze all call this function."""
     if alternative.negations:
         return SearchBy.NESTED if choices.plan in (PlanShape.AUTO, PlanShape.LEFT) else SearchBy.TREES
     is_pair = len(alternative.steps) < 3 and choices.plan is PlanShape.AUTO and choices.condense is not Condense.ON
@@ -103,9 +103,9 @@ def search_by(alternative: Alternative, choices: PlannerOptions) -> SearchBy:
 
 
 def forced_tree(alternative: Alternative, choices: PlannerOptions) -> Tree | None:
-    """Return the tree that the caller asks for; None if the cost model chooses it."""
+    """Return the requested tree; None if the cost model chooses it."""
     if choices.plan is PlanShape.AUTO:
         return None
-    # The halves of an AND may overlap in time: it is bound event by event.
+    # The halves of an AND may overlap in time, so it is bound event by event.
     is_bushy_and = choices.plan is PlanShape.BUSHY and not alternative.is_sequence
     return forced(PlanShape.LEFT if is_bushy_and else choices.plan, range(len(alternative.steps)))

@@ -1,4 +1,4 @@
-"""Declare the decisions that callers may take instead of the cost models. Every choice gives the same rows."""
+"""Declare the options that override the cost models. No option changes the rows of a result."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from streamsift.errors import QueryError
 class Cache(StrEnum):
     """When results of inner sub-patterns are cached for later partial matches."""
 
-    AUTO = "auto"  # where the cost model expects that they are looked up again
-    ON = "on"  # wherever it is possible
+    AUTO = "auto"  # if the cost model expects enough cache hits
+    ON = "on"  # wherever possible
     OFF = "off"
 
 
 class PlanShape(StrEnum):
     """The join tree that finds the events of a match."""
 
-    AUTO = "auto"  # the cheapest tree for the rates and selectivities at hand, chosen anew as they drift
+    AUTO = "auto"  # the cheapest tree for the measured rates and selectivities, adapted as they change
     LEFT = "left"  # ((1 2) 3) 4: left-deep
     RIGHT = "right"  # 1 (2 (3 4)): right-deep
-    BUSHY = "bushy"  # (1 2) (3 4): two halves, joined
+    BUSHY = "bushy"  # (1 2) (3 4): both halves are joins
     INNER = "inner"  # 1 ((2 3) 4): from the middle outwards
 
 
 class Condense(StrEnum):
     """When events with equal values are compared once, as a group."""
 
-    AUTO = "auto"  # per step, where the measured condensation degree promises a benefit
-    ON = "on"  # wherever it is possible
+    AUTO = "auto"  # per step, if the measured condensation degree promises a benefit
+    ON = "on"  # wherever possible
     OFF = "off"
 
 
 class CountBy(StrEnum):
-    """How an aggregation counts; `plan.Strategy` says what each does."""
+    """How an aggregation counts; `plan.Strategy` describes each way."""
 
     AUTO = "auto"  # the cheapest that the pattern allows
     PREFIX = "prefix"
@@ -50,35 +50,35 @@ class CountBy(StrEnum):
 class RankBy(StrEnum):
     """How a ranking finds the best matches. A strategy that does not apply is skipped."""
 
-    AUTO = "auto"  # lazy, nra, join or enumerate: the first that can do it
-    LAZY = "lazy"  # best paths of the stratified graph, one after the other, for all windows at once
+    AUTO = "auto"  # lazy, nra, join or enumerate: the first that applies
+    LAZY = "lazy"  # best paths of the stratified graph, one by one, for all windows at once
     K_SSP = "k-ssp"  # the k best paths of each window, by the algorithm of the CPR thesis
-    K_DSSP = "k-dssp"  # the same, with the paths that a window move leaves
+    K_DSSP = "k-dssp"  # the same, reusing the paths that stay in the window when it moves
     NRA = "nra"  # the components of the score, each best first, merged as they are read
-    TA = "ta"  # the same, and what goes with a component's match is looked up in the others
-    JOIN = "join"  # events best first, until those left cannot make a better match
+    TA = "ta"  # the same, with lookups in the other components for each match that is read
+    JOIN = "join"  # events best first, until no unread event can reach the top k
     ENUMERATE = "enumerate"  # all matches
 
 
 class Schedule(StrEnum):
     """The component that a merge reads next (nra and ta)."""
 
-    WABS = "wabs"  # in the proportions that would have reached an earlier bound at the least cost
-    ROUND_ROBIN = "round-robin"  # one after the other
+    WABS = "wabs"  # in the proportions that would have reached an earlier bound at the lowest cost
+    ROUND_ROBIN = "round-robin"  # each in turn
     GRADIENT = "gradient"  # the one whose scores fell most over its last matches
-    STATISTICS = "statistics"  # the one that should lower the bound most for its cost, as its scores fell so far
+    STATISTICS = "statistics"  # the one expected to lower the bound most for its cost, from its scores so far
 
 
 class Spread(StrEnum):
     """How the work of one query is distributed over Spark tasks."""
 
-    AUTO = "auto"  # by time slices, of each key if there is one; by a partial key if it replicates fewer events
-    KEYS = "keys"  # by keys only, a partial one if need be: one task if there are none
-    SLICES = "slices"  # by time slices, of each key if there is one
+    AUTO = "auto"  # by time slice (per key if there is one), or by a partial key if that replicates fewer events
+    KEYS = "keys"  # by key only, or by a partial key; one task if there is neither
+    SLICES = "slices"  # by time slice, per key if there is one
 
 
 class PlannerOption(NamedTuple):
-    """An option as callers see it."""
+    """One planner option."""
 
     name: str
     type: type[StrEnum]
@@ -93,7 +93,7 @@ def _option(default: StrEnum, help: str, applies_to: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class PlannerOptions:
-    """The one table of options: the command line's, the checks of Python keywords and the documentation read it."""
+    """All planner options. The command line, the checks of Python keywords and the documentation read this table."""
 
     cache: Cache = _option(
         Cache.AUTO,
@@ -119,9 +119,9 @@ def option_table() -> tuple[PlannerOption, ...]:
 
 
 class PlannerKeywords(TypedDict, total=False):
-    """The same as keyword arguments of `Query.run`, `run_local` and `explain`, spelled out for type checkers."""
+    """The planner options as keyword arguments of `Query.run`, `run_local` and `explain`, for type checkers."""
 
-    # tests/physical/test_options.py holds them to the table.
+    # tests/physical/test_options.py compares them with the table.
     cache: Literal["auto", "on", "off"]
     plan: Literal["auto", "left", "right", "bushy", "inner"]
     condense: Literal["auto", "on", "off"]
@@ -132,7 +132,7 @@ class PlannerKeywords(TypedDict, total=False):
 
 
 def planner_options(**given: str) -> PlannerOptions:
-    """Return the options by name; raise if a name or value is unknown."""
+    """Return the options; raise if a name or value is unknown."""
     types = {option.name: option.type for option in option_table()}
     for name, value in given.items():
         if name not in types:

@@ -1,4 +1,4 @@
-"""Declare the physical plans: how the engine finds the matches of a pattern, step by step, and aggregates them."""
+"""Declare the physical plans: how the engine finds, aggregates and ranks the matches of a pattern."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}  #
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """`earlier_side op this_side`: each side mentions one variable only, so each is one column of codes."""
+    """`earlier_side op this_side`. Each side reads one variable, so each is one column of codes."""
 
     earlier: int  # number of the earlier step
     op: str
@@ -31,7 +31,7 @@ class Pair:
 
     @property
     def same_column(self) -> str | None:
-        """The column x of `a.x = b.x`; None for any other comparison."""
+        """Return the column x of `a.x = b.x`; None for any other comparison."""
         match self:
             case Pair(op="=", earlier_side=Column(name=one), this_side=Column(name=other)) if one == other:
                 return one
@@ -49,10 +49,10 @@ class Step:
     variable: int
     after: tuple[int, ...]  # earlier steps whose events come strictly before this one's
     local: tuple[Expr, ...]
-    lookup: tuple[Pair, ...] = ()  # equalities with ONE earlier step: a hash lookup instead of a scan
+    lookup: tuple[Pair, ...] = ()  # equalities with ONE earlier step: a hash lookup replaces the scan
     pairs: tuple[Pair, ...] = ()  # comparisons with earlier steps, checked code by code in the kernel
     filters: tuple[Expr, ...] = ()  # every other predicate that is complete once this variable is bound
-    reads: tuple[int, ...] = ()  # the earlier steps that the filters name
+    reads: tuple[int, ...] = ()  # the earlier steps that the filters read
 
     @property
     def compared(self) -> tuple[Pair, ...]:
@@ -85,9 +85,9 @@ class Limit:
 class Negation:
     """A sub-pattern that must not occur in an interval.
 
-    Its steps are numbered on from those of the pattern around it, `first` being the first: an inner step may refer to
-    any step of the patterns that enclose it. `ready` is the outer step after which all that it refers to is bound.
-    `never_cached` says why a result cannot serve other partial matches; it is empty if one can.
+    Its steps continue the numbering of the enclosing pattern, from `first` on, so an inner step may refer to any step
+    of the enclosing patterns. `ready` is the outer step after which every step that it refers to is bound.
+    `never_cached` is the reason why a result cannot be reused for other partial matches; empty if it can.
     """
 
     first: int
@@ -99,24 +99,24 @@ class Negation:
     never_cached: str = ""
 
     def walk(self) -> Iterator[Negation]:
-        """Yield it and all negations inside it, each before those inside it."""
+        """Yield this negation and all inner ones, outer ones first."""
         yield self
         for inner in self.negations:
             yield from inner.walk()
 
     def all_steps(self) -> Iterator[Step]:
-        """Yield its steps, then those of all negations inside it."""
+        """Yield the steps of this negation, then those of all inner ones."""
         for negation in self.walk():
             yield from negation.steps
 
     @property
     def needs_arrow(self) -> bool:
-        """Return True if some predicate inside it, at any depth, is none that a kernel can test."""
+        """Return True if a kernel cannot test some predicate inside it, at any depth."""
         return any(step.filters for step in self.all_steps())
 
     @property
     def first_hit_ends_earliest(self) -> bool:
-        """Return True if each step's earliest choice is the best: its steps depend on each other by order only."""
+        """Return True if the earliest event is always the best choice: the steps are related only by their order."""
         is_free = not self.negations and all(
             not step.filters and all(pair.earlier < self.first for pair in step.compared) for step in self.steps
         )
@@ -124,9 +124,9 @@ class Negation:
 
     @property
     def holds_for_later_events(self) -> bool:
-        """Return True if it occurs for every later choice of the step that decides it, if it does for one.
+        """Return True if, once it occurs for one event of step `ready`, it occurs for all later events of that step.
 
-        It does if that step is its upper bound and nothing else: what lies before an event lies before later ones.
+        This holds if that step is only its upper bound: whatever lies before an event also lies before later ones.
         """
         if self.needs_arrow or self.is_at_an_edge or self.ready not in self.upper.steps:
             return False
@@ -134,11 +134,11 @@ class Negation:
 
     @property
     def is_at_an_edge(self) -> bool:
-        """Return True if a window bounds it, the statement's or a definition's, on one side at least."""
+        """Return True if a window (of the statement or of a definition) bounds it on at least one side."""
         return self.lower.edge is not Edge.AFTER or self.upper.edge is not Edge.BEFORE
 
     def crossed(self, around: Sequence[Step], first: int) -> tuple[int, ...]:
-        """Return the steps right around it, numbered from `first`, whose events may lie in its interval."""
+        """Return the steps of the directly enclosing pattern, numbered from `first`, that may lie in its interval."""
         low, high = first, first + len(around)
         if is_sequence(around, first):
             after = self.lower.steps if self.lower.edge is Edge.AFTER else ()
@@ -152,7 +152,7 @@ class Negation:
         return {*self.lower.steps, *self.upper.steps, *self.steps_read()}
 
     def steps_read(self) -> set[int]:
-        """Return the steps that its predicates and the negations inside it refer to."""
+        """Return the steps that its predicates and inner negations refer to."""
         compared = {pair.earlier for step in self.steps for pair in step.compared}
         filtered = {number for step in self.steps for number in step.reads}
         return compared.union(filtered, *(inner.steps_used() for inner in self.negations))
@@ -160,9 +160,9 @@ class Negation:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """One way to match: a choice at every OR. Its steps stand in the order of appearance.
+    """One way to match the pattern: one branch of every OR. Steps are in the order of the query text.
 
-    With Kleene variables (`groups`), steps and negations are those of the single events, which are found first.
+    With Kleene variables (`groups`), the steps and negations are those of the single events, which are found first.
     """
 
     query: BoundQuery
@@ -172,12 +172,12 @@ class Alternative:
 
     @property
     def variables(self) -> frozenset[int]:
-        """The variables of the query that it binds, negated ones too."""
+        """Return the variables of the query that it binds, including negated ones."""
         return self.groups.variables if self.groups else frozenset(step.variable for step in self.all_steps())
 
     @property
     def least_events(self) -> int:
-        """How many events a match has at least."""
+        """Return the minimum number of events in a match."""
         chosen, growing = (self.groups.chosen, self.groups.growing) if self.groups else ((), ())
         return len(self.steps) + sum(c.size for c in chosen) + sum(not g.may_be_empty for g in growing)
 
@@ -186,7 +186,7 @@ class Alternative:
         return is_sequence(self.steps, 0)
 
     def pairs_beyond(self, keys: Sequence[str]) -> tuple[tuple[int, Pair], ...]:
-        """Return the comparisons that keys do not cover, those of negations too, with the number of the later step."""
+        """Return the comparisons that keys do not imply, also in negations, with the number of the later step."""
         numbered = [*enumerate(self.steps)]
         for negation in self.negations:
             numbered += enumerate(negation.steps, start=negation.first)
@@ -201,7 +201,7 @@ class Alternative:
         return tuple(column for column in columns if column and all(column in of_step for of_step in names))
 
     def all_negations(self) -> Iterator[Negation | GroupNegation]:
-        """Yield the negations of the pattern itself: those that groups decide, then those of its single events."""
+        """Yield the outermost negations: those checked after groups are built, then those of the single events."""
         if self.groups is not None:
             yield from self.groups.negations()
         yield from self.negations
@@ -218,7 +218,7 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class DetectPlan:
-    """All alternatives; `keys` are the columns that all variables of a match share, negated ones too."""
+    """Find all matches. `keys` are the columns that are equal in all events of a match, including negated ones."""
 
     query: BoundQuery
     alternatives: tuple[Alternative, ...]
@@ -236,7 +236,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class _OverMatches:
-    """A plan over matches; `detection` is the plan that would find them all."""
+    """A plan over matches. `detection` is the plan that finds all of them."""
 
     detection: DetectPlan
 
@@ -256,10 +256,10 @@ class _OverMatches:
 class Strategy(Enum):
     """How the matches of one alternative are aggregated. The value is the name of the option."""
 
-    PREFIX = "prefix"  # one counter for each prefix of the pattern: nothing ever leaves, there is no window
-    SEM = "sem"  # start event marking: counters for each start event in the window
+    PREFIX = "prefix"  # one counter per prefix of the pattern; without a window, nothing expires
+    SEM = "sem"  # start event marking: counters per start event in the window
     TWO_STACK = "two-stack"  # the window as a product of linear maps in a two-stack queue
-    PAIRS = "pairs"  # predicates between neighbors: dynamic programming over pairs of events
+    PAIRS = "pairs"  # predicates between adjacent steps: dynamic programming over pairs of events
     DETECT = "detect"  # find the matches, then aggregate them
 
 
@@ -269,13 +269,13 @@ class Branch:
 
     alternative: Alternative
     strategy: Strategy
-    keys: tuple[str, ...]  # the columns by which its events are counted apart
-    may_mark: bool = False  # start events are marked instead, if a window turns out to hold so few that it costs less
+    keys: tuple[str, ...]  # events are counted per value of these columns
+    may_mark: bool = False  # switches to start event marking if a window holds few enough start events
 
 
 @dataclass(frozen=True, slots=True)
 class AggregatePlan(_OverMatches):
-    """Aggregates over the matches of all branches, one for each alternative."""
+    """Aggregates over the matches of all branches, one per alternative."""
 
     branches: tuple[Branch, ...]
     reasons: tuple[str, ...]
@@ -283,7 +283,7 @@ class AggregatePlan(_OverMatches):
 
 @dataclass(frozen=True, slots=True)
 class PathPlan:
-    """A sequence whose matches are paths of a graph, apart for each value of `keys`."""
+    """A sequence whose matches are paths of a graph, one graph per value of `keys`."""
 
     alternative: Alternative
     score: LinearScore
@@ -294,7 +294,7 @@ class PathPlan:
 
 @dataclass(frozen=True, slots=True)
 class JoinPlan:
-    """A pattern whose score rises with each variable's own part of each objective."""
+    """A pattern whose score is monotone in the contribution of each variable to each objective."""
 
     alternative: Alternative
     objectives: tuple[MonotoneObjective, ...]
@@ -302,17 +302,20 @@ class JoinPlan:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A part of a pattern that is a sequence with a score of its own."""
+    """A part of a pattern that is a sequence with its own score."""
 
     steps: tuple[int, ...]  # of the whole pattern
     plan: PathPlan | JoinPlan
-    sum: int  # the number of the sum that its score is added to, `scale` times
+    sum: int  # the number of the sum to which its score is added, multiplied by `scale`
     scale: float
 
 
 @dataclass(frozen=True, slots=True)
 class MergePlan:
-    """A pattern whose components are ranked apart and merged: their sums, in groups of MIN or MAX, the least of all."""
+    """A pattern whose components are ranked separately and merged.
+
+    Component scores are added to sums; MIN or MAX combines the sums of a group; the score is the least of the groups.
+    """
 
     alternative: Alternative
     components: tuple[Component, ...]
@@ -320,23 +323,23 @@ class MergePlan:
     groups: tuple[int, ...]  # of each sum
     functions: tuple[str, ...]  # of each group
     before: tuple[tuple[int, int], ...]  # all pairs of steps in order
-    key: tuple[tuple[int, Column], ...]  # for each component a step and its column that must be equal in all
+    key: tuple[tuple[int, Column], ...]  # for each component, a step and a column; all must be equal
     schedule: Schedule = Schedule.STATISTICS  # which component is read next
     looks_up: bool = False  # TA, not NRA
-    keeps: bool = False  # what was read and joined when the window moves: dTMM, not nTMM
+    keeps: bool = False  # reuses what was joined when the window moves: dTMM, not nTMM
 
 
-# Best paths, a merge of those of its parts, a rank join of its events, or the alternative itself if all its matches are
-# enumerated; None if no match can have a score.
+# Best paths, a merge of components, a rank join of events, or the alternative itself if all its matches are enumerated;
+# None if no match can have a score.
 RankBranch = PathPlan | MergePlan | JoinPlan | Alternative | None
 
 
 @dataclass(frozen=True, slots=True)
 class RankPlan(_OverMatches):
-    """The k best of the matches of all branches, one for each alternative."""
+    """The top k of the matches of all branches, one per alternative."""
 
     branches: tuple[RankBranch, ...]
     reasons: tuple[str, ...]
 
 
-Plan = DetectPlan | AggregatePlan | RankPlan  # one class for each strategy, each with an engine in runtime.execute
+Plan = DetectPlan | AggregatePlan | RankPlan  # runtime.execute has an engine for each

@@ -1,6 +1,6 @@
-"""Read a ranking's objectives as one weighted sum of attributes, or as monotone functions of parts with one variable.
+"""Represent the objectives of a ranking as one weighted sum of attributes, or as monotone functions.
 
-Objectives that are merged by SUM or AVG collapse: the sum of weighted sums is a weighted sum.
+A monotone function has parts with one variable each. Weighted sums merged by SUM or AVG become one weighted sum.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from streamsift.logical.preferences import not_negative
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """coefficient * column; instants and durations count in seconds."""
+    """coefficient * column. Timestamps and durations are in seconds."""
 
     column: b.Column
     coefficient: Fraction
@@ -27,9 +27,9 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class LinearScore:
-    """A constant and terms; `operations` is how often the written expressions round, at most.
+    """A constant and terms. `operations` is the maximum number of rounding steps in the expressions as written.
 
-    For objectives merged by AVG it is the sum, which ranks alike.
+    Objectives merged by AVG are represented by their sum, which gives the same ranking.
     """
 
     terms: tuple[Term, ...]
@@ -38,7 +38,7 @@ class LinearScore:
 
 
 def linear_score(ranking: b.Ranking) -> LinearScore | None:
-    """Return the score as a weighted sum; None if it is none, or always null."""
+    """Return the score as a weighted sum; None if it is not one, or is always null."""
     merge, *more = ranking.merges
     if more or (merge.count > 1 and merge.function not in ("SUM", "AVG")):
         return None
@@ -55,7 +55,7 @@ def linear_score(ranking: b.Ranking) -> LinearScore | None:
 
 
 def _terms(expression: b.Expr, factor: Fraction) -> Iterator[Term | Fraction | None]:
-    """Yield the terms and constants of a weighted sum; None where the expression is none."""
+    """Yield the terms and constants of a weighted sum; None for a part that is not a weighted sum."""
     match expression:
         case b.Column():
             yield Term(expression, factor)
@@ -96,7 +96,7 @@ def _number(constant: b.Constant) -> Fraction | None:
 
 @dataclass(frozen=True, slots=True)
 class MonotonePart:
-    """`expression` has one variable; the preference rises with its value, or falls."""
+    """An expression with one variable. The preference is monotonically increasing in it if `rises`, else decreasing."""
 
     variable: int
     expression: b.Expr
@@ -105,16 +105,16 @@ class MonotonePart:
 
 @dataclass(frozen=True, slots=True)
 class MonotoneObjective:
-    """`skips_nulls`: a null or NaN part does not make the whole null or NaN."""
+    """The parts of an objective. `skips_nulls`: a null or NaN part does not make the score null or NaN."""
 
     parts: tuple[MonotonePart, ...]
     skips_nulls: bool
 
 
 def monotone_objectives(ranking: b.Ranking) -> tuple[MonotoneObjective, ...] | None:
-    """Return the parts of each objective's score, if every score rises with each of its parts and merging keeps it."""
+    """Return the parts of each objective; None if an objective, or the merged score, is not monotone in them."""
     if any(merge.count > 1 and merge.function == "PRODUCT" for merge in ranking.merges):
-        return None  # a product of negative scores falls
+        return None  # a product of negative scores is not monotone
     objectives = []
     for objective in ranking.objectives:
         parts = list(_parts(objective.expression, objective.maximise, outermost=True))
@@ -126,7 +126,7 @@ def monotone_objectives(ranking: b.Ranking) -> tuple[MonotoneObjective, ...] | N
 
 
 def _parts(expression: b.Expr, rises: bool, *, outermost: bool) -> Iterator[MonotonePart | None]:
-    """Yield the parts of an expression that rises with them (or falls); None where it does not."""
+    """Yield the parts of a monotone expression; None for a part in which it is not monotone."""
     variables = expression.variables
     if len(variables) <= 1:
         yield from (MonotonePart(variable, expression, rises) for variable in variables)

@@ -1,9 +1,9 @@
-"""Decompose the score of a pattern into components that are ranked apart and merged.
+"""Decompose the score of a pattern into components that are ranked separately and merged.
 
-An objective that is a weighted sum decomposes into sequences of the events that it names; one that is not, but rises
-with each event's own part, is a component as a whole. Components are ranked by themselves and the best of all are
-merged (the top-k merge module of the CPR thesis, section 3.3). Components of two objectives may name the same events:
-then their paths go together only if those events are the same.
+An objective that is a weighted sum decomposes into sequences of the events that it reads. Any other objective is one
+component if it is monotone in each event's contribution. The best matches of each component are merged (the top-k merge
+module of the CPR thesis, section 3.3). If components of two objectives read the same variable, their matches are joined
+on its event.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from streamsift.physical.plan import (
 
 ALONE = b.Merge("MIN", 1)
 INSTANTS = (b.Kind.TIMESTAMP, b.Kind.DATE)
-Before = set[tuple[int, int]]  # which step comes before which
+Before = set[tuple[int, int]]  # pairs of steps (earlier, later)
 Objectives = tuple[b.BoundObjective, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Steps with a score of their own: a weighted sum, or an objective that is none; it counts `scale` times."""
+    """Steps with their own score, a weighted sum or another objective, multiplied by `scale`."""
 
     steps: tuple[int, ...]
     sum: int
@@ -45,7 +45,7 @@ class _Piece:
 
 
 def merge_plan(alternative: Alternative) -> MergePlan | Refused:
-    """Return the plan, or the reason against it."""
+    """Return the plan, or the reason why a merge does not apply."""
     ranking = alternative.query.ranking
     assert ranking is not None
     if any(step.filters for step in alternative.steps):
@@ -57,7 +57,7 @@ def merge_plan(alternative: Alternative) -> MergePlan | Refused:
     rest = ranking.objectives
     for group, merge in enumerate(ranking.merges):
         objectives, rest = rest[: merge.count], rest[merge.count :]
-        # SUM and AVG add up all their objectives before MIN or MAX is taken.
+        # SUM and AVG add all their objectives before MIN or MAX applies.
         sums = [objectives] if merge.function in ("SUM", "AVG") else [(objective,) for objective in objectives]
         scale = Fraction(1, len(objectives) if merge.function == "AVG" else 1)
         for together in sums:
@@ -87,7 +87,7 @@ def merge_plan(alternative: Alternative) -> MergePlan | Refused:
 def _pieces(
     alternative: Alternative, before: Before, objectives: Objectives, scale: Fraction, number: int
 ) -> tuple[list[_Piece], float] | Refused:
-    """Return the pieces of objectives that are added up, and the constant beside them."""
+    """Return the pieces of objectives that are added to one sum, and its constant."""
     step_of = {step.variable: number for number, step in enumerate(alternative.steps)}
     linear = tuple(objective for objective in objectives if _linear((objective,)) is not None)
     pieces: list[_Piece] = []
@@ -120,7 +120,7 @@ def _linear(objectives: Objectives) -> LinearScore | None:
 
 
 def _chains(steps: set[int], before: Before) -> list[list[int]]:
-    """Return the steps as sequences, as few as a greedy search finds."""
+    """Split the steps greedily into few sequences."""
     chains: list[list[int]] = []
     for step in sorted(steps):
         chain = next((chain for chain in chains if (chain[-1], step) in before), None)
@@ -132,7 +132,7 @@ def _chains(steps: set[int], before: Before) -> list[list[int]]:
 
 
 def _add_unnamed(alternative: Alternative, before: Before, pieces: list[_Piece]) -> None:
-    """Add each step that no objective names to the first piece that is in order with it."""
+    """Add each step that no objective reads to the first piece with which it has a fixed order."""
     for step in range(len(alternative.steps)):
         if any(step in piece.steps for piece in pieces):
             continue
@@ -143,7 +143,7 @@ def _add_unnamed(alternative: Alternative, before: Before, pieces: list[_Piece])
 
 
 def _precedence(alternative: Alternative) -> Before:
-    """Return which step comes before which, by all that `after` implies."""
+    """Return all pairs of steps with a fixed order, the transitive closure of `after`."""
     before: Before = set()
     for number, step in enumerate(alternative.steps):
         for earlier in step.after:
@@ -168,7 +168,7 @@ def _component(alternative: Alternative, piece: _Piece, limit: int) -> Component
 
 
 def _inside(alternative: Alternative, steps: Sequence[int]) -> Alternative:
-    """Return the steps as a separate sequence, with the predicates between them."""
+    """Return the steps as a separate sequence with the predicates between them."""
     place = {step: number for number, step in enumerate(steps)}
 
     def moved(pairs: tuple[Pair, ...]) -> tuple[Pair, ...]:
@@ -186,7 +186,7 @@ def _inside(alternative: Alternative, steps: Sequence[int]) -> Alternative:
 
 
 def _key(alternative: Alternative, components: tuple[Component, ...]) -> tuple[tuple[int, b.Column], ...]:
-    """Return for each component a step and its column that must be equal in all; none if nothing links them all."""
+    """Return a step and a column for each component, equal in all of them; empty if nothing links all components."""
     shared = set.intersection(*(set(component.steps) for component in components))
     if shared:
         event = b.Column(alternative.steps[min(shared)].variable, PLACE, b.Kind.INTEGER)

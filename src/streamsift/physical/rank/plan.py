@@ -1,4 +1,4 @@
-"""Choose how the k best matches of each alternative are found."""
+"""Choose how the top k matches of each alternative are found."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from streamsift.physical.plan import (
 )
 from streamsift.physical.rank.components import merge_plan
 
-MAX_PATHS = 200_000  # that are read for the k best of one window and group
-MAX_KINDS = 1_000_000  # of paths, for the same: finding all matches costs more, however long that takes
-MANY_MOVES = 12  # that a window is in: from here on, keeping what was joined costs less than joining it again
-FEW_MATCHES = 20_000  # of one window, on average: below, finding them all is quicker
+MAX_PATHS = 200_000  # read for the top k of one window and group
+MAX_KINDS = 1_000_000  # equivalence classes of paths read for the same; above, all matches are enumerated
+MANY_MOVES = 12  # windows that contain an event: from here on, reusing joined matches is cheaper
+FEW_MATCHES = 20_000  # in one window, on average: up to here, enumerating them is faster
 PATHS = (RankBy.LAZY, RankBy.K_SSP, RankBy.K_DSSP)
 LACKS_EVENT = "the score reads an event that matches of this alternative do not have"
 ENUMERATE = "enumerate: finds and scores every match, keeps the top k"
@@ -38,7 +38,7 @@ UNLESS_FEW = f"enumerates all matches in windows with an estimated {FEW_MATCHES:
 
 
 def ranking(detection: DetectPlan) -> RankPlan:
-    """Rank each alternative by the first strategy that can: best paths, a merge, a rank join, enumeration."""
+    """Rank each alternative by the first strategy that applies: best paths, merge, rank join, enumeration."""
     branches: list[RankBranch] = []
     reasons: list[str] = []
     for number, alternative in enumerate(detection.alternatives, start=1):
@@ -75,7 +75,7 @@ def _branch(alternative: Alternative, keys: tuple[str, ...], choices: PlannerOpt
 
 
 def _lacks_event(alternative: Alternative, ranking: b.Ranking) -> bool:
-    """Return True if the score names an event that the matches of the alternative do not have."""
+    """Return True if the score reads an event that matches of the alternative do not have."""
     named = {variable for objective in ranking.objectives for variable in objective.expression.variables}
     return not named <= {step.variable for step in alternative.steps}
 
@@ -86,7 +86,7 @@ def _obstacles(
     score: LinearScore | None,
     parts: tuple[MonotoneObjective, ...] | None,
 ) -> Iterator[str | None]:
-    """Yield why paths, a merge and a rank join cannot rank an alternative; None if they can."""
+    """Yield why best paths, a merge and a rank join do not apply to an alternative; None if they apply."""
     query, has_negations = alternative.query, bool(alternative.negations)
     general = next((describe_expression(f, query.variables) for step in alternative.steps for f in step.filters), None)
     lacks_event = {LACKS_EVENT: _lacks_event(alternative, ranking)}
@@ -151,7 +151,7 @@ def _paths(
 ) -> tuple[PathPlan, list[str]]:
     query = alternative.query
     assert query.ranking is not None
-    # An event alone equals nothing: a null there does not keep it from being a match.
+    # A single event is compared with nothing, so it is a match even if a shared column is null.
     shared = shared if len(alternative.steps) > 1 else ()
     keys = tuple(dict.fromkeys((*shared, *query.group_by, *query.partition_by)))
     compared = alternative.pairs_beyond(keys)

@@ -1,10 +1,10 @@
-"""Choose which of several queries are counted together.
+"""Choose which of several queries share counters.
 
-- `plan`: sort queries into families, and share where it costs less;
+- `plan`: group compatible queries, and share counters if that costs less;
 - `prefix_trees`: share the counters of common prefixes, in a tree;
 - `chopping`: share inner parts of patterns as pieces (chop-connect).
 
-Queries that begin alike share a tree; of the others, those that count within a window share pieces.
+Queries with the same first steps share a tree. Of the others, those with COUNT and a window share pieces.
 """
 
 from streamsift.physical.share.chopping import ChoppedQueries

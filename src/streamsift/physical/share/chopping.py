@@ -1,8 +1,8 @@
-"""Chop queries into pieces, and count the pieces that they have in common once.
+"""Chop queries into pieces, and count common pieces once.
 
-Chop-connect is that of "Complex Event Analytics: Online Aggregation of Stream Sequence Patterns", section 4.2: a piece
-has counters for each of its start events, whichever queries it serves; a start event of a later piece keeps a snapshot
-of what came before it, by the start of the whole match, so that what leaves the window can still be subtracted.
+Chop-connect is from "Complex Event Analytics: Online Aggregation of Stream Sequence Patterns", section 4.2. A piece has
+counters per start event, shared by all queries that use it. A start event of a later piece keeps a snapshot of the
+earlier pieces, by the start event of the whole match, so that matches that leave the window can be subtracted.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from streamsift.logical import bound as b
 from streamsift.physical.count import SEM_NS_PER_START, TWO_STACK_NS_PER_LEVEL
 from streamsift.physical.share.prefix_trees import ROOT, CommonVariables, Members, TreeNode, comparable_steps
 
-SHORTEST = 2  # steps of a piece that is worth sharing
-# Nanoseconds for an event, from timings of a few workloads on one machine, rounded: only their ratios matter.
-ALONE_NS = 70.0  # each query, to bring an event of a step into order, beside what the two stacks cost
-PIECE_NS = 150.0  # each step of a piece, to bring it into order and find its counters
-SNAPSHOT_NS = 120.0  # each connect, beside the starts that it reads
-ENDING_NS = 250.0  # each query, for an event that ends matches
+SHORTEST = 2  # steps of a shared piece
+# Nanoseconds per event, rounded from timings of a few workloads on one machine. Only their ratios matter.
+ALONE_NS = 70.0  # per query, to sort an event of a step, in addition to the two stacks
+PIECE_NS = 150.0  # per step of a piece, to sort an event and find its counters
+SNAPSHOT_NS = 120.0  # per connect, in addition to the starts that it reads
+ENDING_NS = 250.0  # per query, for an event that ends matches
 
-Piece = tuple[int, ...]  # steps, by the number of what each accepts and what is negated after it
+Piece = tuple[int, ...]  # numbers of steps; steps with equal conditions and negations have equal numbers
 Routes = Mapping[str, tuple[Piece, ...]]  # the pieces of each query, in order
 
 
 @dataclass(frozen=True, slots=True)
 class ChoppedQueries:
-    """Queries that one run counts by pieces. The nodes of a piece follow each other, those of depth 1 begin one."""
+    """Queries that share pieces. The nodes of a piece are consecutive; a node of depth 1 begins a piece."""
 
-    query: b.BoundQuery  # with a variable for each step of each piece, and all columns that any query reads
+    query: b.BoundQuery  # with a variable per step of each piece, and all columns that the queries read
     nodes: tuple[TreeNode, ...]
     first: tuple[int, ...]  # the first node of each piece, counted from 1
     routes: dict[str, tuple[int, ...]]  # the pieces of each query, in order
     keys: tuple[str, ...]
-    most_starts: float  # so many start events of a piece in a window, on average, cost as much as no sharing
+    most_starts: float  # average start events of a piece in a window at which sharing stops paying off
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -48,9 +48,9 @@ class ChoppedQueries:
 
 
 def chop(members: Members, always: bool) -> ChoppedQueries | None:
-    """Return the pieces of the queries that have one in common with another; None if none has, or if it never pays.
+    """Return the pieces of the queries that share one; None if there are none, or if sharing never pays off.
 
-    With `always`, whatever it costs.
+    With `always`, ignore the cost.
     """
     numbers: dict[object, int] = {}  # steps are compared often, and keys are trees
     steps = {
@@ -70,7 +70,7 @@ def chop(members: Members, always: bool) -> ChoppedQueries | None:
 
 
 def _cuts(steps: Mapping[str, Piece]) -> dict[str, list[tuple[int, int]]]:
-    """Return the shared parts of each query as [begin, end): again and again the one that saves the most steps."""
+    """Return the shared parts of each query as [begin, end), taking greedily the part that saves the most steps."""
     taken: dict[str, list[tuple[int, int]]] = {name: [] for name in steps}
     while True:
         places: dict[Piece, dict[str, int]] = {}
@@ -100,10 +100,11 @@ def _pieces(steps: Piece, cuts: list[tuple[int, int]]) -> tuple[Piece, ...]:
 
 
 def _most_starts(routes: Routes) -> float:
-    """Return the number k of starts in a window up to which chopping costs no more, for one event of every step.
+    """Return the number k of starts in a window up to which chopping pays off, for one event of every step.
 
-    Alone, an event costs each query the length of its pattern. Chopped, it costs its piece k; a snapshot costs k, or
-    k for each start of the piece before it; the end of a match costs its query k twice: linear + quadratic k <= saved.
+    Alone, an event costs each query the length of its pattern. Chopped, it costs its piece k. A snapshot costs k, or k
+    per start of the previous piece. The end of a match costs its query 2 k. Chopping pays off while
+    linear * k + quadratic * k^2 <= saved.
     """
     pieces = {piece for route in routes.values() for piece in route}
     connects = {route[:end] for route in routes.values() for end in range(2, len(route) + 1)}

@@ -1,4 +1,4 @@
-"""Decide which of many queries are counted together, and how."""
+"""Decide which of several queries share counters, and how."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from streamsift.physical.share.prefix_trees import (
 
 
 class ShareMode(StrEnum):
-    """Which queries are counted together. Every choice gives the same rows."""
+    """Which queries share counters. The rows are the same with every mode."""
 
-    AUTO = "auto"  # those for which it costs less
-    ALWAYS = "always"  # all that have a step in common at the beginning, or two elsewhere
-    NEVER = "never"  # none: one scan, each counted for itself
+    AUTO = "auto"  # those for which sharing costs less
+    ALWAYS = "always"  # all that have the first step in common, or two consecutive steps elsewhere
+    NEVER = "never"  # none; still one scan for all queries
 
 
 @dataclass(frozen=True, slots=True)
 class SharingPlan:
-    """Trees, queries chopped into pieces, and why the others run alone."""
+    """Prefix trees, queries chopped into pieces, and why the others run alone."""
 
     plans: dict[str, Plan]
     trees: tuple[SharedTree, ...]
@@ -40,7 +40,7 @@ class SharingPlan:
 
 
 def share(plans: Mapping[str, Plan], how: ShareMode = ShareMode.AUTO) -> SharingPlan:
-    """Share prefixes of queries that begin alike, if that saves work; of the rest, share pieces in common."""
+    """Share the prefixes of queries with the same first steps if that saves work; of the rest, share common pieces."""
     if how is ShareMode.NEVER:
         return SharingPlan(dict(plans), (), (), dict.fromkeys(plans, 'share="never"'), how)
     alone: dict[str, str] = {}
@@ -66,7 +66,7 @@ def share(plans: Mapping[str, Plan], how: ShareMode = ShareMode.AUTO) -> Sharing
 
 
 def _trees(members: Members, how: ShareMode) -> tuple[list[SharedTree], dict[str, str]]:
-    """Return the trees that pay, and why the other queries are in none."""
+    """Return the trees that pay off, and why the other queries are in none."""
     alike: dict[object, dict[str, AggregatePlan]] = {}
     for name, plan in members.items():
         alike.setdefault(signature(plan.query, plan.branches[0].alternative.steps[0]), {})[name] = plan
@@ -88,12 +88,12 @@ def _trees(members: Members, how: ShareMode) -> tuple[list[SharedTree], dict[str
 
 
 def _may_be_chopped(members: Members) -> bool:
-    """Return True if all count within a window: pieces have no sums, and without a window no start ever leaves."""
+    """Return True if all queries have only COUNT and a window: pieces have no sums, and their starts must expire."""
     return all(plan.query.window is not None and _counts_only(plan) for plan in members.values())
 
 
 def _obstacle(plan: AggregatePlan) -> str | None:
-    """Return why a query is not counted together with others; None if it can be."""
+    """Return why a query cannot share counters; None if it can."""
     query, branch = plan.query, plan.branches[0]
     if len(plan.branches) > 1 or branch.strategy not in (Strategy.PREFIX, Strategy.TWO_STACK):
         return f"it uses strategy {', '.join(dict.fromkeys(each.strategy.value for each in plan.branches))}"
@@ -107,7 +107,7 @@ def _obstacle(plan: AggregatePlan) -> str | None:
 
 
 def _family(plan: AggregatePlan) -> object:
-    """Return the properties that queries counted together share; COUNT alone is faster than sums."""
+    """Return the properties in which queries must agree to share counters. COUNT alone is faster than with sums."""
     query, branch = plan.query, plan.branches[0]
     window = query.window and (query.window.length, query.window.exclusive)
     return branch.strategy, window, query.group_by, query.partition_by, query.binding, _counts_only(plan)

@@ -1,7 +1,7 @@
-"""Build the tree of the prefixes of plans that begin alike, and estimate its cost.
+"""Build the prefix tree of plans with the same first steps, and estimate its cost.
 
 The prefix tree is that of "Complex Event Analytics: Online Aggregation of Stream Sequence Patterns", section 4.1:
-queries whose patterns begin alike share the counters of the common prefix. Here it also serves the two-stack strategy.
+queries with a common prefix share its counters. Here the tree also serves the two-stack strategy.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Members = Mapping[str, AggregatePlan]  # queries by name
 
 @dataclass(frozen=True, slots=True)
 class TreeNode:
-    """A prefix: that of its parent, then one more step, after which `negated` must not occur before the next.
+    """The prefix of its parent plus one step. `negated` must not occur between this step and the next.
 
-    Numbered depth first, so that the prefixes that extend a node are the `size` numbers from its number on.
+    Nodes are numbered depth first, so a node and the prefixes that extend it have `size` consecutive numbers.
     """
 
     parent: int
@@ -35,13 +35,13 @@ class TreeNode:
 
 @dataclass(frozen=True, slots=True)
 class SharedTree:
-    """Queries that one run counts; `nodes` from 1 on, `terminals` the node at which each query's pattern ends."""
+    """Queries that share counters. `nodes` are numbered from 1; `terminals` has the node at which each query ends."""
 
     strategy: Strategy
-    query: b.BoundQuery  # with a variable for each step, and the aggregates and columns that any of the queries has
+    query: b.BoundQuery  # with a variable per step, and all aggregates and columns of the queries
     nodes: tuple[TreeNode, ...]
     terminals: dict[str, int]
-    aggregates: dict[str, tuple[int, ...]]  # those of each query, by their numbers in `query`
+    aggregates: dict[str, tuple[int, ...]]  # of each query, as numbered in `query`
     keys: tuple[str, ...]
 
     @property
@@ -53,12 +53,12 @@ class SharedTree:
 
 
 def signature(query: b.BoundQuery, step: Step) -> object:
-    """Return the condition of a step, without the name of its variable."""
+    """Return the condition of a step without the name of its variable."""
     return query.variables[step.variable].event_class, tuple(anonymous(predicate) for predicate in step.local)
 
 
 def comparable_steps(plan: AggregatePlan) -> Iterator[tuple[object, Step, tuple[Step, ...]]]:
-    """Yield each step and the negation after it, with a key that is equal for equal ones of all queries."""
+    """Yield each step and the negations after it, with a key that is equal for equal steps of different queries."""
     query, alternative = plan.query, plan.branches[0].alternative
     for number, step in enumerate(alternative.steps):
         negated = tuple(n.steps[0] for n in alternative.negations if n.lower.steps == (number,))
@@ -67,7 +67,7 @@ def comparable_steps(plan: AggregatePlan) -> Iterator[tuple[object, Step, tuple[
 
 @dataclass(slots=True)
 class CommonVariables:
-    """The variables of the query that stands for several: one for each step that they share."""
+    """The variables of the combined query, one per shared step."""
 
     variables: list[b.Variable] = field(default_factory=list)
 
@@ -78,7 +78,7 @@ class CommonVariables:
         return tuple(Step(first + number, (), step.local) for number, step in enumerate(steps))
 
     def query(self, members: Members) -> b.BoundQuery:
-        """Return a query with these variables and all columns that any of the queries reads."""
+        """Return a query with these variables and all columns that the queries read."""
         columns = {field.name: field for plan in members.values() for field in plan.query.schema}
         first = next(iter(members.values())).query
         return replace(first, variables=tuple(self.variables), schema=pa.schema(columns.values()))
@@ -89,7 +89,7 @@ class CommonVariables:
 
 @dataclass(slots=True)
 class _Growing:
-    """A node while the tree grows."""
+    """A node while the tree is built."""
 
     step: Step
     negated: tuple[Step, ...]
@@ -128,7 +128,7 @@ def tree_of(members: Members) -> SharedTree:
 
 
 def _number(node: _Growing, parent: int, depth: int, nodes: list[TreeNode], terminals: dict[str, int]) -> int:
-    """Append a node and its descendants, depth first; return their number."""
+    """Append a node and its descendants, depth first; return how many."""
     place = len(nodes)
     nodes.append(TreeNode(parent, depth, 0, node.step, node.negated))
     terminals |= dict.fromkeys(node.ends, place + 1)
@@ -139,18 +139,18 @@ def _number(node: _Growing, parent: int, depth: int, nodes: list[TreeNode], term
 
 # --- cost --------------------------------------------------------------------------------------------------------
 
-# Going backwards, a shared step updates every prefix that extends it, but side by side: 8 cost about as much as 1.
+# Backwards, a shared step updates every prefix that extends it, side by side: 8 cost about as much as 1.
 SIDE_BY_SIDE = 8.0
 
-# Walking a tree instead of the levels of one pattern: counts without a window and in one, other aggregates. Measured on
-# two to nine queries; in a window that holds few starts, two take longer together, and three as long.
+# Factors for walking a tree instead of the levels of one pattern: COUNT without and with a window, other aggregates.
+# Measured on two to nine queries. If a window holds few starts, two queries take longer together, and three as long.
 WALKING = 3.0
 WALKING_IN_WINDOWS = 4.1
 WALKING_WITH_SUMS = 4.5
 
 
 def separate_cost(members: Members) -> float:
-    """Return the counters touched for one event of every step of every query, forwards and backwards."""
+    """Return the counters updated, forwards and backwards, for one event of every step of every query."""
     return sum(2.0 * len(plan.branches[0].alternative.steps) ** 2 for plan in members.values())
 
 

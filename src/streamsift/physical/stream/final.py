@@ -1,7 +1,7 @@
 """Derive when the matches of a plan become final on a stream, and which events a later result may still read.
 
-A match is final with its last event, unless a negation's upper edge or a trailing group is to be awaited: then at the
-end of the window of its first event, or of a definition's window.
+A match is final with its last event. With a trailing negation or Kleene group, it is final at the end of its window,
+which begins with its first event, or at the end of a definition window.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from streamsift.physical.plan import Alternative, DetectPlan, Edge, Limit, Plan
 class Awaited:
     """The times that make a match final besides its last event."""
 
-    window: bool  # the end of the statement's window, that begins with its first event
-    definitions: tuple[Limit, ...]  # the ends of definition windows, that begin with the first event of some steps
-    inside: tuple[str, ...]  # definitions inside negations: their windows begin at an event that is not of the match
+    window: bool  # the end of the statement's window, which begins with the first event of the match
+    definitions: tuple[Limit, ...]  # the ends of definition windows, which begin with the first event of some steps
+    inside: tuple[str, ...]  # definitions inside negations: their windows begin at an event outside the match
 
 
 def awaited(alternative: Alternative) -> Awaited:
     """Return the conditions that make the matches of an alternative final."""
     negations = [(inner, inner is outer) for outer in alternative.all_negations() for inner in outer.walk()]
     ends = [(n.upper, is_outermost) for n, is_outermost in negations if n.upper.edge is Edge.WINDOW_END]
-    # A later event may join a `+` or `*` group that no single event comes after.
+    # A later event can extend a `+` or `*` group that no single event follows.
     groups = alternative.groups if alternative.query.emit is not Emit.EACH else None
     may_grow = groups is not None and any(not before for order in groups.orders for before in order.before)
     return Awaited(
@@ -46,9 +46,9 @@ def is_awaited(plan: Plan) -> bool:
 
 
 def looks_back(plan: Plan) -> bool:
-    """Return True if events before a match, back to a window before its end, affect whether it is one.
+    """Return True if events before a match, up to one window before its end, can rule it out or extend it.
 
-    A leading negation forbids them; an element of a leading `+` or `*` group makes the match part of a larger one.
+    A leading negation rules out the match; an element of a leading `+` or `*` group extends it.
     """
     negations = (n for a in plan.alternatives for outer in a.all_negations() for n in outer.walk())
     orders = (order for a in plan.alternatives if a.groups is not None for order in a.groups.orders)
@@ -68,9 +68,9 @@ class StateWindow(Enum):
 
 
 def state_windows(plan: Plan) -> tuple[StateWindow, ...]:
-    """Return one reason for each window, one behind the other, whose events a later result may still read."""
+    """Return one reason for each consecutive window whose events a later result can still read."""
     is_detection, waits = isinstance(plan, DetectPlan), is_awaited(plan)
-    # Until its last event arrives, a match has a window behind it that covers what lies before the match, too.
+    # Until its last event arrives, the window of a match also covers the events before the match.
     is_covered = is_detection and not waits
     reasons = {
         StateWindow.WAITING: waits,
@@ -85,7 +85,7 @@ def state_windows(plan: Plan) -> tuple[StateWindow, ...]:
 
 
 def windows(query: b.BoundQuery) -> Iterator[tuple[b.BoundWindow, tuple[str, ...]]]:
-    """Yield the windows of the statement and its definitions, with the columns by which a count window counts apart."""
+    """Yield the windows of the statement and its definitions, with the partition columns of count windows."""
     if query.window is not None:
         yield query.window, query.partition_by
     for definition in query.pattern.windowed_definitions():

@@ -1,8 +1,8 @@
 """Mark the finalizing event of a match, so that a stream builds only matches that are newly final.
 
-A match that is final with its last event is found from the events that are new; one that waits for the end of its
-window, from the first events whose windows close. If any of several steps may bind that event, there is an alternative
-for each: in it the steps before bind other events, so that no match is found twice.
+A match that is final with its last event is found from new events. A match that waits for the end of its window is
+found from first events whose windows close. If several steps can bind that event, there is one variant of the
+alternative per step. In each variant, the steps before that one bind other events, so no match is found twice.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from streamsift.logical import bound as b
 from streamsift.physical.plan import Alternative, DetectPlan, KleeneGroups, PlannerOptions, PlanShape, Step
 from streamsift.physical.stream.final import Awaited, awaited
 
-DECIDES = "$decides"  # Column.name: the event may be the one that makes a match final now
-OTHER = "$other"  # it may be in such a match, but does not make it final
+DECIDES = "$decides"  # Column.name: the event can make a match final now
+OTHER = "$other"  # Column.name: the event can be in such a match, but does not make it final
 
 
 class FinalizedBy(Enum):
@@ -28,18 +28,18 @@ class FinalizedBy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FinalizedAlternative:
-    """One alternative of a plan, how its matches are found on a stream, and by which steps."""
+    """One alternative of a plan, and how its newly final matches are found."""
 
     alternative: Alternative
     by: FinalizedBy
     awaited: Awaited
-    steps: tuple[Step, ...]  # those that may bind the finalizing event, Kleene variables included
-    variants: tuple[Alternative, ...]  # disjoint; each has all its matches that are final now, and maybe others
+    steps: tuple[Step, ...]  # those that can bind the finalizing event, including Kleene variables
+    variants: tuple[Alternative, ...]  # disjoint; together they find all newly final matches, and maybe others
     choices: PlannerOptions
 
     @property
     def is_marked(self) -> bool:
-        """Return True if its variants ask which events make a match final now."""
+        """Return True if its variants test which events make a match final now."""
         return self.variants != (self.alternative,)
 
 
@@ -55,7 +55,7 @@ def finalized(plan: DetectPlan, alternative: Alternative) -> FinalizedAlternativ
         steps = tuple(alternative.steps[number] for number in numbers)
         if by is not FinalizedBy.ANY:
             variants = tuple(_variant(alternative, by, numbers, number) for number in numbers)
-        # New events are few: a match that ends with one is found from its last step backwards.
+        # New events are few, so a match that ends with one is found from its last step backwards.
         is_long = len(alternative.steps) > (1 if alternative.negations else 2)
         if by is FinalizedBy.END and is_long and choices.plan is PlanShape.AUTO:
             choices = replace(choices, plan=PlanShape.RIGHT)
@@ -63,7 +63,7 @@ def finalized(plan: DetectPlan, alternative: Alternative) -> FinalizedAlternativ
 
 
 def _is_finalized_by_single(groups: KleeneGroups, by: FinalizedBy) -> bool:
-    """Return True if the last event of a match (or its first) is always a single one: one stands behind each group."""
+    """Return True if the last (or first) event of a match is always a single event, because one follows each group."""
     ends = [chosen.before if by is FinalizedBy.END else chosen.after for chosen in groups.chosen]
     for order in groups.orders:
         ends += order.before if by is FinalizedBy.END else order.after
@@ -71,7 +71,7 @@ def _is_finalized_by_single(groups: KleeneGroups, by: FinalizedBy) -> bool:
 
 
 def _candidates(alternative: Alternative, by: FinalizedBy) -> tuple[int, ...]:
-    """Return the steps whose event may be the last of a match, or its first."""
+    """Return the steps whose event can be the last (or the first) of a match."""
     steps = alternative.steps
     followed = {earlier for step in steps for earlier in step.after} if by is FinalizedBy.END else set()
     following = {number for number, step in enumerate(steps) if step.after} if by is FinalizedBy.START else set()
@@ -79,7 +79,7 @@ def _candidates(alternative: Alternative, by: FinalizedBy) -> tuple[int, ...]:
 
 
 def _variant(alternative: Alternative, by: FinalizedBy, numbers: tuple[int, ...], finalizing: int) -> Alternative:
-    """Let step `finalizing` bind the finalizing event, and those of `numbers` before it others."""
+    """Let step `finalizing` bind the finalizing event, and the steps in `numbers` before it other events."""
 
     def marked(number: int, step: Step) -> Step:
         decides, other = (b.Column(step.variable, name, b.Kind.BOOLEAN) for name in (DECIDES, OTHER))
@@ -95,7 +95,7 @@ def _variant(alternative: Alternative, by: FinalizedBy, numbers: tuple[int, ...]
 
 
 def last_steps(alternative: Alternative) -> tuple[Step, ...]:
-    """Return the steps whose event may be the last of a match; with Kleene variables, all."""
+    """Return the steps whose event can be the last of a match; with Kleene variables, all steps."""
     if alternative.groups is not None:
         return (*alternative.steps, *alternative.groups.own_steps())
     return tuple(alternative.steps[number] for number in _candidates(alternative, FinalizedBy.END))

@@ -1,6 +1,6 @@
-"""Collect every decision of a stream: what makes rows final, which rows are read, what is retained and why.
+"""Collect the decisions of a stream: what makes rows final, which rows are read, what is retained and why.
 
-Queries that have no meaning, or are not evaluated, on a stream are refused.
+Raise for queries that are undefined or not supported on a stream.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from streamsift.physical.stream.finalizing_steps import FinalizedAlternative, fi
 
 
 class DecideBy(Enum):
-    """The source of final rows."""
+    """The source from which final rows are computed."""
 
     MATCHES = auto()  # finalizing events: only newly final matches are built
     RUNNING_TOTALS = auto()  # the counters of each key and the totals of each group; no event is retained
-    WINDOW_TOTALS = auto()  # the two stacks of each key continue from where they were
+    WINDOW_TOTALS = auto()  # the two stacks of each key, updated incrementally
     RECOMPUTED = auto()  # the events of the window, as the watermark advances
 
 
@@ -32,23 +32,23 @@ class DecideBy(Enum):
 class StreamPlan:
     """How a plan runs on a stream.
 
-    `keys` are the columns by which the rows that a result reads are found; none: all of them are read.
+    `keys` are the columns that select the rows to read; if there are none, all rows are read.
     """
 
     plan: Plan
     decide_by: DecideBy
     keys: tuple[str, ...]
-    alternatives: tuple[FinalizedAlternative, ...]  # how the matches of each are found; none unless by MATCHES
-    last_steps: tuple[tuple[Step, ...], ...]  # for each alternative those whose event may be the last of a match
-    waits: bool  # some match becomes final later than its last event
-    windows: tuple[tuple[b.BoundWindow, tuple[str, ...]], ...]  # with the columns by which a count window counts apart
-    state_windows: tuple[StateWindow, ...]  # a reason for each window, one behind the other, that state must cover
-    counts_rows: bool  # so that no row may be dropped before its position is known
-    why_recomputed: str | None  # of totals; None if they are updated incrementally
+    alternatives: tuple[FinalizedAlternative, ...]  # how the matches of each are found; only for MATCHES
+    last_steps: tuple[tuple[Step, ...], ...]  # for each alternative, those whose event can be the last of a match
+    waits: bool  # some match becomes final after its last event
+    windows: tuple[tuple[b.BoundWindow, tuple[str, ...]], ...]  # with the partition columns of count windows
+    state_windows: tuple[StateWindow, ...]  # a reason for each consecutive window that state must cover
+    counts_rows: bool  # no row may be dropped before its position is known
+    why_recomputed: str | None  # why totals are recomputed; None if they are updated incrementally
 
 
 def stream_plan(plan: Plan) -> StreamPlan:
-    """Plan a stream; raise QueryError or UnsupportedQuery if a stream cannot have the query."""
+    """Plan a stream; raise QueryError or UnsupportedQuery if a stream cannot run the query."""
     waits = is_awaited(plan)
     _check(plan, waits)
     recomputed = _why_recomputed(plan) if isinstance(plan, AggregatePlan) else None
@@ -82,7 +82,7 @@ def _check(plan: Plan, waits: bool) -> None:
             hint = "add the maximum duration of a match, such as WITHIN 1 hour."
             message = "a pattern whose matches wait for later events requires WITHIN on a stream"
             raise QueryError(message, query.text, query.pattern.span, hint)
-        # A row over all keys would wait for keys that may never have another event.
+        # A row over all keys would wait for keys that may never get another event.
         for window, keys in windows(query):
             if window.kind is b.WindowKind.COUNT and keys:
                 message = (
@@ -93,7 +93,7 @@ def _check(plan: Plan, waits: bool) -> None:
 
 
 def _check_windows(query: b.BoundQuery) -> None:
-    """Raise if a window never ends, or if windows limit state both in time and in rows, or in rows of other keys."""
+    """Raise if a window never ends, or if time windows and count windows, or different partitions, are mixed."""
     unit, kinds = unit_of(query), set()
     for window, keys in windows(query):
         if limits_nothing(window, unit):
@@ -122,9 +122,9 @@ def _decide_by(plan: Plan, recomputed: str | None) -> DecideBy:
 
 
 def _keys(plan: Plan, decide_by: DecideBy, waits: bool) -> tuple[str, ...]:
-    """Return the columns by which the rows are found that a match, or new rows of totals, read.
+    """Return the columns that select the rows to read for a match, or for new rows of totals.
 
-    If every row of the result is one of a group in which a match ends, only such groups are read.
+    If every new row belongs to a group in which a match ends, only such groups are read.
     """
     query = plan.query
     if decide_by is DecideBy.MATCHES:
@@ -160,7 +160,7 @@ def _why_recomputed(plan: AggregatePlan) -> str | None:
 
 
 def _extremes_have_codes(query: b.BoundQuery) -> bool:
-    """Return True if a 64-bit number stands for each value of MIN and MAX: integers, floating-point numbers, times."""
+    """Return True if all values of MIN and MAX have 64-bit codes: integers, floating-point numbers and times."""
     columns = [a.column for a in query.aggregates if a.function in ("MIN", "MAX") and a.column not in (None, b.TIME)]
     types = [query.schema.field(column).type for column in columns]
     return all(
