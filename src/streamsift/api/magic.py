@@ -90,7 +90,7 @@ class _CellOptions:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> Any:
-        raise QueryError(message, hint=f"{self.format_usage().strip()}.")
+        raise QueryError(message, hint=f"run `%%{MAGIC}?` to list the arguments.")
 
 
 def _parser() -> _Parser:
