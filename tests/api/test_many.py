@@ -212,7 +212,7 @@ def test_bad_rows_are_reported_once() -> None:
     )
     with pytest.warns(ss.BadRowsWarning) as caught:
         ss.run_many(KINDLE, table, time="at", type="kind", bad_rows="drop")
-    assert len(caught) == 1
+    assert [warning.category for warning in caught].count(ss.BadRowsWarning) == 1
 
 
 def test_a_count_past_64_bits_is_told_by_its_query_only() -> None:

@@ -151,6 +151,8 @@ def test_counts_have_gaps_at_ticks_without_a_row_and_start_at_zero() -> None:
     y = layers_of(ticks, "line")[0]["encoding"]["y"]
     assert (y["scale"], y["axis"]) == ({"zero": True}, {"format": "d", "values": [0, 1, 2]})
     assert ticks.to_dict()["title"]["text"] == ["gaps: no match in the window"]
+    by_kind = ss.plot(run(f"{text} UPDATE 10 GROUP BY x", events.append_column("x", pa.array([1, 1, 2, 2, 2, 3, 3]))))
+    assert "title" not in by_kind.to_dict()  # three groups with rows at all of their ticks have no gap
     # Without UPDATE there is a row only where a match ends: nothing says what the count is between two rows.
     assert rows_of(ss.plot(run(text, events)), "line") == []
     assert rows_of(ss.plot(run(f"{text} EMIT CHANGES", events)), "line") != []

@@ -112,7 +112,7 @@ class Buildable:
         Example:
             >>> import streamsift as ss
             >>> print(ss.query("SEQ(A a, B b)").prefer("MAX[a.x + b.x]").returns(top=10))
-            PATTERN SEQ(A a, B b) PREF MAX[a.x + b.x] RETURN TOP 10
+            PATTERN SEQ(A a, B b) PREF MAX[a.x + b.x] RETURN 10
         """
         return self._with(f"PREF {' AND '.join(objectives)}" + (f" MERGE {merge}" if merge else ""))
 
@@ -128,7 +128,7 @@ class Buildable:
         Example:
             >>> import streamsift as ss
             >>> print(ss.query("SEQ(A a, B b)").agg("COUNT").within("1 hour").update("10 min"))
-            PATTERN SEQ(A a, B b) AGG COUNT WITHIN 1 hour UPDATE 10 min
+            PATTERN SEQ(A a, B b) AGG COUNT WITHIN 1 h UPDATE 10 min
         """
         return self._with(f"UPDATE {length}")
 

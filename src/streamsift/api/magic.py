@@ -90,7 +90,7 @@ class _CellOptions:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> Any:
-        raise QueryError(message, hint=f"{self.format_usage().strip()}.")
+        raise QueryError(message, hint=f"run `%%{MAGIC}?` to list the arguments.")
 
 
 def _parser() -> _Parser:
@@ -107,6 +107,12 @@ def _parser() -> _Parser:
     return parser
 
 
+def _words(line: str) -> list[str]:
+    """Split a line as a shell does, but keep the quotes of the first word, which is a Python expression."""
+    first = "".join(shlex.split(line, posix=False)[:1])
+    return [first, *shlex.split(line.strip().removeprefix(first))] if first else []
+
+
 class _Magic:
     """The cell magic of one shell."""
 
@@ -115,7 +121,7 @@ class _Magic:
         self.__doc__ = f"Run a query on a table or a Spark DataFrame.\n\n{_parser().format_help()}"
 
     def __call__(self, line: str, cell: str) -> Any:
-        options = _parser().parse_args(shlex.split(line), _CellOptions())
+        options = _parser().parse_args(_words(line), _CellOptions())
         data = self._data(options.data)
         roles = _roles(schema_of(data)[0], options)
         parsed = query(cell.strip())
@@ -160,7 +166,7 @@ class _Magic:
     def _names(self, head: str) -> tuple[list[str], list[str]]:
         """Return the columns and the class names of the table in the first line; nothing while that line is wrong."""
         try:
-            options = _parser().parse_args(shlex.split(head)[1:], _CellOptions())
+            options = _parser().parse_args(_words(head.partition(" ")[2]), _CellOptions())
             data = self.shell.user_ns.get(options.data)
             schema = schema_of(data)[0]
             type_column = _roles(schema, options, is_quiet=True).type

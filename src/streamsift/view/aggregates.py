@@ -53,11 +53,15 @@ def aggregates(rows: pa.Table, query: b.BoundQuery | None) -> Panels | Layers:
         values = map(_float, rows.column(name).to_pylist())
         points = [p for p in zip(labels, moments, values, strict=True) if p[0] in shown]
         records = list(_step_points(points, step)) if is_line else []
-        has_gaps = has_gaps or any(record["value"] is None for record in records[:-1])
+        has_gaps = has_gaps or any(_is_gap(*pair) for pair in pairwise(records))
         panels.append(Layers(layer=list(_layers(alt, points, records, (name, function), x, shown))))
     empty = "gaps: no match in the window" if has_gaps and step is not None else ""
     chart = panels[0] if len(panels) == 1 else Panels(vconcat=panels)
     return chart.properties(title=subtitle(alt, omitted, empty)) if omitted or empty else chart
+
+
+def _is_gap(record: dict[str, Any], following: dict[str, Any]) -> bool:
+    return record["value"] is None and record["group"] == following["group"]
 
 
 def _measures(rows: pa.Table, query: b.BoundQuery | None) -> tuple[dict[str, str], list[str]]:
