@@ -84,7 +84,7 @@ REFUSALS = (
     ),
 )
 # Errors about Spark sessions and DataFrames, not about queries; tests/spark covers them.
-ABOUT_SESSIONS = ("spark/columns/schemas.py",)
+ABOUT_SESSIONS = ("spark/columns/schemas.py", "spark/columns/arrow_types.py")
 
 
 OPENING = """\
