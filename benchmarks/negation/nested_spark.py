@@ -27,8 +27,8 @@ SETTINGS = {
     "spark.driver.memory": "6g",  # enough memory for the self-joins
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.shuffle.partitions": "8",  # four for each core: for small joins far better than the default of 200
-    "spark.log.level": "OFF",  # a stopped job is no error here
+    "spark.sql.shuffle.partitions": "8",  # four per core: much faster for small joins than the default of 200
+    "spark.log.level": "OFF",  # a stopped job is not an error
 }
 LIMIT_S = 120.0
 PLAIN_LIMIT_S = 60.0
@@ -68,7 +68,7 @@ def _compare(
         if not _ends_within(result, limit_s):
             stopped[rival] = limit_s
             continue
-        assert _sorted(result).equals(expected), f"{rival} finds other matches of {name}"
+        assert _sorted(result).equals(expected), f"{rival} returns different matches for {name}"
         runs[rival] = partial(_write, result)
     samples = sampled(runs, settings, warm=True, cpu=spark_cpu_s)
     measurement = Measurement(f"{name} on Spark, window {window_ms} ms", expected.num_rows, samples, stopped=stopped)

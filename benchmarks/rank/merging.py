@@ -41,7 +41,7 @@ SEQUENCES = {
 }
 BINDING = {"time": "t", "type": "kind"}
 EVENTS = 2_000
-RAREST = "EM"  # of the classes that all cells need
+RAREST = "EM"  # the rarest of the classes that all cells need
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Cell:
     limit: int = 20
     window: int = 200
     step: int = 100
-    is_near: bool = True  # motes at most 1 apart; else the same
+    is_near: bool = True  # motes at most 1 apart; otherwise equal motes
     is_nonlinear: bool = False  # the second sequence scores the root of a sum of squares
 
     def query(self) -> str:
