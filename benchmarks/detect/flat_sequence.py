@@ -68,14 +68,14 @@ def answer(table: pa.Table, result: pa.Table) -> Answer:
 
 
 def compare(workload: str, table: pa.Table, settings: Settings) -> Measurement:
-    rivals = flat_sequence_sql.rivals(table, WINDOW_US)
+    formulations = flat_sequence_sql.rivals(table, WINDOW_US)
     expected = answer(table, ours(table))
     once = {}
-    for name, run in rivals.items():
+    for name, run in formulations.items():
         assert answer(table, run()) == expected, f"{name} returns different matches"
         once[name] = taken_by(run).by(settings.clock)
-    finalists = sorted(rivals, key=once.__getitem__)[:FINALISTS]
-    runs = {"streamsift": partial(ours, table)} | {name: rivals[name] for name in finalists}
+    finalists = sorted(formulations, key=once.__getitem__)[:FINALISTS]
+    runs = {"streamsift": partial(ours, table)} | {name: formulations[name] for name in finalists}
     samples = sampled(runs, settings, warm=True)
     return Measurement(workload, expected.rows, {"streamsift": samples["streamsift"], **once, **samples})
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 
 class Kind(StrEnum):
-    """The kind of a workload: its name in the Java driver, and what it finds per key."""
+    """The kind of a workload, by its name in the Java driver. All kinds match events of one key."""
 
     SEQUENCE = "sequence"  # A, then B, then C: all matches
     NEGATION = "negation"  # A, then B, with no D between

@@ -87,7 +87,7 @@ def flat(result: pa.Table) -> list[np.ndarray]:
 
 
 def anchors(workload: Workload, table: pa.Table) -> int:
-    """Return the number of matches of single events before groups are built: the rows of the node below."""
+    """Return the number of matches of the single events, before groups are built."""
     plan = ss.query(workload.pattern).plan(table.schema, "t", "kind", None)
     assert isinstance(plan, DetectPlan)
     search = searched(plan.alternatives[0], prepare(plan.query, table), plan.choices)

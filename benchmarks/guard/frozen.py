@@ -50,7 +50,7 @@ def gather(values: np.ndarray, order: np.ndarray, out: np.ndarray) -> float:
 
 
 class Frozen:
-    """Return the three loops by name, each with its data."""
+    """The three loops with their data; `run` runs one by name."""
 
     def __init__(self, seed: int = 1) -> None:
         random = np.random.default_rng(seed)

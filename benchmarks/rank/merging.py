@@ -131,13 +131,13 @@ def moves(name: str, cell: Cell, table: pa.Table, settings: Settings) -> Measure
     """Measure figures 4.9 and 4.10: with and without keeping joins when the window moves."""
     run = Run(cell, table)
     runs = {way: partial(run.merged, Schedule.WABS, dynamic=way == "dTMM") for way in ("dTMM", "nTMM")}
-    (kept, merge), (anew, _) = (each() for each in runs.values())
-    assert run.best(kept) == run.best(anew), f"dTMM differs on {name}"
+    (kept, merge), (rebuilt, _) = (each() for each in runs.values())
+    assert run.best(kept) == run.best(rebuilt), f"dTMM differs on {name}"
     samples = sampled(runs, settings, warm=True)
     dynamic, static = medians(samples).values()
     ratio = f"nTMM {static / dynamic:.2f}x"
-    known = merge.accesses.carried / max(1, merge.accesses.sorted)
-    details = f"{ratio}; {known:.0%} of accesses were known, {merge.accesses.again} windows from scratch"
+    reused = merge.accesses.carried / max(1, merge.accesses.sorted)
+    details = f"{ratio}; {reused:.0%} of accesses were reused, {merge.accesses.again} windows from scratch"
     print(f"  {name}: dTMM {dynamic * 1e3:.0f} ms, {details}", flush=True)
     chosen = "dTMM" if run.branch.keeps else "nTMM"
     return Measurement(name, table.num_rows, samples, headline=f"{ratio}; the engine takes {chosen}")

@@ -121,9 +121,9 @@ def measure(
     table = readings(work.events, settings, given)
     data = strata(table, replace(work, events=table.num_rows))
     expected = lazy(data, work.limit)
-    runs = {contender: partial(CONTENDERS[contender], data, work.limit) for contender in contenders}
-    for contender, run in runs.items():
-        assert np.allclose(run(), expected, rtol=1e-12), f"{contender} differs on {name}"
+    runs = {algorithm: partial(CONTENDERS[algorithm], data, work.limit) for algorithm in contenders}
+    for algorithm, run in runs.items():
+        assert np.allclose(run(), expected, rtol=1e-12), f"{algorithm} differs on {name}"
     samples = sampled(runs, settings, warm=True)
     ours, *others = medians(samples).items()
     ratios = ", ".join(f"{other} {taken / ours[1]:.1f}x" for other, taken in others)

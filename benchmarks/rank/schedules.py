@@ -99,7 +99,7 @@ def rules(cell: Cell, schedule: str) -> MergeRules:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Return the best scores, the cost of the accesses and the time, without building the queues."""
+    """The best scores, the cost of the accesses and the time of a merge, without building the queues."""
 
     best: np.ndarray
     cost: float

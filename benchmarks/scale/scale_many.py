@@ -39,16 +39,16 @@ def queries(count: int) -> dict[str, str]:
 def main(settings: Settings = DEFAULTS, count: int = QUERIES, alone: int = 0) -> list[Measurement]:
     spark = session()
     events = min(EVENTS, settings.scaled(EVENTS))
-    asked = queries(count)
+    texts = queries(count)
     # Kinds alternate, so that the sample has the same number of each.
-    sample = dict(list(asked.items())[: alone or count])
+    sample = dict(list(texts.items())[: alone or count])
     with TemporaryDirectory() as folder:
         df = spark.read.parquet(str(write_events(Path(folder) / "events", events, KEYS)))
-        kinds = dict(list(asked.items())[: len(KINDS)])
+        kinds = dict(list(texts.items())[: len(KINDS)])
         together_of(df, kinds)  # compile kernels and warm up both ways
         alone_of(df, kinds)
         start = time.perf_counter()
-        together = together_of(df, asked)
+        together = together_of(df, texts)
         taken = {"together": time.perf_counter() - start}
         start = time.perf_counter()
         each = alone_of(df, sample)

@@ -48,7 +48,7 @@ class PeakMemory:
 
 
 def _descendants(process: int) -> list[int]:
-    """Return the Python processes among them."""
+    """Return the Python processes among the descendants of a process."""
     parents = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
