@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     running.add_argument(
         "--only",
         default=DEFAULTS.only,
-        help="for rivals, growth and applications: run only workloads with this in their name",
+        help="run only workloads whose name contains this text (rivals, growth and applications)",
     )
     running.add_argument("--results", type=Path, default=RESULTS, help="folder of the records")
     comparing = commands.add_parser("compare", help="print the ratios of two folders of records, with their spread")
@@ -111,7 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"\n{names[0]}: {chosen.about}", flush=True)
     measured = chosen.run(settings)
     if not measured:
-        print(f"no workload of {names[0]} has `{settings.only}` in its name: nothing was measured", file=sys.stderr)
+        print(f"no workload of {names[0]} has `{settings.only}` in its name; nothing was measured", file=sys.stderr)
         return 2
     print(f"wrote {save(names[0], chosen.about, settings, measured, arguments.results)}", flush=True)
     return 0
@@ -156,7 +156,7 @@ def report(results: Path) -> int:
     from benchmarks.report.page import write
 
     if not any(results.glob("*.json")):
-        print(f"no records in {results}: `make bench` leaves them, and writes the report", file=sys.stderr)
+        print(f"no records in {results}: run `make bench`, which writes records and the report", file=sys.stderr)
         return 1
     for path in write(results):
         print(f"written: {path.relative_to(ROOT)}")

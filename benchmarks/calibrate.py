@@ -36,13 +36,13 @@ ANY_ORDER = ("OPEN_NS", "SCAN_NS", "BUILD_NS")
 BLOCKS = ("BLOCK_NS", "BLOCK_OPEN_NS")
 CONDENSED = ("CONDENSE_PART_NS", "CONDENSE_EVENT_NS", "CONDENSE_LEFT_NS", "CONDENSED_BUILD_NS")
 EVENTS, ROUNDS, SWEEPS = 30_000, 5, 2_000
-LEAST_NS = 1e6  # shorter times are mostly noise: their errors weigh as if they took this
+LEAST_NS = 1e6  # minimum time for weighting errors; shorter times are mostly noise
 WINDOWS = (8, 30, 80)
 SHARES = ((0.25, 0.25, 0.25, 0.25), (0.6, 0.3, 0.08, 0.02), (0.02, 0.08, 0.3, 0.6))
 WHERES = ("", "WHERE a.x < 0.2 * b.x", "WHERE c.x < 0.2 * d.x", "WHERE b.key = d.key")
 PARTS, APART = (1 << 13, 1 << 15), (3, 6)
 FEW_BETWEEN_MANY = (0.49, 0.01, 0.49, 0.01)
-CONDENSED_WORKLOADS = (  # what is condensed: shares, events, windows
+CONDENSED_WORKLOADS = (  # settings of condensed runs: shares, events, windows
     (SHARES[0], 30_000, (50, 100, 200)),
     (FEW_BETWEEN_MANY, 30_000, (200, 500, 1_000)),
     (FEW_BETWEEN_MANY, 120_000, (500, 1_000, 2_000)),
@@ -180,7 +180,7 @@ def pack_runs() -> Iterator[Run]:
 
 
 def condensed_runs() -> Iterator[Run]:
-    """Measure searches for which the model knows the number of entries and matches after the first part."""
+    """Measure searches whose number of entries and matches after the first part is known to the model."""
     choices = PlannerOptions(plan=PlanShape.LEFT, condense=Condense.ON)
     for number, (shares, count, windows) in enumerate(CONDENSED_WORKLOADS):
         for window, longest, apart in product(windows, PARTS, APART):

@@ -14,7 +14,7 @@ from benchmarks.engines.question import Kind, Question
 from benchmarks.harness.experiment import Experiment, Settings, Skipped, Workload
 
 KEYS = 100
-EVENTS = 200_000  # times a factor, so that the fastest engine has enough work and the slowest finishes
+EVENTS = 200_000  # scaled per case, so that the fastest engine has enough work and the slowest finishes
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Case:
     name: str
     kind: Kind
     classes: int
-    events_per_key: int  # and window
+    events_per_key: int  # per window
     events: int = EVENTS
 
 

@@ -11,7 +11,7 @@ from benchmarks.harness.experiment import Experiment, Settings, Side, Skipped
 from benchmarks.harness.measure import Measured, Times, format_times, measure, pin, unpin
 from benchmarks.report.measurement import Measurement
 
-# The module of each benchmark, by the name that records have.
+# The module of each benchmark, by its name in records.
 QUICK = {
     "rivals": "comparison",
     "growth": "detect.growth",
@@ -38,7 +38,7 @@ SLOW = {  # only with --full
     "scale_many": "scale.scale_many",
     "scale_memory": "scale.scale_memory",
 }
-RIVALS = ("DuckDB", "Spark SQL", "Flink")  # how the names of other engines begin
+RIVALS = ("DuckDB", "Spark SQL", "Flink")  # name prefixes of other engines
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The oracle: a query and a short list of events go in, the rows that language.md promises come out, by brute force."""
+"""Evaluate a query on a short list of events by brute force, as language.md specifies: the oracle of the tests."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from streamsift.language import syntax as ast
 T = TypeVar("T")
 
 Value = Any  # int, float, Decimal, str, bool, datetime, date, timedelta or None
-EXACT = Context(prec=200)  # decimals of 38 digits never round in it
-AS_DOUBLE = "AS DOUBLE"  # a function of our own: an integer as a double
+EXACT = Context(prec=200)  # enough precision that decimals of 38 digits are never rounded
+AS_DOUBLE = "AS DOUBLE"  # internal function: convert an integer to a double
 GROUP_AGGREGATES = {"COUNT", "SUM", "AVG", "MIN", "MAX", "FIRST", "LAST"}
 
 
@@ -33,10 +33,10 @@ def run(
     order: str | None = None,
     columns: Iterable[str] | None = None,
 ) -> list[dict[str, object]]:
-    """Return the result rows of a query over `events`, in input order.
+    """Return the result rows of a query over `events`, which are in input order.
 
-    `columns` names the columns, in case there are no events. As a mapping to types it also tells which are doubles;
-    otherwise a column with a float in it is one.
+    `columns` names the columns, in case there are no events. If it maps names to types, it also determines which
+    columns are doubles; otherwise, a column that contains a float is a double.
     """
     with localcontext(EXACT):
         script = parse(script) if isinstance(script, str) else script
@@ -55,12 +55,12 @@ def run(
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One event. Compared by identity: two equal rows are two events."""
+    """An event. Rows are compared by identity: two equal rows are two events."""
 
     values: dict[str, Value]
-    index: int  # its place in the input
+    index: int  # position in the input
     time: Value
-    key: tuple[Value, ...]  # (time,) or (time, order): what before, after and end mean
+    key: tuple[Value, ...]  # (time,) or (time, order): defines before, after and end
 
     def at(self, columns: Iterable[str]) -> tuple[Value, ...]:
         return tuple(self.values[column] for column in columns)
@@ -68,8 +68,8 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    rows: tuple[Row, ...]  # by key, then input order
-    columns: dict[str, str]  # lower case to the column's own name
+    rows: tuple[Row, ...]  # sorted by key, then input order
+    columns: dict[str, str]  # from lower case to the actual column name
     time: str
     type: str | None
     doubles: frozenset[str]
@@ -92,12 +92,12 @@ class Stream:
         return Stream(tuple(rows), columns, columns[time.lower()], type and columns[type.lower()], frozenset(doubles))
 
     def column(self, name: str) -> str:
-        """Names are case-insensitive; `time` and `t` name the bound time when no column has that name."""
+        """Resolve a case-insensitive name; `time` and `t` are the bound time column if no column has that name."""
         fallback = {"time": self.time, "t": self.time}
         return {**fallback, **self.columns}[name.lower()]
 
     def positions(self, partition: tuple[str, ...]) -> dict[Row, int]:
-        """Each row's place, from 1, among the rows of its partition; a row with a null key is in none."""
+        """Return each row's position in its partition, from 1. A row with a null key is in no partition."""
         seen: dict[object, int] = {}
         place: dict[Row, int] = {}
         for row in self.rows:
@@ -108,19 +108,19 @@ class Stream:
 
 
 def missing(value: Value) -> bool:
-    """Null and NaN equal nothing, not even themselves."""
+    """Return True for null and NaN, which equal nothing, not even themselves."""
     return value is None or value != value
 
 
 def timestamp(value: Value) -> Value:
-    """Dates as timestamps at midnight, timestamps with a zone as UTC; every other value as it is."""
+    """Convert dates to timestamps at midnight and timestamps with a zone to UTC; return other values unchanged."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
     return datetime(value.year, value.month, value.day) if isinstance(value, date) else value
 
 
 def elapsed(later: Value, earlier: Value) -> Fraction | float:
-    """`later - earlier`: seconds for timestamps, exact; of float times rounded to a double, 0 for equal ones."""
+    """Return `later - earlier`, exact and in seconds for timestamps. Float times give a double, 0 if equal."""
     if isinstance(later, datetime):
         return Fraction((later - earlier) // timedelta(microseconds=1), 1_000_000)
     if isinstance(later, float):
@@ -138,24 +138,24 @@ SECONDS = {
 
 
 def length(duration: ast.Duration) -> Fraction:
-    """A count, a number in the time column's units, or seconds."""
+    """Return a number of events, a number in the time column's units, or seconds."""
     return Fraction(duration.value) * SECONDS.get(duration.unit, Fraction(1))
 
 
 # --- section 2: expressions, in SQL's three-valued logic ---------------------------------------------------------
 
-Rows = Mapping[str, Row]  # the row that each variable stands for; "" is the row a WITH predicate looks at
-Binding = dict[str, tuple[Row, ...]]  # a group for each bound variable; an ordinary variable's group has one row
+Rows = Mapping[str, Row]  # the row of each variable; "" is the row that a WITH predicate tests
+Binding = dict[str, tuple[Row, ...]]  # a group per bound variable; it has one row if the variable has no quantifier
 
 
 def evaluate(expression: ast.Expression, rows: Rows, groups: Mapping[str, tuple[Row, ...]]) -> Value:
-    """The value of an expression whose names are resolved to (variable, column); None is null and unknown."""
+    """Evaluate an expression whose names are resolved to (variable, column); None means null or unknown."""
 
     def value(inner: ast.Expression) -> Value:
         return evaluate(inner, rows, groups)
 
     def values(*inner: ast.Expression) -> list[Value]:
-        """The operands of one operation: a literal with a point is a decimal beside a decimal, else a float."""
+        """Return the operands. A literal with a point is a decimal if another operand is, else a float."""
         found = [value(each) for each in inner]
         if any(isinstance(each, Decimal) for each in found):
             literals = [decimal_literal(each) for each in inner]
@@ -241,7 +241,7 @@ COMPARE = {
 
 
 def compare(op: str, left: Value, right: Value) -> bool | None:
-    """Unknown beside null or NaN. Python compares int, float and Decimal by their exact values."""
+    """Return None for null or NaN operands. Python compares int, float and Decimal by their exact values."""
     return None if missing(left) or missing(right) else bool(COMPARE[op](left, right))
 
 
@@ -269,7 +269,7 @@ def arithmetic(op: str, left: Value, right: Value) -> Value:
 
 
 def remainder(left: Value, right: Value) -> Value:
-    """With the sign of the dividend; null beside a zero divisor."""
+    """Return the remainder with the sign of the dividend, or None for a zero divisor."""
     if right == 0:
         return None
     if isinstance(left, int) and isinstance(right, int):
@@ -284,7 +284,7 @@ def call(name: str, arguments: list[Value]) -> Value:
     if name in ("COALESCE", "LEAST", "GREATEST"):
         choose = {"COALESCE": lambda found: found[0], "LEAST": least, "GREATEST": greatest}[name]
         chosen = choose(known) if known else None
-        # Of doubles and integers together the result is a double.
+        # With doubles and integers, the result is a double.
         return as_double(chosen) if any(isinstance(value, float) for value in known) else chosen
     if name == AS_DOUBLE:
         return as_double(*arguments)
@@ -324,7 +324,7 @@ def greatest(values: list[Value]) -> Value:
 
 
 def aggregate(function: str, values: list[Value]) -> Value:
-    """Over a group's elements or over matches; nulls do not count, except that FIRST and LAST look at one element."""
+    """Aggregate the elements of a group, or matches. Nulls are ignored, except by FIRST and LAST."""
     if function in ("FIRST", "LAST"):
         return values[0 if function == "FIRST" else -1] if values else None
     known = [value for value in values if value is not None]
@@ -340,7 +340,7 @@ def aggregate(function: str, values: list[Value]) -> Value:
     return (total if isinstance(total, timedelta) else float(total)) / len(known)
 
 
-# --- names and patterns resolved ---------------------------------------------------------------------------------
+# --- resolved names and patterns ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -366,40 +366,40 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Scope:
-    """The statement's pattern or a definition's, with what its WHERE, PARTITION BY and GROUP BY ask."""
+    """The pattern of the statement or a definition, with the predicates of WHERE, PARTITION BY and GROUP BY."""
 
     operand: Pattern
     predicates: tuple[ast.Expression, ...]
     window: ast.Window | None
     position: Mapping[Row, int] = field(compare=False)
-    outermost: bool  # bounds its edge negations itself: the statement, and a definition with its own WITHIN
+    outermost: bool  # its window bounds leading and trailing negations: the statement, or a definition with WITHIN
 
 
-Pattern = Leaf | Scope | ast.Seq | ast.And | ast.Or | ast.Not  # the operators hold resolved operands and predicates
-Negation = frozenset[str]  # a negated sub-pattern, named by the variables in it; the match is the empty one
+Pattern = Leaf | Scope | ast.Seq | ast.And | ast.Or | ast.Not  # operators have resolved operands and predicates
+Negation = frozenset[str]  # a negated sub-pattern, identified by its variables; the match itself is the empty set
 MATCH: Negation = frozenset()
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of a predicate, and the innermost negated sub-pattern one of whose variables it mentions."""
+    """A conjunct of a predicate, and the innermost negated sub-pattern whose variables it uses."""
 
     expression: ast.Expression
     variables: frozenset[str]
     owner: Negation
-    over_group: bool  # holds an aggregate over a group: it filters the resulting matches
+    over_group: bool  # contains an aggregate over a group, so that it filters complete matches
 
 
 @dataclass(frozen=True)
 class Same:
-    """`[attr]`: every two events of these variables are equal in this column."""
+    """The predicate `[attr]`: all events of these variables are equal in this column."""
 
     column: str
     variables: frozenset[str]
 
 
 def remembered(function: Callable[..., T]) -> Callable[..., T]:
-    """Compute what depends on a node alone once for each; a node is known by its identity, and is kept for that."""
+    """Cache a function of a node by the node's identity; the cache keeps the node, so that its id is not reused."""
     results: dict[Any, tuple[Any, T]] = {}
 
     def remember(node: Any, **options: Any) -> T:
@@ -418,7 +418,7 @@ def operands(node: Pattern) -> tuple[Pattern, ...]:
 
 
 def leaves(node: Pattern, *, negated: bool = False) -> Iterator[Leaf]:
-    """The positive leaves in order of appearance, or the negated ones too."""
+    """Yield the positive leaves in order of appearance; with `negated`, also the negated ones."""
     if isinstance(node, Leaf):
         yield node
     for operand in operands(node):
@@ -431,7 +431,7 @@ def variables(node: Pattern) -> frozenset[str]:
 
 
 def nodes_in(node: Any, *, into_aggregates: bool = True) -> Iterator[Any]:
-    """Everything in an expression, or all but what a group's aggregates look at."""
+    """Yield all nodes of an expression, optionally without the arguments of group aggregates."""
     yield node
     if is_dataclass(node):
         closed = not into_aggregates and isinstance(node, ast.Call) and node.function in GROUP_AGGREGATES
@@ -447,7 +447,7 @@ def mentioned(expression: ast.Expression, *, into_aggregates: bool = True) -> fr
 
 
 def rewritten(node: Any, change: Callable[[Any], Any]) -> Any:
-    """The expression with `change` made to every node, from below."""
+    """Return the expression with `change` applied to every node, bottom-up."""
     if isinstance(node, tuple):
         return tuple(rewritten(item, change) for item in node)
     if not is_dataclass(node):
@@ -457,7 +457,7 @@ def rewritten(node: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def split(predicate: ast.Expression) -> Iterator[ast.Expression]:
-    """At its top-level ANDs, and chains into pairs."""
+    """Split a predicate at its top-level ANDs, and comparison chains into pairs."""
     match predicate:
         case ast.AllOf(operands=parts):
             for part in parts:
@@ -502,8 +502,8 @@ class Query:
     def columns(self, names: tuple[ast.Name, ...]) -> tuple[str, ...]:
         return tuple(self.stream.column(name.parts[-1]) for name in names)
 
-    # Names: `A.x` inside S1 and `S1.A.x` anywhere are the variable S1.A; `S1.exp` is S1's named objective. The
-    # statement's variables are visible in S1 too.
+    # Names: `A.x` inside S1 and `S1.A.x` anywhere mean the variable S1.A; `S1.exp` is a named objective of S1. The
+    # statement's variables are also visible in S1.
 
     def resolve(self, expression: Any, prefix: str) -> Any:
         def change(node: Any) -> Any:
@@ -512,7 +512,7 @@ class Query:
         return rewritten(expression, change)
 
     def typed(self, node: Any) -> Any:
-        """Make the choice of a double or an integer a double, even where the double is null."""
+        """Convert the choice between a double and an integer to a double, even if the double is null."""
         match node:
             case ast.Call(function="COALESCE" | "LEAST" | "GREATEST") if self.is_double(node):
                 return ast.Call(AS_DOUBLE, (node,))
@@ -565,7 +565,7 @@ class Query:
         return replace(pattern, operands=inner, predicates=self.resolve(pattern.predicates, prefix))
 
     def class_rows(self, event: ast.Event, prefix: str) -> Iterable[Row]:
-        """Section 1's four rules, in their order."""
+        """Return the rows of an event class by the four rules of section 1, in their order."""
         inner = self.definitions[prefix[:-1]].classes if prefix else ()
         for defined in inner + self.statement.classes:
             if defined.name == event.class_name:
@@ -586,7 +586,7 @@ class Query:
         return pieces, sames
 
     def piece(self, expression: ast.Expression, node: Pattern) -> Piece:
-        def pairs(inner: Any) -> Any:  # a `[attr]` under OR or NOT speaks of the operator's positive variables
+        def pairs(inner: Any) -> Any:  # under OR or NOT, `[attr]` compares the positive variables of the operator
             if not isinstance(inner, ast.SameAttribute):
                 return inner
             column = self.stream.column(inner.attribute)
@@ -599,7 +599,7 @@ class Query:
         calls = [inner.function for inner in nodes_in(expression) if isinstance(inner, ast.Call)]
         return Piece(expression, mentioned(expression), owner, not GROUP_AGGREGATES.isdisjoint(calls))
 
-    # What comes out of a match.
+    # Output of a match.
 
     def matches(self) -> Iterator[Binding]:
         each = self.statement.emit is not None and self.statement.emit.mode is ast.Emit.EACH
@@ -607,7 +607,7 @@ class Query:
         return matches(self, self.pattern, MATCH, {}, everywhere, each_end=each)
 
     def tie_key(self, match: Binding) -> tuple[Value, ...]:
-        """Section 4's ties: times, then `order`, then input order, variable by variable, absent first."""
+        """Return the tie-breaking key of section 4: times, `order`, input order, each by variable, absent first."""
 
         def by(value: Callable[[Row], Value]) -> tuple[Value, ...]:
             return tuple(tuple(map(value, match.get(leaf.variable, ()))) for leaf in self.leaves)
@@ -619,7 +619,7 @@ class Query:
         return evaluate(expression, rows, match)
 
     def output(self, match: Binding) -> dict[str, object]:
-        """Section 4, detection: the match as columns, or its RETURN items."""
+        """Return the row of a match (section 4, detection): its events as columns, or its RETURN items."""
         if self.statement.returns and self.statement.returns.items:
             return dict(self.item(item, match) for item in self.statement.returns.items)
         columns = {leaf.variable: self.event(leaf.variable, match) for leaf in self.leaves}
@@ -649,7 +649,7 @@ def written_events(pattern: ast.Pattern) -> Iterator[ast.Event]:
 
 
 def written_predicates(node: Pattern) -> Iterator[tuple[ast.Expression, Pattern]]:
-    """Every predicate with the operator, definition or statement it stands in."""
+    """Yield every predicate with the operator, definition or statement that contains it."""
     for predicate in getattr(node, "predicates", ()):
         yield predicate, node
     for operand in operands(node):
@@ -657,7 +657,7 @@ def written_predicates(node: Pattern) -> Iterator[tuple[ast.Expression, Pattern]
 
 
 def negation_paths(node: Pattern, path: tuple[Negation, ...] = (MATCH,)) -> dict[str, tuple[Negation, ...]]:
-    """For each variable, the negated sub-patterns around it from the outside in."""
+    """Return for each variable the negated sub-patterns around it, outermost first."""
     if isinstance(node, Leaf):
         return {node.variable: path}
     inner = (*path, variables(node)) if isinstance(node, ast.Not) else path
@@ -678,7 +678,7 @@ def rows_of(binding: Binding, node: Pattern | None = None) -> list[Row]:
 
 
 def alternatives(node: Pattern) -> Iterator[Pattern]:
-    """The pattern once for every way to take its ORs, each left with one operand; negations wait for their own turn."""
+    """Yield the pattern once for every choice of one operand per OR. Negated sub-patterns are not expanded here."""
     match node:
         case Leaf() | ast.Not():
             yield node
@@ -692,7 +692,7 @@ def alternatives(node: Pattern) -> Iterator[Pattern]:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Which rows lie after the lower bound and before the upper one."""
+    """Predicates for rows after the lower bound and before the upper one."""
 
     lower: Callable[[Row], bool]
     upper: Callable[[Row], bool]
@@ -704,7 +704,7 @@ class Bounds:
 def matches(
     query: Query, pattern: Pattern, owner: Negation, outer: Binding, bounds: Bounds, *, each_end: bool = False
 ) -> Iterator[Binding]:
-    """Every match of the statement's pattern, or of a negated sub-pattern given the assignment `outer` around it."""
+    """Yield every match of the statement's pattern, or of a negated sub-pattern within the assignment `outer`."""
     for tree in alternatives(pattern):
         search = Search(query, tree, owner, outer, bounds)
         for fixed in search.fixed_bindings({}, [leaf for leaf in leaves(tree) if not leaf.grows]):
@@ -716,17 +716,17 @@ def matches(
 @dataclass(frozen=True)
 class Search:
     query: Query
-    tree: Pattern  # every OR with the one operand it takes
+    tree: Pattern  # every OR has one operand
     owner: Negation
     outer: Binding
     bounds: Bounds
 
     def candidates(self, leaf: Leaf) -> list[Row]:
-        """Rows of the class in bounds that neither the match nor an enclosing assignment binds."""
+        """Return the rows of the class within the bounds that the enclosing assignment does not bind."""
         return [row for row in leaf.rows if self.bounds.hold(row) and row not in rows_of(self.outer)]
 
     def fixed_bindings(self, binding: Binding, rest: list[Leaf]) -> Iterator[Binding]:
-        """Every assignment of the variables whose number of events is fixed."""
+        """Yield every assignment of the variables with a fixed number of events."""
         if not rest:
             yield binding
             return
@@ -736,10 +736,10 @@ class Search:
                 yield from self.fixed_bindings(longer, rest[1:])
 
     def maximal(self, fixed: Binding, end: tuple[Value, ...] | None) -> Iterator[Binding]:
-        """Maximality: the valid `+` and `*` groups that no other valid assignment contains.
+        """Yield the valid assignments whose `+` and `*` groups are maximal: no other valid assignment contains them.
 
-        An element is a pair of variable and row. From the largest sets of elements that agree two by two, elements
-        are taken away one by one until the rest is valid; a set inside one that is valid is not maximal.
+        An element is a pair of variable and row. The search starts with the maximal sets of pairwise consistent
+        elements and removes elements one by one until the rest is valid. A subset of a valid set is not maximal.
         """
         growing = [leaf for leaf in leaves(self.tree) if leaf.grows]
 
@@ -772,7 +772,7 @@ class Search:
                     levels[size - 1].update(group - {element} for element in group)
 
     def valid(self, binding: Binding) -> bool:
-        """A valid assignment: at least one event, groups large enough, order, window, predicates and negations hold."""
+        """Return True if an event is bound, no required group is empty, and all conditions and negations hold."""
         return (
             bool(rows_of(binding))
             and all(binding[leaf.variable] or leaf.may_be_empty for leaf in leaves(self.tree))
@@ -781,7 +781,7 @@ class Search:
         )
 
     def consistent(self, binding: Binding) -> bool:
-        """What must hold of every part of a valid assignment: events distinct, order, windows and predicates."""
+        """Return True if events are distinct and order, windows and predicates hold, as in every part of a match."""
         rows = rows_of(binding)
         if len(rows) != len(set(rows)) or not in_order(self.tree, binding):
             return False
@@ -807,7 +807,7 @@ class Search:
         )
 
     def negations_hold(self, node: Pattern, binding: Binding, bounds: Bounds) -> bool:
-        """No match of a negated component lies between its neighbours; at an edge `bounds` are inherited."""
+        """Return True if no negated component matches between its neighbors; `bounds` apply at the ends."""
         if isinstance(node, Scope) and node.outermost and rows_of(binding, node):
             bounds = edges(node, binding)
         for index, operand in enumerate(operands(node)):
@@ -822,14 +822,14 @@ class Search:
 
 
 def holds(expression: ast.Expression, binding: Binding) -> bool:
-    """True for each element of every Kleene variable on its own; an aggregate looks at the whole group."""
+    """Return True if the predicate holds for each element of every Kleene variable; aggregates use the whole group."""
     names = sorted(mentioned(expression, into_aggregates=False))
     choices = product(*(binding[name] for name in names))
     return all(evaluate(expression, dict(zip(names, rows, strict=True)), binding) is True for rows in choices)
 
 
 def cliques(agree: Mapping[Any, set[Any]], chosen: frozenset[Any], rest: set[Any], done: set[Any]) -> Iterator[Any]:
-    """The largest sets of elements that agree two by two (Bron and Kerbosch)."""
+    """Yield the maximal cliques of pairwise consistent elements (Bron and Kerbosch)."""
     if not rest and not done:
         yield chosen
     for element in sorted(rest, key=lambda pair: (pair[1].key, pair[1].index, pair[0])):
@@ -842,7 +842,7 @@ def span(rows: list[Row]) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
 
 
 def in_order(node: Pattern, binding: Binding) -> bool:
-    """SEQ's order, AND's order around Kleene classes, and the windows. What binds no event is skipped."""
+    """Return True if SEQ, AND with Kleene classes, and the windows are satisfied; skip operands without events."""
     positive = [operand for operand in operands(node) if not isinstance(operand, ast.Not)]
     parts = [rows_of(binding, operand) for operand in positive]
     match node:
@@ -876,7 +876,7 @@ def first_and_last(scope: Scope, rows: list[Row]) -> tuple[Row, Row]:
 
 
 def inside(scope: Scope, start: Row, end: Row) -> bool:
-    """WITHIN: does `end` lie no farther after `start` than the window is long?"""
+    """Return True if `end` is within the window that begins at `start`."""
     if scope.window is None:
         return True
     if scope.window.length.unit is ast.Unit.EVENT:
@@ -885,12 +885,12 @@ def inside(scope: Scope, start: Row, end: Row) -> bool:
 
 
 def fits(window: ast.Window, distance: Fraction | float) -> bool:
-    """Exactly; a rounded difference of float times beside the double nearest to the bound."""
+    """Compare a distance with the window exactly; for float times, compare it with the double nearest to the bound."""
     strict = window.exclusive or window.length.unit is ast.Unit.EVENT
     bound: Fraction | float = length(window.length)
     if isinstance(distance, float):
         bound = nearest_double(bound)
-        if bound == math.inf:  # beyond the column's range
+        if bound == math.inf:  # beyond the range of the column
             return True
     return distance < bound if strict else distance <= bound
 
@@ -903,7 +903,7 @@ def nearest_double(number: Fraction | float) -> float:
 
 
 def neighbours(node: ast.Seq, index: int, binding: Binding, bounds: Bounds) -> Bounds:
-    """After the end of the nearest positive component before, before the start of the nearest one after."""
+    """Return the bounds between the nearest positive components before and after the operand."""
     before = rows_of(binding, replace(node, operands=node.operands[:index]))
     after = rows_of(binding, replace(node, operands=node.operands[index + 1 :]))
     return Bounds(
@@ -913,7 +913,7 @@ def neighbours(node: ast.Seq, index: int, binding: Binding, bounds: Bounds) -> B
 
 
 def edges(scope: Scope, binding: Binding) -> Bounds:
-    """From `end - w` to `start + w` for an outermost SEQ, to `end` for an AND that no SEQ encloses."""
+    """Return the bounds of edge negations: from `end - w` to `start + w`, or to `end` for an outermost AND."""
     start, end = first_and_last(scope, rows_of(binding, scope))
     outermost: Pattern = scope
     while isinstance(outermost, Scope | ast.Or):
@@ -928,7 +928,7 @@ def edges(scope: Scope, binding: Binding) -> Bounds:
 
 
 def grouped(query: Query, matches: list[Binding]) -> dict[tuple[Value, ...], list[Binding]]:
-    """The matches by GROUP BY value, those with a null one left out."""
+    """Return the matches by GROUP BY value, without those that have a null value."""
     groups: dict[tuple[Value, ...], list[Binding]] = {}
     for match in matches:
         key = rows_of(match)[0].at(query.group)
@@ -973,7 +973,7 @@ def aggregation(query: Query, matches: list[Binding]) -> Iterator[dict[str, obje
 
 
 def in_last_window(query: Query, match: Binding, end: tuple[Value, ...]) -> bool:
-    """Do the match's events lie in `[t - w, t]`, or in the last n positions of its partition up to t?"""
+    """Return True if the events are in `[t - w, t]`, or in the last n positions of the partition up to t."""
     rows, window, position = rows_of(match), query.statement.window, query.pattern.position
     start, last = span(rows)
     if window is None or last > end:
@@ -986,7 +986,7 @@ def in_last_window(query: Query, match: Binding, end: tuple[Value, ...]) -> bool
 
 
 def relevant_times(query: Query) -> set[tuple[Value, ...]]:
-    """The times of the rows of one of the pattern's classes, negated ones too, that pass its local predicates."""
+    """Return the times of rows of the pattern's classes, including negated ones, that pass single-event predicates."""
     return {
         row.key
         for leaf in leaves(query.pattern, negated=True)
@@ -1003,7 +1003,7 @@ def relevant_times(query: Query) -> set[tuple[Value, ...]]:
 
 
 def ticks(query: Query, matches: list[Binding]) -> Iterator[tuple[Value, list[Binding]]]:
-    """Each tick whose window holds a match, with the matches that it holds."""
+    """Yield each tick whose window contains a match, with its matches."""
     update, window = query.statement.update, query.statement.window
     assert update is not None
     assert window is not None, "UPDATE without WITHIN is an error"
@@ -1014,7 +1014,7 @@ def ticks(query: Query, matches: list[Binding]) -> Iterator[tuple[Value, list[Bi
 def time_ticks(
     query: Query, matches: list[Binding], step: Fraction, width: Fraction
 ) -> Iterator[tuple[Value, list[Binding]]]:
-    """At the multiples T of the step: events in `[T - w, T)`; of float times both are the nearest doubles."""
+    """Yield ticks at multiples T of the step, with matches in `[T - w, T)`; float times use the nearest doubles."""
     spans = [(match, *(key[0] for key in span(rows_of(match)))) for match in matches]
     spans = [each for each in spans if not any(isinstance(t, float) and math.isinf(t) for t in each[1:])]
     is_float = any(isinstance(start, float) for _, start, _ in spans)
@@ -1029,7 +1029,7 @@ def time_ticks(
 
     reach: set[int] = set()
     for _, start, end in spans:
-        # Rounding moves an edge by less than this.
+        # Rounding moves a bound by less than this.
         spare = (abs(instant(start)) + abs(instant(end)) + width) / 2**50 if is_float else Fraction(0)
         near = range((instant(end) - spare) // step - 1, (instant(start) + width + spare) // step + 2)
         reach |= {number for number in near if held(start, end, number)}
@@ -1039,12 +1039,12 @@ def time_ticks(
 
 
 def instant(time: Value) -> Fraction:
-    """A time as a number: seconds since the epoch for timestamps."""
+    """Return a time as a number: seconds since the epoch for timestamps."""
     return Fraction(elapsed(time, datetime(1970, 1, 1))) if isinstance(time, datetime) else Fraction(time)
 
 
 def tick_value(query: Query, tick: Fraction, step: Fraction) -> Value:
-    """In the time column's type, except that ticks of dates are timestamps and broken ticks of integers floats."""
+    """Return a tick in the time column's type; for dates a timestamp, for a fractional step of integers a float."""
     sample = query.stream.rows[0].values[query.stream.time]
     if isinstance(sample, date):
         moment = datetime(1970, 1, 1) + timedelta(microseconds=int(tick * 1_000_000))
@@ -1057,7 +1057,7 @@ def tick_value(query: Query, tick: Fraction, step: Fraction) -> Value:
 def count_ticks(
     query: Query, matches: list[Binding], step: Fraction, width: Fraction
 ) -> Iterator[tuple[Value, list[Binding]]]:
-    """After every n-th row of a partition: events among its last w rows."""
+    """Yield ticks after every n-th row of a partition, with matches among its last w rows."""
     position = query.pattern.position
     for tick in (row for row in position if position[row] % step == 0):
 
@@ -1082,7 +1082,7 @@ MERGE: dict[str, Callable[[list[float]], float]] = {
 
 
 def ranking(query: Query, matches: list[Binding]) -> list[dict[str, object]]:
-    """The k best matches, per tick with UPDATE and per group with GROUP BY."""
+    """Return the k best matches, per tick with UPDATE and per group with GROUP BY."""
     assert query.statement.returns is not None
     rows: list[dict[str, object]] = []
     for key, members in grouped(query, matches).items():
@@ -1099,9 +1099,9 @@ def ranking(query: Query, matches: list[Binding]) -> list[dict[str, object]]:
 
 
 def scoring(query: Query, match: Binding) -> tuple[float | None, dict[str, Value]]:
-    """The score, None where an objective is null or NaN, and each objective's value as written.
+    """Return the score, or None if an objective is null or NaN, and the value of each objective.
 
-    Without a PREF of the statement, each definition's objectives are merged its own way, then all by MIN.
+    If the statement has no PREF, the objectives of each definition are merged by its own function, then all by MIN.
     """
     values: dict[str, Value] = {}
     merged: list[float] = []

@@ -28,9 +28,9 @@ from streamsift.runtime.count.operations import Layout, keys_of_places, lay_out
 from streamsift.runtime.events.prepare import prepare
 
 BINDING = {"time": "ts", "type": "symbol"}
-TRADES = 120_000  # as many as the paper's trace has
+TRADES = 120_000  # the size of the paper's trace
 MANY_TRADES = 1_000_000
-FLAT_TRADES, SEM_TRADES = 4_000_000, 300_000  # of kernels alone
+FLAT_TRADES, SEM_TRADES = 4_000_000, 300_000  # for kernels alone
 SEED = 3
 
 
@@ -44,12 +44,12 @@ def trades(events: int, settings: Settings, **rates: Any) -> pa.Table:
 
 
 def compare(workload: str, text: str, table: pa.Table, strategies: list[str], settings: Settings) -> Measurement:
-    """Compare the strategies on one query, after checking that results are equal; the first is the default."""
+    """Compare the strategies on one query after checking that results are equal; the first is the default."""
     query = ss.query(text)
     runs = {each: partial(query.run_local, table, **BINDING, strategy=each) for each in strategies}
     expected = runs[strategies[0]]()
     for strategy, run in runs.items():
-        assert run().equals(expected), f"{strategy} counts otherwise"
+        assert run().equals(expected), f"{strategy}: counts differ"
     return _reported(workload, expected.num_rows, sampled(runs, settings, warm=True))
 
 
@@ -101,7 +101,7 @@ def single_queries(settings: Settings) -> Iterator[Measurement]:
 
 
 def share(workload: str, texts: list[str], table: pa.Table, settings: Settings, how: ShareName = "auto") -> Measurement:
-    """Compare running the queries together with running them one by one, after checking that results are equal."""
+    """Compare running the queries together with running them one by one after checking that results are equal."""
     queries = {f"q{number}": ss.query(text) for number, text in enumerate(texts)}
     explained = ss.explain_many(queries, table, **BINDING, share=how)
     assert "tree 1" in explained or "chop 1" in explained, "nothing is shared"
@@ -111,7 +111,7 @@ def share(workload: str, texts: list[str], table: pa.Table, settings: Settings, 
 
     runs = {"run_many": partial(ss.run_many, queries, table, **BINDING, share=how), "one by one": one_by_one}
     expected, shared = one_by_one(), runs["run_many"]()
-    assert all(shared[name].equals(expected[name]) for name in queries), "sharing changes counts"
+    assert all(shared[name].equals(expected[name]) for name in queries), "sharing changes the counts"
     rows = sum(result.num_rows for result in expected.values())
     return _reported(workload, rows, sampled(runs, settings, warm=True))
 
@@ -130,13 +130,13 @@ def figure_15(settings: Settings) -> Measurement:
     runs |= {each: partial(together, share="never", strategy=each) for each in ("two-stack", "sem", "detect")}
     expected = runs["chop-connect"]()
     for strategy, run in runs.items():
-        assert all(result.equals(expected[name]) for name, result in run().items()), f"{strategy} counts otherwise"
+        assert all(result.equals(expected[name]) for name, result in run().items()), f"{strategy}: counts differ"
     rows = sum(result.num_rows for result in expected.values())
     return _reported("figure 15: three queries", rows, sampled(runs, settings, warm=True))
 
 
 def chopped_queries(settings: Settings) -> Iterator[Measurement]:
-    """Share always: chop-connect has counters for each start event; two stacks cost the same for any window."""
+    """Always share. Chop-connect keeps counters per start event; two stacks cost the same for any window."""
     yield figure_15(settings)
     table = trades(MANY_TRADES, settings)
     print("figure 16: three queries, by the length of their common part (window 100 ms)")
@@ -216,12 +216,12 @@ def kernel(layout: Layout, name: str) -> tuple[Callable[[], None], np.ndarray]:
 
     run()
     counts = out.integers[: filled[tree.levels], 0].copy()
-    assert counts.min() > 0, "a count passes 64 bits"
+    assert counts.min() > 0, "a count exceeds 64 bits"
     return run, counts
 
 
-# The shares of the classes. In five steps of equal shares a window of 100,000 events has more matches than 64 bits
-# hold, one of 1,000,000 many more: these are the most even ones with counts that fit.
+# The shares of the classes. With five steps and equal shares, a window of 100,000 events has more matches than 64 bits
+# hold, and one of 1,000,000 has many more. These are the most even shares whose counts fit.
 MIXES = {3: [1 / 3] * 3, 5: [0.98, *[0.005] * 4]}
 MIXES_FOR_SEM = {3: [1 / 3] * 3, 5: [0.55, *[0.1125] * 4]}
 
@@ -249,7 +249,7 @@ def against_sem(settings: Settings) -> Iterator[Measurement]:
         table = trades(SEM_TRADES, settings, per_ms=1000, shares=shares)
         layout = layout_of(table, pattern(SYMBOLS[:length], 100))
         (ours, counts), (sem, others) = kernel(layout, "two-stack"), kernel(layout, "sem")
-        assert np.array_equal(counts, others), "SEM counts otherwise"
+        assert np.array_equal(counts, others), "SEM returns different counts"
         samples = sampled({"two-stack": ours, "sem": sem}, settings, warm=True)
         yield _reported(f"length {length}, SEM", len(counts), samples)
 

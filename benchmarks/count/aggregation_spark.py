@@ -26,7 +26,7 @@ SEED = 5
 
 
 def write_events(path: Path, events: int, seed: int) -> None:
-    """Return events in time order, ten thousand per microsecond, with random classes and keys."""
+    """Write events in time order, 100,000 per second, with random classes and keys."""
     random = np.random.default_rng(seed)
     classes = pa.array(["A", "B", "C"])
     table = pa.table(
@@ -48,7 +48,7 @@ def transport(df: DataFrame) -> DataFrame:
 
 
 def transport_unsorted(df: DataFrame) -> DataFrame:
-    """Transfer the events as the count does; it sorts in Python, by time alone."""
+    """Transfer the events as counting does, which sorts them in Python by time only."""
     return df.repartition("key").mapInArrow(count_rows, "rows long")
 
 

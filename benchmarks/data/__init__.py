@@ -17,7 +17,7 @@ from benchmarks.data.trades import trades_of
 from streamsift.command.demo_data import purchases
 
 WALKING = 4  # classes of the random walk
-RATED = sum(POPULATION.values()) / 1_000_000  # the share of records that are of the four classes
+RATED = sum(POPULATION.values()) / 1_000_000  # the share of records in the four classes
 
 PAPERS: dict[str, Callable[[int, int], pa.Table]] = {
     "stock trades": lambda events, seed: trades_of(events, seed=seed),

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 ACTIONS = ("Search", "View", "Cart", "Remove", "Buy", "Leave")
-# A row for each action: how likely each action is to be the next one.
+# One row per action: the probabilities of the next action.
 NEXT = np.array(
     [
         [0.15, 0.70, 0.00, 0.00, 0.00, 0.15],

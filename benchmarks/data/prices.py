@@ -7,7 +7,7 @@ import pyarrow as pa
 
 STOCKS, SECONDS_OF_QUOTES, QUOTE_S = 800, 1_905, 5
 QUOTES = STOCKS * SECONDS_OF_QUOTES // QUOTE_S
-MOVES = 0.25  # the share of quotes with another price than the one before
+MOVES = 0.25  # the share of quotes that change the price
 
 
 def walks(classes: int, times: int, seed: int = 1) -> pa.Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-REAL = 0  # a column of numbers from 0 to 1, where others have so many whole ones from 0 on
+REAL = 0  # a column of real numbers from 0 to 1; other columns have integers from 0
 
 
 def uniform_events(events: int, classes: int, *, start: int = 0, seed: int = 1, **columns: int) -> pa.Table:

@@ -67,7 +67,7 @@ def compare(workload: str, text: str, table: pa.Table, settings: Settings) -> Me
     events = prepare(plan.query, table)
     expected = rows_of(plan, events, Condense.OFF)
     for way in WAYS:
-        assert np.array_equal(rows_of(plan, events, way), expected), f"condense={way} finds other matches"
+        assert np.array_equal(rows_of(plan, events, way), expected), f"condense={way} returns different matches"
     samples = sampled({f"condense={way}": partial(search, plan, events, way) for way in WAYS}, settings, warm=True)
     report(workload, expected.shape[1], list(medians(samples).values()), plan, events)
     return Measurement(workload, expected.shape[1], samples)

@@ -74,7 +74,7 @@ def main(settings: Settings = DEFAULTS) -> list[Measurement]:
     alternative, events = plan.alternatives[0], prepare(plan.query, table)
     expected = found_rows(alternative, events, PlanShape.AUTO)
     for shape in SHAPES[1:]:
-        assert np.array_equal(found_rows(alternative, events, shape), expected), f"plan={shape} finds other matches"
+        assert np.array_equal(found_rows(alternative, events, shape), expected), f"plan={shape}: matches differ"
     runs = {f"plan={shape}": partial(search, alternative, events, shape) for shape in SHAPES}
     samples = sampled(runs, settings, warm=True)
     searches = {shape: searched(alternative, events, PlannerOptions(plan=shape)) for shape in SHAPES}

@@ -38,7 +38,7 @@ def make_events(classes: int, events: int, seed: int) -> pa.Table:
             "ts": pa.array(np.sort(random.integers(0, events * MICROSECONDS_PER_EVENT, events)), pa.timestamp("us")),
             "kind": names.take(pa.array(random.integers(0, classes, events))),
             "key": random.integers(0, KEYS, events),
-            "value": random.permutation(events) / 4,  # each value once, so that a value tells its event
+            "value": random.permutation(events) / 4,  # each value once, so that a value identifies its event
         }
     )
 
@@ -68,14 +68,14 @@ def answer(table: pa.Table, result: pa.Table) -> Answer:
 
 
 def compare(workload: str, table: pa.Table, settings: Settings) -> Measurement:
-    rivals = flat_sequence_sql.rivals(table, WINDOW_US)
+    formulations = flat_sequence_sql.rivals(table, WINDOW_US)
     expected = answer(table, ours(table))
     once = {}
-    for name, run in rivals.items():
-        assert answer(table, run()) == expected, f"{name} finds other matches"
+    for name, run in formulations.items():
+        assert answer(table, run()) == expected, f"{name} returns different matches"
         once[name] = taken_by(run).by(settings.clock)
-    finalists = sorted(rivals, key=once.__getitem__)[:FINALISTS]
-    runs = {"streamsift": partial(ours, table)} | {name: rivals[name] for name in finalists}
+    finalists = sorted(formulations, key=once.__getitem__)[:FINALISTS]
+    runs = {"streamsift": partial(ours, table)} | {name: formulations[name] for name in finalists}
     samples = sampled(runs, settings, warm=True)
     return Measurement(workload, expected.rows, {"streamsift": samples["streamsift"], **once, **samples})
 

@@ -19,7 +19,7 @@ from streamsift.runtime.events.events import Events
 
 
 def searched(alternative: Alternative, events: Events, choices: PlannerOptions) -> AdaptiveSearch:
-    """Return the joins of the single events after a run; its log has the rows."""
+    """Search the single events and return the search, whose log has the rows of each join."""
     positive = Alternative(alternative.query, alternative.steps, ())
     search = AdaptiveSearch(positive, events, candidates(positive, events), choices, CHUNK_MATCHES)
     for _ in search.matches():
@@ -45,14 +45,14 @@ def format_rows(rows: dict[str, int]) -> str:
 def peak_mb(run: Callable[[], object]) -> float:
     """Return the additional peak memory of a process that runs a function: Arrow, NumPy, kernels and Python together.
 
-    A child process runs it, so that nothing else is counted and freed memory is not reused unnoticed.
+    The function runs in a child process, so that only its memory is counted and it cannot reuse freed memory.
     """
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         ctypes.CDLL(None).malloc_trim(0)
         pa.default_memory_pool().release_unused()
-        Path("/proc/self/clear_refs").write_text("5")  # VmHWM, the most that was in memory so far, starts again
+        Path("/proc/self/clear_refs").write_text("5")  # reset VmHWM, the peak resident memory
         before = _resident_kb("VmRSS")
         run()
         os.write(writing, str(_resident_kb("VmHWM") - before).encode())
@@ -61,7 +61,7 @@ def peak_mb(run: Callable[[], object]) -> float:
     with os.fdopen(reading) as pipe:
         grown_kb = int(pipe.read() or -1)
     os.waitpid(child, 0)
-    assert grown_kb >= 0, "the run failed in its own process"
+    assert grown_kb >= 0, "the run failed in its child process"
     return grown_kb / 1e3
 
 

@@ -55,7 +55,7 @@ class Stages:
 
 
 def more(whole: Samples, part: Samples) -> Samples:
-    """Return the time of a run in addition to one of its parts, from rounds in which both ran."""
+    """Return the time that a run takes in addition to one of its parts, from rounds in which both ran."""
     return tuple(max(0.0, one - other) for one, other in zip(whole, part, strict=False))
 
 

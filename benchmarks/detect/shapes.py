@@ -57,7 +57,7 @@ def cells() -> Iterator[Cell]:
     for pattern in ("A; B; C; D", "D; C; B; A", "B; D; A; C"):
         yield Cell("skewed", pattern, 1_000, skewed=True)
     for left, right in (("A", "B"), ("C", "D")):
-        for factor in (1, 0.25, 0.0625):  # of two uniform values x < f * y holds for a share of f / 2
+        for factor in (1, 0.25, 0.0625):  # for two uniform values, x < f * y has a selectivity of f / 2
             yield Cell("figure 9", "A; B; C; D+", where=f"{left}.x < {factor} * {right}.x")
             yield Cell("figure 9", "A; B; C; D", where=f"{left}.x < {factor} * {right}.x")
     for window in (2_500, 7_500, 10_000):
@@ -96,7 +96,7 @@ def compare(cell: Cell, settings: Settings) -> Iterator[Measurement]:
     alternative, events = plan.alternatives[0], prepare(plan.query, table)
     expected = found_rows(alternative, events, PlanShape.AUTO)
     for shape in SHAPES[1:]:
-        assert np.array_equal(found_rows(alternative, events, shape), expected), f"plan={shape} finds other matches"
+        assert np.array_equal(found_rows(alternative, events, shape), expected), f"plan={shape}: matches differ"
     runs = {f"plan={shape}": partial(search, alternative, events, shape) for shape in SHAPES}
     times = Measurement(cell.name, expected.shape[1], sampled(runs, settings, warm=True))
     report(times)

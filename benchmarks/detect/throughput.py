@@ -23,7 +23,7 @@ MATCHING_EVENTS = 400_000
 CLASSES = "ABC"
 COLUMNS = {"key": 1_000, "value": REAL}
 QUERY = "SEQ(A a, B b, C c) WITHIN {window}"
-FEW, MANY = 3, 30  # windows: about one match for 10 events, about 16 for each
+FEW, MANY = 3, 30  # windows: about one match per 10 events, and about 16 per event
 TARGETS = {"events": 10e6, "indices": 20e6, "structs": 5e6}
 
 

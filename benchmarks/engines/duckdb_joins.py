@@ -14,7 +14,7 @@ from benchmarks.harness.experiment import Contender, Side, in_process
 
 
 def contenders(question: Question, threads: int) -> Iterator[Contender]:
-    """Return the contenders; copying and sorting the table is not timed."""
+    """Yield the formulations to compare; copying and sorting the table is not timed."""
     for source in ("sorted table", "Arrow"):
         connection = duckdb.connect()
         connection.execute(f"SET threads = {threads}")

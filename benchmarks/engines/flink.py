@@ -1,8 +1,8 @@
-"""Run a workload on Flink, with the jars of PyPI's apache-flink-libraries and a small Java program of ours.
+"""Run a workload on Flink, with the jars of apache-flink-libraries on PyPI and a small Java driver.
 
 The jars are not a dependency of this project. They are downloaded once into a cache, or read from FLINK_LIB. The Java
-program counts and hashes Flink's rows in its own process and measures there: from the first event to the last row,
-without the start of the cluster.
+driver counts and hashes Flink's rows in its own process. It measures from the first event to the last row, without
+starting the cluster.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ OPTIONS = [
     "-Xmx4g",
     *(f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in ("lang", "util", "time")),
 ]
-RECOGNIZED = (Kind.NEXT,)  # MATCH_RECOGNIZE supports only this: it finds one match per first row
+RECOGNIZED = (Kind.NEXT,)  # MATCH_RECOGNIZE supports only this workload: it finds one match per first row
 
 
 class Unavailable(Exception):
-    """The reason why Flink cannot run here, for the report."""
+    """Flink cannot run on this machine; the message is the reason that the report shows."""
 
 
 class Flink:
-    """One warm Java process for all workloads; `with` ends it."""
+    """A warm Java process for all workloads, stopped at the end of the `with` block."""
 
     def __init__(self, cores: int, folder: Path) -> None:
         self.cores, self.folder = cores, folder
@@ -58,7 +58,7 @@ class Flink:
         return self
 
     def __exit__(self, *_: object) -> None:
-        _pipe(self.process.stdin).close()  # the program ends with its input
+        _pipe(self.process.stdin).close()  # the driver exits at the end of its input
         self.process.wait(60)
 
     def contenders(self, question: Question) -> Iterator[Contender]:
@@ -73,15 +73,15 @@ class Flink:
 
     def _ask(self, line: str) -> tuple[Answer, Taken]:
         print(line, file=_pipe(self.process.stdin), flush=True)
-        for told in _pipe(self.process.stdout):
-            if told.startswith("answer "):
-                rows, digest, wall_s, cpu_s = told.split()[1:]
+        for reply in _pipe(self.process.stdout):
+            if reply.startswith("answer "):
+                rows, digest, wall_s, cpu_s = reply.split()[1:]
                 return Answer(int(rows), int(digest)), Taken(float(wall_s), float(cpu_s))
         log = (self.folder / "flink.log").read_text()[-2000:]
-        raise RuntimeError(f"Flink ended without an answer to `{line}`:\n{log}")
+        raise RuntimeError(f"Flink exited without a result for `{line}`:\n{log}")
 
     def _tape(self, question: Question) -> Path:
-        """Write the events in the format that the Java program reads; see Tape.java."""
+        """Write the events in the format of the Java driver; see Tape.java."""
         path = self.folder / f"{question.kind}_{question.window_ms}_{question.events.num_rows}.tape"
         column = question.events.column
         codes = [ord(name) - ord("A") for name in column("kind").to_pylist()]
@@ -103,7 +103,7 @@ def _pipe(stream: IO[str] | None) -> IO[str]:
 
 
 def _libraries() -> list[Path]:
-    """Return the jars without logging, which keeps Flink silent."""
+    """Return the jars, except for logging, so that Flink prints nothing."""
     if shutil.which("java") is None or shutil.which("javac") is None:
         raise Unavailable("no `java` and `javac` on PATH")
     folder = Path(os.environ.get("FLINK_LIB") or CACHE / f"flink-{VERSION}" / "pyflink" / "lib")

@@ -16,7 +16,7 @@ from benchmarks.engines.question import Kind, Question
 from benchmarks.harness.answers import Answer, answer_of_table
 from benchmarks.harness.experiment import Contender, Side, in_process
 
-Stack = tuple[list[int], list[int]]  # times, and numbers of events
+Stack = tuple[list[int], list[int]]  # times and event numbers
 Rows = list[tuple[int | list[int], ...]]
 LAST = {Kind.SEQUENCE: "C", Kind.NEGATION: "B", Kind.GROUP: "C", Kind.NEXT: "B", Kind.COUNT: "D"}
 HELD = {Kind.SEQUENCE: "AB", Kind.NEGATION: "AD", Kind.GROUP: "AB", Kind.NEXT: "A", Kind.COUNT: "ABC"}

@@ -9,13 +9,13 @@ import pyarrow as pa
 
 
 class Kind(StrEnum):
-    """The kind of a workload: its name in the Java driver, and what it finds per key."""
+    """The kind of a workload, by its name in the Java driver. All kinds match events of one key."""
 
-    SEQUENCE = "sequence"  # A, then B, then C: all of them
+    SEQUENCE = "sequence"  # A, then B, then C: all matches
     NEGATION = "negation"  # A, then B, with no D between
     GROUP = "group"  # A, then all B until C
-    NEXT = "next"  # A and the first B after it: the only one that MATCH_RECOGNIZE supports
-    COUNT = "count"  # how many A, B, C, D there are in the window, whenever one ends
+    NEXT = "next"  # A and the first B after it: the only kind that MATCH_RECOGNIZE supports
+    COUNT = "count"  # the number of A, B, C, D matches in the window, whenever a match ends
 
 
 PATTERNS = {

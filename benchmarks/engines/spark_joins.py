@@ -27,7 +27,7 @@ SETTINGS = {
     "spark.log.level": "ERROR",
 }
 WARMING_RUNS = 3  # the JVM compiles code after several runs
-PARTITIONS_PER_CORE = 4  # for small joins far better than the default of 200
+PARTITIONS_PER_CORE = 4  # much faster for small joins than the default of 200
 
 
 def session(cores: int) -> SparkSession:
@@ -54,7 +54,7 @@ def _contender(name: str, side: Side, result: DataFrame, question: Question) -> 
         result.write.format("noop").mode("overwrite").save()
 
     def run() -> Taken:
-        write()  # Spark ends Python workers after a minute of idling; starting a new one is not measured here
+        write()  # Spark stops Python workers that are idle for a minute; starting a new one is not measured
         return taken_by(write, cpu=lambda: tree_cpu_s(os.getpid()))
 
     def answer() -> Answer:

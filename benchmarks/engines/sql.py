@@ -17,9 +17,9 @@ class Dialect:
     """Syntax that differs between the two engines."""
 
     bucket: str  # the number of the window that an event lies in
-    part: str  # elements of a list from one place to another, both included, places from 1
-    in_order: str  # all events as a list in order of t
-    event: str  # an event of a group with all its columns, which is what a group holds
+    part: str  # elements of a list from the first to the last index, inclusive, counted from 1
+    in_order: str  # all events as a list ordered by t
+    event: str  # an event of a group, with all its columns
 
 
 DUCKDB = Dialect(

@@ -32,7 +32,7 @@ class Workload:
     sql: str
 
 
-# By equal buckets of time, each event in its own and in the next one: by ranges alone DuckDB's plan may not end.
+# Join on time buckets, each event in its own and the next one: range joins may not finish on DuckDB.
 PAIRS = f"""WITH starts AS (SELECT t, x, t // {WINDOW} AS bucket FROM a
   UNION ALL SELECT t, x, t // {WINDOW} + 1 FROM a),
 pairs AS (SELECT a.t AS a, a.x AS x, c.t AS c FROM starts a JOIN c ON c.t // {WINDOW} = a.bucket AND c.t > a.t
@@ -87,7 +87,7 @@ def flat(result: pa.Table) -> list[np.ndarray]:
 
 
 def anchors(workload: Workload, table: pa.Table) -> int:
-    """Return the number of matches of single events before groups are built: the rows of the node below."""
+    """Return the number of matches of the single events, before groups are built."""
     plan = ss.query(workload.pattern).plan(table.schema, "t", "kind", None)
     assert isinstance(plan, DetectPlan)
     search = searched(plan.alternatives[0], prepare(plan.query, table), plan.choices)

@@ -1,7 +1,7 @@
 """Compare the guarded cases with their frozen loops, and the ratios with the recorded ones.
 
 A case and its loop run in turns in one process and are timed by its CPU time, so that neither the machine nor other
-work decides. A case that is too slow is measured up to two more times, because noise only adds time.
+work affects the ratio. A case that is too slow is measured up to two more times, because noise only adds time.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def check(cases: Sequence[Case] = CASES) -> list[Verdict]:
     for case in cases:
         run = runner(case, table)
         rows = run()
-        assert rows, f"{case.name} finds nothing"
+        assert rows, f"{case.name} returns no rows"
         frozen.run(case.frozen)
         loop = case.frozen
         found.append(

@@ -1,7 +1,7 @@
 """Run plain loops that never change, to measure how fast this machine currently is.
 
-Contract: nothing here is ever improved. A change makes every threshold void; `python -m benchmarks check --record`
-then records them again, which is a decision of its own.
+Contract: this code never changes. A change invalidates every threshold; if it is unavoidable, record them again with
+`python -m benchmarks check --record`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ EVENTS = 400_000
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def count_triples(kinds: np.ndarray, window: int) -> int:
-    """Test branches and integers: A, B, C at increasing places, at most `window` apart."""
+    """Test branches and integers: A, B, C at increasing indices, at most `window` apart."""
     found = 0
     for first in range(kinds.size):
         if kinds[first] != 0:
@@ -50,7 +50,7 @@ def gather(values: np.ndarray, order: np.ndarray, out: np.ndarray) -> float:
 
 
 class Frozen:
-    """Return the three loops by name, each with its data."""
+    """The three loops with their data; `run` runs one by name."""
 
     def __init__(self, seed: int = 1) -> None:
         random = np.random.default_rng(seed)

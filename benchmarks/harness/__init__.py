@@ -1,1 +1,1 @@
-"""Check that contenders give equal answers, measure them in turns, and write one JSON record per run."""
+"""Check that all engines return equal results, measure them in turns, and write one JSON record per run."""

@@ -13,7 +13,7 @@ TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 class Clock(StrEnum):
-    """The time that reports show. Records contain all of them."""
+    """The clock whose times are reported. Records contain both."""
 
     WALL = "wall"  # wall-clock time
     CPU = "cpu"  # CPU time: useful if other work disturbs the run; coarse below 0.1 s on Spark

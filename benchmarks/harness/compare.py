@@ -1,4 +1,4 @@
-"""Compare two folders of records: a ratio per contender, and whether it exceeds the noise."""
+"""Compare two folders of records: a ratio per engine or strategy, and whether it exceeds the noise."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Ratio:
     least: float
     middle: float
     most: float
-    samples: int  # of the run that has fewer
+    samples: int  # of the run with fewer samples
 
     @property
     def verdict(self) -> str:
@@ -35,7 +35,7 @@ class Ratio:
 
 
 def ratios(before: Path, after: Path, ours_only: bool = False) -> Iterator[Ratio]:
-    """Yield the ratios of contenders that ran in both, on the same number of events."""
+    """Yield the ratio of each engine or strategy that ran in both folders on the same number of events."""
     first, second = load_all(before), load_all(after)
     for experiment in first.keys() & second.keys():
         known = {(each.workload, each.events): each for each in first[experiment][1]}

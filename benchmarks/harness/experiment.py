@@ -1,4 +1,4 @@
-"""Define experiments: an experiment has workloads, and a workload has contenders that must give the same answer."""
+"""Define experiments, their workloads, and the engines compared, which must return equal results."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ DEFAULT_SEED = 1
 
 
 class Side(StrEnum):
-    """The role of a contender."""
+    """The role of an engine or strategy in a comparison."""
 
-    OURS = "ours"  # what users of Streamsift run
+    OURS = "ours"  # Streamsift as users run it
     RIVAL = "rival"  # another engine
-    YARDSTICK = "yardstick"  # a plain program of our own, as a baseline
+    YARDSTICK = "yardstick"  # our own plain baseline
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A contender that cannot run on this machine, and the reason."""
+    """An engine that cannot run on this machine, and the reason."""
 
     name: str
     reason: str
@@ -58,11 +58,11 @@ class Settings:
 
     scale: float = 1.0  # factor for the number of events
     repetitions: int = 3  # minimum; short runs get more
-    budget_s: float = 30.0  # for the repetitions of one contender; one at least
+    budget_s: float = 30.0  # for the repetitions of one engine or strategy; it runs at least once
     cores: int = 1
     seed: int = DEFAULT_SEED
     clock: Clock = Clock.WALL
-    only: str = ""  # workloads with this in their name
+    only: str = ""  # run only workloads whose name contains this
 
     def scaled(self, events: int) -> int:
         return max(1, round(events * self.scale))
@@ -85,5 +85,5 @@ class Experiment:
 
 
 def in_process(name: str, side: Side, run: Callable[[], Result], answered: Callable[[Result], Answer]) -> Contender:
-    """Return a contender for a function in this process; only the call is timed, not computing the answer."""
+    """Compare a function in this process; only its call is timed, not computing the answer."""
     return Contender(name, side, lambda: answered(run()), lambda: taken_by(run))

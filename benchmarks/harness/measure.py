@@ -1,4 +1,4 @@
-"""Measure the contenders of a workload in turns, after checking that all give the same answer."""
+"""Measure the engines of a workload in turns after checking that they return equal results."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ ALLOWED = sorted(os.sched_getaffinity(0))  # before anything is pinned
 
 
 class WrongAnswer(Exception):
-    """A contender's rows differ from those of the first one, so no time is reported."""
+    """The rows of an engine differ from those of the first one, so no time is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """All times of one contender on one workload."""
+    """All times of one engine or strategy on one workload."""
 
     name: str
     side: Side
@@ -33,7 +33,7 @@ class Times:
     @property
     def band(self) -> tuple[float, float]:
         """Return the fastest and the slowest run. With ten runs or more, a tenth at either end is excluded, so that one
-        disturbed run does not decide.
+        disturbed run does not determine the band.
         """
         left_out = len(self.seconds) // 10
         kept = sorted(self.seconds)[left_out : len(self.seconds) - left_out]
@@ -77,14 +77,14 @@ def unpin() -> None:
 
 
 def measure(workload: Workload, settings: Settings) -> Measured:
-    """Run every contender once for its answer, which warms it up; then run them in turns, within each one's budget."""
+    """Run every engine once to warm up and compare answers; then run them in turns, each within its budget."""
     expected: Answer | None = None
     for contender in workload.contenders:
         answer = contender.answer()
         expected = expected or answer
         if answer != expected:
-            raise WrongAnswer(f"{workload.name}: {contender.name} has {answer}, {expected} is expected")
-    assert expected is not None, f"{workload.name} has no contender"
+            raise WrongAnswer(f"{workload.name}: {contender.name} returned {answer}, expected {expected}")
+    assert expected is not None, f"{workload.name} has no engine to measure"
     taken_of = in_turns({each.name: each.run for each in workload.contenders}, settings)
     times = tuple(
         Times(
@@ -107,7 +107,7 @@ def measure(workload: Workload, settings: Settings) -> Measured:
 
 
 def format_times(measured: Measured) -> str:
-    """Return a few lines for the terminal: the time of each contender, also relative to Streamsift."""
+    """Return a few lines for the terminal: the time of each engine, also relative to Streamsift."""
     ours = measured.times[0].median
     equal = ", equal answers" if len(measured.times) > 1 else ""
     lines = [f"{measured.workload} ({measured.events:,} events, {measured.rows:,} rows{equal})"]
@@ -117,5 +117,5 @@ def format_times(measured: Measured) -> str:
             f"  {times.median * 1000:10.1f} ms ±{times.spread / 2:4.0%}  {times.median / ours:8.1f}x"
             f"  {rate:12,.0f} events/s  {times.name}"
         )
-    lines += [f"  {each.name} did not take part: {each.reason}" for each in measured.skipped]
+    lines += [f"  {each.name} skipped: {each.reason}" for each in measured.skipped]
     return "\n".join(lines)

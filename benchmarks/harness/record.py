@@ -67,7 +67,7 @@ def _run() -> dict[str, object]:
             "processor": _processor(),
             "cores": os.cpu_count(),
             "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
-            "load": os.getloadavg()[0],  # more than the cores in use: others were at work too
+            "load": os.getloadavg()[0],  # above the cores in use: other processes were running
             "system": platform.platform(),
         },
         "versions": {

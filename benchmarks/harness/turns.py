@@ -16,13 +16,13 @@ FILL_S = 0.5  # short runs are repeated until they have taken this in total
 MOST_ROUNDS = 40
 QUIET_S, QUIET_SHARE, MOST_WAITS = 0.05, 0.4, 40
 
-Samples = tuple[float, ...]  # seconds by the clock of the settings, as they were taken
+Samples = tuple[float, ...]  # seconds by the clock of the settings, in the order measured
 
 
 def in_turns(runs: Mapping[str, Callable[[], Taken]], settings: Settings) -> dict[str, list[Taken]]:
-    """Run in turns, so that a disturbance of the machine affects all. A contender stops when its budget is spent.
+    """Run functions in turns, so that a disturbance affects all of them; stop each one when its budget is spent.
 
-    Each round starts with a different contender, so that none benefits from its predecessor.
+    Each round starts with a different function, so that none benefits from its predecessor.
     """
     names = list(runs)
     found: dict[str, list[Taken]] = {name: [] for name in names}
@@ -38,7 +38,7 @@ def in_turns(runs: Mapping[str, Callable[[], Taken]], settings: Settings) -> dic
 
 
 def wait_for_quiet() -> None:
-    """Wait until child processes are idle: a JVM that cleans up would slow down the next contender."""
+    """Wait until child processes are idle: a JVM that cleans up would slow down the next run."""
     if not any(path.read_text() for path in Path("/proc/self/task").glob("*/children")):
         return
     used = spark_cpu_s()

@@ -90,8 +90,8 @@ def check_against_sql(trades: pa.Table) -> None:
         expected = sorted_rows(connection.sql(bucketed(sequence_of(text), WINDOW_MS, Bucket.DUCKDB)).to_arrow_table())
         for cache in ("auto", "on", "off"):
             found = find(query_text(name, numbers_only=True), trades, cache)
-            assert sorted_rows(found).equals(expected), f"{name}, cache={cache}: other matches than DuckDB"
-    print(f"  q1 to q10 find what DuckDB finds by self-joins with NOT EXISTS in {trades.num_rows:,} events")
+            assert sorted_rows(found).equals(expected), f"{name}, cache={cache}: matches differ from DuckDB"
+    print(f"  q1 to q10 return the rows of DuckDB's self-joins with NOT EXISTS, on {trades.num_rows:,} events")
 
 
 def checked_matches(name: str, trades: pa.Table) -> int:
@@ -99,7 +99,7 @@ def checked_matches(name: str, trades: pa.Table) -> int:
     numbers = query_text(name, numbers_only=True)
     expected = sorted_rows(find(numbers, trades, "off"))
     for cache in ("auto", "on"):
-        assert sorted_rows(find(numbers, trades, cache)).equals(expected), f"{name}: other matches with cache={cache}"
+        assert sorted_rows(find(numbers, trades, cache)).equals(expected), f"{name}: matches differ with cache={cache}"
     return expected.num_rows
 
 

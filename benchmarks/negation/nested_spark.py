@@ -27,8 +27,8 @@ SETTINGS = {
     "spark.driver.memory": "6g",  # enough memory for the self-joins
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.shuffle.partitions": "8",  # four for each core: for small joins far better than the default of 200
-    "spark.log.level": "OFF",  # a stopped job is no error here
+    "spark.sql.shuffle.partitions": "8",  # four per core: much faster for small joins than the default of 200
+    "spark.log.level": "OFF",  # a stopped job is not an error
 }
 LIMIT_S = 120.0
 PLAIN_LIMIT_S = 60.0
@@ -59,25 +59,25 @@ def _compare(
     spark = events.sparkSession
     ours = ss.query(text).run(events, time="ts", type="symbol")
     sequence = sequence_of(text)
-    rivals = {"Spark SQL, time buckets": (spark.sql(bucketed(sequence, window_ms, Bucket.SPARK)), LIMIT_S)}
+    formulations = {"Spark SQL, time buckets": (spark.sql(bucketed(sequence, window_ms, Bucket.SPARK)), LIMIT_S)}
     if with_plain:
-        rivals["Spark SQL, plain"] = (spark.sql(plain(sequence, window_ms)), PLAIN_LIMIT_S)
+        formulations["Spark SQL, plain"] = (spark.sql(plain(sequence, window_ms)), PLAIN_LIMIT_S)
     expected = _sorted(ours)
     runs, stopped = {"streamsift": partial(_write, ours)}, {}
-    for rival, (result, limit_s) in rivals.items():
+    for formulation, (result, limit_s) in formulations.items():
         if not _ends_within(result, limit_s):
-            stopped[rival] = limit_s
+            stopped[formulation] = limit_s
             continue
-        assert _sorted(result).equals(expected), f"{rival} finds other matches of {name}"
-        runs[rival] = partial(_write, result)
+        assert _sorted(result).equals(expected), f"{formulation} returns different matches for {name}"
+        runs[formulation] = partial(_write, result)
     samples = sampled(runs, settings, warm=True, cpu=spark_cpu_s)
     measurement = Measurement(f"{name} on Spark, window {window_ms} ms", expected.num_rows, samples, stopped=stopped)
     print(f"  {measurement.workload} ({expected.num_rows:,} matches, equal results): {measurement.summary}")
     taken = medians(samples)
-    for contender, seconds in taken.items():
-        print(f"    {seconds * 1000:8.0f} ms  {seconds / taken['streamsift']:5.1f}x  {contender}")
-    for contender, limit_s in stopped.items():
-        print(f"    stopped after {limit_s:.0f} s: more than {limit_s / taken['streamsift']:.1f}x  {contender}")
+    for engine, seconds in taken.items():
+        print(f"    {seconds * 1000:8.0f} ms  {seconds / taken['streamsift']:5.1f}x  {engine}")
+    for engine, limit_s in stopped.items():
+        print(f"    stopped after {limit_s:.0f} s: more than {limit_s / taken['streamsift']:.1f}x  {engine}")
     return measurement
 
 

@@ -16,7 +16,7 @@ from streamsift.language import parse, syntax
 
 
 class Bucket(StrEnum):
-    """Return the number of the window that contains an event, in the syntax of an engine."""
+    """SQL for the number of the time bucket that contains an event, per engine."""
 
     SPARK = "unix_micros(ts) DIV {window_us}"
     DUCKDB = "epoch_us(ts) // {window_us}"

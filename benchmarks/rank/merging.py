@@ -41,7 +41,7 @@ SEQUENCES = {
 }
 BINDING = {"time": "t", "type": "kind"}
 EVENTS = 2_000
-RAREST = "EM"  # of the classes that all cells need
+RAREST = "EM"  # the rarest of the classes that all cells need
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Cell:
     limit: int = 20
     window: int = 200
     step: int = 100
-    is_near: bool = True  # motes at most 1 apart; else the same
+    is_near: bool = True  # motes at most 1 apart; otherwise equal motes
     is_nonlinear: bool = False  # the second sequence scores the root of a sum of squares
 
     def query(self) -> str:
@@ -131,13 +131,13 @@ def moves(name: str, cell: Cell, table: pa.Table, settings: Settings) -> Measure
     """Measure figures 4.9 and 4.10: with and without keeping joins when the window moves."""
     run = Run(cell, table)
     runs = {way: partial(run.merged, Schedule.WABS, dynamic=way == "dTMM") for way in ("dTMM", "nTMM")}
-    (kept, merge), (anew, _) = (each() for each in runs.values())
-    assert run.best(kept) == run.best(anew), f"dTMM differs on {name}"
+    (kept, merge), (rebuilt, _) = (each() for each in runs.values())
+    assert run.best(kept) == run.best(rebuilt), f"dTMM differs on {name}"
     samples = sampled(runs, settings, warm=True)
     dynamic, static = medians(samples).values()
     ratio = f"nTMM {static / dynamic:.2f}x"
-    known = merge.accesses.carried / max(1, merge.accesses.sorted)
-    details = f"{ratio}; {known:.0%} of accesses were known, {merge.accesses.again} windows from scratch"
+    reused = merge.accesses.carried / max(1, merge.accesses.sorted)
+    details = f"{ratio}; {reused:.0%} of accesses were reused, {merge.accesses.again} windows from scratch"
     print(f"  {name}: dTMM {dynamic * 1e3:.0f} ms, {details}", flush=True)
     chosen = "dTMM" if run.branch.keeps else "nTMM"
     return Measurement(name, table.num_rows, samples, headline=f"{ratio}; the engine takes {chosen}")

@@ -2,7 +2,7 @@
 
 These are figures 4.1 to 4.3 of the thesis, on readings like those of the Intel lab (54 motes, classes of temperature
 changes with the thesis's frequencies), scaled up; `window_moves` measures windows of up to a million events. All
-contenders get the same weighted candidates in memory. Sums are compared before a ratio is printed. A larger scale makes
+algorithms get the same weighted candidates in memory. Sums are compared before a ratio is printed. A larger scale makes
 only the stream longer.
 """
 
@@ -29,7 +29,7 @@ from streamsift.runtime.paths.thesis import k_best_by_window
 
 LENGTHS = {2: ("EG", "EH"), 3: ("EG", "EH", "EJ"), 4: ("EG", "EH", "EJ", "EI")}
 FREQUENCIES = {"1x": ("EG", "EH", "EN"), "10x": ("EG", "EH", "EO"), "89x": ("EG", "EH", "EJ")}
-RAREST = "EG"  # of the classes that nearly all cells need
+RAREST = "EG"  # the rarest of the classes that nearly all cells need
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Strata:
-    """The candidates of each step, and the windows of all ticks, as input of the contenders."""
+    """The candidates of each step, and the windows of all ticks, as input of all algorithms."""
 
     offsets: np.ndarray
     place: np.ndarray
@@ -121,9 +121,9 @@ def measure(
     table = readings(work.events, settings, given)
     data = strata(table, replace(work, events=table.num_rows))
     expected = lazy(data, work.limit)
-    runs = {contender: partial(CONTENDERS[contender], data, work.limit) for contender in contenders}
-    for contender, run in runs.items():
-        assert np.allclose(run(), expected, rtol=1e-12), f"{contender} differs on {name}"
+    runs = {algorithm: partial(CONTENDERS[algorithm], data, work.limit) for algorithm in contenders}
+    for algorithm, run in runs.items():
+        assert np.allclose(run(), expected, rtol=1e-12), f"{algorithm} differs on {name}"
     samples = sampled(runs, settings, warm=True)
     ours, *others = medians(samples).items()
     ratios = ", ".join(f"{other} {taken / ours[1]:.1f}x" for other, taken in others)

@@ -27,7 +27,7 @@ from streamsift.runtime.rank.merge_schedules import MergeRules, new_state
 
 SCHEDULES = ("round-robin", "gradient", "statistics", "wabs")
 ENTRIES = 10_000
-FIRST_SEED = 1_000  # those from 0 on were looked at while the schedules were made
+FIRST_SEED = 1_000  # lower seeds were used to develop the schedules
 SEEDS_EACH = 5
 
 
@@ -99,7 +99,7 @@ def rules(cell: Cell, schedule: str) -> MergeRules:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Return the best scores, the cost of the accesses and the time, without building the queues."""
+    """The best scores, the cost of the accesses and the time of a merge, without building the queues."""
 
     best: np.ndarray
     cost: float

@@ -28,7 +28,7 @@ WINDOWS, STEP = (1_000, 10_000, 100_000, 1_000_000), 1_000
 ROOTS = 400_000  # events for the score that is not a sum
 KEYS = 2_000
 CHECKED = 20_000  # events on which results are compared
-TIED = 1_500  # where very many matches tie: all of them are found to compare
+TIED = 1_500  # the same for scores with many ties, because the check enumerates all matches
 SEED = 3
 
 TIES = {

@@ -26,7 +26,7 @@ from benchmarks.scale.scale_events import digest, session, write_events
 
 EVENTS, KEYS = 10_000_000, 10_000
 WIDE_EVENTS = 1_000_000
-SQL_EVENTS = 1_000_000  # of the self-joins, which take too long for more
+SQL_EVENTS = 1_000_000  # for the self-joins, which take too long on more
 SELECTIVE = "PATTERN SEQ(A a, B b, C c) WHERE [key] AND c.price > 1.1 * a.price WITHIN 1 s RETURN a.ts AS a, c.ts AS c"
 PAIRWISE = "PATTERN SEQ(A a, B b, C c) WHERE b.price > 40 * a.price AND c.price < a.price WITHIN 1 ms RETURN a.ts AS a"
 # The most frequent key has two fifths of all events: about 40 in such a window, and as many matches as As.
@@ -68,7 +68,7 @@ def told(workload: str, events: int, taken: Mapping[str, Samples]) -> Measuremen
 def checked(query: str, df: DataFrame) -> DataFrame:
     """Return the result, after checking that it equals the result of tasks with whole keys."""
     frame = found(query, df)
-    assert digest(frame) == digest(found(query, df, spread="keys")), "not the same matches"
+    assert digest(frame) == digest(found(query, df, spread="keys")), "the matches differ"
     return frame
 
 
@@ -85,7 +85,7 @@ def against_sql(folder: Path, events: int, settings: Settings) -> list[Measureme
     df = spark.read.parquet(str(write_events(folder / "few", events, KEYS // 10)))
     df.createOrReplaceTempView("events")
     frames = {"keys": found(SELECTIVE, df, spread="keys"), "Spark SQL self-joins": spark.sql(SELF_JOINS)}
-    assert len({digest(frame) for frame in frames.values()}) == 1, "not the same matches"
+    assert len({digest(frame) for frame in frames.values()}) == 1, "the matches differ"
     return [told("keyed, selective", events, samples(frames, settings, warm=True))]
 
 
@@ -108,7 +108,7 @@ def on_cores(folder: Path, events: int, settings: Settings) -> list[Measurement]
         rows, total, *took = shown.split()
         taken[f"{cores} cores"] = tuple(map(float, took))
         matches.add((rows, total))
-    assert len(matches) == 1, "not the same matches"
+    assert len(matches) == 1, "the matches differ"
     return [told("keyless, pairwise", events, taken)]
 
 
@@ -160,7 +160,7 @@ def with_wide_rows(folder: Path, events: int, settings: Settings) -> list[Measur
     more = {f"more_{n}": F.concat(F.lit("m"), F.hex(F.xxhash64("ts", F.lit(n)))) for n in range(20)}
     narrow.withColumns(more).write.parquet(str(folder / "wide"))
     wide = spark.read.parquet(str(folder / "wide"))
-    # Here times are unique: the joins below find each event once.
+    # Times are unique here, so the joins below find each event once.
     of_times = found(SELECTIVE, wide)
     first, last = wide.alias("first"), wide.alias("last")
     joined = of_times.join(first, F.col("a") == F.col("first.ts")).join(last, F.col("c") == F.col("last.ts"))
@@ -171,12 +171,12 @@ def with_wide_rows(folder: Path, events: int, settings: Settings) -> list[Measur
     }
     of_whole = frames["whole events"].select(F.col("a.ts").alias("a"), F.col("c.ts").alias("c"))
     of_joins = joined.select("a", "c")
-    assert len({digest(frame) for frame in (of_whole, of_times, of_joins)}) == 1, "not the same matches"
+    assert len({digest(frame) for frame in (of_whole, of_times, of_joins)}) == 1, "the matches differ"
     return [told("24 columns", events, samples(frames, settings))]
 
 
 PARTS: dict[str, Callable[[Path, int, Settings], list[Measurement]]] = {
-    "cores": on_cores,  # before this process has a JVM, whose cleaning up would take one of them
+    "cores": on_cores,  # before this process starts a JVM, whose background work would use a core
     "transport": against_transport,
     "sql": against_sql,
     "skew": with_skew,

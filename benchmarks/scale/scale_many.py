@@ -39,23 +39,23 @@ def queries(count: int) -> dict[str, str]:
 def main(settings: Settings = DEFAULTS, count: int = QUERIES, alone: int = 0) -> list[Measurement]:
     spark = session()
     events = min(EVENTS, settings.scaled(EVENTS))
-    asked = queries(count)
-    # Of each kind as many.
-    sample = dict(list(asked.items())[: alone or count])
+    texts = queries(count)
+    # Kinds alternate, so that the sample has the same number of each.
+    sample = dict(list(texts.items())[: alone or count])
     with TemporaryDirectory() as folder:
         df = spark.read.parquet(str(write_events(Path(folder) / "events", events, KEYS)))
-        kinds = dict(list(asked.items())[: len(KINDS)])
-        together_of(df, kinds)  # kernels are compiled, and both ways are warm
+        kinds = dict(list(texts.items())[: len(KINDS)])
+        together_of(df, kinds)  # compile kernels and warm up both ways
         alone_of(df, kinds)
         start = time.perf_counter()
-        together = together_of(df, asked)
+        together = together_of(df, texts)
         taken = {"together": time.perf_counter() - start}
         start = time.perf_counter()
         each = alone_of(df, sample)
         taken["one by one"] = (time.perf_counter() - start) * count / len(sample)
-        assert {name: together[name] for name in sample} == each, "not the same rows"
+        assert {name: together[name] for name in sample} == each, "the rows differ"
     spark.stop()
-    measured = "" if len(sample) == count else f", told from {len(sample)} of them"
+    measured = "" if len(sample) == count else f", extrapolated from {len(sample)} of them"
     print(
         f"  {count} queries, {events:,} events, {sum(rows for rows, _ in together.values()):,} rows: "
         f"together {taken['together']:.1f} s, one by one {taken['one by one']:.1f} s{measured} "

@@ -22,7 +22,7 @@ from benchmarks.scale.scale_events import session, write_events
 
 WORKER_MEMORY, PARTITIONS = "2g", "200"  # Spark's default number of partitions
 KEYED = "PATTERN SEQ(A a, B b, C c) WHERE [key] AND c.price > 1.1 * a.price WITHIN 1 s RETURN a.ts AS a, c.ts AS c"
-# About ten matches for each A: 100 thousand events a second, a quarter of them B.
+# About ten matches per A: 100,000 events per second, a quarter of them B.
 PAIRS = "PATTERN SEQ(A a, B b) WITHIN 0.4 ms RETURN a.ts AS a, b.ts AS b, a.price AS low, b.price AS high"
 PARTS = {"events": (KEYED, 50_000_000), "matches": (PAIRS, 40_000_000)}
 
@@ -48,13 +48,13 @@ class PeakMemory:
 
 
 def _descendants(process: int) -> list[int]:
-    """Return the Python processes among them."""
+    """Return the Python processes among the descendants of a process."""
     parents = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
             name, _, rest = status.read_text().partition(")")
         except OSError:
-            continue  # it has ended
+            continue  # the process has ended
         parents[int(status.parent.name)] = (int(rest.split()[1]), "python" in name)
     found, waiting = [], [process]
     while waiting:

@@ -22,7 +22,7 @@ from benchmarks.stream.streaming import KEYS, session
 
 MINUTES, ROWS_PER_SECOND, SECONDS_PER_LOOK = 30, 5_000, 5
 QUERY = "PATTERN SEQ(A a, B b, !C c) WHERE [id] AND a.x < b.x WITHIN 20 s"
-ALLOWED_GROWTH = 1.25  # of the last quarter against the second; the first one warms up
+ALLOWED_GROWTH = 1.25  # last quarter relative to the second; the first one warms up
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from streamsift.runtime.stream import ManyEngine
 
 SMALL, LARGE = 20_000, 2_000_000
 NEW, BATCHES = 10_000, 100
-FILL = 100_000  # events at a time until the window is full
+FILL = 100_000  # batch size until the window is full
 TARGET = 2.0
 QUERIES = {
     "sequence": "PATTERN SEQ(A a, B b, C c) WHERE [id] WITHIN {window}",
@@ -33,7 +33,7 @@ QUERIES = {
     "totals": "PATTERN SEQ(A a, B b, C c) WHERE [id] GROUP BY id AGG COUNT, SUM(c.x) WITHIN {window}",
     "ticks": "PATTERN SEQ(A a, B b) WHERE [id] AGG COUNT, MAX(b.x) WITHIN {window} UPDATE 10000",
 }
-EVENTS_OF_A_KEY = 2  # in a window, whatever its length: as many matches come of each
+EVENTS_OF_A_KEY = 2  # per window of any length, so that both have the same number of matches
 
 
 def make_events(start: int, events: int, window: int, settings: Settings = DEFAULTS) -> pa.Table:

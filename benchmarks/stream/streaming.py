@@ -46,7 +46,7 @@ def make_events(start: int, count: int, settings: Settings) -> pa.Table:
 
 
 class Source:
-    """Write a directory of files, one per trigger."""
+    """A directory of generated files, one per trigger."""
 
     def __init__(self, spark: SparkSession, sizes: list[int], settings: Settings) -> None:
         self.spark, self.path = spark, Path(tempfile.mkdtemp(prefix="streamsift-bench-"))
@@ -80,7 +80,7 @@ class Source:
 
 
 class CountRows(StatefulProcessor):
-    """Count rows and keep a number: the cost of any processor. It uses DataFrames, which are cheaper than Rows."""
+    """Count rows and store the count: the minimum cost of a processor. DataFrames are cheaper than Rows."""
 
     def init(self, handle: Any) -> None:
         self._count = handle.getValueState("count", "count bigint")

@@ -1,4 +1,4 @@
-"""Generated queries on generated streams: the engine says what the oracle says, or refuses."""
+"""Check that the engine returns the oracle's rows for generated queries on generated streams, or rejects them."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def assert_same(script: Script, rows: Rows, binding: dict[str, str], actual: Row
 def assert_equal(expected: Rows, actual: Rows) -> None:
     wanted, found = (Counter((tuple(row), frozen(row)) for row in rows) for rows in (expected, actual))
     missing, unexpected = wanted - found, found - wanted
-    assert not missing, "rows that the oracle has and the engine has not"
-    assert not unexpected, "rows that the engine has and the oracle has not"
+    assert not missing, "rows that only the oracle returns"
+    assert not unexpected, "rows that the oracle does not return"
 
 
 def frozen(value: Any) -> Any:
-    """A value that can be counted."""
+    """Return the value in a hashable form."""
     match value:
         case dict():
             return tuple((name, frozen(value[name])) for name in sorted(value))
@@ -59,11 +59,11 @@ def check_answer(script: Script, rows: Rows, binding: dict[str, str], **options:
     try:
         actual = run_local(script, rows, binding, **options)
     except ss.BadInputError as refusal:
-        assert "64 bits" in str(refusal), "only an overflow is no answer"
+        assert "64 bits" in str(refusal), "only an overflow may raise BadInputError"
         return
     except ss.UnsupportedQuery as refusal:
         assert "^" in str(refusal)
-        assert may_be_refused(script), "the language does not say that this may be refused"
+        assert may_be_refused(script), "this query must be supported"
         return
     event(f"depth {pattern_depth(script.statement.pattern)}, {'matches' if actual else 'no match'}")
     assert_same(script, rows, binding, actual)
@@ -112,7 +112,7 @@ def test_any_query_is_answered_or_refused(script: Script, rows: Rows, binding: d
 
 
 def test_the_comparison_can_fail() -> None:
-    """The harness itself: a lost and an invented row are both seen."""
+    """Check that the comparison detects missing and unexpected rows."""
     script = ss.query("PATTERN SEQ(A a, B b)").script
     rows = [{"t": t, "kind": kind, "id": 1, "x": 0.0, "n": 0, "s": "", "seq": t} for t, kind in ((1, "A"), (2, "B"))]
     right = run_local(script, rows, {"time": "t", "type": "kind"})

@@ -1,4 +1,4 @@
-"""Generated aggregations on generated streams: every strategy that can count a query says what the oracle says."""
+"""Check that every strategy that supports a generated aggregation returns the oracle's rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Rows = list[dict[str, Any]]
 
 
 def check_aggregation(script: Script, rows: Rows, binding: dict[str, str]) -> None:
-    """By every strategy that does not refuse; detection never does."""
+    """Check every strategy that supports the query; detection always does."""
     note(print_script(script))
     query, table = ss.query(print_script(script)), pa.Table.from_pylist(rows, SCHEMA)
     expected = naive.run(script, rows, **binding, columns=COLUMNS)

@@ -36,7 +36,7 @@ def check_analysis(script: Script, rows: Rows, binding: dict[str, str], **option
     assert [number(found) for found in RESULT.findall(text)] == [expected]
     statements = [script.statement, *(definition.statement for definition in script.definitions)]
     if not any(each.aggregates or each.preference for each in statements):
-        # Alternatives without groups find the other rows.
+        # The other rows come from alternatives without groups.
         assert sum(map(number, BUILT_GROUPS.findall(text))) <= expected
 
 

@@ -1,4 +1,4 @@
-"""Generated queries with `+`, `*` and `[n]`, mixed with nesting and negation: the engine says what the oracle says."""
+"""Check generated queries with `+`, `*` and `[n]`, nesting and negation against the oracle."""
 
 from __future__ import annotations
 
@@ -62,5 +62,5 @@ def test_groups_in_definitions_with_windows(script: Script, rows: Rows, binding:
 @settings(max_examples=EXAMPLES or (2_000 if LARGE else 80), deadline=None)
 @given(st.sampled_from(FLAT), streams(), bindings())
 def test_one_group_on_longer_streams(text: str, rows: Rows, binding: dict[str, str]) -> None:
-    """The oracle is quick where a group has anchors beside it, so these streams may be longer."""
+    """Use longer streams, because the oracle is fast if a group has single events next to it."""
     check_answer(parse(text), rows, binding)

@@ -1,6 +1,6 @@
-"""Generated combinations of ranked parts on generated streams: every way to merge them ranks as the oracle does.
+"""Check every way to merge ranked components against the oracle, on generated streams.
 
-Queries of general shape seldom come apart into parts that have matches; these do, and their windows move.
+General queries seldom decompose into components that have matches. These do, and their windows move.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from test_generated import EXAMPLES, LARGE, SCHEMA, Rows, assert_same
 WAYS = ("nra", "nra", "ta", "auto", "join", "enumerate")
 SCHEDULES = ("wabs", "round-robin", "gradient", "statistics")
 ODD = [None, float("nan"), float("inf"), float("-inf"), -0.0, -1.0]
-MANY_MOVES = ["WITHIN 12 UPDATE 1", "WITHIN 12 EVENTS UPDATE 1 EVENTS"]  # what was joined is kept
+MANY_MOVES = ["WITHIN 12 UPDATE 1", "WITHIN 12 EVENTS UPDATE 1 EVENTS"]  # joins are kept between windows
 WINDOWS = ["WITHIN 8 UPDATE 2", "WITHIN 6 EVENTS UPDATE 2 EVENTS", "WITHIN 6", ""]
 VALUES = st.sampled_from([1.0, 2.0, 3.0, 0.25, 0.1, 0.2, 0.3, 7.0, 1.0, 2.0, 0.3, 5.0, 2.0, 1.5, 0.5, 4.0, *ODD])
 
 
 @st.composite
 def dense_streams(draw: st.DrawFn) -> Rows:
-    """Few kinds and ids, times that often tie: parts have several matches in most windows."""
+    """Draw few classes and ids and many equal times, so that components have several matches in most windows."""
     rows: Rows = []
     for position in range(draw(st.integers(6, 14))):
         time = (rows[-1]["t"] if rows else 0) + draw(st.sampled_from([0, 1, 1, 1, 2]))

@@ -1,4 +1,4 @@
-"""Generated ranking queries on generated streams: the engine ranks as the oracle does, whatever the strategy."""
+"""Check that every strategy ranks the matches of generated queries like the oracle."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FLAT = {**POSITIVE, "conjunction": False, "disjunction": False}
 
 
 def no_boards(*_: object) -> None:
-    """Instead of paths that are kept for each key."""
+    """Stand in for the top-k buffers per key, to disable them."""
 
 
 def check_ranking(script: Script, rows: Rows, binding: dict[str, str], strategy: Any, schedule: Any = "wabs") -> None:
@@ -31,7 +31,7 @@ def check_ranking(script: Script, rows: Rows, binding: dict[str, str], strategy:
     try:
         actual = query.run_local(table, **binding, rank=strategy, schedule=schedule).to_pylist()
     except ss.BadInputError as refusal:
-        assert "64 bits" in str(refusal), "only an overflow is no answer"
+        assert "64 bits" in str(refusal), "only an overflow may raise BadInputError"
         return
     why = query.explain(table, **binding, rank=strategy, schedule=schedule).split("\nWhy\n")[1].split(":")[0].strip()
     event(f"{why}, {'ranked' if actual else 'no match'}")
@@ -47,7 +47,7 @@ def test_linear_sequences(script: Script, rows: Rows, binding: dict[str, str]) -
 @settings(max_examples=EXAMPLES or (10_000 if LARGE else 120))
 @given(queries(max_depth=2, **FLAT), streams(), bindings())
 def test_linear_sequences_by_kinds(script: Script, rows: Rows, binding: dict[str, str]) -> None:
-    """As where no path is told from the others: so many equal scores would be too much for the oracle."""
+    """Force equivalence classes of paths, which otherwise need more equal scores than the oracle can handle."""
     with mock.patch.object(best, "FEW_PATHS", 0), mock.patch.object(best, "_by_buffers", no_boards):
         check_ranking(script, rows, binding, "auto")
 

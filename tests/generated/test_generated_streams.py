@@ -1,4 +1,4 @@
-"""Generated queries and every case, as streams: cut, disordered and saved anywhere, the rows are those of a batch."""
+"""Check that a stream that is split, reordered and saved anywhere returns the rows of a batch run."""
 
 from __future__ import annotations
 

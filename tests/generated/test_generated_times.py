@@ -1,4 +1,4 @@
-"""Generated queries on times of every type: the engine says what the oracle says, and a stream what a batch says."""
+"""Check generated queries on times of every type: batch runs against the oracle, streams against batch runs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from times import AT, Times, spaced_times, times, windows
 SEEDS = st.integers(0, 2**32)
 DETECTION = {"aggregates": False, "ranking": False}
 RANKING = {"kleene": False, "aggregates": False, "detection": False}
-TIMES = ("time", "window_end", "match_start", "match_end")  # the columns that are compared to the last digit
+TIMES = ("time", "window_end", "match_start", "match_end")  # these columns are compared exactly
 BATCH = settings(max_examples=EXAMPLES or (10_000 if LARGE else 80), deadline=None)
 STREAM = settings(max_examples=EXAMPLES or (3_000 if LARGE else 80), deadline=None)
 
@@ -49,12 +49,12 @@ def counted(rows: Rows) -> Counter[Any]:
 
 def assert_equal(expected: Rows, actual: Rows) -> None:
     wanted, found = counted(expected), counted(actual)
-    assert not wanted - found, "rows that are missing"
-    assert not found - wanted, "rows that are too many"
+    assert not wanted - found, "missing rows"
+    assert not found - wanted, "unexpected rows"
 
 
 def check_batch(script: Script, rows: Rows, binding: dict[str, str], of: Times, **choices: Any) -> None:
-    """By every strategy that does not refuse where there are totals, else by the one that the planner takes."""
+    """Check every strategy that supports an aggregation; check other queries with the planner's strategy."""
     script, rows, binding = of.script(script), of.rows(rows), {**binding, "time": AT}
     text = print_script(script)
     note(text)
@@ -65,13 +65,13 @@ def check_batch(script: Script, rows: Rows, binding: dict[str, str], of: Times, 
         try:
             actual = ss.query(text).run_local(of.table(rows), **binding, **chosen).to_pylist()
         except ss.BadInputError as refusal:
-            assert "64 bits" in str(refusal), "only an overflow is no answer"
+            assert "64 bits" in str(refusal), "only an overflow may raise BadInputError"
             continue
         except ss.UnsupportedQuery as refusal:
             assert strategy not in (None, "detect") or may_be_refused(script), refusal
             continue
         except ss.QueryError as refusal:
-            # A query that compares `time` with a number has no meaning on timestamps.
+            # A query that compares `time` with a number is not valid on timestamps.
             assert AT in str(refusal) or "timestamp" in str(refusal) or "date" in str(refusal), refusal
             event("no meaning")
             return
@@ -85,7 +85,7 @@ def check_batch(script: Script, rows: Rows, binding: dict[str, str], of: Times, 
 
 
 def eager(plan: Plan, table: pa.Table) -> Rows:
-    """The rows of a stream whose time passes to the last moment before each event."""
+    """Return the rows of a stream whose watermark advances to the last value before each event."""
     engine, found = engine_of(plan), Rows()
     ticks = ticks_of(table.column(AT).combine_chunks(), plan.query.binding)
     for time in np.unique(ticks):

@@ -1,9 +1,9 @@
-"""Worked examples as text: `tests/cases/*.toml` go in, cases with typed events and expected rows come out.
+"""Read the worked examples in `tests/cases/*.toml` as cases with typed events and expected rows.
 
-A table is written with a header and one row per line, cells separated by `|`. `-` is null, `''` the empty string.
-A column's type stands after its name (`x:float`, `price:decimal(10,2)`, `at:timestamp_tz`), or is found from its cells:
-all integers, all numbers (`nan`, `inf`, `-inf` too), else strings. An expected column is a path into the result row:
-`a.t`, `match_end`; of a group it is a list, written `[1 2]`.
+A table is written with a header and one row per line, cells separated by `|`. `-` is null, `''` is the empty string.
+A column's type follows its name (`x:float`, `price:decimal(10,2)`, `at:timestamp_tz`). Without a type, it is inferred
+from the cells: all integers, all numbers (including `nan`, `inf`, `-inf`), otherwise strings. An expected column is a
+path into the result row: `a.t`, `match_end`. For a Kleene group it is a list, written `[1 2]`.
 """
 
 from __future__ import annotations
@@ -57,17 +57,17 @@ class Case:
         return [column.name for column in self.events]
 
     def rows(self) -> list[Row]:
-        """The events as one dict per row, in input order."""
+        """Return the events as one dict per row, in input order."""
         return rows_of(self.events)
 
     def table(self) -> pa.Table:
-        """The events as an Arrow table, with the right types when it is empty too."""
+        """Return the events as an Arrow table, which has the column types even if it is empty."""
         arrays = {column.name: pa.array(column.values, arrow_type(column.type)) for column in self.events}
         return pa.table(arrays)
 
 
 def load_cases() -> list[Case]:
-    """Every case of every file, files by name and cases as written."""
+    """Return all cases, sorted by file name and in the order of each file."""
     return [case for path in sorted(CASES.glob("*.toml")) for case in parse_cases(path.read_text("utf-8"), path.stem)]
 
 
@@ -83,7 +83,7 @@ def parse_case(entry: dict[str, Any], file: str) -> Case:
     tables = {name: parse_table(entry[name]) for name in ("events", "expected") if name in entry}
     case = Case(**{**entry, **tables, "file": file})
     if (case.expected is None) == (case.error is None):
-        raise ValueError(f"{case.id}: give one of `expected` and `error`")
+        raise ValueError(f"{case.id}: set either `expected` or `error`")
     return case
 
 
@@ -107,7 +107,7 @@ def parse_column(head: str, cells: list[str]) -> Column:
 
 
 def items_of(cell: str) -> list[str]:
-    """A cell's values: several in a list."""
+    """Return the values of a cell; a list has several."""
     return cell[1:-1].split() if cell.startswith("[") and cell.endswith("]") else [cell]
 
 
@@ -167,7 +167,7 @@ def rows_of(columns: tuple[Column, ...]) -> list[Row]:
 
 
 def project(rows: list[Row], paths: list[str]) -> list[Row]:
-    """The values at the paths. The longest column name that begins a path counts: `S1.A.t` is `t` in column `S1.A`."""
+    """Return the values at the paths. The longest matching column name wins: `S1.A.t` is `t` in column `S1.A`."""
     return [{path: value_at(row, path) for path in paths} for row in rows]
 
 
@@ -178,13 +178,13 @@ def value_at(row: Any, path: str) -> Any:
         return [value_at(element, path) for element in row]
     fitting = [name for name in row if path == name or path.startswith(f"{name}.")]
     if not fitting:
-        raise KeyError(f"no column for {path!r}; there are {', '.join(map(repr, row))}")
+        raise KeyError(f"no column for {path!r}; the columns are {', '.join(map(repr, row))}")
     name = max(fitting, key=len)
     return value_at(row[name], path[len(name) + 1 :])
 
 
 def plain(value: Any) -> Any:
-    """A value by which equal ones sort and compare alike: UTC for times, one NaN, floats to twelve digits."""
+    """Normalize a value for comparing and sorting: times in UTC, one NaN, floats to twelve digits."""
     if isinstance(value, list | tuple):
         return tuple(plain(element) for element in value)
     if isinstance(value, datetime):
@@ -199,7 +199,7 @@ def plain(value: Any) -> Any:
 
 
 def assert_rows(case: Case, actual_rows: list[Row]) -> None:
-    """The case's expected columns of its result, as a multiset of rows or, where it is `ordered`, as a list."""
+    """Compare the case's expected columns with the result: as a multiset of rows, or as a list if it is `ordered`."""
     assert case.expected is not None, f"{case.id} expects an error"
     paths = [column.name for column in case.expected]
     expected = [tuple(map(plain, row.values())) for row in rows_of(case.expected)]
@@ -211,7 +211,7 @@ def assert_rows(case: Case, actual_rows: list[Row]) -> None:
         parts = [case.id, case.query.strip(), show(case.columns, [tuple(row.values()) for row in case.rows()])]
         parts += [f"missing:\n{show(paths, missing)}"] if missing else []
         parts += [f"unexpected:\n{show(paths, unexpected)}"] if unexpected else []
-        parts += [f"in another order:\n{show(paths, actual)}"] if wrong_order else []
+        parts += [f"the order differs:\n{show(paths, actual)}"] if wrong_order else []
         raise AssertionError("\n\n".join(parts))
 
 

@@ -1,13 +1,13 @@
-"""Settings that save the tests' Spark processor time and change no result."""
+"""Configure Spark to use less CPU time in tests, without changing results."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-# A JVM of a test lives for minutes and runs small jobs: to optimize its code takes longer than to run it.
+# The JVM of a test runs small jobs for a few minutes: optimizing its code takes longer than running it.
 JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-# Workers are forked from a process that has imported all they need (`warm_daemon.py`).
+# Fork workers from a process that has already imported their modules (`warm_daemon.py`).
 SETTINGS = {"spark.python.daemon.module": "warm_daemon"}
 
 

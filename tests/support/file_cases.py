@@ -1,4 +1,4 @@
-"""Files that readers tend to disagree on, and what both engines make of them: rows or an error.
+"""List files that readers tend to disagree on, with the rows or the error that both engines return.
 
 `docs/how-to/files.md` has a line for each title.
 """
@@ -28,11 +28,11 @@ class FileCase:
     title: str
     files: Mapping[str, bytes]
     rows: list[dict[str, Any]] | None = None
-    error: str = ""  # a part of the message, where there are no rows
+    error: str = ""  # part of the error message, if there are no rows
     source: FileInput = field(default_factory=lambda: FileInput(""))
 
     def write(self, folder: Path) -> FileInput:
-        """Write the files, and return the input: one file, or the directory of several."""
+        """Write the files and return the input path: the file, or the directory if there are several."""
         for name, content in self.files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)

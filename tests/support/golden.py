@@ -1,6 +1,6 @@
-"""Golden files: texts that tests compare with, and the readable dumps of trees and bound queries that go into them.
+"""Compare texts with golden files, and dump syntax trees and bound queries as readable text.
 
-`STREAMSIFT_GOLDENS=rewrite pytest` writes what the code says now; the difference is then read in review.
+`STREAMSIFT_GOLDENS=rewrite pytest` writes the current output; review the diff.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ GOLDENS = Path(__file__).parents[1] / "goldens"
 
 
 def check_golden(name: str, actual: str) -> None:
-    """`actual` is what the golden file says; a missing file is a failure, unless goldens are being rewritten."""
+    """Check that `actual` equals the golden file, or rewrite the file. A missing file is a failure."""
     path = GOLDENS / name
     actual = actual.rstrip("\n") + "\n"
     if os.environ.get("STREAMSIFT_GOLDENS") == "rewrite":
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(actual, encoding="utf-8")
         return
-    assert path.exists(), f"no golden {name}: run with STREAMSIFT_GOLDENS=rewrite and read the result"
+    assert path.exists(), f"no golden {name}: run with STREAMSIFT_GOLDENS=rewrite and review the file"
     assert actual == path.read_text(encoding="utf-8")
 
 
@@ -147,7 +147,7 @@ def dump_window(window: b.BoundWindow) -> str:
 
 
 def dump_expression(expression: b.Expr, names: list[str]) -> str:
-    """Prefix notation with each column's and constant's kind."""
+    """Return the expression in prefix notation, with the type of each column and constant."""
     match expression:
         case b.Column():
             variable = "" if expression.variable == b.THIS_ROW else f"{names[expression.variable]}."

@@ -10,7 +10,7 @@ from streamsift.spark.files.sources import LOCAL_SETTINGS
 
 
 class Kept:
-    """The session of all tests, which no command stops: to start one takes longer than what it runs."""
+    """The session of all tests. `stop` does nothing, because starting a session takes longer than most commands."""
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
@@ -23,7 +23,7 @@ class Kept:
 
 
 def as_command_line(session: SparkSession) -> Kept:
-    """Return a session beside `session`, in the same Spark, with the settings that the command line gives its own."""
+    """Return a new session of the same Spark application, with the settings of the command line."""
     beside = session.newSession()
     for key, value in LOCAL_SETTINGS.items():
         if key.startswith("spark.sql."):

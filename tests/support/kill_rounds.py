@@ -1,9 +1,9 @@
-"""SIGKILL in, the batch answer out: a stream whose driver or Python worker is killed at random moments, and restarted.
+"""Kill the driver or a Python worker of a stream at random moments, restart it, and compare its rows with a batch run.
 
     python tests/support/kill_rounds.py --rounds 50
 
-A round is one kill. The stream reads files and writes files; after each kill it is started again from its checkpoint.
-When it has read everything, its sink must hold the rows of the batch query: nothing lost, nothing twice.
+A round is one kill. The stream reads files and writes files; after each kill it restarts from its checkpoint. After
+the last file, the sink must contain each row of the batch query exactly once.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ BINDING = {"time": "t", "type": "kind", "order": "seq"}
 FILES, ROWS_PER_FILE, LATENESS = 16, 200, 8
 PATIENCE_SECONDS = 300
 ERRORS = "errors.txt"
-MOST_FAILURES = 3  # of one stream, without a kill: a machine with too much to do breaks off connections
+MOST_FAILURES = 3  # per stream, without a kill: an overloaded machine drops connections
 
 
 def write_events(directory: Path, seed: int, files: int) -> None:
-    """Files in order; rows in disorder inside the lateness; at the end a row that lets time pass."""
+    """Write files in order, with rows out of order within the lateness, and a last row that advances the watermark."""
     chance = random.Random(seed)
     rows = [
         {
@@ -57,7 +57,7 @@ def write_events(directory: Path, seed: int, files: int) -> None:
         os.utime(path, (number + 10**9, number + 10**9))  # Spark takes the oldest file first
 
 
-# --- the stream, in a process of its own ---------------------------------------------------------------------------
+# --- the stream, in its own process --------------------------------------------------------------------------------
 
 
 def run_stream(directory: Path, text: str, master: str) -> None:
@@ -92,11 +92,11 @@ def run_stream(directory: Path, text: str, master: str) -> None:
     print(f"finished {len(found)} {len(expected)} {late} {found == expected}", flush=True)
 
 
-# --- the one that kills --------------------------------------------------------------------------------------------
+# --- the killer ----------------------------------------------------------------------------------------------------
 
 
 def descendants(process: int) -> Iterator[tuple[int, str]]:
-    """The processes below this one, with their command lines."""
+    """Yield the descendants of a process, with their command lines."""
     listed = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
     lines = [line.split(None, 2) for line in listed.splitlines()[1:]]
     below = {process}
@@ -107,7 +107,7 @@ def descendants(process: int) -> Iterator[tuple[int, str]]:
 
 
 def workers_below(process: int) -> list[int]:
-    """The Python workers below this process. Spark has a daemon for each environment, and workers below each daemon."""
+    """Return the Python workers of a process. Spark has one daemon per environment, and each daemon has workers."""
     daemons = [pid for pid, command in descendants(process) if "daemon pyspark." in command]
     return [pid for pid in daemons if any(other in daemons for other in parents(pid))]
 
@@ -118,7 +118,7 @@ def parents(process: int) -> list[int]:
 
 
 def kill_something(process: int, chance: random.Random) -> str:
-    """SIGKILL for a Python worker, or for the driver with its JVM: only processes that this one has started."""
+    """Send SIGKILL to a Python worker, or to the driver and its JVM; only to processes that this one has started."""
     workers = workers_below(process)
     if workers and chance.random() < 0.5:
         os.kill(chance.choice(workers), signal.SIGKILL)
@@ -129,12 +129,12 @@ def kill_something(process: int, chance: random.Random) -> str:
 
 def kill_all(process: int) -> None:
     for pid in [*(pid for pid, _ in descendants(process)), process]:
-        with suppress(ProcessLookupError):  # it has ended meanwhile
+        with suppress(ProcessLookupError):  # the process has ended
             os.kill(pid, signal.SIGKILL)
 
 
 def attempt(directory: Path, text: str, chance: random.Random, kill: bool) -> tuple[str | None, str | None]:
-    """One start of the stream: what was killed, and its last line if it came to its end."""
+    """Start the stream once; return what was killed, and the stream's last line if it finished."""
     master = chance.choice(["local[2]", "local[2,4]"])  # without and with retries of tasks
     arguments = [sys.executable, __file__, "--stream", str(directory), "--query", text, "--master", master]
     with (
@@ -171,12 +171,12 @@ def rounds(count: int, seed: int, files: int = FILES) -> None:
             done += killed is not None
             if killed is None and ending is None:
                 failures += 1
-                told = (directory / ERRORS).read_text()[-3000:]
-                assert failures < MOST_FAILURES, f"{directory}: {text}: it ends though nothing is killed\n{told}"
+                log = (directory / ERRORS).read_text()[-3000:]
+                assert failures < MOST_FAILURES, f"{directory}: {text}: the stream ended without a kill\n{log}"
             print(f"round {done}: killed {killed or 'nothing'}{'' if ending is None else '; ' + ending}", flush=True)
         assert ending.endswith(" 0 True"), f"{directory}: {text}: {ending}"
         shutil.rmtree(directory)
-    print(f"{done} kills: every sink holds exactly the rows of the batch query")
+    print(f"{done} kills: every sink contains exactly the rows of the batch query")
 
 
 def main() -> None:

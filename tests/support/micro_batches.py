@@ -1,7 +1,7 @@
-"""Micro-batches in, the rows that a stream appends out: what Spark does around packer and processor, without Spark.
+"""Simulate the micro-batches of a Spark stream around packer and processor, without Spark.
 
-The state store, timers, watermark, task retries and workers that lose what they kept are played by plain objects, so
-that thousands of streams can be tried. tests/spark/stream/test_streaming.py has the same on Spark itself.
+Plain objects stand in for the state store, timers, watermark, task retries and workers that lose their memory, so that
+tests can run thousands of streams. tests/spark/stream/test_streaming.py runs the same on Spark.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Stream:
     """A streaming query over buckets of keys."""
 
     def __init__(self, plans: Mapping[str, Plan], *, lateness: Any = None, buckets: int = 3, bad_rows: str = "fail"):
-        ManyEngine(plans)  # what a stream cannot have is told before any event
+        ManyEngine(plans)  # raises if the query is not supported on a stream
         self.plans, self.query = plans, query_of_all(plans)
         self.keys = common_keys(plans)
         self.numbers = bucket_numbers(buckets if self.keys else 1)
@@ -104,12 +104,12 @@ class Stream:
         self.processor = self.restart()
 
     def restart(self) -> BucketProcessor:
-        """As after a restart of the query: what workers keep is of no use."""
+        """Restart the query with a new processor, so that engines cached in workers are not used."""
         self.processor = BucketProcessor(self.plans, self.time, self.about, self.bad_rows)
         return self.processor
 
     def batch(self, rows: pa.Table | None) -> dict[str, list[Any]]:
-        """One micro-batch, without rows a no-data one: the result rows by query."""
+        """Run a micro-batch, or a no-data one if `rows` is None, and return the result rows by query."""
         found: list[Row] = []
         if rows is not None:
             messages = pa.Table.from_batches(list(Packer(self.query, self.time, self.numbers)(self._arriving(rows))))
@@ -131,13 +131,13 @@ class Stream:
         return self._rows(found)
 
     def attempt(self, rows: pa.Table | None) -> None:
-        """A micro-batch that fails after all its work was done: Spark forgets the state that it wrote."""
+        """Run a micro-batch that fails at its end, so that Spark discards the state that it wrote."""
         kept = copy.deepcopy((self.stores, self.watermark, self.seen, self.counts))
         self.batch(rows)
         self.stores, self.watermark, self.seen, self.counts = kept
 
     def finish(self) -> dict[str, list[Any]]:
-        """What is not decided yet, by reading the state and letting time go to its end."""
+        """Load the state, finish the stream and return the rows that were not final."""
         found: dict[str, list[Any]] = {name: [] for name in self.plans}
         for store in self.stores.values():
             if "head" not in store:
@@ -178,7 +178,7 @@ def plain_key(value: Any) -> Any:
 
 
 class Workers:
-    """Python workers that take turns at random: each has its own memory, and may lose it."""
+    """Python workers that take turns at random; each has its own memory and may lose it."""
 
     def __init__(self, chance: random.Random, count: int = 2) -> None:
         self.chance, self.memories = chance, [dict[Any, Any]() for _ in range(count)]

@@ -1,4 +1,4 @@
-"""The command line inside this process: its words in, its exit code, output and errors out."""
+"""Run the command line in this process and return its exit code, stdout and stderr."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A generated query and its rows in: what Spark batch answers, whole or task by task, and that the oracle says so."""
+"""Check that Spark batch returns the oracle's rows for a generated query, as a whole or task by task."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from streamsift.spark.distribute.routing import OFFSET_BITS
 from supported import may_be_refused
 from test_generated import SCHEMA, Rows, assert_same
 
-# With `order` bound: rows of equal time have no order of their own on Spark.
+# `order` is bound, because Spark has no order for rows with equal times.
 BINDING = {"time": "t", "type": "kind", "order": "seq"}
 Copies = Callable[[dict[str, Any]], tuple[int, range]]
 
 
 def scattered(spark: SparkSession, table: pa.Table, schema: StructType | None = None) -> DataFrame:
-    """Return the rows in disorder, in as many partitions as there are cores: a shuffle less than `repartition`."""
+    """Return the rows in random order, one partition per core; this saves the shuffle of `repartition`."""
     places = random.Random(table.num_rows).sample(range(table.num_rows), table.num_rows)
     return spark.createDataFrame(table.take(pa.array(places, pa.int64())), schema)
 
@@ -51,7 +51,7 @@ def check_on_spark(spark: SparkSession, script: Script, rows: Rows, **options: A
 
 
 def planned(script: Script, rows: Rows) -> Plan:
-    """The plan of a query that is not refused, and its rows with their order."""
+    """Return the plan of a supported query, and number its rows in `seq`."""
     assume(not may_be_refused(script))
     for place, row in enumerate(rows):
         row["seq"] = place
@@ -66,7 +66,7 @@ def check_tasks(
     copies: Copies,
     partition_of: list[int],
 ) -> None:
-    """That tasks find together what the oracle says; an event's `copies`: its owner, and the shards that it goes to."""
+    """Check that all tasks together return the oracle's rows. `copies` returns an event's owner and its shards."""
     table = pa.Table.from_pylist(rows, SCHEMA).select(task.plan.query.schema.names)
     found: Rows = []
     for part in _partitions(table, copies, partition_of):
@@ -77,12 +77,12 @@ def check_tasks(
 
 
 def shard_offsets(owner: int, first: int, shard: int) -> int:
-    """The column SHARD_OFFSETS, as the JVM makes it."""
+    """Return a value of the column SHARD_OFFSETS, as the JVM computes it."""
     return (owner - first << OFFSET_BITS) + (shard - first)
 
 
 def _partitions(table: pa.Table, copies: Copies, partition_of: list[int]) -> Iterator[pa.Table]:
-    """What the JVM does, in Python: events and their copies, with where they go beside them."""
+    """Replicate events to their shards as the JVM does, and yield the rows of each partition."""
     placed = []
     for row in table.to_pylist():
         owner, shards = copies(row)

@@ -1,7 +1,8 @@
-"""Hypothesis strategies: event streams full of ties, nulls and duplicates, and valid queries of any operator mix.
+"""Generate event streams full of ties, nulls and duplicates, and valid queries that mix all operators.
 
-Queries are syntax trees, valid by construction for streams with the columns of `COLUMNS`, `t` being the time. Both draw
-from the same few values, so that predicates often hold and queries often have matches.
+These are Hypothesis strategies. Queries are syntax trees, valid by construction for streams with the columns of
+`COLUMNS`; `t` is the time. Streams and queries draw from the same few values, so that predicates often hold and queries
+often have matches.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Event = dict[str, Any]
 
 COLUMNS = {"t": "int64", "kind": "string", "id": "int64", "x": "double", "n": "int64", "s": "string", "seq": "int64"}
 KINDS = ("A", "B", "C", "D")
-BEYOND_DOUBLES = 2**53  # as a double it equals its successor
+BEYOND_DOUBLES = 2**53  # the next integer is the same double
 
 _VALUES: dict[str, list[Any]] = {
     "kind": [*KINDS[:3] * 5, *KINDS, None],
@@ -36,7 +37,7 @@ _VALUES: dict[str, list[Any]] = {
 
 
 _ROWS = st.fixed_dictionaries({column: st.sampled_from(values) for column, values in _VALUES.items()})
-# Strategies are made once: Hypothesis examines each new one, which takes as long as to draw from it.
+# Create strategies once: Hypothesis analyzes each new one, which takes as long as drawing from it.
 _PERCENT = st.integers(0, 99)
 _SIZES = st.sampled_from([4, 5, 6, 7, 8, 9, 10, 12, 14, 6, 8, 3, 2, 1, 0])
 _GAPS = st.sampled_from([1, 0, 1, 0, 1, 2, 3])
@@ -59,7 +60,7 @@ def _places(position: int) -> st.SearchStrategy[int]:
 
 @st.composite
 def streams(draw: st.DrawFn, max_size: int = 14, latest: int = 9) -> list[Event]:
-    """Rows in input order, which is usually but not always the order of time."""
+    """Generate rows in input order, which is usually but not always time order."""
     size = min(draw(_SIZES), max_size)
     rows: list[Event] = []
     for position in range(size):
@@ -74,9 +75,9 @@ def streams(draw: st.DrawFn, max_size: int = 14, latest: int = 9) -> list[Event]
 
 @st.composite
 def sparse_streams(draw: st.DrawFn, max_size: int = 24) -> list[Event]:
-    """Rows over several windows of time, of several keys: state is evicted, and time slices and buckets fill.
+    """Generate rows of several keys over several time windows, which evict state and fill time slices and buckets.
 
-    Drawn from a seed, as rows drawn one by one would leave Hypothesis few examples a second.
+    Rows are drawn from a seed. Hypothesis would draw rows one by one too slowly.
     """
     chance, size = random.Random(draw(st.integers(0, 2**32))), draw(st.sampled_from([max_size, max_size // 2, 5, 3, 1]))
     gaps = draw(st.sampled_from([[1, 2, 3, 4], [0, 1, 1, 2, 3], [0, 0, 1, 6], [2, 3, 5]]))
@@ -92,7 +93,7 @@ def sparse_streams(draw: st.DrawFn, max_size: int = 24) -> list[Event]:
 
 @st.composite
 def bindings(draw: st.DrawFn) -> dict[str, str]:
-    """The keyword arguments that bind the columns of a stream; without `type` every class is every row."""
+    """Generate the column binding of a stream; without `type`, every row is in every class."""
     type_column = draw(st.sampled_from([{"type": "kind"}, {"type": "kind"}, {}]))
     order_column = draw(st.sampled_from([{}, {"order": "seq"}]))
     return {"time": "t", **type_column, **order_column}
@@ -103,9 +104,9 @@ def bindings(draw: st.DrawFn) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Features:
-    """Which parts of the language a generated query may use.
+    """The parts of the language that a generated query may use.
 
-    A brute force over `kleene` tries every group of rows: give it `streams(max_size=7)`.
+    With `kleene`, the oracle tries every group of rows: use `streams(max_size=7)`.
     """
 
     max_variables: int = 5
@@ -114,16 +115,16 @@ class Features:
     conjunction: bool = True
     disjunction: bool = True
     kleene: bool = True
-    kleene_pairs: bool = False  # predicates between two Kleene variables, or one and a negated one: may be refused
+    kleene_pairs: bool = False  # predicates between two Kleene variables, or one and a negated one: may be unsupported
     detection: bool = True
     aggregates: bool = True
     ranking: bool = True
     linear: bool = False  # most preferences are weighted sums
     definitions: bool = True
     windows: bool = True
-    negations: int = 25  # percent of the components
-    groups: int = 30  # percent of the variables
-    own_windows: bool = False  # most operators inside others are definitions, with short windows of their own
+    negations: int = 25  # percentage of the components
+    groups: int = 30  # percentage of the variables
+    own_windows: bool = False  # most nested operators are definitions with short windows
 
 
 FLAT = Features(
@@ -140,19 +141,19 @@ FLAT = Features(
 
 @st.composite
 def queries(draw: st.DrawFn, /, **features: Any) -> s.Script:
-    """Scripts of any operator mix; keyword arguments are those of Features."""
+    """Generate scripts that mix all operators; keyword arguments are those of Features."""
     return _Writer(draw, Features(**features)).script()
 
 
 @st.composite
 def aggregations(draw: st.DrawFn, /, **features: Any) -> s.Script:
-    """Scripts with AGG; keyword arguments are those of Features."""
+    """Generate scripts with AGG; keyword arguments are those of Features."""
     return _Writer(draw, Features(**features)).script("aggregate")
 
 
 @st.composite
 def neighbour_aggregations(draw: st.DrawFn) -> s.Script:
-    """Aggregations of a sequence with predicates between its neighbours."""
+    """Generate aggregations of a sequence with predicates between adjacent variables."""
     writer = _Writer(draw, replace(FLAT, max_variables=4, negation=True, aggregates=True))
     script = writer.script("aggregate")
     events = [operand for operand in getattr(script.statement.pattern, "operands", ()) if isinstance(operand, s.Event)]
@@ -166,14 +167,14 @@ def neighbour_aggregations(draw: st.DrawFn) -> s.Script:
 
 @st.composite
 def tying_queries(draw: st.DrawFn) -> s.Script:
-    """Detection of patterns with groups, most of whose elements are compared by `=` with other variables."""
+    """Generate patterns with Kleene groups, most of whose elements are compared by `=` with other variables."""
     features = Features(max_variables=3, max_depth=2, groups=55, negations=35, aggregates=False, definitions=False)
     writer = _Writer(draw, replace(features, ranking=False))
     return writer.script(ties=True)
 
 
 def any_queries() -> st.SearchStrategy[s.Script]:
-    """Return queries of every kind: detection, totals and rankings of all operators, groups and negations."""
+    """Generate queries of every kind: detection, aggregation and ranking with all operators, groups and negations."""
     return st.one_of(
         flat_queries(),
         negating_queries(),
@@ -189,7 +190,7 @@ def any_queries() -> st.SearchStrategy[s.Script]:
 
 
 def on_a_stream(script: s.Script) -> s.Script:
-    """Return the query with what a stream requires: WITHIN for matches, WITHIN and UPDATE for rankings."""
+    """Add the clauses that a stream requires: WITHIN for matches, WITHIN and UPDATE for rankings."""
     statement = script.statement
     is_ranking = statement.preference is not None or (statement.returns is not None and statement.returns.limit)
     if is_ranking or not statement.aggregates:
@@ -201,7 +202,7 @@ def on_a_stream(script: s.Script) -> s.Script:
 
 @st.composite
 def group_queries(draw: st.DrawFn, forms: Sequence[str] = ("detect", "detect", "aggregate", "rank")) -> s.Script:
-    """Short patterns of Kleene groups: leading, in the middle, trailing, negated, in branches of OR."""
+    """Generate short patterns with Kleene groups: leading, in the middle, trailing, negated, in branches of OR."""
     form = draw(st.sampled_from(forms))
     features = Features(max_variables=3, max_depth=2, groups=70, kleene_pairs=draw(st.booleans()), definitions=False)
     return _Writer(draw, features).script(form)
@@ -209,13 +210,13 @@ def group_queries(draw: st.DrawFn, forms: Sequence[str] = ("detect", "detect", "
 
 @st.composite
 def flat_queries(draw: st.DrawFn, max_variables: int = 5) -> s.Script:
-    """Detection of a flat sequence (SEQ groups inside it allowed), with all that predicates and clauses offer."""
+    """Generate flat sequences, possibly with nested SEQ, with all kinds of predicates and clauses."""
     return _Writer(draw, replace(FLAT, max_variables=max_variables)).script()
 
 
 @st.composite
 def negating_queries(draw: st.DrawFn) -> s.Script:
-    """Detection of patterns full of negations inside negations, with predicates between any two of their variables."""
+    """Generate patterns with many nested negations and predicates between any two variables."""
     features = Features(
         max_variables=7, max_depth=4, kleene=False, aggregates=False, ranking=False, definitions=False, negations=55
     )
@@ -224,7 +225,7 @@ def negating_queries(draw: st.DrawFn) -> s.Script:
 
 @st.composite
 def defining_queries(draw: st.DrawFn, /, **features: Any) -> s.Script:
-    """Scripts full of definitions with windows of their own; keyword arguments are those of Features."""
+    """Generate scripts with many definitions that have windows; keyword arguments are those of Features."""
     return _Writer(draw, Features(own_windows=True, **features)).script()
 
 
@@ -233,11 +234,11 @@ def defining_queries(draw: st.DrawFn, /, **features: Any) -> s.Script:
 
 @dataclass(eq=False)
 class _Slot:
-    """A variable: where it stands decides what may be said about it."""
+    """A variable. Its position determines which clauses may use it."""
 
     class_name: str
     quantifier: s.Quantifier | None
-    negations: tuple[int, ...]  # the negations around it, outermost first
+    negations: tuple[int, ...]  # the enclosing negations, outermost first
     definition: str | None = None
     name: str = ""
     named: bool = True  # False: the class name serves as the variable
@@ -251,13 +252,13 @@ class _Slot:
         return self.quantifier is not None and self.quantifier.repeat is s.Repeat.ANY_NUMBER
 
     def path(self, definition: str | None) -> tuple[str, ...]:
-        """The parts of its name as a clause of the statement, or of its own definition, writes it."""
+        """Return the parts of its name in a clause of the statement or of its definition."""
         return (self.name,) if self.definition in (None, definition) else (self.definition or "", self.name)
 
 
 @dataclass(eq=False)
 class _Node:
-    """An operator (Seq, And, Or, Not), a definition's use, or a leaf."""
+    """An operator (Seq, And, Or, Not), a reference to a definition, or a leaf."""
 
     kind: type[s.Seq] | type[s.And] | type[s.Or] | type[s.Not] | None
     children: list[_Node] = field(default_factory=list)
@@ -286,7 +287,7 @@ class _Node:
 _ODD_NAMES = ["min", "größe", "my var", "where", "by", "select"]
 _NAMES = [*"pqruvwyz", *_ODD_NAMES, *(f"v{i}" for i in range(30))]
 _WITH_CLASSES = ["Big", "Low", "Even", "größer als"]
-# The classes that one query draws from: long patterns have matches when their classes have many rows.
+# The classes that a query draws from. Long patterns have matches only if their classes have many rows.
 _PALETTES = [
     ["ANY", "ANY", "ANY", "A", "B"],
     ["ANY", "Big", "A"],
@@ -299,7 +300,7 @@ class _Writer:
     def __init__(self, draw: st.DrawFn, features: Features) -> None:
         self.draw, self.features = draw, features
         sizes = [n for n in (2, 3, 1, *range(4, features.max_variables + 1)) if n <= features.max_variables]
-        self.left = draw(st.sampled_from(sizes))  # variables still to place
+        self.left = draw(st.sampled_from(sizes))  # number of variables still to place
         self.palette = self.one(_PALETTES)
         self.negations = 0
         self.classes: dict[str, s.Expression] = {}
@@ -347,7 +348,7 @@ class _Writer:
         )
 
     def nonempty(self, node: _Node) -> _Node:
-        """`!` of something that can be empty is an error: its stars become pluses."""
+        """Replace `*` by `+` in a negated pattern, because negating a pattern that can be empty is an error."""
         if node.can_be_empty():
             for slot in node.slots():
                 if slot.can_be_empty:
@@ -355,7 +356,7 @@ class _Writer:
         return node
 
     def no_open_edges(self, node: _Node) -> None:
-        """Without WITHIN no negation may be last: an event that must be there follows."""
+        """Make negations valid without WITHIN: add a required event at the end of SEQ, and drop them from AND."""
         is_last = node.children[-1].can_be_empty() or any(n.kind is s.Not for n in node.children[-1].nodes())
         if node.kind is s.Seq and is_last and any(n.kind is s.Not for n in node.nodes()):
             node.children.append(_Node(None, slot=_Slot(self.one(KINDS), None, self.around(node))))
@@ -376,7 +377,7 @@ class _Writer:
         return _Node(None, slot=_Slot(class_name, quantifier, around))
 
     def split_off_definitions(self, node: _Node) -> None:
-        """Some parts of the pattern become definitions of their own."""
+        """Replace some parts of the pattern by definitions."""
         for child in node.children:
             is_open = self.features.own_windows and child.slot is None
             if child.kind is s.Not or child.definition is not None or not self.chance(85 if is_open else 40):
@@ -475,7 +476,7 @@ class _Writer:
         return tuple(s.Name((column,)) for column in columns)
 
     def own_window(self) -> s.Window | None:
-        """The window of a definition: short ones limit what the statement's window leaves."""
+        """Draw the window of a definition; a short one is stricter than the statement's window."""
         if not self.features.own_windows:
             return self.window() if self.chance(40) else None
         if self.chance(50):
@@ -489,7 +490,7 @@ class _Writer:
         length = self.one(lengths)
         return s.Window(s.Duration(length, s.Unit.NONE), bool(length) and self.chance(25))
 
-    # --- what comes out ---
+    # --- results ---
     def detection(self, statement: s.Statement, slots: list[_Slot]) -> s.Statement:
         emit = None
         if any(slot.is_group for slot in slots) and self.chance(30):
@@ -551,7 +552,7 @@ class _Writer:
             yield s.Objective(self.chance(50), expression, f"goal{number}" if self.chance(50) else None)
 
     def weighted_sum(self, paths: list[tuple[str, ...]]) -> s.Expression:
-        """Most variables, most of them with weight one: ties and distinct scores both come about."""
+        """Draw a sum of most variables, most with weight one, so that there are both ties and distinct scores."""
         total: s.Expression | None = None
         for path in paths:
             term: s.Expression = self.column(path, "x", "n", "n", "t")
@@ -572,7 +573,7 @@ class _Writer:
 
     # --- predicates ---
     def ties(self, slots: list[_Slot]) -> s.Expression | None:
-        """`g.id = v.id` of a group and each of most other variables that no engine refuses to compare it with."""
+        """Return `g.id = v.id` for a group and most other variables that every engine can compare with it."""
         groups = [slot for slot in slots if slot.is_group]
         if not groups:
             return s.SameAttribute("id")
@@ -593,13 +594,13 @@ class _Writer:
         return s.AllOf(tuple(pieces))
 
     def may_share(self, slots: list[_Slot]) -> bool:
-        """Whether `[attr]` stays clear of pairs that an engine may refuse."""
+        """Return True if `[attr]` compares no pair that may be unsupported."""
         groups = [slot for slot in slots if slot.is_group]
         few = len(groups) <= 1 and not (groups and any(slot.negations for slot in slots))
         return few or self.features.kleene_pairs
 
     def visible(self, slots: list[_Slot]) -> list[_Slot]:
-        """One variable and those that can be mentioned beside it."""
+        """Return a variable and those that a predicate may use together with it."""
         focus = self.one(slots)
         beside = [v for v in slots if v is not focus and _see_each_other(v, focus)]
         if not self.features.kleene_pairs:
@@ -624,7 +625,7 @@ class _Writer:
         return [slot for slot in slots if not slot.is_group or slot is kept]
 
     def piece(self, slots: list[_Slot], definition: str | None) -> s.Expression:
-        """A predicate that is no bare `[attr]`, over variables that see each other."""
+        """Draw a predicate other than a bare `[attr]` over variables that are visible to each other."""
         slots = self.visible(slots)
         groups = [slot for slot in slots if slot.is_group]
         if groups and self.chance(30):
@@ -642,7 +643,7 @@ class _Writer:
         return self.test(lambda *columns: self.column(paths[0], *columns))
 
     def test(self, column: Callable[..., s.Name]) -> s.Expression:
-        """A predicate about one row, whose columns `column` names."""
+        """Draw a predicate on one row, whose columns are named by `column`."""
         form = self.one(["compare", "compare", "compare", "text", "in", "between", "null", "like", "not", "or", "sum"])
         match form:
             case "compare":
@@ -670,7 +671,7 @@ class _Writer:
                 return self.comparison(total, self.small_number())
 
     def row_predicate(self) -> s.Expression:
-        """A WITH class: over bare columns."""
+        """Draw the predicate of a WITH class, over bare column names."""
         return self.test(lambda *columns: s.Name((self.one(columns),)))
 
     def comparison(self, left: s.Expression, right: s.Expression) -> s.Comparison:
@@ -687,7 +688,7 @@ class _Writer:
         return self.comparison(left, self.shifted(self.column(other, "x", "n", "t", "id")))
 
     def chain(self, paths: list[tuple[str, ...]]) -> s.Expression:
-        """`a.x < b.x <= c.x`, over two variables and a constant when there are no three."""
+        """Draw a chain such as `a.x < b.x <= c.x`, with a constant if there are only two variables."""
         column = self.one(["id", "n", "x", "t"])
         operands: list[s.Expression] = [s.Name((*path, column)) for path in paths[:4]]
         if len(operands) < 3 or self.chance(20):
@@ -714,7 +715,7 @@ class _Writer:
 
     # --- values ---
     def value(self, slots: list[_Slot], definition: str | None) -> s.Expression:
-        """Anything RETURN may show: a number, a text, or a predicate."""
+        """Draw any value that RETURN accepts: a number, a string, or a predicate."""
         if any(slot.is_group for slot in slots) or self.chance(60):
             return self.number(slots, definition, 2)
         path = self.one(slots).path(definition)
@@ -742,7 +743,7 @@ class _Writer:
             case "SQRT":
                 return s.Call("SQRT", (s.Call("ABS", (left,)),))
             case "LEAST" | "GREATEST" | "COALESCE":
-                # Small numbers only: whether a large integer becomes a double depends on types, not on values alone.
+                # Small numbers only: types, not just values, determine whether a large integer becomes a double.
                 return s.Call(form, (self.one(atoms), self.one([*atoms, s.Number(self.one([0, 1, 2, 3]))])))
             case _:
                 return s.Arithmetic(form, left, right)
@@ -765,13 +766,13 @@ class _Writer:
 
 
 def _see_each_other(one: _Slot, other: _Slot) -> bool:
-    """One stands inside all the negations around the other."""
+    """Return True if one variable is inside all negations around the other."""
     shorter, longer = sorted((one.negations, other.negations), key=len)
     return longer[: len(shorter)] == shorter
 
 
 def _has_open_edge(root: _Node) -> bool:
-    """Whether some negation may be the last of its sequence, so that WITHIN is needed. Errs on the safe side."""
+    """Return True if a negation may be the last of its sequence, which requires WITHIN. May return True needlessly."""
     for node in root.nodes():
         if node.kind is s.And and any(child.kind is s.Not for child in node.children):
             return True

@@ -1,4 +1,4 @@
-"""A plan and events in, the rows of its engine as they come bit by bit out: cut, disordered and saved at random."""
+"""Run a plan on a stream that is split, reordered and saved at random, and return its rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from streamsift.runtime.stream import decider
 from streamsift.runtime.stream.engine import ManyEngine
 from times import around
 
-decider.MAX_SHARE = 1.0  # rows are found by key on streams of few rows too
+decider.MAX_SHARE = 1.0  # look rows up by key even on streams with few rows
 
 
 def plan_of(text: str, schema: pa.Schema, binding: dict[str, str | None], **choices: Any) -> Plan:
@@ -51,20 +51,20 @@ def engine_of(plan: Plan) -> OneEngine:
 
 
 def load_engine(plan: Plan, head: bytes, chunks: Iterable[tuple[int, bytes]]) -> OneEngine:
-    """Return the engine whose head was written last, with the chunks that were added and not dropped."""
+    """Load an engine from the header that was written last and the chunks that were added and not dropped."""
     engine = OneEngine(plan)
     engine.load(head, chunks)
     return engine
 
 
 class Saved:
-    """What a state store holds: the last head, and the chunks that were added and not dropped."""
+    """The content of a state store: the last header, and the chunks that were added and not dropped."""
 
     def __init__(self) -> None:
         self.head, self.chunks = b"", dict[int, bytes]()
 
     def write(self, engine: OneEngine | ManyEngine) -> int:
-        """Writes what changed; returns how many bytes that are."""
+        """Write the changes and return their size in bytes."""
         changes = engine.changes()
         self.head = changes.head
         for number in changes.dropped:
@@ -79,18 +79,18 @@ class Saved:
 
 @dataclass(frozen=True)
 class Cut:
-    """What happens next: events come, maybe time passes, maybe the state is written and read."""
+    """A step of a stream: new events, possibly a watermark, possibly saving and loading the state."""
 
     events: pa.Table
     moment: int | float | None
-    late: pa.Table  # copies of earlier events, at or before the time that has passed: they must change nothing
+    late: pa.Table  # copies of events at or before the watermark, which must change nothing
     saves: bool
 
 
 def cuts(table: pa.Table, binding: Binding, seed: int) -> Iterator[Cut]:
-    """Yield events out of order, in parts of a few times each; time may pass between any two, and after the last.
+    """Yield events out of order, a few times per step. The watermark may advance after any step.
 
-    Rows of one time come in the order of the table. Half of the streams come in order, one time after the other.
+    Rows with equal times stay in the order of the table. Half of the streams are in time order, one time per step.
     """
     chance = random.Random(seed)
     ticks = ticks_of(table.column(binding.time).combine_chunks(), binding)
@@ -110,7 +110,7 @@ def cuts(table: pa.Table, binding: Binding, seed: int) -> Iterator[Cut]:
 
 
 def _moment(times: list[Any], passed: Any, first_to_come: Any, chance: random.Random) -> Any:
-    """Return how far time passes now: to, before or after an event, or anywhere else, but not to one still to come."""
+    """Return a new watermark: at, before or after an event or anywhere else, but before all events still to come."""
     low = times[0] - 3 if passed is None else passed
     high = times[-1] + 12 if first_to_come is None else first_to_come
     if isinstance(low, float):
@@ -124,7 +124,7 @@ def _moment(times: list[Any], passed: Any, first_to_come: Any, chance: random.Ra
 
 
 def streamed(plan: Plan, table: pa.Table, seed: int) -> list[dict[str, Any]]:
-    """The rows of all advances and the finish."""
+    """Return the rows that the stream emits, including those at its end."""
     engine, saved, found, late = engine_of(plan), Saved(), [], 0
     for cut in cuts(table, plan.query.binding, seed):
         engine.push(cut.events)
@@ -141,7 +141,7 @@ def streamed(plan: Plan, table: pa.Table, seed: int) -> list[dict[str, Any]]:
 
 
 def streamed_many(plans: dict[str, Plan], table: pa.Table, seed: int) -> dict[str, list[dict[str, Any]]]:
-    """The same for several queries at once."""
+    """Return the rows that a stream of several queries emits."""
     engine, saved, found = ManyEngine(plans), Saved(), {name: [] for name in plans}
     for cut in cuts(table, next(iter(plans.values())).query.binding, seed):
         engine.push(cut.events)
@@ -163,7 +163,7 @@ def counted(rows: list[dict[str, Any]]) -> Counter[Any]:
 
 
 def frozen(value: Any) -> Any:
-    """A value that can be counted."""
+    """Return the value in a hashable form."""
     match value:
         case dict():
             return tuple((name, frozen(value[name])) for name in sorted(value))

@@ -1,4 +1,4 @@
-"""What the engine may refuse: everything else is evaluated."""
+"""Recognize queries that the engine may reject as unsupported; it must evaluate all others."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ def _has_groups(statements: Iterable[s.Statement]) -> bool:
 
 
 def may_be_refused(script: Script | str) -> bool:
-    """Whether a predicate stands between elements of two Kleene variables, or of one and a negated variable.
+    """Return True if the engine may reject the query as unsupported.
 
-    Or a definition with a window of its own has groups without a single event before or after them, or beside groups a
-    negation that its window may bound.
+    One reason is a predicate between elements of two Kleene variables, or of one and a negated variable. The other is a
+    definition with a window that has Kleene groups without a single event before or after them, or groups together with
+    a negation that the window may bound.
     """
     script = parse(script) if isinstance(script, str) else script
     inner = [definition.statement for definition in script.definitions]
@@ -38,7 +39,7 @@ def may_be_refused(script: Script | str) -> bool:
 
 
 def _is_open(pattern: s.Pattern) -> bool:
-    """Whether it has a negation, or a group and no single event at its ends."""
+    """Return True if the pattern has a negation, or a Kleene group and no single event at its ends."""
     if any(_negates(pattern)):
         return True
     if not any(event.quantifier for event in pattern.events()):

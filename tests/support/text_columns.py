@@ -1,14 +1,14 @@
-"""Columns that are written as text, and the types that they get: both engines read them."""
+"""List columns of text and the types that both engines infer for them."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-# The fields of a column, and the type that it gets.
+# The fields of a column and its inferred type.
 COLUMNS: dict[str, tuple[list[str | None], pa.DataType]] = {
     "integers": (["1", "-2", "+3"], pa.int64()),
     "bounds of 64 bits": (["-9223372036854775808", "9223372036854775807"], pa.int64()),
-    "leading zeros": (["007", "7"], pa.int64()),  # they are the same number, on Spark too
+    "leading zeros": (["007", "7"], pa.int64()),  # the same number, also on Spark
     "beyond 64 bits": (["18446744073709551614", "18446744073709551615"], pa.decimal128(38, 0)),
     "38 digits": (["9" * 38, "1"], pa.decimal128(38, 0)),
     "39 digits": (["1" + "0" * 38, "1" + "0" * 37 + "1"], pa.string()),

@@ -1,8 +1,8 @@
-"""Time columns of every type for generated streams, with windows that fit them.
+"""Generate time columns of every type, with windows that fit them.
 
-A stream of `strategies.streams` has integer times `t` from 0 to 9, one of `sparse_streams` any integers. Here each row
-gets a second column, `at`, with the time that a list or a function has for `t`. Queries bind `at` and keep their
-predicates on `t`; their WITHIN and UPDATE are rescaled.
+A stream of `strategies.streams` has integer times `t` from 0 to 9, a stream of `sparse_streams` any integers. This
+module adds a column `at`, whose values a list or a function maps from `t`. Queries bind `at` and keep their predicates
+on `t`; their WITHIN and UPDATE are rescaled.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ AT = "at"
 
 @dataclass(frozen=True)
 class Times:
-    """A type of time column, what it holds instead of integers, and what becomes of lengths of time."""
+    """A type of time column, with the mappings of integer times to its values and of window lengths."""
 
     name: str
     type: pa.DataType
@@ -75,7 +75,7 @@ def by(factor: str) -> Callable[[Length], Length]:
 
 
 def few_tenths(length: Length) -> Length:
-    """From 0.1 to 0.3: the ends of windows often meet events."""
+    """Map a length to 0.1, 0.2 or 0.3, so that window bounds often coincide with events."""
     return Decimal(1 + int(length) % 3) / 10
 
 
@@ -84,7 +84,7 @@ def same(length: Length) -> Length:
 
 
 def _running(step: float) -> tuple[float, ...]:
-    """Sums that rounding moves away from the multiples: 0.30000000000000004."""
+    """Return running sums, which differ from the multiples by rounding, such as 0.30000000000000004."""
     found = [0.0]
     while len(found) < 10:
         found.append(found[-1] + step)
@@ -105,7 +105,7 @@ DOUBLES = [
     Times("float", pa.float32(), tuple(float(np.float32(t / 10)) for t in range(10)), by("0.1")),
 ]
 INFINITE = Times("infinite", pa.float64(), FAR, lambda length: max(1, int(length) % 3))
-WIDEST = Times("widest", pa.float64(), ENDS, lambda length: 10**308 * (1 + int(length) % 2))  # 2e308 is no double
+WIDEST = Times("widest", pa.float64(), ENDS, lambda length: 10**308 * (1 + int(length) % 2))  # 2e308 is not a double
 ENDLESS = Times("endless", pa.int64(), tuple(range(-10, 0)), lambda length: 2**63 + int(length) % 2)
 EXACT = [
     Times("decimal", pa.decimal128(10, 1), tuple(Decimal(t - 4) / 10 for t in range(10)), by("0.1")),
@@ -143,12 +143,12 @@ SPACED = [
 
 
 def spaced_times() -> st.SearchStrategy[Times]:
-    """Return types of time columns for streams of any length."""
+    """Draw a type of time column for streams of any length."""
     return st.sampled_from([SPACED[0], *SPACED])
 
 
 def times(*, ticking: bool = True) -> st.SearchStrategy[Times]:
-    """Most of them doubles; `ticking`: none whose ticks are more than 64 bits can count."""
+    """Draw a type of time column, mostly doubles; with `ticking`, only types whose ticks fit in 64 bits."""
     return st.sampled_from([*DOUBLES * 3, *EXACT, INFINITE, *([] if ticking else [WIDEST, ENDLESS])])
 
 
@@ -169,7 +169,7 @@ UPDATES = ("AGG COUNT UPDATE {}", "PREF MAX[a.x] UPDATE {} RETURN 2")
 
 @st.composite
 def windows(draw: st.DrawFn, *, ticking: bool) -> Script:
-    """Short patterns of common classes, most of which have matches that are as long as the window is."""
+    """Draw short patterns of common classes, most of which have matches as long as the window."""
     pattern, length = draw(st.sampled_from(PATTERNS)), draw(st.integers(1, 5))
     exclusive = draw(st.sampled_from(["", "", " EXCLUSIVE"]))
     result = draw(st.sampled_from(UPDATES if ticking else RESULTS)).format(draw(st.integers(1, 3)))
@@ -180,7 +180,7 @@ def windows(draw: st.DrawFn, *, ticking: bool) -> Script:
 
 
 def around(ticks: Iterable[float]) -> set[float]:
-    """Doubles before, after and between these."""
+    """Return doubles just before, just after and between the given ones."""
     ordered = sorted(ticks)
     beside = {math.nextafter(tick, toward) for tick in ordered for toward in (-math.inf, math.inf)}
     between = {low / 2 + high / 2 for low, high in pairwise(ordered)}

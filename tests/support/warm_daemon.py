@@ -1,6 +1,6 @@
-"""Fork Spark's Python workers from a daemon that has imported all they need, which saves each 1.6 s of processor time.
+"""Fork Spark's Python workers from a daemon that has imported their modules, which saves 1.6 s of CPU time per worker.
 
-The sessions of the tests name it in `spark.python.daemon.module`. Nothing is run before a fork: no thread is lost.
+Test sessions set it as `spark.python.daemon.module`. It only imports before a fork, so that no thread is lost.
 """
 
 from __future__ import annotations
