@@ -159,7 +159,7 @@ class WindowKeys(BranchKeys):
         self._stacks: Stacks = Stacks.room(0, self._rows, 1, self._columns)
         layout = lay_out(branch, no_events, keys_of_places(branch, no_events))
         self._log, self._next_operation, self._next_start = Log.of(layout.operations), 0, 0
-        self._batches: deque[tuple[int, int, int]] = deque()  # end of its operations, end of its starts, last `until`
+        self._batches: deque[tuple[int, int, int]] = deque()  # per batch: end of operations, of starts, last `until`
 
     def count(
         self, given: AggregateInput, groups: Int64, stamps: tuple[int, int], times: Int64, with_leaving: bool

@@ -85,7 +85,7 @@ class Measures:
         return integers, reals, least
 
     def may_lack_values(self, name: str) -> bool:
-        """Return True if nulls and NaN must be expected whatever the events; time columns have none."""
+        """Return True if the column may have nulls or NaN in other batches; time columns have none."""
         return self.by_schema and name not in (TIME, self.query.binding.time, self.query.binding.order)
 
     def add_integer(self, variable: int, values: Int64) -> int:

@@ -33,13 +33,13 @@ NO_SEAL = -1 << 62
 class Operations(NamedTuple):
     """Operations [m], contiguous by key. Starts are the operations that add to prefix 1, in the same order."""
 
-    offsets: Int64  # [keys + 1] the operations of each key
+    offsets: Int64  # [keys + 1] the first operation of each key
     level: Int8  # p adds to prefixes of p steps, -p clears them
     symbol: Int32
     place: Int32
     stamp: Int64  # starts that have left the window at this stamp are removed before the operation
     seal: Int64  # at the last operation of a time at which matches may end: the stamp of the result row; else NO_SEAL
-    first_start: Int64  # [keys + 1] the starts of each key
+    first_start: Int64  # [keys + 1] the first start of each key
     until: Int64  # [starts] the last stamp whose window contains the start; NEVER - 1: it never leaves
     since: Int64  # [starts] the first place at which a match with this start may end
     first_node: Int64  # [symbols + 1] the offset of each symbol in `nodes`

@@ -55,8 +55,8 @@ class ChopState(NamedTuple):
     counts: Int64  # [nodes + 1, columns]
     until: Int64  # [pieces, columns]
     begin: Int64  # [pieces] the first start in the window
-    after: Int64  # [pieces]
-    origin: Int64  # [pieces]
+    after: Int64  # [pieces] the number of starts
+    origin: Int64  # [pieces] the start in column 0
     snapshots: Int64
     since: Int64  # the first tag of each snapshot
     after_last: Int64  # the tag after the last of each snapshot
