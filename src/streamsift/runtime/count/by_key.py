@@ -1,7 +1,7 @@
-"""Count operations without building a match: return the totals of each key over time.
+"""Choose and run the kernels that compute the totals of each key over time.
 
-The kernels for COUNT alone run if 64 bits hold every count for certain, those for all measures otherwise. In a window
-whose events have few starts together, marking starts is cheaper than the two stacks.
+`count_kernels` runs if the query has COUNT alone and no count can overflow 64 bits, else `measure_kernels`. If windows
+contain few start events, start event marking (SEM) replaces the two stacks because it is cheaper.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from streamsift.runtime.count.prefix_tree import TotalRecords, columns_of, loads
 from streamsift.runtime.events.stamps import NEVER
 
 LARGEST_COUNT = 2.0**62
-SAMPLED = 10_000  # operations from which the starts in a window are estimated
+SAMPLED = 10_000  # operations sampled to estimate the starts in a window
 
 
 def count_branch(branch: Branch, given: AggregateInput, with_leaving: bool = False) -> KeyTotals:
-    """Return the totals of a branch; `with_leaving`: also where they fall because a start leaves the window."""
+    """Return the totals of a branch; `with_leaving` adds records for starts that leave the window."""
     layout = lay_out(branch, given, keys_of_places(branch, given))
     variables = [step.variable for step in branch.alternative.steps]
     totals = count_layout(
@@ -50,10 +50,10 @@ def count_layout(
     with_leaving: bool = False,
     max_numbers: float = math.inf,
 ) -> dict[int, KeyTotals] | None:
-    """Return the totals of every prefix at which a query ends; None if they take more than `max_numbers` in memory.
+    """Return the totals of every prefix at which a query ends; None if they need more than `max_numbers` numbers.
 
-    `variables` are those of the prefixes from number 1 on; `needed` as in `columns_of`. `may_mark`: start event marking
-    may take the place of the strategy.
+    `variables` are the variables of prefixes 1, 2, ...; `needed` as in `columns_of`. With `may_mark`, start event
+    marking may replace the strategy.
     """
     tree, operations = layout.tree, layout.operations
     room, is_count_alone = _room(layout, with_leaving), measures.shape == (1, 1, 0)
@@ -101,14 +101,14 @@ def _count(layout: Layout, strategy: Strategy, with_leaving: bool, out: TotalRec
 
 
 def _is_small(layout: Layout) -> bool:
-    """Return True if no key has enough operations for a large count."""
-    # A product is largest if all levels have as many.
+    """Return True if no key has enough operations for a count of LARGEST_COUNT."""
+    # The product is largest if the operations are spread evenly over the levels.
     most = float(np.diff(layout.operations.offsets).max(initial=1))
     return max(p * math.log(most / p) for p in range(1, layout.tree.levels + 1)) < math.log(LARGEST_COUNT)
 
 
 def _room(layout: Layout, with_leaving: bool) -> Int64:
-    """Return where each prefix's records begin [nodes + 1]: one per event that may end a match or start that leaves."""
+    """Return the offset of each prefix's records [nodes + 1]: one per possible end of a match or leaving start."""
     tree, operations = layout.tree, layout.operations
     adds = np.repeat(layout.sizes, np.diff(operations.first_node))
     most = np.zeros(tree.parent.size, np.int64)
@@ -121,7 +121,7 @@ def _room(layout: Layout, with_leaving: bool) -> Int64:
 
 @njit(cache=True, nogil=True)
 def starts_together(operations: Operations, most: int) -> float:
-    """Return how many starts are in the window at an operation, on average over about the first `most` operations."""
+    """Return the average number of starts in the window, over the first `most` operations."""
     seen, starts = 0, 0
     for key in range(operations.offsets.size - 1):
         first = after = operations.first_start[key]

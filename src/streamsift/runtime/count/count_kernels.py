@@ -1,12 +1,13 @@
-"""Run operations on prefix counters and write counts over time: the kernels for COUNT alone.
+"""Compute counts over time from operations on prefix counters: the kernels for COUNT alone.
 
-Prefix counting, start event marking (SEM) and their lemmas are those of "Complex Event Analytics: Online Aggregation of
-Stream Sequence Patterns", section 3. The two-stack queue is the one of "General Incremental Sliding-Window Aggregation"
-(Tangwongsan, Hirzel, Schneider, Wu, 2015), here over products of linear maps: an operation is such a map on the vector
-of prefix counts, so what a window does to it is their product. On a tree, a prefix that queries share is updated once.
+Prefix counting, start event marking (SEM) and their lemmas are from "Complex Event Analytics: Online Aggregation of
+Stream Sequence Patterns", section 3. The two-stack queue is from "General Incremental Sliding-Window Aggregation"
+(Tangwongsan, Hirzel, Schneider, Wu, 2015). Its elements are linear maps: an operation maps the vector of prefix counts,
+and a window is the product of its operations. On a tree, a prefix that several queries share is updated once.
 
-Each kernel writes records of every prefix at which a query ends, from `filled` [nodes] on, which it moves. It is for
-counts that 64 bits hold for certain (`largest_in_window`); `measure_kernels` counts others, at several times the cost.
+Each kernel writes records for every prefix at which a query ends. `filled` [nodes] is the next free record of each
+prefix; the kernel advances it. The kernels require counts that fit in 64 bits (`largest_in_window`); `measure_kernels`
+computes larger ones at several times the cost.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from streamsift.runtime.events.stamps import NEVER
 
 @njit(cache=True, nogil=True)
 def largest_in_window(tree: PrefixTree, operations: Operations) -> tuple[float, int]:
-    """Return a bound for every count: the product, along a path, of the most events of each step that are in the window
-    together; and the most starts in one window."""
+    """Return an upper bound of all counts, and the maximum number of starts in one window.
+
+    The bound is the product, along a path, of the maximum number of events of each step in one window.
+    """
     level, symbol, stamp, until = operations.level, operations.symbol, operations.stamp, operations.until
     first_node, nodes = operations.first_node, operations.nodes
     present, most = np.zeros(first_node.size - 1, np.int64), np.zeros(first_node.size - 1, np.int64)
@@ -37,7 +40,7 @@ def largest_in_window(tree: PrefixTree, operations: Operations) -> tuple[float, 
         for i in range(operations.offsets[key], operations.offsets[key + 1]):
             while first < after and until[first] < stamp[i]:
                 first += 1
-                # Operations before the first start in the window are in no match of it.
+                # Operations before the first start in the window are in no match of the window.
                 while tail < i and level[tail] != 1:
                     present[symbol[tail]] -= 1
                     tail += 1
@@ -71,7 +74,7 @@ def record_count(out: TotalRecords, filled: Int64, node: int, key: int, stamp: i
 
 @njit(cache=True, nogil=True)
 def count_prefixes(tree: PrefixTree, operations: Operations, out: TotalRecords, filled: Int64) -> None:
-    """Count prefixes dynamically: count[prefix] += count[parent]. Nothing leaves."""
+    """Count prefixes without a window by dynamic programming: count[prefix] += count[parent]."""
     parent, ends, offsets, seal = tree.parent, tree.ends, operations.offsets, operations.seal
     symbol, first_node, nodes = operations.symbol, operations.first_node, operations.nodes
     count = np.zeros(parent.size, np.int64)
@@ -100,7 +103,7 @@ def count_prefixes(tree: PrefixTree, operations: Operations, out: TotalRecords, 
 
 @njit(cache=True, nogil=True)
 def mark_starts(operations: Operations, levels: int, with_leaving: bool, out: TotalRecords, filled: Int64) -> None:
-    """Mark start events: counts [levels, starts] of the prefixes that begin with each start in the window."""
+    """Count the prefixes of each start in the window separately: counts [levels, starts]."""
     level, place, stamps, seal = operations.level, operations.place, operations.stamp, operations.seal
     most = 0
     for key in range(operations.offsets.size - 1):
@@ -112,7 +115,7 @@ def mark_starts(operations: Operations, levels: int, with_leaving: bool, out: To
         since = operations.since[base : operations.first_start[key + 1]]
         first, after, total, ended = 0, 0, 0, False
         begin, end = operations.offsets[key], operations.offsets[key + 1]
-        # One round more than there are operations, for what leaves after the last.
+        # One extra round for starts that leave after the last operation.
         for i in range(begin, end + with_leaving):
             for sealing in range(2):
                 stamp = NEVER - 1
@@ -157,7 +160,7 @@ def mark_starts(operations: Operations, levels: int, with_leaving: bool, out: To
 
 @njit(cache=True, nogil=True, inline="always")
 def stand_still(depth: Int64, back: Int64) -> None:
-    """Leave from each prefix only the empty path, to itself."""
+    """Set the back to the identity: the only path from a prefix is the empty path to itself."""
     for node in range(back.shape[0]):
         for d in range(back.shape[1]):
             back[node, d] = d == depth[node]
@@ -165,8 +168,10 @@ def stand_still(depth: Int64, back: Int64) -> None:
 
 @njit(cache=True, nogil=True, inline="always")
 def through(depth: Int64, path: Int64, front: Int64, row: int, back: Int64, node: int) -> int:
-    """Return the paths to a prefix: those that the front's row brought to each of its prefixes and the back extended.
-    Those that the back began are at the empty prefix."""
+    """Return the number of paths to a prefix: the product of the front's row and the back.
+
+    The empty prefix stands for paths that begin in the back.
+    """
     total = 0
     for d in range(depth[node] + 1):
         total += front[row, path[node, d]] * back[node, d]
@@ -177,11 +182,12 @@ def through(depth: Int64, path: Int64, front: Int64, row: int, back: Int64, node
 def turn(
     tree: PrefixTree, operations: Operations, begin: int, end: int, starts: int, suffix: Int64, front: Int64
 ) -> None:
-    """Fill row s + 1 of the front for the starts of operations [begin, end): the paths from start s or a later one.
+    """Build the front from operations [begin, end): row s + 1 has the paths from start s or a later one.
 
-    Backwards, row d of the suffix being the paths from prefixes of length d through the operations so far: row d - 1 +=
-    row d, for the prefixes that extend the operation's, which lie side by side. Of one pattern whole rows are added,
-    and the front's next row is written at every operation: branches on random levels would cost more.
+    The operations are read backwards. Row d of `suffix` has the paths from prefixes of length d through the operations
+    read so far. An operation adds row d to row d - 1, for the prefixes that extend its own; these are contiguous. For
+    one pattern, whole rows are added and the front's next row is written at every operation, because branches on
+    unpredictable levels would cost more.
     """
     depths, nodes = suffix.shape
     level, symbol, size = operations.level, operations.symbol, tree.size
@@ -211,11 +217,13 @@ def turn(
 def multiply_windows(
     tree: PrefixTree, operations: Operations, with_leaving: bool, out: TotalRecords, filled: Int64
 ) -> None:
-    """Keep two stacks: `back` [to, length of from] is the product of the operations since the last turn, the front has
-    for each start before that what it and later ones bring to each prefix. When the front runs out, the back is turned
-    into it.
+    """Count the matches in each window with two stacks.
 
-    One function, as a call retains and releases every array that it takes.
+    `back` [target prefix, length of the source prefix] is the product of the operations since the last turn. The front
+    has a row for each start before that turn: the paths to each prefix from this start or a later one. When the front
+    is empty, the back is turned into a new front.
+
+    One function, because each call would retain and release every array argument.
     """
     nodes, depths = tree.path.shape
     parent, depth, path, ends = tree.parent, tree.depth, tree.path, tree.ends
@@ -227,8 +235,8 @@ def multiply_windows(
     ended, is_noted, pending = np.zeros(nodes, np.int64), np.zeros(nodes, np.bool_), 0
     positive = np.zeros(nodes, np.bool_)
     for key in range(operations.offsets.size - 1):
-        # Starts [first, middle) are in front, the first of them in row `here`; [middle, after) in the back. In row 0 is
-        # no start.
+        # Starts [first, middle) are in the front, start `first` in row `here`; starts [middle, after) are in the back.
+        # Row 0 has no start.
         first = operations.first_start[key]
         middle, after, origin, here = first, first, first, 0
         turned, end = operations.offsets[key], operations.offsets[key + 1]
@@ -236,7 +244,7 @@ def multiply_windows(
         front[0, 0] = 1
         stand_still(depth, back)
         positive[:] = False
-        # Before an operation, then before its seal, and once more at the end: what leaves by then.
+        # Remove starts that have left before each operation, before its seal, and once more at the end.
         for i in range(turned, end + with_leaving):
             stamp = stamps[i] if i < end else NEVER - 1
             for sealing in range(2):
@@ -268,7 +276,7 @@ def multiply_windows(
                         is_noted[node] = True
                         ended[pending] = node
                         pending += 1
-                    # Whole rows: a run of vector additions.
+                    # Add whole rows, which compiles to vector additions.
                     for d in range(depths):
                         back[node, d] += back[above, d]
                 after += level[i] == 1

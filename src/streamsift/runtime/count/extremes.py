@@ -1,7 +1,7 @@
-"""Code the values of a column such that the least code is the MIN, or the MAX, and decode the least ones.
+"""Encode the values of a column as integers such that the smallest code is the MIN or MAX, and decode the smallest.
 
-By rank among the values of one run, codes stand for values of any type. By value, codes mean the same in every batch of
-events; then a value needs 64 bits.
+Codes by rank support values of any type, but are valid for one run only. Codes by value are the same in every batch of
+events, but the value must fit in 64 bits.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from streamsift.runtime.arrays.dtypes import UNKNOWN, Int64
 from streamsift.runtime.expressions.codes import codes
 from streamsift.runtime.expressions.columns import integers, nulls
 
-NOTHING = np.iinfo(np.int64).max  # the least of no codes
-NAN_CODE = NOTHING - 1  # above every number, as Spark has it
-MAX_VALUE = 1 << 62  # of whole values: beyond are the codes of nothing, and of what was not reached
+NOTHING = np.iinfo(np.int64).max  # the minimum of no codes
+NAN_CODE = NOTHING - 1  # greater than every number, as in Spark
+MAX_VALUE = 1 << 62  # exclusive limit for integers; codes beyond it are reserved, such as NOTHING
 
-Coded = tuple[Int64, Callable[[Int64], pa.Array]]  # the code of each row, and the values of codes
+Coded = tuple[Int64, Callable[[Int64], pa.Array]]  # the code of each row, and a function that decodes codes
 
 
 class NotIncremental(BadInputError):
-    """A value that cannot be added up without keeping its event."""
+    """Raised for a value that cannot be aggregated without keeping its event."""
 
 
 def codes_by_rank(aggregate: AggregateOutput, column: pa.Array) -> Coded:
-    """Code values by their rank (for MAX: from above); a rank has a row."""
+    """Encode values by their rank: ascending for MIN, descending for MAX. A code is decoded from a row of its rank."""
     (ordered,) = codes([column])
     missing = nulls(column)
     present = np.ones(len(column), np.bool_) if missing is None else ~missing
@@ -50,7 +50,7 @@ def codes_by_rank(aggregate: AggregateOutput, column: pa.Array) -> Coded:
 
 
 def codes_by_value(aggregate: AggregateOutput, column: pa.Array) -> Coded:
-    """Code integers, doubles and times by themselves."""
+    """Encode integers, doubles and times by their value."""
     missing, kind = nulls(column), column.type
     if pa.types.is_floating(kind):
         (ordered,) = codes([column])
@@ -70,7 +70,7 @@ def codes_by_value(aggregate: AggregateOutput, column: pa.Array) -> Coded:
         empty = least == NOTHING
         values = np.where(empty, 0, least if aggregate.function == "MIN" else ~least)
         if not pa.types.is_floating(kind):
-            # Dates count days in 32 bits: 64-bit counts are cast through that.
+            # Arrow casts only 32-bit integers to date32.
             wide = pa.int32() if pa.types.is_date32(kind) else pa.int64()
             return pa.array(values, mask=empty).cast(pa.int64()).cast(wide).cast(kind)
         bits = np.where(values < 0, values ^ np.int64(NOTHING), values)

@@ -1,4 +1,4 @@
-"""Define the input of every AGG strategy, and the totals over time that it returns, by group and key."""
+"""Define the input that all AGG strategies read, and the totals over time that they return."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streamsift.runtime.events.stamps import Clock, clock_of
 
 
 def _groups_of(query: BoundQuery, events: Events, clock: Clock) -> tuple[Int32, Int32]:
-    """Return the group of each place, and the first place of each group."""
+    """Return the group of each place (-1 for none), and the first place of each group."""
     of_place, _ = events.partitions(query.group_by)
     if clock.unit_of is not None:
         pairs = of_place.astype(np.int64) * (int(clock.unit_of.max(initial=0)) + 1) + clock.unit_of
@@ -31,14 +31,14 @@ def _groups_of(query: BoundQuery, events: Events, clock: Clock) -> tuple[Int32, 
 
 @dataclass(frozen=True, slots=True)
 class AggregateInput:
-    """Events, when result rows show them, in which group they are, what they add to a match, and how that is shown."""
+    """Events with their stamps, groups and measures, and the decoders of the aggregates."""
 
     events: Events
     clock: Clock
-    group_of: Int32  # [places] by GROUP BY, and by partition if each has ticks of its own; -1 for none
-    first_of_group: Int32  # [groups] the first place of each
+    group_of: Int32  # [places] by GROUP BY, and by partition if each partition has its own ticks; -1 for none
+    first_of_group: Int32  # [groups] the first place of each group
     measures: Measures
-    decoders: list[Decoder]  # of each aggregate
+    decoders: list[Decoder]  # one per aggregate
 
     @staticmethod
     def of(
@@ -52,11 +52,11 @@ class AggregateInput:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The totals of each group, from a stamp until its next; ordered by (group, stamp)."""
+    """The totals of each group over time, ordered by (group, stamp). A row is valid until the next row of its group."""
 
     group: Int32
     stamp: Int64
-    ends: Bool  # a match ends there
+    ends: Bool  # True if a match ends at this stamp
     totals: Totals
 
     def at(self, rows: np.ndarray) -> Timeline:
@@ -65,13 +65,13 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class KeyTotals(Timeline):
-    """The totals of each key, ordered by (key, stamp). If keys are groups, and numbered alike, those of each group."""
+    """The totals of each key over time, ordered by (key, stamp). If the keys are the groups, also a valid Timeline."""
 
     key: Int32
 
 
 def is_last(*columns: np.ndarray) -> Bool:
-    """Return which rows the next one does not equal in all columns."""
+    """Return a mask of the rows that differ from the next row in any column; the last row is included."""
     is_last = np.ones(columns[0].size, np.bool_)
     is_last[:-1] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
     return is_last

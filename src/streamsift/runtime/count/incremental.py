@@ -1,7 +1,7 @@
-"""Update the totals of a query batch by batch, at the cost of the new events.
+"""Update the totals of a query batch by batch, at a cost proportional to the new events.
 
-Without a window the state is, for each key of a branch, the measures of its prefixes, and for each group its totals so
-far; nothing is kept of an event. In a window it is the two stacks of each key, in memory alone.
+Without a window, the state is the measures of the prefixes of each key and the totals of each group; no event is kept.
+In a window, the state is the two stacks of each key; it is kept in memory only.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from streamsift.runtime.events.times import saturating_sum
 from streamsift.runtime.expressions.codes import float_codes
 from streamsift.runtime.state import KeyedVectors
 
-EARLIEST = -(2**62)  # before every tick
-SPARE_KEYS = 4096  # that may be in no window any more, beside as many as are in one
+EARLIEST = -(2**62)  # earlier than every tick
+SPARE_KEYS = 4096  # expired keys to tolerate, in addition to the number of live keys
 
 
 class IncrementalTotals:
-    """The totals of one plan. Values that cannot be added up without their events raise NotIncremental."""
+    """The totals of one plan. Raises NotIncremental for values that cannot be aggregated without their events."""
 
     def __init__(self, plan: AggregatePlan) -> None:
         self.plan, self.schema = plan, aggregate_schema(plan.query)
@@ -47,7 +47,7 @@ class IncrementalTotals:
         self.reset()
 
     def reset(self) -> None:
-        """Drop all that was counted."""
+        """Drop all state."""
         query, branches, (integers, reals, least) = self.plan.query, self.plan.branches, self._shape
         fields = pa.schema([query.schema.field(name) for name in query.group_by])
         self._prefixes, self._windows = list[PrefixKeys](), list[WindowKeys]()
@@ -60,29 +60,29 @@ class IncrementalTotals:
         self._max_keys = SPARE_KEYS
 
     def state(self) -> dict[str, KeyedVectors]:
-        """Return the state to write; without a window, all of it."""
+        """Return the state to persist: all of it without a window, else nothing."""
         if self._has_window:
             return {}
         return {"groups": self._groups, **{f"branch {i}": keys.vectors for i, keys in enumerate(self._prefixes)}}
 
     @property
     def nbytes(self) -> int:
-        """Return the memory used beside the result of `state`, in bytes."""
+        """Return the memory in bytes of the state that `state` does not return."""
         return sum(keys.nbytes for keys in self._windows)
 
     def add(
         self, table: pa.Table, first_tick: int | None = None, last_tick: int | None = None, *, shows: bool = True
     ) -> pa.RecordBatch | None:
-        """Count events, which come after all others; return the result rows if it `shows` them.
+        """Add events that are later than all earlier ones; return the new result rows, or None if not `shows`.
 
-        With UPDATE these are the rows of the ticks from the first to the last; None: from the first new one on.
+        With UPDATE, return the rows of the ticks from `first_tick` (default: the first new tick) to `last_tick`.
         """
         query = self.plan.query
         events = prepare(query, table)
         if events.width < 0 or not (table.num_rows or query.update):
             return None
         given = AggregateInput.of(query, self.plan.alternatives, events, by_schema=True)
-        with np.errstate(over="ignore", invalid="ignore"):  # integers may wrap: the doubles beside them show it
+        with np.errstate(over="ignore", invalid="ignore"):  # integers may wrap; the doubles detect it
             if self._has_window:
                 timeline = self._in_window(given, first_tick, last_tick, shows=shows)
             else:
@@ -90,12 +90,12 @@ class IncrementalTotals:
         return result_batch(self.plan, given, timeline, keys_of=self._keys) if shows else None
 
     def _keys(self, groups: Int32) -> list[pa.Array]:
-        """Return the GROUP BY columns of groups by their numbers."""
+        """Return the GROUP BY columns of groups; the groups are given by their numbers in the state."""
         keys = self._groups.at(groups.astype(np.int64))
         return [keys.column(name).combine_chunks() for name in self.plan.query.group_by]
 
     def _numbers(self, given: AggregateInput, groups: Int32) -> Int64:
-        """Return the numbers, since the beginning, of (distinct) groups of the events."""
+        """Return the numbers in the state of distinct groups of the events."""
         rows = key_rows(given.events, given.first_of_group[groups], self.plan.query.group_by)
         return self._groups.numbers(rows)
 
@@ -104,7 +104,7 @@ class IncrementalTotals:
         return self._prefixes[self.plan.branches.index(branch)].count(given)
 
     def _added_up(self, given: AggregateInput, added: Timeline) -> Timeline:
-        """Return what came, on top of what there was; the last of each group is what there is from now on."""
+        """Add the new totals to the stored totals of each group; store the last of each group."""
         if not added.group.size:
             return added
         groups, which = np.unique(added.group, return_inverse=True)
@@ -136,7 +136,7 @@ class IncrementalTotals:
         if not is_ticking:
             times, until = _time_codes(given.events)
             first, last = 0, times.size - 1
-            # The largest time wraps here, and back where 1 is taken off again.
+            # Adding 1 to the largest time wraps; subtracting 1 later undoes it.
             given = replace(given, clock=replace(given.clock, leaves=lambda places: until[places] + 1))
         with_leaving = shows and (is_ticking or not self._is_direct)
         counted = [keys.count(given, numbers, (first, last), times, with_leaving) for keys in self._windows]
@@ -150,7 +150,7 @@ class IncrementalTotals:
         return totals.timeline()
 
     def evict_keys(self) -> bool:
-        """Reset and return True if most keys are in no window any more: their numbers are never reused."""
+        """If most keys have expired, reset and return True: key numbers are not reused, so only a reset frees them."""
         keys = max(branch.keys.count for branch in self._windows)
         if keys > self._max_keys:
             self._max_keys = 2 * max(branch.live() for branch in self._windows) + SPARE_KEYS
@@ -160,7 +160,7 @@ class IncrementalTotals:
 
 
 def _time_codes(events: Events) -> tuple[Int64, Int64]:
-    """Return times as integers in their order, and the last such integer in the window of each."""
+    """Return times as integers in the same order, and for each the last such integer in its window."""
     if events.ticks.dtype == np.float64:
         times = events.ticks.view(np.float64)
         until = last_within(times, float(events.width))

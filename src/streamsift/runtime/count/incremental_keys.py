@@ -1,11 +1,11 @@
-"""Keep the counts of each key between batches of events: its prefixes, or its two stacks in a window.
+"""Keep the state of each key between batches of events: its prefixes, or its two stacks in a window.
 
-Operations are appended to a log and evicted a batch at a time, once the last of a batch has left every window to come.
-A key's operations are a chain through the log, from the last to the first: the direction in which a back is turned. Its
-front is a chain of starts. Log and fronts are ring buffers, so nothing is moved.
+Operations are appended to a log. A batch of operations is evicted when its last operation is in no future window. The
+operations of a key are a linked list through the log, from last to first, the order in which `turn` reads the back. The
+front of a key is a linked list of starts. The log and the fronts are ring buffers, so eviction moves no data.
 
-Contract: records are those that `by_key.count_branch` has for all operations at once, from the first requested stamp on
-(tests/runtime/stream/test_window_totals.py).
+Contract: the records equal those that `by_key.count_branch` returns for all operations at once, from the first
+requested stamp on (tests/runtime/stream/test_window_totals.py).
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from streamsift.runtime.state import KeyedVectors, the_only_key
 
 
 class BranchKeys:
-    """The keys of a branch by their columns."""
+    """The keys of a branch: base class of PrefixKeys and WindowKeys."""
 
     def __init__(self, branch: Branch, no_events: AggregateInput) -> None:
-        """`no_events` is what an empty table of the schema gives."""
+        """`no_events` is the input for an empty table of the schema."""
         self.branch = branch
         self._variables = [step.variable for step in branch.alternative.steps]
         self._tree = tree_of(range(len(self._variables)), [len(self._variables)])
@@ -59,7 +59,7 @@ class BranchKeys:
 
 
 def key_rows(events: Events, places: Int32, columns: tuple[str, ...]) -> pa.Table:
-    """Return the keys at these places."""
+    """Return the key columns at these places."""
     if not columns:
         return the_only_key(places.size)
     rows = events.rows_at(places)
@@ -70,9 +70,9 @@ def key_rows(events: Events, places: Int32, columns: tuple[str, ...]) -> pa.Tabl
 
 
 class PrefixKeys(BranchKeys):
-    """The measures of the prefixes of each key, all but the whole pattern, of which only new matches are counted.
+    """The measures of the proper prefixes of each key. For the whole pattern, only new matches are counted.
 
-    A key's vectors have: whether it is closed; then for each integer, extreme and real its number at each prefix.
+    The vectors of a key hold 1 if it is closed, then the value of each integer, extreme and real at each prefix.
     """
 
     def __init__(self, branch: Branch, no_events: AggregateInput) -> None:
@@ -83,12 +83,12 @@ class PrefixKeys(BranchKeys):
         self._least_from = 1 + integers * inner
 
     def count(self, given: AggregateInput) -> KeyTotals:
-        """Return the totals of the matches that end here, from the prefixes that each key has so far."""
+        """Return the totals of the matches that end with these events, and update the prefixes of each key."""
         keys = keys_of_places(self.branch, given)
         layout = lay_out(self.branch, given, keys)
         operations, levels = layout.operations, self._tree.levels
         first = operations.place[operations.offsets[:-1]]
-        keyed = np.flatnonzero(keys[first] >= 0)  # a single event may be a match without a key
+        keyed = np.flatnonzero(keys[first] >= 0)  # a match of a single event may have no key
         numbers = self._numbers(self.vectors, given.events, first[keyed])
         columns = PrefixColumns(*self._columns[:-3], *loads_of(given.measures, self._variables)[3:])
         stacks = Stacks.room(first.size, 1, 0, columns)
@@ -101,7 +101,7 @@ class PrefixKeys(BranchKeys):
         return out.totals(slice(0, filled[levels]), layout.group, columns, levels)
 
     def _blocks(self, back: Numbers, whole: Int64, real: Float64) -> Iterator[tuple[Any, Int64, Any, Int64]]:
-        """Yield for each block its paths, the columns that are kept of them, its vectors, and where these lie there."""
+        """Yield for each block its paths, the columns to keep, its vectors, and the vector position of each column."""
         columns, levels, begins = self._columns, self._tree.levels, (1, 0, self._least_from)
         for block, vectors in enumerate((whole, real, whole)):
             kept = np.arange(columns.first[block, 1], columns.first[block, levels])
@@ -109,7 +109,7 @@ class PrefixKeys(BranchKeys):
             yield back[block], kept, vectors, begins[block] + at
 
     def _resume(self, back: Numbers, keyed: Int64, numbers: Int64) -> None:
-        """Set the paths of each key: the empty one, unless the key is closed, and those to the prefixes."""
+        """Load the paths of each key: the empty path, unless the key is closed, and the paths to its prefixes."""
         whole, real = self.vectors.whole[numbers], self.vectors.real[numbers]
         whole[:, self._least_from :] ^= NOTHING
         back.integers[:, 0], back.reals[:, 0] = 1, 1.0
@@ -119,7 +119,7 @@ class PrefixKeys(BranchKeys):
 
     def _suspend(self, back: Numbers, keyed: Int64, numbers: Int64) -> None:
         whole, real = self.vectors.whole[numbers], self.vectors.real[numbers]
-        # Format 1 has a number for every extreme at every prefix: before its event, -1 if there is any path.
+        # State format 1 stores every extreme at every prefix. Before its event, -1 means that a path exists.
         any_path = back.reals[keyed][:, self._columns.first[REALS, 1 : self._tree.levels]] > 0
         extremes = np.tile(np.where(any_path, -1, 0), (1, len(self._columns.least_loads)))
         whole[:, self._least_from :] = extremes ^ NOTHING
@@ -129,7 +129,7 @@ class PrefixKeys(BranchKeys):
         self.vectors.set(numbers, whole, real)
 
     def _close(self, events: Events, keys: Int32) -> None:
-        """Close keys in which a negated event came that nothing may follow: no match begins there any more."""
+        """Close keys that received an event of a leading negation: no later match can begin there."""
         alternative = self.branch.alternative
         steps = tuple(n.steps[0] for n in alternative.negations if is_at_edge(n))
         if not steps:
@@ -147,7 +147,7 @@ class PrefixKeys(BranchKeys):
 
 
 class WindowKeys(BranchKeys):
-    """The two stacks of each key, in memory alone."""
+    """The two stacks of each key, kept in memory only."""
 
     def __init__(self, branch: Branch, no_events: AggregateInput) -> None:
         super().__init__(branch, no_events)
@@ -159,15 +159,15 @@ class WindowKeys(BranchKeys):
         self._stacks: Stacks = Stacks.room(0, self._rows, 1, self._columns)
         layout = lay_out(branch, no_events, keys_of_places(branch, no_events))
         self._log, self._next_operation, self._next_start = Log.of(layout.operations), 0, 0
-        self._batches: deque[tuple[int, int, int]] = deque()  # the operation and start after it, its last `until`
+        self._batches: deque[tuple[int, int, int]] = deque()  # per batch: end of operations, of starts, last `until`
 
     def count(
         self, given: AggregateInput, groups: Int64, stamps: tuple[int, int], times: Int64, with_leaving: bool
     ) -> KeyTotals:
         """Return the records of keys with new events, from the first to the last of the stamps.
 
-        `groups`: the number of each group of the events; `times` as in `multiply_windows`; `with_leaving`: of all keys,
-        also where totals fall and what they were at the first stamp.
+        `groups` is the number of each group of the events; `times` as in `multiply_windows`. With `with_leaving`,
+        return records of all keys, including their totals at the first stamp and where totals fall.
         """
         layout = lay_out(self.branch, given, keys_of_places(self.branch, given))
         operations, levels = layout.operations, self._tree.levels
@@ -190,12 +190,12 @@ class WindowKeys(BranchKeys):
         self._evict(int(times[stamps[1]]) if times.size else stamps[1])
         totals = out.totals(slice(0, filled[levels]), self._group, self._columns, levels)
         if times.size:
-            # Where totals fall, a record has a time.
+            # Records where totals fall have a time instead of a stamp.
             return replace(totals, stamp=np.where(totals.ends, totals.stamp, np.searchsorted(times, totals.stamp)))
         return _closed(totals, stamps[1] + 1) if with_leaving else totals
 
     def live(self) -> int:
-        """Return how many keys have a start in their stacks."""
+        """Return the number of keys with a start in their stacks."""
         head, oldest = self._stacks.head[: self._slots], self._stacks.oldest[: self._slots]
         return int(((head >= 0) | (oldest >= self._log.first_start)).sum())
 
@@ -246,7 +246,7 @@ class WindowKeys(BranchKeys):
         loads = (ring_with_room(block, *kept, axis=1) for block in self._columns[-3:])
         self._columns = PrefixColumns(*self._columns[:-3], *loads)
         size = rings["level"].size
-        place = log.place if log.place.size == size else np.arange(size, dtype=np.int32)  # where its loads lie
+        place = log.place if log.place.size == size else np.arange(size, dtype=np.int32)  # the column of its loads
         kept = log.first_start, self._next_start, self._next_start + starts - log.first_start
         until, self._owner, following = (
             ring_with_room(ring, *kept) for ring in (log.until, self._owner, stacks.following)
@@ -256,7 +256,7 @@ class WindowKeys(BranchKeys):
         self._log = log._replace(**rings, mask=size - 1, place=place, until=until, start_mask=until.size - 1)
 
     def _evict(self, now: int) -> None:
-        """Evict the batches whose last operation is gone now, and so at all later stamps."""
+        """Evict the batches whose last operation has left the window at `now`."""
         log = self._log
         operation, start = log.first_operation, log.first_start
         while self._batches and self._batches[0][2] < now:
@@ -266,7 +266,7 @@ class WindowKeys(BranchKeys):
 
 
 def _closed(keys: KeyTotals, stamp: int) -> KeyTotals:
-    """Repeat the last record of each key at a stamp: until there its totals count."""
+    """Repeat the last record of each key at a stamp, so that its totals are valid until there."""
     order = np.repeat(np.arange(keys.key.size), 1 + is_last(keys.key))
     is_copy = np.diff(order, prepend=-1) == 0
     stamps, ends = np.where(is_copy, stamp, keys.stamp[order]), keys.ends[order] & ~is_copy

@@ -1,16 +1,19 @@
-"""Run operations on the measures of paths and write totals over time: the kernels for sums, extremes and large counts.
+"""Compute totals over time from operations on the measures of paths: the kernels for sums, MIN, MAX and large counts.
 
-They do for all measures what `count_kernels` does for one count; see there for the papers. A path is a part of a match.
-Extending paths by an event adds to each sum the event's value once for each path. For extremes, a path has the code of
-its event, or the least number before it has one; a longer path the greater of both; of several paths the least counts.
-Like (+, *) that is a semiring, so windows are products here too. Integers wrap, exactly, modulo 2^64; the double beside
-each shows whether one did, and whether there is any path at all.
+These kernels do for all measures what `count_kernels` does for one count, and implement the same papers. A path is a
+part of a match:
 
-The two stacks of each key are state: a run resumes where the one before it stopped, and one over all events is a run
-that starts empty. Without a window nothing leaves, and the back has only the paths from the beginning.
+- Sums: extending paths by an event adds the event's value once for each path.
+- MIN and MAX: a path has the code of its event, or BEFORE if it has not reached that event. Concatenating paths takes
+  the maximum of their codes, and a set of paths has the minimum. (min, max) is a semiring like (+, *), so windows are
+  products here too.
+- Overflow: integers wrap modulo 2^64. The double of each integer detects that, and shows whether any path exists.
 
-Hot functions take arrays one by one, and kernels read them from their tuples before the loop: Numba counts a reference
-at each access to an array in a tuple, which here costs several times what the additions do.
+The two stacks of each key are state, so a run can resume where the previous one stopped; a run over all events starts
+with empty stacks. Without a window, nothing leaves, and the back has only the paths from the empty prefix.
+
+Hot functions take arrays as single arguments, and kernels unpack their tuples before the loop. Numba updates a
+reference count at each access to an array in a tuple, which costs several times as much as the additions.
 """
 
 from __future__ import annotations
@@ -26,13 +29,13 @@ from streamsift.runtime.count.operations import NO_SEAL, Operations
 from streamsift.runtime.count.prefix_tree import INTEGERS, LEAST, REALS, PrefixColumns, PrefixTree, TotalRecords
 from streamsift.runtime.events.stamps import NEVER
 
-BEFORE = np.iinfo(np.int64).min  # the code of a path that has not reached the event whose code counts
+BEFORE = np.iinfo(np.int64).min  # the code of a path that has not reached the event of the attribute
 NO_TIMES: Int64 = np.zeros(0, np.int64)
 Sums = Int64 | Float64
 
 
 class Numbers(NamedTuple):
-    """The measures of paths from one row's beginning to each prefix: a number for each column of each block."""
+    """The measures of paths to each prefix, one number per column; the paths of a row have the same origin."""
 
     integers: Int64  # [rows, columns]
     reals: Float64
@@ -53,7 +56,7 @@ def no_numbers(rows: int, columns: PrefixColumns) -> Numbers:
 
 @njit(cache=True, nogil=True)
 def stand_still(tree: PrefixTree, columns: PrefixColumns, numbers: Numbers, base: int, rows: int) -> None:
-    """Leave from each prefix only the empty path. Row base + d has the paths from prefixes of length d < `rows`."""
+    """Set rows to the identity: only empty paths. Row base + d has the paths from prefixes of length d < `rows`."""
     numbers.integers[base : base + rows] = 0
     numbers.reals[base : base + rows] = 0.0
     numbers.least[base : base + rows] = NOTHING
@@ -67,7 +70,7 @@ def stand_still(tree: PrefixTree, columns: PrefixColumns, numbers: Numbers, base
 
 @njit(cache=True, nogil=True)
 def clear(columns: PrefixColumns, numbers: Numbers, begin: int, end: int, node: int, after: int) -> None:
-    """Drop all paths of the rows [begin, end) to the prefixes [node, after)."""
+    """Remove all paths of rows [begin, end) to prefixes [node, after)."""
     first = columns.first
     numbers.integers[begin:end, first[INTEGERS, node] : first[INTEGERS, after]] = 0
     numbers.reals[begin:end, first[REALS, node] : first[REALS, after]] = 0.0
@@ -87,7 +90,7 @@ def extend_sums(
     node: int,
     place: int,
 ) -> None:
-    """Extend every path of a row to the node's parent to the node by the event at `place`."""
+    """Extend every path of a row from the node's parent to the node with the event at `place`."""
     many = paths[row, first[block, parent]]
     for column in range(first[block, node], first[block, node + 1]):
         if before[block, column] >= 0:
@@ -108,7 +111,7 @@ def extend_least(
     node: int,
     place: int,
 ) -> None:
-    """Extend extremes in the same way; `any_path` leads to the node's parent."""
+    """Extend MIN and MAX codes like `extend_sums`; `any_path` is True if a path leads to the node's parent."""
     for column in range(first[LEAST, node], first[LEAST, node + 1]):
         code = NOTHING
         if before[LEAST, column] >= 0:
@@ -125,7 +128,7 @@ def extend_least(
 def record_starts(
     columns: PrefixColumns, paths: Numbers, begin: int, end: int, node: int, out: TotalRecords, filled: Int64
 ) -> int:
-    """Open a record with the sum over the rows [begin, end); return its number."""
+    """Append a record with the totals of rows [begin, end); return its number."""
     at = filled[node]
     filled[node] = at + 1
     first, after = columns.first[:, node], columns.first[:, node + 1]
@@ -153,7 +156,7 @@ def mark_starts(
     out: TotalRecords,
     filled: Int64,
 ) -> None:
-    """Mark the start events of one pattern: a row of paths for each start in the window."""
+    """Compute the measures of one pattern for each start in the window separately, with one row of paths per start."""
     levels, most = tree.parent.size - 1, 0
     for key in range(operations.offsets.size - 1):
         most = max(most, operations.first_start[key + 1] - operations.first_start[key])
@@ -199,7 +202,7 @@ def mark_starts(
                     extend_sums(REALS, first_of, before, measure, real_loads, reals, row, parent, level, place)
                     extend_least(first_of, before, measure, least_loads, least, row, any_path, level, place)
                 if level == 1:
-                    # A row has one start.
+                    # A row has the paths of one start only: remove the empty path.
                     clear(columns, paths, after - 1 - base, after - base, 0, 1)
             if i < end and ended and operations.seal[i] != NO_SEAL:
                 at = record_starts(columns, paths, first - base, after - base, levels, out, filled)
@@ -211,10 +214,12 @@ def mark_starts(
 
 
 class Log(NamedTuple):
-    """Operations and starts by number: number n is entry n & mask; the masks are -1 over all events at once. Numbers
-    below the first ones are evicted: they are in no window to come."""
+    """Operations and starts in ring buffers: number n is entry n & mask; a mask of -1 means that there is no ring.
 
-    level: Int8  # [operations] as in Operations, and so are the fields up to `nodes`
+    Operations below `first_operation` and starts below `first_start` are evicted: they are in no future window.
+    """
+
+    level: Int8  # [operations] the fields up to `nodes` are those of Operations
     symbol: Int32
     place: Int32
     stamp: Int64
@@ -222,8 +227,8 @@ class Log(NamedTuple):
     until: Int64  # [starts]
     first_node: Int64  # [symbols + 1]
     nodes: Int64
-    before: Int64  # [operations] the operation of the same key before; below zero: none
-    start: Int64  # [operations] its number among the starts, if it is one
+    before: Int64  # [operations] the previous operation of the same key; negative for none
+    start: Int64  # [operations] the number of the start, if the operation is one
     first_operation: int = 0
     mask: int = -1
     first_start: int = 0
@@ -231,46 +236,46 @@ class Log(NamedTuple):
 
     @staticmethod
     def of(operations: Operations) -> Log:
-        """Return all operations at once."""
+        """Return a log of all operations."""
         same: dict[str, Any] = {name: getattr(operations, name) for name in Log._fields[:8]}
         is_start = operations.level == 1
         return Log(**same, before=np.arange(-1, is_start.size - 1), start=np.cumsum(is_start) - 1)
 
 
 class Stacks(NamedTuple):
-    """The two stacks of each slot: of a key, or of one key after the other. Numbers below zero are none."""
+    """The two stacks of each slot. A slot serves one key, or all keys in turn. Negative numbers mean none."""
 
     head: Int64  # [slots] the first start of the front
     oldest: Int64  # [slots] the first start of the back
-    turned: Int64  # [slots] the operation with which the back begins
+    turned: Int64  # [slots] the first operation of the back
     back: Numbers  # [slots * rows] the product of the operations since the last turn
-    rows: int  # of the back: one for each length of a prefix; 1 without a window
-    following: Int64  # [starts, by a mask of their own] in a front: the next start of the key
-    front: Numbers  # [the same] what it and later ones of the front bring to each prefix
+    rows: int  # rows of a back: one per prefix length; 1 without a window
+    following: Int64  # [starts, a ring] the next start in the front of the same key
+    front: Numbers  # [starts, a ring] the paths to each prefix from this and later starts of the front
 
     @staticmethod
     def room(slots: int, rows: int, starts: int, columns: PrefixColumns) -> Stacks:
-        """Return empty stacks for so many slots, rows of a back, and starts in a front."""
+        """Allocate empty stacks; `rows` is the number of rows of a back, `starts` the capacity of the fronts."""
         none, entries = np.full(slots, -1, np.int64), 1 << max(starts - 1, 0).bit_length()
         back, front = no_numbers(slots * rows, columns), no_numbers(entries, columns)
         return Stacks(none, none.copy(), none.copy(), back, rows, np.full(entries, -1, np.int64), front)
 
 
 class Visits(NamedTuple):
-    """The keys whose totals are written, and the stamps from the first to the last."""
+    """The keys whose totals are written, and the range of stamps."""
 
     key: Int64
     slot: Int64
-    begin: Int64  # the new operations of each
+    begin: Int64  # the new operations [begin, end) of each key
     end: Int64
-    last: Int64  # the operation before them
-    is_fresh: bool = False  # nothing was counted before
+    last: Int64  # the operation before `begin`
+    is_fresh: bool = False  # True if the keys have no state yet
     first_stamp: int = 0
     last_stamp: int = NEVER - 1
 
     @staticmethod
     def of_all(operations: Operations, is_fresh: bool = True) -> Visits:
-        """Return visits of all keys: one after the other in one slot if fresh, else each in its own."""
+        """Return visits of all keys: in turn in one slot if fresh, else each in its own slot."""
         begin, end = operations.offsets[:-1], operations.offsets[1:]
         keys = np.arange(begin.size)
         return Visits(keys, np.zeros_like(keys) if is_fresh else keys, begin, end, begin - 1, is_fresh)
@@ -291,7 +296,7 @@ def precede_sums(
     after: int,
     place: int,
 ) -> None:
-    """Let the paths from the parent first take the event at `place`; row d has the paths from prefixes of length d."""
+    """Prepend the event at `place` to paths from the node; add them to the parent's. Row d: prefixes of length d."""
     for column in range(first[block, node], first[block, after]):
         suffix[depth - 1, column] += suffix[depth, column]
     for k in range(first_load[block, node], first_load[block, node + 1]):
@@ -304,7 +309,7 @@ def precede_sums(
 def turn(
     tree: PrefixTree, columns: PrefixColumns, log: Log, stacks: Stacks, slot: int, last: int, suffix: Numbers
 ) -> None:
-    """Make the operations of the back, of which `last` is the last, the front; no front was left."""
+    """Build the front from the operations of the back, up to `last`, and reset the back; the front must be empty."""
     stand_still(tree, columns, suffix, 0, suffix.integers.shape[0])
     size, first, measure, of_node = tree.size, columns.first, columns.measure, columns.node
     first_load, loading, loaded_at = columns.first_load, columns.loads, columns.loaded_at
@@ -362,7 +367,7 @@ def is_gone(first_start: int, start_mask: int, until: Int64, start: int, now: in
 def leave(
     tree: PrefixTree, columns: PrefixColumns, log: Log, stacks: Stacks, slot: int, last: int, now: int, suffix: Numbers
 ) -> None:
-    """Take out the starts that are gone now, and turn the stacks if the front runs out."""
+    """Remove the starts that have left the window at `now`; turn the stacks if the front becomes empty."""
     first, mask, until, following = log.first_start, log.start_mask, log.until, stacks.following
     for _ in range(2):
         head = stacks.head[slot]
@@ -378,7 +383,7 @@ def leave(
 def reaches(
     depth: Int64, first: Int64, chain: Int64, front: Float64, row: int, back: Float64, base: int, node: int
 ) -> bool:
-    """Return True if any path in the window leads to the prefix; `row` of the front is below zero if there is none."""
+    """Return True if any path in the window leads to the prefix; `row` is negative if the front is empty."""
     column = first[REALS, node]
     any_path = back[base, column] > 0
     if row >= 0 and not any_path:
@@ -401,8 +406,8 @@ def sums_through(
     out: Sums,
     at: int,
 ) -> None:
-    """Add up the paths that the back began, and those that the front's row brought to a prefix of less than `depths`
-    steps."""
+    """Write the sums over all paths to the node: those that begin in the back, and those of the front's row that the
+    back extends from a prefix of fewer than `depths` steps."""
     paths = first[block, node]
     for column in range(paths, first[block, node + 1]):
         total = back[base, column]
@@ -430,7 +435,7 @@ def least_through(
     out: Int64,
     at: int,
 ) -> None:
-    """Take the least of the same paths."""
+    """Write the minimum of the codes of the same paths."""
     for column in range(first[LEAST, node], first[LEAST, node + 1]):
         least = back[base, column]
         if row >= 0:
@@ -456,7 +461,7 @@ def record_all(
     out: TotalRecords,
     filled: Int64,
 ) -> None:
-    """Write the totals of every prefix at which a query ends; no match ends now."""
+    """Write the totals of every prefix at which a query ends, at a stamp at which no match ends."""
     base, head = slot * stacks.rows, stacks.head[slot]
     row = head & (stacks.following.size - 1) if head >= 0 else -1
     first, chain, front, back = columns.first, columns.chain, stacks.front, stacks.back
@@ -474,7 +479,7 @@ def record_all(
 
 @njit(cache=True, nogil=True)
 def any_match(tree: PrefixTree, columns: PrefixColumns, stacks: Stacks, slot: int) -> bool:
-    """Return True if there is a match in the window."""
+    """Return True if the window contains a match."""
     head, is_match = stacks.head[slot], False
     row = head & (stacks.following.size - 1) if head >= 0 else -1
     first, chain, front, back = columns.first, columns.chain, stacks.front.reals, stacks.back.reals
@@ -498,8 +503,9 @@ def multiply_windows(
 ) -> None:
     """Resume the two-stack product of each visited key; see `count_kernels.multiply_windows`.
 
-    `times` [stamps]: what `until` is compared with; empty: the stamps themselves. `with_leaving`: also write what there
-    was at the first stamp, and where totals fall up to the last. One function, for its arrays (see above).
+    `until` is compared with `times` [stamps], or with the stamps themselves if `times` is empty. With `with_leaving`,
+    also write the totals at the first stamp, and where totals fall up to the last. One function, because calls would
+    update the reference counts of all arrays.
     """
     rows, ring = stacks.rows, stacks.following.size - 1
     parent, depth, ends = tree.parent, tree.depth, tree.ends
@@ -521,8 +527,8 @@ def multiply_windows(
             head[slot], oldest[slot], stacks.turned[slot] = -1, -1, begin
             stand_still(tree, columns, stacks.back, base, rows)
         elif begin == end and not any_match(tree, columns, stacks, slot):
-            continue  # no match before, none now
-        # Before an operation, then before its seal, and once more at the end: what leaves by then.
+            continue  # no match before and no new event
+        # Remove starts that have left before each operation, before its seal, and once more at the end.
         for i in range(begin - (not visits.is_fresh), end + with_leaving):
             is_operation, at = begin <= i < end, i & log.mask
             stamp = stamps[at] if is_operation else (visits.first_stamp if i < begin else visits.last_stamp)
@@ -534,7 +540,7 @@ def multiply_windows(
                     if start < 0 or not is_gone(log.first_start, log.start_mask, until, start, now):
                         break
                     if with_leaving and i >= begin:
-                        # Starts that go together are taken out together.
+                        # Starts that leave at the same time are removed together.
                         gone = until[start & log.start_mask] + 1
                         leave(tree, columns, log, stacks, slot, last, gone, suffix)
                         record_all(tree, columns, stacks, slot, key, gone, out, filled)
@@ -589,7 +595,7 @@ def multiply_windows(
 
 @njit(cache=True, nogil=True)
 def release(log: Log, stacks: Stacks, owner: Int64, first: int, end: int) -> None:
-    """Take the starts [first, end), which are in no window to come, off the fronts of their owners."""
+    """Remove the starts [first, end) from the fronts of their owners; these starts are in no future window."""
     for start in range(first, end):
         slot = owner[start & log.start_mask]
         while 0 <= stacks.head[slot] < end:

@@ -1,11 +1,13 @@
-"""Convert the AGG clause and events to what each event adds to a match, and sums over matches back to Arrow columns.
+"""Convert aggregates to numeric measures of matches, and totals of these measures back to Arrow columns.
 
-A match's measures are three blocks. Integers: 1 for the match itself, then the exact addends of sums. Reals: the
-size of each integer as a double, which shows an overflow of 64 bits, then the addends of real sums. Least: codes of
-which the least counts, for MIN, and for MAX from above (`extremes`).
+The measures of a match are three blocks of numbers:
 
-Nulls, NaN and infinities are counted apart. Which of these columns there are depends on the events, or, for totals that
-are updated batch by batch, on the schema alone.
+- integers: 1 for the match itself, then the exact terms of integer sums
+- reals: the absolute value of each integer as a double, to detect a 64-bit overflow, then the terms of real sums
+- least: codes for MIN and MAX, of which the smallest is the result (`extremes`)
+
+Nulls, NaN and infinities are counted in columns of their own. By default, the events determine which of these columns
+exist; for totals that are updated batch by batch, the schema alone does.
 """
 
 from __future__ import annotations
@@ -29,9 +31,9 @@ from streamsift.runtime.expressions.values import as_float, column_value
 from streamsift.runtime.matches import GroupMatches, GroupValues
 
 LIMIT = 2.0**63
-DOUBT = 1e-9  # the doubles are closer than this to what they stand for
+DOUBT = 1e-9  # upper bound of the relative error of the doubles
 LIMB = 32  # bits
-NO_VARIABLE = -1  # the match itself counts, whatever its events
+NO_VARIABLE = -1  # the measure counts matches and depends on no event
 
 
 class Totals(NamedTuple):
@@ -45,26 +47,26 @@ class Totals(NamedTuple):
         return Totals(*(block[rows] for block in self))
 
 
-Decoder = Callable[[Totals], pa.Array]  # the column of an aggregate
-Addends = list[tuple[int, np.ndarray]]  # for each measure of a block: its variable, and what each event adds [places]
+Decoder = Callable[[Totals], pa.Array]  # convert totals to the column of an aggregate
+Addends = list[tuple[int, np.ndarray]]  # for each measure of a block: its variable and its terms [places]
 
 
 def no_totals(rows: int, shape: tuple[int, int, int]) -> Totals:
-    """Return empty totals whose blocks have these numbers of columns."""
+    """Return the totals of no matches; `shape` is the number of columns of each block."""
     integers, reals, least = shape
     return Totals(np.zeros((rows, integers), np.int64), np.zeros((rows, reals)), np.full((rows, least), NOTHING))
 
 
 @dataclass(slots=True)
 class Measures:
-    """What the aggregates need of each event."""
+    """The terms that each event contributes to the aggregates."""
 
     events: Events
     query: BoundQuery
     always: frozenset[int]  # variables that every match binds
-    by_schema: bool  # which measures there are does not depend on the events
+    by_schema: bool  # the schema alone determines the measures
     integers: Addends = field(default_factory=list)
-    sizes: Addends = field(default_factory=list)  # of each integer: its size as a double
+    sizes: Addends = field(default_factory=list)  # the absolute value of each integer as a double
     reals: Addends = field(default_factory=list)
     least: Addends = field(default_factory=list)
     _not_null: dict[tuple[int, str], int] = field(default_factory=dict)
@@ -78,12 +80,12 @@ class Measures:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Return the sizes of the blocks; (1, 1, 0) for COUNT alone."""
+        """Return the number of columns of each block; (1, 1, 0) for COUNT alone."""
         integers, reals, least = map(len, self.blocks)
         return integers, reals, least
 
     def may_lack_values(self, name: str) -> bool:
-        """Return True if room for nulls and NaN is made whether the column has any or not; times have none."""
+        """Return True if the column may have nulls or NaN in other batches; time columns have none."""
         return self.by_schema and name not in (TIME, self.query.binding.time, self.query.binding.order)
 
     def add_integer(self, variable: int, values: Int64) -> int:
@@ -91,7 +93,7 @@ class Measures:
         return _add(self.integers, variable, values)
 
     def count_not_null(self, variable: int, name: str, column: pa.Array) -> int:
-        """Return the integer that counts the matches in which the attribute is not null."""
+        """Return the number of the integer measure that counts the matches in which the attribute is not null."""
         if column.null_count == 0 and variable in self.always and not self.may_lack_values(name):
             return 0
         if (variable, name) not in self._not_null:
@@ -101,7 +103,7 @@ class Measures:
         return self._not_null[variable, name]
 
     def of_matches(self, matches: GroupMatches, values: GroupValues) -> Totals:
-        """Return the totals of each match as a set of one: a Kleene group counts with each of its elements."""
+        """Return the totals of each single match. Every element of a Kleene group contributes its term."""
         totals = no_totals(len(matches), self.shape)
         for block, fold, columns in zip(self.blocks, (np.add, np.add, np.minimum), totals, strict=True):
             for number, (variable, of_place) in enumerate(block):
@@ -110,7 +112,7 @@ class Measures:
                 elif values.is_group(variable):
                     places, offsets = values.elements(variable)
                     sizes, elements = np.diff(offsets), of_place[places]
-                    if of_place.dtype == np.float64:  # one after the other: pairwise sums would round differently
+                    if of_place.dtype == np.float64:  # sequential: pairwise summation would round differently
                         columns[:, number] = np.bincount(np.repeat(np.arange(sizes.size), sizes), elements, sizes.size)
                     elif elements.size:
                         columns[sizes > 0, number] = fold.reduceat(elements, offsets[:-1][sizes > 0])
@@ -127,9 +129,9 @@ def _add(block: Addends, variable: int, values: np.ndarray) -> int:
 def measures_of(
     query: BoundQuery, alternatives: tuple[Alternative, ...], events: Events, *, by_schema: bool = False
 ) -> tuple[Measures, list[Decoder]]:
-    """Return the measures that the query's aggregates need, and for each aggregate how totals become its column.
+    """Return the measures of the query's aggregates, and the decoder of each aggregate.
 
-    `by_schema`: which measures there are and what their codes mean is the same for all events of the schema.
+    With `by_schema`, the measures and the meaning of their codes are the same for all events of the schema.
     """
     bound = [{step.variable for step in alternative.steps} for alternative in alternatives]
     measures = Measures(events, query, frozenset(set.intersection(*bound)), by_schema)
@@ -137,7 +139,7 @@ def measures_of(
 
 
 def aggregate_type(aggregate: AggregateOutput, kind: pa.DataType | None) -> pa.DataType:
-    """Return the type of an aggregate's column, from that of its attribute."""
+    """Return the type of an aggregate's column; `kind` is the type of its attribute, None for COUNT."""
     if kind is None:
         return pa.int64()
     if pa.types.is_dictionary(kind):
@@ -195,17 +197,17 @@ def _average(total: pa.Array, counts: Int64, nothing: np.ndarray) -> pa.Array:
 
 
 def _exact(totals: Totals, number: int, name: str) -> Int64:
-    """Return a column of integers if 64 bits hold it: the double beside it shows which multiple of 2^64 is missing."""
+    """Return a column of integers; raise BadInputError if the doubles show that an integer overflowed 64 bits."""
     sizes, values = totals.reals[:, number], totals.integers[:, number]
     fits = sizes < LIMIT * (1 - DOUBT)
-    # So close to the limit, a count that passed it has wrapped to below zero.
+    # A count that is just above the limit has wrapped to a negative number.
     close = (number == 0) & (sizes < LIMIT * (1 + DOUBT)) & (values > 0)
     if not (fits | close).all():
         largest = f"{np.nanmax(sizes):.2g}"
-        much = f"there are about {largest} of them" if number == 0 else f"without signs its terms are about {largest}"
+        size = f"about {largest} matches" if number == 0 else f"its terms sum to about {largest} in absolute value"
         raise BadInputError(
-            f"{name} passes 64 bits: {much}.\n"
-            "Hint: a shorter window, a PARTITION BY or a predicate leaves fewer matches."
+            f"{name} exceeds the 64-bit integer range: {size}\n"
+            "Hint: reduce the number of matches with a shorter WITHIN, PARTITION BY or a predicate."
         )
     return values
 
@@ -223,11 +225,11 @@ def _integer_sum(measures: Measures, variable: int, column: pa.Array, name: str)
 
 
 def _real_sum(measures: Measures, variable: int, column: pa.Array, may_lack_values: bool) -> Decoder:
-    """Count infinities and NaN apart: in a product of sums and counts, 0 times infinity would be NaN."""
+    """Count infinities and NaN in measures of their own: in a product of sums and counts, 0 times infinity is NaN."""
     values = _zero_at_nulls(column, fixed_width(column, np.dtype(np.float64)))
 
     def added(values: np.ndarray) -> Callable[[Totals], Float64]:
-        """Add a measure; return its column, behind the sizes of the integers."""
+        """Add a real measure; return a function that reads its totals."""
         number = _add(measures.reals, variable, values.astype(np.float64, copy=False))
         return lambda totals: totals.reals[:, len(measures.sizes) + number]
 
@@ -251,7 +253,7 @@ def _real_sum(measures: Measures, variable: int, column: pa.Array, may_lack_valu
 
 
 def _decimal_sum(measures: Measures, variable: int, column: pa.Array, name: str) -> Decoder:
-    """Sum the unscaled integers in limbs of 32 bits, each apart, so that 64 bits hold the sums of many."""
+    """Sum each 32-bit limb of the unscaled integers separately, so that a 64-bit integer holds the sum of many."""
     scale = column.type.scale
     if pa.types.is_decimal256(column.type):
         column = column.cast(pa.decimal128(38, scale))
@@ -273,7 +275,7 @@ def _decimal_sum(measures: Measures, variable: int, column: pa.Array, name: str)
         try:
             array.validate(full=True)
         except pa.ArrowInvalid as error:
-            raise BadInputError(f"{name} passes 38 digits: {error}") from error
+            raise BadInputError(f"{name} exceeds 38 digits: {error}") from error
         return array
 
     return decode

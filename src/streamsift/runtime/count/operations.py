@@ -1,9 +1,10 @@
-"""Lay out events as operations on prefix counters: key by key, in the order in which they apply.
+"""Convert events to operations on prefix counters, grouped by key, in the order in which they apply.
 
-An event that may be step p of the pattern adds prefix p - 1 to prefix p; a negated one empties the prefix before it.
-Events of equal time do not extend each other: among them, longer prefixes come first, and emptying before adding.
+An event that can be step p of the pattern adds the count of prefix p - 1 to prefix p. A negated event clears the prefix
+before it. Events of equal time must not extend each other, so operations on longer prefixes come first among them, and
+clearing comes before adding.
 
-On a tree of prefixes an operation is a symbol: it does the same to a list of prefixes of one length.
+On a tree, an operation applies a symbol: the same update of several prefixes of one length.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ NO_SEAL = -1 << 62
 
 
 class Operations(NamedTuple):
-    """Operations [m], those of a key side by side; starts are those that add to prefix 1, in the same order."""
+    """Operations [m], contiguous by key. Starts are the operations that add to prefix 1, in the same order."""
 
-    offsets: Int64  # [keys + 1] the operations of each key
-    level: Int8  # p adds to prefixes of p steps, -p empties them
+    offsets: Int64  # [keys + 1] the first operation of each key
+    level: Int8  # p adds to prefixes of p steps, -p clears them
     symbol: Int32
     place: Int32
-    stamp: Int64  # before it, what is gone at this stamp leaves
-    seal: Int64  # after the last operation of a time at which matches may end: the stamp of its row; else NO_SEAL
-    first_start: Int64  # [keys + 1] the starts of each key
-    until: Int64  # [starts] the last stamp whose window holds it; NEVER - 1: it never leaves
+    stamp: Int64  # starts that have left the window at this stamp are removed before the operation
+    seal: Int64  # at the last operation of a time at which matches may end: the stamp of the result row; else NO_SEAL
+    first_start: Int64  # [keys + 1] the first start of each key
+    until: Int64  # [starts] the last stamp whose window contains the start; NEVER - 1: it never leaves
     since: Int64  # [starts] the first place at which a match with this start may end
-    first_node: Int64  # [symbols + 1] where the list of each symbol begins
-    nodes: Int64  # the prefixes that a symbol adds to, or negated those that it empties
+    first_node: Int64  # [symbols + 1] the offset of each symbol in `nodes`
+    nodes: Int64  # the prefixes that a symbol adds to (positive) or clears (negative)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +51,11 @@ class Layout:
     operations: Operations
     tree: PrefixTree
     group: Int32  # [keys]
-    sizes: Int64  # [symbols] the most operations of each
+    sizes: Int64  # [symbols] the maximum number of operations of each symbol
 
 
 class SymbolEvents(NamedTuple):
-    """The places of the events that one symbol stands for."""
+    """The places of the events of one symbol."""
 
     places: Int32
     level: int
@@ -71,7 +72,7 @@ def lay_out(branch: Branch, given: AggregateInput, keys: Int32) -> Layout:
     at_edge = [(n.lower.edge, places) for n, places in zip(negations, negated, strict=True) if is_at_edge(n)]
     since = _since(alternative, events, keys, starts, at_edge)
     if events.window is None and at_edge:
-        # Without a window a negated event before a start never leaves.
+        # Without a window, a negated event before a start never leaves, so no match begins there.
         places_of[0] = starts[since[starts] != NEVER]
     parts = [SymbolEvents(places, level, [level]) for level, places in enumerate(places_of[:levels], start=1)]
     for negation, places in zip(negations, negated, strict=True):
@@ -84,16 +85,16 @@ def lay_out(branch: Branch, given: AggregateInput, keys: Int32) -> Layout:
 def arrange(
     parts: list[SymbolEvents], tree: PrefixTree, given: AggregateInput, keys: Int32, since: Int64 | None = None
 ) -> Layout:
-    """Return the operations of the parts in order. `keys` [places]: -1 for none; `since` [places] as in Operations."""
+    """Return the ordered operations of the parts. `keys` [places]: -1 for none; `since` [places]: as in Operations."""
     events, clock, group_of = given.events, given.clock, given.group_of
-    # Longer prefixes first, and emptying before adding: sorted by time and key, they stay so among equal times.
+    # Longer prefixes first, clearing before adding: the later stable sort keeps this order among equal times.
     parts = sorted(parts, key=lambda part: (-abs(part.level), part.level > 0))
     sizes = [part.places.size for part in parts]
     places = np.concatenate([part.places for part in parts])
     symbol = np.repeat(np.arange(len(parts), dtype=np.int32), sizes)
     level_of, key = np.array([part.level for part in parts], np.int8), keys[places]
     if tree.levels == 1:
-        # A single event without a key is a match, if it has a group; no negated event equals it.
+        # A single event without a key is a match if it has a group; no negated event shares its key.
         unequalled = (key < 0) & (level_of[symbol] > 0) & (group_of[places] >= 0)
         key = np.where(unequalled, _beyond(keys) + np.arange(key.size), key).astype(np.int32)
     order = _order(events.rank[places], key)
@@ -125,7 +126,7 @@ def arrange(
 
 
 def keys_of_places(branch: Branch, given: AggregateInput) -> Int32:
-    """Return the key of each place, by which a branch is counted; -1 for none."""
+    """Return the key of each place by which the branch is counted; -1 for none."""
     if set(branch.keys) == set(branch.alternative.query.group_by):
         return given.group_of
     return np.where(given.group_of < 0, -1, given.events.partitions(branch.keys)[0]).astype(np.int32)
@@ -136,7 +137,7 @@ def _beyond(keys: Int32) -> int:
 
 
 def _order(rank: Int32, key: Int32) -> Int32:
-    """Return the order by key and time, else as they stand. Operations without a key are dropped."""
+    """Return a stable order by key and time. Operations without a key are dropped."""
     _, order = group_entries(rank, int(rank.max(initial=-1)) + 1)
     ordered = key[order]
     if ordered.size and (ordered[0] < 0 or ordered.min() != ordered.max()):
@@ -149,9 +150,9 @@ def _order(rank: Int32, key: Int32) -> Int32:
 def stamps_and_seals(
     places: Int32, may_end: Bool, symbol: Int32, key: Int32, rank: Int32, first_stamp: Int64, shown: Int64
 ) -> tuple[Int64, Int64]:
-    """Return Operations.stamp and Operations.seal; `may_end` [symbols]: a match may end with it."""
+    """Return Operations.stamp and Operations.seal; `may_end` [symbols] is True if a match may end with the symbol."""
     stamp, seal = np.empty(places.size, np.int64), np.empty(places.size, np.int64)
-    ends, is_first = False, True  # of its time
+    ends, is_first = False, True  # among the operations of equal time
     following = rank[places[0]] if places.size else 0
     for i in range(places.size):
         place, now = places[i], following
@@ -167,7 +168,7 @@ def stamps_and_seals(
     return stamp, seal
 
 
-# --- negations at the edges of the window --------------------------------------------------------------------------
+# --- leading and trailing negations ----------------------------------------------------------------------------------
 
 
 def _since(
@@ -175,8 +176,8 @@ def _since(
 ) -> Int64:
     """Return for each place of a start the first place at which a match that begins there may end.
 
-    A negated event before the start must be out of the window of the end: the last one is the last to leave. One after
-    the end must be out of the window of the start: the last one inside it must not be later than the end.
+    Leading negation: the last negated event before the start must have left the window at the end of the match.
+    Trailing negation: the last negated event in the window of the start must not be later than the end of the match.
     """
     since = np.zeros(events.rank.size, np.int64)
     window = events.window
@@ -185,7 +186,7 @@ def _since(
         offsets, order = group_entries(keys[negated], _beyond(keys))
         if edge is Edge.WINDOW_START:
             before = last_within(events.rank, keys, starts, events.rank[starts] - 1, negated[order], offsets)
-            # The first place whose window no longer holds the event: those of a key ascend.
+            # The first place whose window no longer contains the event; for one key these ascend.
             distinct, which = np.unique(before[before >= 0], return_inverse=True)
             first = np.zeros(starts.size, np.int64)
             first[before >= 0] = leaving_of(alternative.query, events)(distinct.astype(np.int32))[which]
@@ -200,7 +201,7 @@ def _since(
 
 @njit(cache=True, nogil=True)
 def last_within(values: Int32, keys: Int32, starts: Int32, limits: Int32, negated: Int32, offsets: Int64) -> Int32:
-    """Return for each start the last negated place of its key whose value is no greater than its limit; -1: none."""
+    """Return for each start the last negated place of its key with a value up to the start's limit; -1 for none."""
     last = np.full(starts.size, -1, np.int32)
     for i in range(starts.size):
         key = keys[starts[i]]

@@ -1,4 +1,4 @@
-"""Convert totals of groups over time to the result rows of AGG: choose which are printed, and write their columns."""
+"""Convert totals over time to the result rows of AGG: select the rows to print, and build their columns."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from streamsift.runtime.expressions.codes import codes
 from streamsift.runtime.expressions.columns import nulls, take
 from streamsift.runtime.resources import FEWER_TICKS, reserve
 
-Wanted = Callable[[Clock, Int64], Bool]  # which stamps have a row
+Wanted = Callable[[Clock, Int64], Bool]  # return a mask of the stamps that get a row
 
 
 def aggregate_schema(query: BoundQuery) -> pa.Schema:
-    """Return the columns: `time`, the GROUP BY columns, the aggregates."""
+    """Return the result schema: `time`, the GROUP BY columns, the aggregates."""
     fields = [pa.field("time", tick_type(query) if query.update else time_type(query))]
     for name, column in zip(query.group_names, query.group_by, strict=True):
         fields.append(pa.field(name, query.schema.field(column).type))
@@ -46,9 +46,9 @@ def result_batch(
     wanted: Wanted | None = None,
     keys_of: Callable[[Int32], Sequence[pa.Array]] | None = None,
 ) -> pa.RecordBatch | None:
-    """Return the result rows, ordered by time and then by group; None if there is none.
+    """Return the result rows, ordered by time and then by group; None if there are no rows.
 
-    `keys_of` returns the GROUP BY columns of groups that are numbered otherwise than in the events.
+    `keys_of` returns the GROUP BY columns of groups, for a timeline whose group numbers differ from those of `given`.
     """
     query, clock, events = plan.query, given.clock, given.events
     rows = _printed(plan, given, timeline)
@@ -81,12 +81,12 @@ def _printed(plan: Plan, given: AggregateInput, timeline: Timeline) -> Timeline:
     else:
         rows = timeline if timeline.ends.all() else timeline.at(np.flatnonzero(timeline.ends))
     if query.group_by or clock.unit_of is not None:
-        rows = rows.at(np.argsort(rows.stamp, kind="stable"))  # within a stamp the groups ascend already
+        rows = rows.at(np.argsort(rows.stamp, kind="stable"))  # stable: groups stay in ascending order
     return rows
 
 
 def _at_each_tick(timeline: Timeline) -> Timeline:
-    """Repeat totals for every tick until the next change, where there is a match."""
+    """Return a row for every tick at which there is a match: each total is repeated until the next change."""
     timeline = timeline.at(is_last(timeline.group, timeline.stamp))
     following = np.append(timeline.stamp[1:], 0)
     same_group = np.append(timeline.group[1:] == timeline.group[:-1], False)
@@ -100,7 +100,7 @@ def _at_each_tick(timeline: Timeline) -> Timeline:
 
 
 def _at_changes(timeline: Timeline, decoders: Sequence[Decoder], relevant: Int64) -> Timeline:
-    """Return the rows where a match ends, and at the first relevant event after totals changed."""
+    """Return a row at each stamp at which a match ends, and at the first relevant event after a change of totals."""
     place = np.searchsorted(relevant, timeline.stamp)
     visible = np.flatnonzero(place < relevant.size)
     timeline, stamp = timeline.at(visible), relevant[place[visible]]
@@ -115,7 +115,7 @@ def _at_changes(timeline: Timeline, decoders: Sequence[Decoder], relevant: Int64
 
 
 def _differs(values: pa.Array) -> Bool:
-    """Return which values but the first differ from the one before; NaN equals NaN, and is no null."""
+    """Return for each value but the first whether it differs from the one before; NaN equals NaN, but not null."""
     (ordered,) = codes([values])
     different = ordered[1:] != ordered[:-1]
     missing = nulls(values)
@@ -126,8 +126,10 @@ def _differs(values: pa.Array) -> Bool:
 
 
 def relevant_places(plan: Plan, events: Events) -> Int32:
-    """Return where rows of EMIT CHANGES may come: at every row of a class of the pattern that passes its local
-    predicates. A row without a key is in no match, but it shows that time has passed."""
+    """Return the places at which EMIT CHANGES may print a row: events of the pattern that pass their local predicates.
+
+    Events without a key are included: they are in no match, but they advance time.
+    """
     parts: list[Int32] = []
     for alternative in plan.alternatives:
         steps = tuple(
@@ -139,7 +141,7 @@ def relevant_places(plan: Plan, events: Events) -> Int32:
 
 
 def union(parts: Iterable[Int32], events: Events) -> Int32:
-    """Return the places that are in any part, ascending, each once."""
+    """Return the sorted distinct places of all parts."""
     is_in_any = np.zeros(events.rank.size, np.bool_)
     for places in parts:
         is_in_any[places] = True
@@ -147,7 +149,7 @@ def union(parts: Iterable[Int32], events: Events) -> Int32:
 
 
 def _requires_key(predicate: Expr) -> bool:
-    """Return True if GROUP BY or PARTITION BY require it of a single variable: it stands where the column does."""
+    """Return True if the predicate was added for GROUP BY or PARTITION BY: its span is that of the key column."""
     match predicate:
         case Operation(op="not", operands=(Operation(op="is_null", operands=(Column() as key,)),)):
             return key.span == predicate.span

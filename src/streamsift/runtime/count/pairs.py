@@ -1,9 +1,9 @@
-"""Add up the matches of a branch with predicates between neighboring events, without building a match.
+"""Sum the matches of a branch with predicates between neighboring events, without building a match.
 
-Dynamic programming over pairs of events: the paths that end with an event extend those that end with an accepted event
-of the step before. The earlier events of a step lie in an order in which the accepted ones are a range (for `!=` two):
-grouped by what must be equal, then by what is compared. A segment tree over that order adds up a range in O(log n),
-whatever the measures. In a window, the paths of each start are apart, and leave with it.
+This is dynamic programming over pairs of events: the paths that end with an event extend the paths that end with an
+accepted event of the previous step. The events of a step are sorted by the values that must be equal, then by the
+compared value, so that the accepted events are one range (two for `!=`). A segment tree over this order sums a range in
+O(log n), for any measure. In a window, the paths of each start are followed separately, because they leave with it.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from streamsift.runtime.expressions.evaluate import evaluate
 
 
 class Index(NamedTuple):
-    """For each operation where its event lies in its step's order, and which ranges of the step before it accepts."""
+    """The position of each operation's event in the order of its step, and its accepted ranges of the previous step."""
 
-    base: Int64  # [levels + 1] where the leaves of each level's tree begin; their number is the difference to the next
-    at: Int64  # [operations] -1: no later event accepts it
-    low: Int64  # [operations, 2]
+    base: Int64  # [levels + 1] the offset of the leaves of each level's tree
+    at: Int64  # [operations] the position; -1: no later event accepts it
+    low: Int64  # [operations, 2] the accepted ranges [low, high)
     high: Int64  # [operations, 2]
 
 
@@ -45,7 +45,7 @@ def index_of(branch: Branch, layout: Layout, events: Events) -> Index:
     count = operations.level.size
     at = np.zeros(count, np.int64)
     low, high = np.zeros((count, 2), np.int64), np.zeros((count, 2), np.int64)
-    high[:, 0] = 1  # without predicates a tree has one leaf, and everything accepts it
+    high[:, 0] = 1  # without predicates, a tree has one leaf, which every event accepts
     sizes = np.ones(levels + 1, np.int64)
     pairs: dict[int, list[Pair]] = {}
     for number, pair in branch.alternative.pairs_beyond(branch.keys):
@@ -61,8 +61,8 @@ def index_of(branch: Branch, layout: Layout, events: Events) -> Index:
 def _ranges(
     branch: Branch, events: Events, pairs: list[Pair], earlier: Int32, this: Int32
 ) -> tuple[Int64, Int64, Int64, int]:
-    """Return the place of each earlier event in the order, low [.., 2] and high [.., 2] of each later one, and the
-    length of the order."""
+    """Return the position of each earlier event in the order, the ranges low [.., 2] and high [.., 2] that each later
+    event accepts, and the length of the order."""
     sides = [events.rows_at(earlier), events.rows_at(this)]
 
     def evaluated(pair: Pair) -> list[pa.Array]:
@@ -100,11 +100,11 @@ def _ranges(
     return at, low, high, max(1, order.size)
 
 
-Tree = Totals  # the trees of all levels side by side: that of a level with n leaves has rows [2 base, 2 base + 2 n)
+Tree = Totals  # the trees of all levels: a level with n leaves has rows [2 base, 2 base + 2 n)
 
 
 def count_pairs(totals: RangeTotals, branch: Branch, given: AggregateInput, enter: Int64, leave: Int64) -> None:
-    """Add the matches to their leaves: those from `enter` of their last place to before `leave` of their first."""
+    """Add each match to the leaves from `enter` of its last place to before `leave` of its first place."""
     layout, shape = lay_out(branch, given, keys_of_places(branch, given)), given.measures.shape
     index = index_of(branch, layout, given.events)
     state = Following(
@@ -122,22 +122,22 @@ def count_pairs(totals: RangeTotals, branch: Branch, given: AggregateInput, ente
 
 
 class Following(NamedTuple):
-    """What paths are followed through, and where their sums go: one for all keys."""
+    """The state of following paths, and where their sums are added; one for all keys."""
 
     levels: int
     ranges: Index
     loads: Loads
     tree: Tree
-    sums: Tree  # row 0: the paths that end with the event at hand; row 1: the matches that end at one time
-    cleared: Int64  # [levels + 1] the operation from which on the tree of a level is not empty
-    enter: Int64  # [places] the first leaf that counts a match that ends there
-    nodes: Tree  # of the range totals
+    sums: Tree  # row 0: the paths that end with the current event; row 1: the matches that end at one time
+    cleared: Int64  # [levels + 1] the operation at which the tree of the level was last cleared
+    enter: Int64  # [places] the first leaf of a match that ends there
+    nodes: Tree  # the nodes of the range totals
     ends: Bool
 
 
 @njit(cache=True, nogil=True)
 def run_keys(operations: Operations, state: Following, leave: Int64, has_window: bool) -> None:
-    """Follow the paths of each start apart in a window, as they leave apart; else all of a key together."""
+    """Follow the paths of each start separately in a window, because they leave with it; else all of a key at once."""
     for key in range(operations.offsets.size - 1):
         begin, end = operations.offsets[key], operations.offsets[key + 1]
         start = operations.first_start[key]
@@ -152,8 +152,10 @@ def run_keys(operations: Operations, state: Following, leave: Int64, has_window:
 
 @njit(cache=True, nogil=True)
 def follow(operations: Operations, state: Following, begin: int, end: int, only: int, start: int, leaf: int) -> None:
-    """Follow the paths through operations [begin, end) from the one start `only`, or for -1 from all; their matches
-    count up to `leaf`."""
+    """Follow the paths through operations [begin, end) from the start `only`, or from all starts if it is -1.
+
+    The matches are added to leaves before `leaf`.
+    """
     index, loads, tree, sums, levels = state.ranges, state.loads, state.tree, state.sums, state.levels
     state.cleared[:] = begin
     empty(sums, 1)
@@ -209,7 +211,7 @@ def empty(sums: Tree, row: int) -> None:
 
 @njit(cache=True, nogil=True)
 def lead_on(sums: Tree, level: int, place: int, loads: Loads) -> None:
-    """Make the event at `place` the level of every path in row 0."""
+    """Append the event at `place` to every path in row 0, as the step `level`."""
     for c in range(1, loads.integer_levels.size):
         if loads.integer_levels[c] == level:
             sums.integers[0, c] += loads.integers[c, place] * sums.integers[0, 0]
@@ -223,7 +225,7 @@ def lead_on(sums: Tree, level: int, place: int, loads: Loads) -> None:
 
 @njit(cache=True, nogil=True)
 def insert(tree: Tree, index: Index, level: int, at: int, sums: Tree) -> None:
-    """Add row 0 to the leaf and all nodes above it."""
+    """Add row 0 of `sums` to the leaf `at` and to its ancestors."""
     if at < 0:
         return
     base = 2 * index.base[level]
@@ -235,7 +237,7 @@ def insert(tree: Tree, index: Index, level: int, at: int, sums: Tree) -> None:
 
 @njit(cache=True, nogil=True)
 def add_range(tree: Tree, index: Index, level: int, low: int, high: int, sums: Tree) -> None:
-    """Add the leaves [low, high) of a level's tree to row 0."""
+    """Add the leaves [low, high) of a level's tree to row 0 of `sums`."""
     base, size = 2 * index.base[level], index.base[level + 1] - index.base[level]
     low += size
     high += size
@@ -252,12 +254,12 @@ def add_range(tree: Tree, index: Index, level: int, low: int, high: int, sums: T
 
 @njit(cache=True, nogil=True)
 def clear_level(tree: Tree, index: Index, operations: Operations, begin: int, end: int, level: int) -> None:
-    """Empty the tree of a level, into which operations [begin, end) were inserted."""
+    """Clear the tree of a level; operations [begin, end) were inserted into it."""
     base, size = 2 * index.base[level], index.base[level + 1] - index.base[level]
     for i in range(begin, end):
         if operations.level[i] == level and index.at[i] >= 0:
             node = index.at[i] + size
-            # Above an empty node all are empty already.
+            # The ancestors of an empty node are empty already.
             while node >= 1 and tree.reals[base + node, 0] != 0:
                 empty(tree, base + node)
                 node >>= 1
@@ -265,7 +267,7 @@ def clear_level(tree: Tree, index: Index, operations: Operations, begin: int, en
 
 @njit(cache=True, nogil=True)
 def add_to_leaves(nodes: Tree, ends: Bool, leaf: int, after: int, sums: Tree) -> None:
-    """Add row 1 to the leaves [leaf, after) of the range totals, and empty it; leaf -1 is nowhere."""
+    """Add row 1 of `sums` to the leaves [leaf, after) of the range totals, and clear it; do nothing if `leaf` is -1."""
     if leaf < 0:
         return
     ends[leaf] = True

@@ -1,8 +1,8 @@
-"""Describe prefixes of patterns as a tree, and the columns of measures that each prefix has.
+"""Build the tree of pattern prefixes, and lay out the measures of each prefix in columns.
 
-One pattern is a tree of one path; queries that begin alike share a tree. A measure is loaded at the prefix whose last
-event has the attribute, and carried through every prefix that extends it to the end of a query that needs it. Each of
-these has a column for it; so the columns of the prefixes that extend a prefix lie side by side, like those prefixes.
+One pattern is a tree with a single path; queries with a common prefix share a tree. A measure is loaded at the prefix
+whose last event has the attribute. That prefix has a column for it, and so has every prefix between it and the end of a
+query that needs the measure. Prefixes are numbered depth first, so the columns of a subtree are contiguous.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class PrefixTree(NamedTuple):
 
     parent: Int64
     depth: Int64
-    size: Int64  # how many prefixes extend it, itself included
-    ends: Bool  # the pattern of a query ends there
-    path: Int64  # [nodes, depths] the prefix of each length
+    size: Int64  # the number of prefixes in its subtree, itself included
+    ends: Bool  # True if the pattern of a query ends there
+    path: Int64  # [nodes, depths] its prefix of each length
 
     @property
     def levels(self) -> int:
@@ -33,7 +33,7 @@ class PrefixTree(NamedTuple):
 
 
 def tree_of(parents: Sequence[int], terminals: Sequence[int]) -> PrefixTree:
-    """Return the tree whose prefixes, from number 1 on, extend `parents` by one step each.
+    """Return the tree in which prefixes 1, 2, ... extend their `parents` by one step; queries end at `terminals`.
 
     One pattern of n steps is tree_of(range(n), [n]): prefix p has its first p steps.
     """
@@ -56,9 +56,9 @@ def tree_of(parents: Sequence[int], terminals: Sequence[int]) -> PrefixTree:
 
 
 class Loads(NamedTuple):
-    """What an event adds as the last one of a prefix. Number 0 of integers and reals counts paths: it has no prefix."""
+    """The terms that an event adds as the last event of a prefix. Integer 0 and real 0 count paths: no prefix."""
 
-    integer_levels: Int64  # [integers] the prefix; 0: none
+    integer_levels: Int64  # [integers] the prefix that loads it; 0 for none
     real_levels: Int64  # [reals]
     least_levels: Int64  # [extremes]
     integers: Int64  # [integers, places]
@@ -67,7 +67,7 @@ class Loads(NamedTuple):
 
 
 def loads_of(measures: Measures, variables: Sequence[int]) -> Loads:
-    """Return the measures by prefix instead of by variable; `variables` are those of the prefixes from number 1 on."""
+    """Return the measures by prefix instead of by variable; `variables` are the variables of prefixes 1, 2, ..."""
     node_of = {variable: node for node, variable in enumerate(variables, start=1)}
 
     def levels(block: Addends) -> Int64:
@@ -85,32 +85,32 @@ INTEGERS, REALS, LEAST = 0, 1, 2  # the blocks of measures
 
 
 class PrefixColumns(NamedTuple):
-    """The columns of the three blocks [blocks, ..], and what each event adds to each measure [measures, places].
+    """The columns of the three blocks [blocks, ..], and the term of each event for each measure [measures, places].
 
-    The blocks of sums begin each prefix's columns with the number of paths.
+    In the blocks of sums, the first column of each prefix is the number of paths.
     """
 
-    first: Int64  # [.., nodes + 1] the columns of each prefix
+    first: Int64  # [.., nodes + 1] the first column of each prefix
     measure: Int64  # [.., columns]
     node: Int64  # [.., columns]
-    loaded_at: Int64  # [.., columns] the prefix whose event adds to it; -1 for the number of paths
-    before: Int64  # [.., columns] the column of the same measure in the prefix without its last step; -1 for none
-    chain: Int64  # [.., columns, depths] that in the prefix of each length
-    first_load: Int64  # [.., nodes + 1] where `loads` of each prefix begin
-    loads: Int64  # [.., columns] the columns to which the last event of each prefix adds
+    loaded_at: Int64  # [.., columns] the prefix that loads it; -1 for the number of paths
+    before: Int64  # [.., columns] the column of the same measure in the parent prefix; -1 for none
+    chain: Int64  # [.., columns, depths] the column of the same measure in the prefix of each length
+    first_load: Int64  # [.., nodes + 1] the offset of each prefix in `loads`
+    loads: Int64  # [.., columns] the columns that each prefix loads
     integer_loads: Int64
     real_loads: Float64
     least_loads: Int64
 
     @property
     def widths(self) -> tuple[int, int, int]:
-        """Return the most columns that a prefix has of each block."""
+        """Return the maximum number of columns of a prefix in each block."""
         integers, reals, least = np.diff(self.first).max(axis=1).tolist()
         return integers, reals, least
 
 
 def columns_of(tree: PrefixTree, loads: Loads, needed: Sequence[set[int]] | None = None) -> PrefixColumns:
-    """Lay out columns; `needed`: for each prefix those whose measures a query through it needs; None: all."""
+    """Lay out the columns. `needed` lists for each prefix the prefixes whose measures it must carry; None for all."""
     nodes, depths = tree.path.shape
     room = nodes * max(levels.size for levels in loads[:3])
     names = ("measure", "node", "loaded_at", "before", "loads")
@@ -145,24 +145,24 @@ def columns_of(tree: PrefixTree, loads: Loads, needed: Sequence[set[int]] | None
 
 
 class TotalRecords(NamedTuple):
-    """Totals over time as kernels write them: those of a prefix side by side, by key and stamp, its columns first."""
+    """Totals over time as kernels write them: contiguous by prefix, then ordered by key and stamp."""
 
     key: Int32
     stamp: Int64
     ends: Bool
-    integers: Int64  # [records, most columns of a prefix]
+    integers: Int64  # [records, maximum number of columns of a prefix]
     reals: Float64
     least: Int64
 
     @staticmethod
     def room(records: int, widths: tuple[int, int, int] = (1, 1, 0)) -> TotalRecords:
-        """Return empty records; for COUNT alone if no widths are given."""
+        """Allocate records; the default widths are for COUNT alone."""
         stamps = np.empty(records, np.int32), np.empty(records, np.int64), np.empty(records, np.bool_)
         integers, least = (np.empty((records, width), np.int64) for width in (widths[0], widths[2]))
         return TotalRecords(*stamps, integers, np.empty((records, widths[1]), np.float64), least)
 
     def totals(self, written: slice, group: Int32, columns: PrefixColumns | None = None, node: int = 0) -> KeyTotals:
-        """Return records of a prefix; `group` [keys]. Measures that its columns lack are empty; None: it has all."""
+        """Return the records of a prefix; `group` [keys]. Measures without a column are empty."""
         key, values = self.key[written], Totals(self.integers[written], self.reals[written], self.least[written])
         if columns is not None:
             blocks = zip(values, columns[-3:], (0, 0, NOTHING), strict=True)
@@ -171,11 +171,11 @@ class TotalRecords(NamedTuple):
 
 
 def _spread(columns: PrefixColumns, node: int, block: int, values: np.ndarray, loads: np.ndarray, empty: int) -> Any:
-    """Return a column for every measure of a block."""
+    """Return a column for every measure of a block; measures that the prefix does not carry are `empty`."""
     present = columns.measure[block, columns.first[block, node] : columns.first[block, node + 1]]
     if present.size == len(loads):
         return values[:, : len(loads)]
-    # By columns, and zeros: those without a measure take no memory until they are touched.
+    # Column-major zeros: columns that are never written take no memory.
     spread = np.zeros((len(values), len(loads)), values.dtype, order="F")
     if empty:
         spread[:] = empty

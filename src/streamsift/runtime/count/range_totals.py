@@ -1,8 +1,8 @@
-"""Add sets of matches to ranges of result rows, and return the total of every row: a range-add segment tree.
+"""Add sets of matches to ranges of result rows, and compute the total of every row, with a range-add segment tree.
 
-The candidates for result rows, ordered by group and stamp, are the leaves of the tree. A set is added to the few nodes
-that cover its range; at the end every node hands its total down. Nothing is ever taken away again, so sums of doubles
-do not cancel, and minima need no second structure. Memory is that of the leaves, however many the matches.
+The leaves of the tree are the candidate result rows, ordered by group and stamp. A set is added to the O(log n) nodes
+that cover its range; at the end, every node is added to its children. Nothing is subtracted, so sums of doubles do not
+cancel and minima need no second structure. Memory depends on the number of leaves, not of matches.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def first_leaves(leaf_groups: Int32, leaf_stamps: Int64, groups: Int32, stamps: 
 
 
 class RangeTotals:
-    """Totals for every leaf, and whether a match ends there."""
+    """The totals of every leaf, and whether a match ends there."""
 
     def __init__(self, groups: Int32, stamps: Int64, shape: tuple[int, int, int]) -> None:
-        """Make leaves of the distinct pairs, in order, without those of no group and no time."""
+        """Create a leaf for each distinct (group, stamp), in order; skip pairs without a group or a stamp."""
         keep = (groups >= 0) & (stamps != NEVER)
         groups, stamps = groups[keep], stamps[keep]
         order = np.lexsort((stamps, groups))
@@ -48,16 +48,16 @@ class RangeTotals:
         self.nodes = no_totals(2 * size, shape)
 
     def index(self, groups: Int32, stamps: Int64) -> Int64:
-        """Return for each pair the first leaf of its group that is not earlier; the group's end if there is none."""
+        """Return for each pair the first leaf of its group at its stamp or later; the end of the group if none is."""
         return first_leaves(self.group, self.stamp, groups, stamps)
 
     def add(self, first: Int64, after: Int64, totals: Totals, ends: Bool) -> None:
-        """Add sets of matches to the leaves [first, after); where `ends`, a match ends at the first of them."""
+        """Add each set of matches to the leaves [first, after); if `ends`, a match ends at leaf `first`."""
         self.ends[first[ends]] = True
         add_ranges(self.nodes, first, after, Totals._make(map(np.ascontiguousarray, totals)))
 
     def add_keys(self, keys: KeyTotals) -> None:
-        """Add the totals of each key from their stamp to the key's next."""
+        """Add the totals of each key, each from its stamp to the next stamp of the key."""
         if not self.group.size:
             return
         enter = self.index(keys.group, keys.stamp)
@@ -84,7 +84,7 @@ def add_to(nodes: Totals, node: int, more: Totals, i: int) -> None:
 
 @njit(cache=True, nogil=True, inline="always")
 def add_range_to(nodes: Totals, first: int, after: int, more: Totals, i: int) -> None:
-    """Add set i to the nodes that cover leaves first to after - 1. Leaf k is node size + k, above 2n is n."""
+    """Add set i to the nodes that cover leaves [first, after). Leaf k is node size + k; node n is above 2n, 2n + 1."""
     size = nodes.integers.shape[0] // 2
     low, high = first + size, after + size
     while low < high:

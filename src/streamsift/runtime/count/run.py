@@ -1,7 +1,7 @@
 """Run an aggregation plan on events and return the result rows as record batches.
 
-Every branch gives sets of matches with the stamps between which they count. If one branch has one key per group, those
-are the totals of the group already; else `RangeTotals` adds them up.
+Every branch returns totals of sets of matches with the stamps between which they are valid. If the plan has one branch
+and its keys are the groups, these are the totals of the groups. Otherwise `RangeTotals` sums them.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from streamsift.runtime.events.events import Events
 from streamsift.runtime.matches import GroupValues
 from streamsift.runtime.resources import add_to_match_count
 
-_BY_KEY = (Strategy.PREFIX, Strategy.SEM, Strategy.TWO_STACK)  # they give the totals of each key
+_BY_KEY = (Strategy.PREFIX, Strategy.SEM, Strategy.TWO_STACK)  # strategies that return the totals of each key
 CountKeys = Callable[[Branch, AggregateInput, bool], KeyTotals]
 
 
 def aggregate(plan: AggregatePlan, events: Events, wanted: Wanted | None = None) -> Iterator[pa.RecordBatch]:
-    """Yield the result rows, ordered by time and then by group; of a stream only those whose stamps are `wanted`."""
+    """Yield the result rows, ordered by time and then by group; on a stream, only rows with `wanted` stamps."""
     if events.rank.size == 0 or events.width < 0:
         return
     given = AggregateInput.of(plan.query, plan.alternatives, events)
-    with np.errstate(over="ignore", invalid="ignore"):  # integers may wrap: the doubles beside them show it
+    with np.errstate(over="ignore", invalid="ignore"):  # integers may wrap; the doubles detect it
         timeline = timeline_of(plan, given)
     if (batch := result_batch(plan, given, timeline, wanted)) is not None:
         yield batch
 
 
 def timeline_of(plan: AggregatePlan, given: AggregateInput, count: CountKeys = count_branch) -> Timeline:
-    """Return the totals of each group over time; `count` gives those of each key of a branch counted by keys."""
+    """Return the totals of each group over time; `count` returns the totals of each key of a branch."""
     only = plan.branches[0]
     if len(plan.branches) == 1 and only.strategy in _BY_KEY and set(only.keys) == set(plan.query.group_by):
         return count(only, given, _shows_falls(plan, given))
@@ -63,7 +63,7 @@ def _shows_falls(plan: AggregatePlan, given: AggregateInput) -> bool:
 
 
 def _leaves(plan: AggregatePlan, given: AggregateInput) -> tuple[Int32, Int64]:
-    """Return the groups and stamps of events that can be in a match, and of when these leave if that is shown."""
+    """Return the groups and stamps at which totals can change: where candidate events occur and, if shown, leave."""
     events, clock = given.events, given.clock
     parts: list[Int32] = []
     for alternative in plan.alternatives:
@@ -77,7 +77,7 @@ def _leaves(plan: AggregatePlan, given: AggregateInput) -> tuple[Int32, Int64]:
 
 
 def _add_matches(totals: RangeTotals, plan: AggregatePlan, alternative: Alternative, given: AggregateInput) -> None:
-    """Detect matches, then add up those that are in a group and shown by some result row, a chunk at a time."""
+    """Detect matches and add them to the totals chunk by chunk. Matches without a group or result row are skipped."""
     enter, leave = _leaves_of_places(totals, given)
     for matches in find_matches(alternative, given.events, plan.detection.choices):
         places = matches.events()
@@ -94,7 +94,7 @@ def _add_matches(totals: RangeTotals, plan: AggregatePlan, alternative: Alternat
 
 
 def _leaves_of_places(totals: RangeTotals, given: AggregateInput) -> tuple[Int64, Int64]:
-    """Return by place the first leaf that counts a match ending there, and the first after one beginning there."""
+    """Return for each place the first leaf of a match that ends there, and the end leaf of one that begins there."""
     everywhere, of_place = np.arange(given.events.rank.size, dtype=np.int32), given.group_of
     enter = totals.index(of_place, given.clock.shown)
     return enter, totals.index(of_place, given.clock.leaves(everywhere))

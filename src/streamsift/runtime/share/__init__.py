@@ -1,11 +1,11 @@
-"""Run several queries at once and count what they have in common once.
+"""Run several queries together and compute their common parts once.
 
 - `run`: run a sharing plan
-- `prefixes`: queries that begin alike, on one tree of prefixes
-- `chop`, `chop_kernels`: queries with inner parts in common, by chop-connect
+- `prefixes`: count queries with a common prefix on one prefix tree
+- `chop`, `chop_kernels`: count queries with other common parts by chop-connect
 
-The plan (`physical/share`) says which queries share a tree, which are chopped and which run alone. A tree or a chopped
-workload that would cost too much on the given events falls back to single runs.
+The plan (`physical/share`) names the queries that share a tree, that are chopped and that run alone. If sharing would
+cost too much on the given events, the queries run one by one.
 """
 
 from streamsift.runtime.share.run import Report, execute_many

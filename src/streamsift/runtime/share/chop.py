@@ -1,8 +1,9 @@
-"""Count queries that are chopped into pieces: one pass returns the counts of every query over time.
+"""Count several queries that are chopped into pieces, and return the counts of each query over time.
 
-A piece has counters [node, start] for each of its start events in the window. A start event of a later piece keeps a
-snapshot: for each start event of the whole match that is in the window, how many matches of the pieces before it begin
-there or later. So one number of it, that of the first start still in the window, is all that the pieces before count.
+A piece has counters [node, start] for each of its start events in the window. Each start event of a later piece takes a
+snapshot of the pieces before it. For every start event of the whole match in the window, the snapshot has the number of
+matches of these pieces that begin there or later. The entry of the first start that is still in the window is therefore
+the number of matches to extend.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from streamsift.runtime.share.chop_kernels import (
 )
 from streamsift.runtime.share.prefixes import parts_of
 
-MAX_NUMBERS = 1 << 24  # of counters and snapshots, 128 MB
+MAX_NUMBERS = 1 << 24  # counters and snapshots together: 128 MB
 
 
 def count_chopped(chopped: ChoppedQueries, given: AggregateInput) -> dict[str, Timeline] | None:
-    """Return the counts of every query; None if they might pass 64 bits, or cost more than counting each alone."""
+    """Return the counts of every query; None if they might overflow 64 bits or cost more than counting each alone."""
     steps, group = _steps(chopped, given)
     most, total, seen = starts_in_window(steps)
     operations, symbol_of = steps.operations, np.zeros(len(chopped.nodes) + 1, np.int64)
@@ -58,7 +59,7 @@ def count_chopped(chopped: ChoppedQueries, given: AggregateInput) -> dict[str, T
 
 
 def _steps(chopped: ChoppedQueries, given: AggregateInput) -> tuple[Steps, Int32]:
-    """Return the events in order, and the group of each key."""
+    """Return the ordered operations of all pieces, and the group of each key."""
     tree = tree_of([node.parent for node in chopped.nodes], ())
     layout = arrange(parts_of(chopped.query, chopped.nodes, given.events), tree, given, given.group_of)
     operations = layout.operations
@@ -70,7 +71,7 @@ def _steps(chopped: ChoppedQueries, given: AggregateInput) -> tuple[Steps, Int32
 
 
 def _largest_count(chopped: ChoppedQueries, most: Int64) -> float:
-    """Return a bound for every count: the product of the most events of each step in one window."""
+    """Return an upper bound of all counts: the product of the maximum number of events of each step in one window."""
     worth = [
         math.prod(max(float(events), 1.0) for events in most[first : first + chopped.length(piece)])
         for piece, first in enumerate(chopped.first)
@@ -79,7 +80,7 @@ def _largest_count(chopped: ChoppedQueries, most: Int64) -> float:
 
 
 def _connects(routes: list[tuple[int, ...]], room: Int64) -> tuple[Connects, Ends]:
-    """Return the places where the routes connect pieces, which routes that go the same way share, and their ends."""
+    """Return the connects of all routes, shared by routes with the same first pieces, and the ends of the routes."""
     ways = sorted(dict.fromkeys(route[:end] for route in routes for end in range(2, len(route) + 1)), key=len)
     number = {way: place for place, way in enumerate(ways)}
     target, source, tag = (np.array([way[at] for way in ways], np.int64) for at in (-1, -2, 0))

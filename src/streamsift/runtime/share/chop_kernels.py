@@ -1,7 +1,7 @@
-"""Count the pieces of chopped queries and connect them: the kernels of chop-connect.
+"""Count the pieces of chopped queries and connect the counts: the kernels of chop-connect.
 
-The lemmas are those of "Complex Event Analytics: Online Aggregation of Stream Sequence Patterns", section 4.2, with
-sums from the last start to the first in place of one number for each: starts leave first in, first out.
+The lemmas are from "Complex Event Analytics: Online Aggregation of Stream Sequence Patterns", section 4.2. Instead of
+one count per start, a snapshot has suffix sums over the starts, because starts leave in first-in, first-out order.
 """
 
 from __future__ import annotations
@@ -16,57 +16,57 @@ from streamsift.runtime.count import Operations, TotalRecords, record_count
 
 
 class Steps(NamedTuple):
-    """The events of all pieces. An operation is what one event does to prefixes of one length."""
+    """The operations of all pieces. An operation applies one event to prefixes of one length."""
 
     operations: Operations
-    is_last: Bool  # [operations] of its time
-    until: Int64  # [operations] the last stamp whose window holds its event
+    is_last: Bool  # [operations] True for the last operation of its time
+    until: Int64  # [operations] the last stamp whose window contains its event
 
 
 class Pieces(NamedTuple):
     piece_of: Int64  # [nodes + 1]
-    first: Int64  # [pieces + 1] the first node of each
-    room: Int64  # [pieces] a power of two, no less than the most starts of each in one window
+    first: Int64  # [pieces + 1] the first node of each piece
+    room: Int64  # [pieces] a power of two, at least the maximum number of its starts in one window
 
 
 class Connects(NamedTuple):
-    """A connect joins a piece to the pieces before it in a query; queries with equal pieces so far share it."""
+    """A connect joins a piece to the pieces before it in a query. Queries with the same pieces up to it share it."""
 
-    source: Int64  # the piece before
+    source: Int64  # the piece before the target
     target: Int64  # the piece whose starts take a snapshot
-    tag: Int64  # the first piece of all, whose starts the snapshot is by
-    before: Int64  # the connect that leads to `source`; -1 if that is the first piece
-    offset: Int64  # [connects + 1] where its snapshots begin: for each start of the target one number for each tag
-    row: Int64  # [connects + 1] where its rows of `since` and `until` begin
-    first: Int64  # [pieces + 1] where the connects of each target begin
+    tag: Int64  # the first piece of the query; a snapshot has one number for each of its starts (tags)
+    before: Int64  # the connect whose target is `source`; -1 if `source` is the first piece
+    offset: Int64  # [connects + 1] the offset of its snapshots [starts of the target, tags]
+    row: Int64  # [connects + 1] the offset of its rows in `since` and `after_last`
+    first: Int64  # [pieces + 1] the offset of each target in `of_piece`
     of_piece: Int32
 
 
 class Ends(NamedTuple):
     piece: Int64
     connect: Int64  # -1 for a query of one piece
-    first: Int64  # [pieces + 1] where the ends of each piece begin
+    first: Int64  # [pieces + 1] the offset of each piece in `of_piece`
     of_piece: Int32
 
 
 class ChopState(NamedTuple):
-    """Start n of a piece, counted from its first in this group, is in column n - origin[piece]."""
+    """Counters and snapshots of one key. Start n of a piece is in column n - origin[piece]."""
 
     counts: Int64  # [nodes + 1, columns]
     until: Int64  # [pieces, columns]
-    begin: Int64  # [pieces] the first start that has not left the window at the last stamp
-    after: Int64  # [pieces]
-    origin: Int64  # [pieces]
+    begin: Int64  # [pieces] the first start in the window
+    after: Int64  # [pieces] the number of starts
+    origin: Int64  # [pieces] the start in column 0
     snapshots: Int64
-    since: Int64  # for each row of a snapshot the tag of its first number
-    after_last: Int64  # and the tag after that of its last
-    fresh: Int64  # [pieces] new starts at this time that are not yet added
-    sofar: Int64  # [ends] the matches before this time's events
-    counted_at: Int64  # [ends] the event at which `sofar` was counted
+    since: Int64  # the first tag of each snapshot
+    after_last: Int64  # the tag after the last of each snapshot
+    fresh: Int64  # [pieces] new starts of the current time that are not yet added
+    sofar: Int64  # [ends] the number of matches before the current time
+    counted_at: Int64  # [ends] the operation at which `sofar` was computed; -1 for none
 
 
 def empty_state(pieces: Pieces, connects: Connects, ends: Ends) -> ChopState:
-    """Return a state without starts. Arrays that the kernel made itself would be counted at each use."""
+    """Return a state without starts. If the kernel allocated the arrays, it would count references at each use."""
     count, rows, columns = pieces.room.size, int(connects.row[-1]), 2 * int(pieces.room.max())
     starts = (pieces.piece_of.size, columns), (count, columns), count, count, count
     shapes = (*starts, int(connects.offset[-1]), rows, rows, count, ends.piece.size, ends.piece.size)
@@ -77,8 +77,8 @@ def empty_state(pieces: Pieces, connects: Connects, ends: Ends) -> ChopState:
 
 @njit(cache=True, nogil=True)
 def starts_in_window(steps: Steps) -> tuple[Int64, Int64, Int64]:
-    """Return for each symbol its most events in one window, the sum of what is in the window at each, and how many
-    there are."""
+    """Return for each symbol the maximum number of its events in one window, the sum of these numbers over all its
+    events, and the number of its events."""
     operations = steps.operations
     symbols = operations.first_node.size - 1
     present, most = np.zeros(symbols, np.int64), np.zeros(symbols, np.int64)
@@ -108,7 +108,7 @@ def expire(state: ChopState, piece: int, stamp: int) -> None:
 
 @njit(cache=True, nogil=True, inline="always")
 def add_start(pieces: Pieces, state: ChopState, piece: int, until: int) -> None:
-    """Add a column for one more start; when there is none left, those in the window move to the first ones."""
+    """Add a column for a new start; if no column is free, first move the columns in the window to the front."""
     column = state.after[piece] - state.origin[piece]
     if column == state.until.shape[1]:
         shift = state.begin[piece] - state.origin[piece]
@@ -127,7 +127,7 @@ def add_start(pieces: Pieces, state: ChopState, piece: int, until: int) -> None:
 
 @njit(cache=True, nogil=True, inline="always")
 def take_snapshot(pieces: Pieces, connects: Connects, state: ChopState, connect: int, start: int) -> None:
-    """Write the matches of all pieces before, by the tags in the window: those that begin at a tag or later."""
+    """Write for each tag in the window the number of matches of all pieces before that begin at the tag or later."""
     source, tag, before = connects.source[connect], connects.tag[connect], connects.before[connect]
     node = pieces.first[source + 1] - 1
     since, until = state.begin[tag], state.after[tag]
@@ -154,7 +154,7 @@ def take_snapshot(pieces: Pieces, connects: Connects, state: ChopState, connect:
 
 @njit(cache=True, nogil=True, inline="always")
 def matches_of(pieces: Pieces, connects: Connects, state: ChopState, piece: int, connect: int, stamp: int) -> int:
-    """Return the matches in the window of a query that ends with a piece."""
+    """Return the number of matches in the window of a query that ends with this piece."""
     expire(state, piece, stamp)
     node = pieces.first[piece + 1] - 1
     origin = state.origin[piece]
@@ -179,9 +179,12 @@ def matches_of(pieces: Pieces, connects: Connects, state: ChopState, piece: int,
 def connect_pieces(
     pieces: Pieces, connects: Connects, ends: Ends, steps: Steps, state: ChopState, out: TotalRecords, filled: Int64
 ) -> None:
-    """Take at each time snapshots for the new starts and the matches so far, then the counters, then the matches again.
+    """Process the events of each time in three passes.
 
-    One function, as a call retains and releases every array that it takes.
+    The first pass takes the snapshots of new starts and counts the matches so far. The second updates the counters. The
+    third counts the matches again and writes a record if there are new ones.
+
+    One function, because each call would retain and release every array argument.
     """
     operations, fresh, sofar, counted_at = steps.operations, state.fresh, state.sofar, state.counted_at
     first_node, nodes, symbol = operations.first_node, operations.nodes, operations.symbol

@@ -1,7 +1,7 @@
-"""Count queries that begin alike on one tree of prefixes: one pass returns the totals of every query over time.
+"""Count queries with a common prefix on one prefix tree, and return the totals of each query over time.
 
 Events are symbols of an alphabet that the queries share. An event class with its single-event predicates extends or
-empties prefixes of several queries. There is one symbol for each length of these prefixes, so that operations on longer
+clears prefixes of several queries. There is one symbol for each length of these prefixes, so that operations on longer
 prefixes come before those on shorter ones.
 """
 
@@ -17,11 +17,11 @@ from streamsift.runtime.count import AggregateInput, SymbolEvents, Timeline, arr
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
 
-MAX_NUMBERS = 1 << 26  # in front, 512 MB
+MAX_NUMBERS = 1 << 26  # in the front: 512 MB
 
 
 def parts_of(query: BoundQuery, nodes: Sequence[TreeNode], events: Events) -> list[SymbolEvents]:
-    """Return the events of each symbol, and the prefixes, numbered from 1 on, that it adds to or (negative) empties."""
+    """Return the events of each symbol, and the prefixes 1, 2, ... that it adds to (positive) or clears (negative)."""
     steps: dict[object, Step] = {}
     lists: dict[tuple[object, int], list[int]] = {}
     for number, node in enumerate(nodes, start=1):
@@ -35,7 +35,7 @@ def parts_of(query: BoundQuery, nodes: Sequence[TreeNode], events: Events) -> li
 
 
 def count_tree(shared: SharedTree, given: AggregateInput) -> Mapping[int, Timeline] | None:
-    """Return the totals of every prefix at which a query ends; None if they would take too much memory together."""
+    """Return the totals of every prefix at which a query ends; None if they would need too much memory."""
     tree = tree_of([node.parent for node in shared.nodes], list(shared.terminals.values()))
     layout = arrange(parts_of(shared.query, shared.nodes, given.events), tree, given, given.group_of)
     node_of = {node.step.variable: number for number, node in enumerate(shared.nodes, start=1)}

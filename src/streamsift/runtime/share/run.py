@@ -1,4 +1,4 @@
-"""Run several queries on a table: count what they share once, and run the others one by one."""
+"""Run several queries on a table: compute shared parts once, and run the other queries one by one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streamsift.runtime.share.chop import count_chopped
 from streamsift.runtime.share.prefixes import count_tree
 
 Report = Callable[[BadRows], None]
-RunOne = Callable[[str, Report], Iterator[pa.RecordBatch]]  # from the name of a query to its results
+RunOne = Callable[[str, Report], Iterator[pa.RecordBatch]]  # run the query of this name
 
 
 def execute_many(
@@ -31,10 +31,10 @@ def execute_many(
     run_one: RunOne | None = None,
     limit: int | None = None,
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield batches with the name of their query. Bad rows are reported once, however many queries see them.
+    """Yield result batches with the name of their query. Bad rows are reported once for all queries.
 
-    `run_one` runs a query that shares nothing, where not all of its results are wanted. Of each query not more than
-    `limit` rows are returned.
+    `run_one` replaces `execute` for queries that run alone, for callers that need only part of their results. At most
+    `limit` rows are returned per query.
     """
     report_bad = report or (lambda bad: warn(f"dropped bad rows: {bad}", BadRowsWarning))
     reported: list[BadRows] = []
@@ -48,7 +48,7 @@ def execute_many(
     for shared in together:
         results = _shared_results(plan, shared, table, bad_rows, once)
         if results is None:
-            # It would cost more on these events, or take too much memory.
+            # Sharing would cost more on these events, or need too much memory.
             alone += shared.members
         else:
             yield from ((name, batch.slice(0, limit)) for name, batch in results.items() if batch is not None)
@@ -63,14 +63,14 @@ def execute_many(
 def _shared_results(
     plan: SharingPlan, shared: SharedTree | ChoppedQueries, table: pa.Table, bad_rows: str, report: Report
 ) -> dict[str, pa.RecordBatch | None] | None:
-    """Return the results of each query; None if they are better counted one by one."""
+    """Return the results of each query; None if the queries should run one by one."""
     events = prepare(shared.query, table, bad_rows, report)
     if events.rank.size == 0 or events.width < 0:
         return {}
     steps = Alternative(shared.query, tuple(node.step for node in shared.nodes), ())
     given = AggregateInput.of(shared.query, (steps,), events)
     timelines: Mapping[str, Timeline] | None = None
-    with np.errstate(over="ignore", invalid="ignore"):  # integers may wrap: the doubles beside them show it
+    with np.errstate(over="ignore", invalid="ignore"):  # integers may wrap; the doubles detect it
         if isinstance(shared, ChoppedQueries):
             timelines = count_chopped(shared, given)
         elif (totals := count_tree(shared, given)) is not None:
