@@ -195,7 +195,7 @@ def test_names_that_differ_by_case_only(spark: SparkSession) -> None:
 )
 def test_output_names_that_differ_by_case_only(spark: SparkSession, query: str, names: str) -> None:
     df = events(spark, [(1, "A", 5), (2, "B", 5)])
-    with pytest.raises(ss.QueryError, match=rf"(?s)Spark cannot tell the output columns {names} apart.*\^"):
+    with pytest.raises(ss.QueryError, match=rf"(?s)Spark cannot distinguish the output columns {names}.*\^"):
         ss.query(query).run(df, time="t", type="kind")
     assert ss.query(query).run_local(df.toArrow(), time="t", type="kind").num_rows == 1
     spark.conf.set("spark.sql.caseSensitive", "true")

@@ -47,7 +47,7 @@ def test_run_starts_spark_itself(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, encoding="utf-8", check=False)
     assert done.returncode == 3
     assert "BadInputError: 1 row" in done.stderr
-    assert done.stderr.endswith("leave them out with --bad-rows drop.\n")  # and no stack of Python or of the JVM
+    assert done.stderr.endswith("drop them with --bad-rows drop.\n")  # and no stack of Python or of the JVM
     assert "Traceback" not in done.stderr
 
 
