@@ -118,7 +118,7 @@ def test_names_that_are_given_without_data() -> None:
 
 
 def test_no_types_fit() -> None:
-    with pytest.raises(ss.QueryError, match="no column types fit this query: `=` cannot compare a double with a string"):
+    with pytest.raises(ss.QueryError, match="fit this query: `=` cannot compare a double with a string"):
         ss.query("A a; B b WHERE a.x > 3 AND a.x = 'abc'").explain()
 
 
