@@ -249,7 +249,7 @@ def test_analysis_draws_groups_above_the_joins() -> None:
 def test_a_choice_must_be_known() -> None:
     with pytest.raises(ss.QueryError, match="invalid value for plan: 'sideways'"):
         ss.query(QUERY).run_local(stream("ABCD", 1, 6), time="t", type="kind", plan="sideways")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="no option `shape`"):
+    with pytest.raises(TypeError, match="unknown option `shape`"):
         ss.query(QUERY).run_local(stream("ABCD", 1, 6), time="t", type="kind", shape="left")  # type: ignore[call-arg]
 
 

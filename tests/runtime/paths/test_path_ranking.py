@@ -81,7 +81,7 @@ def test_merges_agree(query: str, values: str, strategy: Any, schedule: Any) -> 
     table = events(300, values)
     wanted = ss.query(query).run_local(table, time="t", type="kind", rank="enumerate")
     found = ss.query(query).run_local(table, time="t", type="kind", rank=strategy, schedule=schedule)
-    assert f"read by {schedule}" in ss.query(query).explain(
+    assert f"schedule {schedule}" in ss.query(query).explain(
         table, time="t", type="kind", rank=strategy, schedule=schedule
     )
     assert wanted.num_rows > 0
