@@ -116,8 +116,11 @@ class Stream(Generic[Rows]):
             StreamsiftError: The stream is finished, has failed or is in use by another thread.
         """
         with self._call("push()"):
+            begin = perf_counter()
             table = as_events(events, self._read)
-            return self._timed(lambda: self._batches.push(table))
+            rows = self._step(lambda: self._batches.push(table))
+            self._batches.counts.seconds += perf_counter() - begin
+            return rows
 
     def advance(self, time: Any) -> Rows:
         """Move the watermark to a time, and return the rows that became final.
@@ -140,7 +143,7 @@ class Stream(Generic[Rows]):
 
         with self._call("advance()"):
             moment = moment_of(time, self._batches.query)
-            return self._timed(lambda: self._batches.advance(moment))
+            return self._step(lambda: self._batches.advance(moment))
 
     def finish(self) -> Rows:
         """End the stream and return the remaining rows, as if the watermark moved to the end of time.
@@ -153,7 +156,7 @@ class Stream(Generic[Rows]):
             StreamsiftError: The stream is finished, has failed or is in use by another thread.
         """
         with self._call("finish()"):
-            rows = self._timed(self._batches.finish)
+            rows = self._step(self._batches.finish)
             self._ended = "the stream is finished"
             return rows
 
@@ -232,15 +235,13 @@ class Stream(Generic[Rows]):
             self._running = ""
             self._lock.release()
 
-    def _timed(self, step: Callable[[], dict[str, pa.Table]]) -> Rows:
-        begin = perf_counter()
+    def _step(self, step: Callable[[], dict[str, pa.Table]]) -> Rows:
         try:
             final = step()
         except BaseException as error:
             if not self._batches.is_consistent:
                 self._ended = f"it failed with {type(error).__name__} in the middle of {self._running}"
             raise
-        self._batches.counts.seconds += perf_counter() - begin
         rows = {name: self._result(name, final.get(name)) for name in self._empty}
         return cast(Rows, rows if self._opening.is_many else next(iter(rows.values())))
 
@@ -280,6 +281,8 @@ def resume(path: str | os.PathLike[str], *, memory_limit: int | str | None = Non
 
     Example:
         >>> import os, tempfile
+        >>> import pyarrow as pa
+        >>> import streamsift as ss
         >>> path = os.path.join(tempfile.mkdtemp(), "stream.state")
         >>> q = ss.query("PATTERN SEQ(A a, B b) WITHIN 10 RETURN b.t AS end")
         >>> stream = q.open(pa.schema({"t": pa.int64(), "kind": pa.string()}), time="t", type="kind")

@@ -38,7 +38,7 @@ class PushCounts:
     rows: int = 0  # late and bad ones included
     matches: int = 0  # result rows, also those of `advance` and `finish`
     bad_rows: int = 0
-    seconds: float = 0.0  # in `push`, `advance` and `finish`
+    seconds: float = 0.0  # in `push`
 
 
 class ProcessStream:
