@@ -255,8 +255,8 @@ def _with_until(statement: s.Statement, names: set[str], chance: random.Random) 
         return statement
     positive = [operand for operand in pattern.operands if not isinstance(operand, s.Not)]
     ends = positive[:1] + positive[-1:]
-    if len(positive) < 2 or not all(
-        isinstance(e, s.Event) and not e.quantifier and e.class_name not in names for e in ends
+    if len(positive) < 2 or any(
+        not isinstance(end, s.Event) or end.quantifier or end.class_name in names for end in ends
     ):
         return statement
     kind = chance.choice([*KINDS[:3], "ANY"])
