@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import pyarrow as pa
@@ -10,7 +10,7 @@ import pyarrow as pa
 from streamsift.api import arguments
 from streamsift.api.arguments import BadRowsPolicy, Roles, as_table, is_spark, memory_bytes, schema_of
 from streamsift.api.query import Query, query
-from streamsift.api.streams import Opening, Stream, open_stream
+from streamsift.api.streams import Opening, Stream, open_stream, saved_order
 from streamsift.errors import QueryError
 from streamsift.physical import PlannerKeywords
 from streamsift.physical.explain import describe_sharing
@@ -36,6 +36,7 @@ def run_many(
     share: ShareName = "auto",
     lateness: str | float | None = None,
     buckets: int | None = None,
+    ordered: bool | str | Sequence[str] | None = None,
     limit: int | None = None,
     memory_limit: int | str | None = None,
     **choices: Unpack[PlannerKeywords],
@@ -58,6 +59,8 @@ def run_many(
             decide it.
         lateness: Allowed lateness of a stream, as in `Query.run`. Default: 0.
         buckets: Number of hash buckets of a new stream, as in `Query.run`. Default: twice the cores of the session.
+        ordered: Columns of which equal values promise order of arrival, as in `Query.run`. Queries that run together
+            use it only if all of them can. Default: none.
         limit: Maximum number of rows of each result; not on Spark. Default: no limit.
         memory_limit: Memory that all queries together may use, in bytes or as text ("2 GB"); not on Spark. Default:
             half of the memory available to the process.
@@ -81,7 +84,7 @@ def run_many(
     arguments.check_policy(bad_rows)
     roles = Roles(time, type, order)
     if not is_spark(data):
-        arguments.check_batch(lateness=lateness, buckets=buckets)
+        arguments.check_batch(lateness=lateness, buckets=buckets, ordered=ordered)
         limit, memory, table = arguments.check_limit(limit), memory_bytes(memory_limit), as_table(data)
         plan = _shared(queries, table, roles, share, choices)
         return _run_local(plan, queries, table, bad_rows, limit, memory)
@@ -90,8 +93,9 @@ def run_many(
 
     plan = _shared(queries, data, roles, share, choices)
     if data.isStreaming:
-        return spark.run_stream_many(data, plan, lateness=lateness, bad_rows=bad_rows, buckets=buckets)
-    arguments.check_batch(lateness=lateness, buckets=buckets)
+        promise = arguments.order_of_arrival(ordered, *arguments.schema_of(data))
+        return spark.run_stream_many(data, plan, lateness=lateness, bad_rows=bad_rows, buckets=buckets, ordered=promise)
+    arguments.check_batch(lateness=lateness, buckets=buckets, ordered=ordered)
     return spark.run_batch_many(data, plan, bad_rows=bad_rows)
 
 
@@ -124,6 +128,7 @@ def open_many(
     type: str | None = None,
     order: str | None = None,
     lateness: str | float | None = None,
+    ordered: bool | str | Sequence[str] | None = None,
     bad_rows: BadRowsPolicy = "fail",
     memory_limit: int | str | None = None,
     **choices: Unpack[PlannerKeywords],
@@ -137,6 +142,7 @@ def open_many(
         type: Name of the column that contains the event class. Default: none.
         order: Name of a column that orders events with equal times. Default: none.
         lateness: How late events may arrive, as in `Query.open`. Default: 0.
+        ordered: Columns of which equal values promise order of arrival, as in `run_many`. Default: none.
         bad_rows: "fail" (default) or "drop", as in `Query.open`.
         memory_limit: Memory that the stream may use, as in `Query.open`. Default: half of the memory available to the
             process.
@@ -154,12 +160,12 @@ def open_many(
         >>> queries = {"ab": "SEQ(A a, B b) WITHIN 9 RETURN b.t AS at", "ba": "SEQ(B b, A a) WITHIN 9 RETURN a.t AS at"}
         >>> stream = open_many(queries, pa.schema({"t": pa.int64(), "kind": pa.string()}), time="t", type="kind")
         >>> rows = stream.push([{"t": 1, "kind": "A"}, {"t": 4, "kind": "B"}])
-        >>> {name: table.to_pylist() for name, table in stream.finish().items()}
+        >>> {name: table.to_pylist() for name, table in rows.items()}
         {'ab': [{'at': 4}], 'ba': []}
     """
     check_queries(queries)
     texts = {name: (query(one) if isinstance(one, str) else one).text for name, one in queries.items()}
-    opening = Opening(texts, Roles(time, type, order), lateness, bad_rows, choices, is_many=True)
+    opening = Opening(texts, Roles(time, type, order), lateness, bad_rows, choices, True, saved_order(ordered))
     return open_stream(opening, schema, memory_limit)
 
 
@@ -171,6 +177,7 @@ def explain_many(
     type: str | None = None,
     order: str | None = None,
     share: ShareName = "auto",
+    ordered: bool | str | Sequence[str] | None = None,
     **choices: Unpack[PlannerKeywords],
 ) -> str:
     """Return what the queries share on this data, and why the rest is not shared.
@@ -182,6 +189,8 @@ def explain_many(
         type: Name of the column that contains the event class. Default: none.
         order: Name of a column that orders events with equal times. Default: none.
         share: "auto" (default), "always" or "never", as in `run_many`.
+        ordered: Columns of which equal values promise order of arrival, as in `run_many`; only for a streaming
+            DataFrame. Default: none.
         **choices: Planner options, as in `Query.run`.
 
     Returns:
@@ -201,7 +210,8 @@ def explain_many(
     from streamsift import spark
 
     if data.isStreaming:
-        return "\n".join(spark.many_placement(data, plan))
+        promise = arguments.order_of_arrival(ordered, *arguments.schema_of(data))
+        return "\n".join(spark.many_placement(data, plan, promise))
     return "\n".join([*describe_sharing(plan), *spark.many_batch_placement(data, plan)])
 
 

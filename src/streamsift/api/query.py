@@ -14,7 +14,7 @@ from streamsift import logical, optimizer, physical
 from streamsift.api import arguments
 from streamsift.api.arguments import BadRowsPolicy, Roles, as_table, is_spark, memory_bytes, schema_of
 from streamsift.api.building import Buildable
-from streamsift.api.streams import Opening, Stream, StreamMetrics, open_stream
+from streamsift.api.streams import Opening, Stream, StreamMetrics, open_stream, saved_order
 from streamsift.errors import QueryError
 from streamsift.language import Script, parse, print_script, syntax
 from streamsift.physical import PlannerKeywords
@@ -98,6 +98,7 @@ class Query(Buildable):
         bad_rows: BadRowsPolicy = "fail",
         lateness: str | float | None = None,
         buckets: int | None = None,
+        ordered: bool | str | Sequence[str] | None = None,
         observation: Observation | None = None,
         **choices: Unpack[PlannerKeywords],
     ) -> DataFrame:
@@ -106,9 +107,11 @@ class Query(Buildable):
         A batch DataFrame gives a batch result, a streaming DataFrame a streaming result. Results are lazy: no Spark job
         runs before an action. Over all micro-batches, a stream appends the rows that the batch query returns.
 
-        On a stream, a row is appended once the watermark passes the time that makes it final. The watermark is the one
-        set with `withWatermark` on the time column, or else the maximum event time of earlier micro-batches minus
-        `lateness`. Events older than the watermark are late: they are dropped and counted, see `metrics`.
+        On a stream, a match is appended as soon as no later event can change it: in the micro-batch in which its last
+        event arrives, or, after a negation or a Kleene group for example, once the watermark has passed what decides
+        it. Aggregates and rankings wait for the watermark. It is the one set with `withWatermark` on the time column,
+        or else the maximum event time of earlier micro-batches minus `lateness`. Events older than the watermark are
+        late: they are dropped and counted, see `metrics`.
 
         Args:
             df: Batch or streaming DataFrame, one row per event.
@@ -122,6 +125,9 @@ class Query(Buildable):
             buckets: Number of hash buckets that a new stream spreads its keys over: partitions of Spark's state store,
                 one task each per micro-batch. Default: twice the cores of the session, 8 if it does not know them. A
                 restarted stream keeps the number in its checkpoint. Not allowed on a batch DataFrame.
+            ordered: Columns of which equal values promise order: with "id" or ["id", "x"], events with equal values
+                arrive in order of time and `order`, with True all events do. Matches that would wait for the watermark
+                then wait for the next event of their key instead. Default: none. Not allowed on a batch DataFrame.
             observation: pyspark `Observation` that counts dropped rows of a batch: after an action,
                 `observation.get["bad_rows"]` is their number. Default: none.
             **choices: Planner options: `plan`, `condense`, `cache`, `strategy`, `rank`, `schedule` and `spread`. The
@@ -151,9 +157,10 @@ class Query(Buildable):
             if observation is not None:
                 hint = "use ss.metrics() for the counts of a stream."
                 raise QueryError("observation is not supported on a stream", hint=hint)
-            result = spark.run_stream(df, plan, lateness=lateness, bad_rows=bad_rows, buckets=buckets)
+            promise = arguments.order_of_arrival(ordered, schema, settings)
+            result = spark.run_stream(df, plan, lateness=lateness, bad_rows=bad_rows, buckets=buckets, ordered=promise)
             return sign_frame(result, self.text, time)
-        arguments.check_batch(lateness=lateness, buckets=buckets)
+        arguments.check_batch(lateness=lateness, buckets=buckets, ordered=ordered)
         result = spark.run_batch(df, plan, bad_rows=bad_rows, observation=observation)
         return sign_frame(result, self.text, time)
 
@@ -282,6 +289,7 @@ class Query(Buildable):
         type: str | None = None,
         order: str | None = None,
         lateness: str | float | None = None,
+        ordered: bool | str | Sequence[str] | None = None,
         bad_rows: BadRowsPolicy = "fail",
         memory_limit: int | str | None = None,
         **choices: Unpack[PlannerKeywords],
@@ -299,6 +307,7 @@ class Query(Buildable):
             order: Name of a column that orders events with equal times. Default: none; such events are unordered.
             lateness: How late events may arrive, as text ("10 s") or as a number in the units of the time column.
                 Default: 0.
+            ordered: Columns of which equal values promise order of arrival, as in `run`. Default: none.
             bad_rows: "fail" (default) rejects a push with rows without a usable time or order; "drop" drops and counts
                 these rows.
             memory_limit: Memory that the stream may use, in bytes or as text ("2 GB"). Default: half of the memory
@@ -315,12 +324,11 @@ class Query(Buildable):
         Example:
             >>> schema = pa.schema({"t": pa.int64(), "kind": pa.string()})
             >>> stream = query("PATTERN SEQ(A a, B b) WITHIN 5 RETURN b.t AS at").open(schema, time="t", type="kind")
-            >>> rows = stream.push([{"t": 1, "kind": "A"}, {"t": 4, "kind": "B"}])
-            >>> stream.finish().to_pylist()
+            >>> stream.push([{"t": 1, "kind": "A"}, {"t": 4, "kind": "B"}]).to_pylist()
             [{'at': 4}]
         """
         roles = Roles(time, type, order)
-        opening = Opening({"": self.text}, roles, lateness, bad_rows, choices, is_many=False)
+        opening = Opening({"": self.text}, roles, lateness, bad_rows, choices, False, saved_order(ordered))
         return open_stream(opening, schema, memory_limit)
 
     def explain(
@@ -331,6 +339,7 @@ class Query(Buildable):
         type: str | None = None,
         order: str | None = None,
         analyze: bool = False,
+        ordered: bool | str | Sequence[str] | None = None,
         **choices: Unpack[PlannerKeywords],
     ) -> Explanation:
         """Return the plan of the query on this data, and the reasons for it.
@@ -343,6 +352,8 @@ class Query(Buildable):
             order: Name of a column that orders events with equal times. Default: none.
             analyze: Run the query on the table and report event rates, selectivities, times, and the estimated and
                 actual rows of each join. Default: False.
+            ordered: Columns of which equal values promise order of arrival, as in `run`; only for a streaming
+                DataFrame. Default: none.
             **choices: Planner options, as in `run`.
 
         Returns:
@@ -379,8 +390,11 @@ class Query(Buildable):
             return stages.explain()
         from streamsift import spark
 
-        placement = spark.stream_placement if data.isStreaming else spark.placement
-        return stages.explain(placement(data, stages.plan))
+        if not data.isStreaming:
+            arguments.check_batch(ordered=ordered)
+            return stages.explain(spark.placement(data, stages.plan))
+        promise = arguments.order_of_arrival(ordered, schema, settings)
+        return stages.explain(spark.stream_placement(data, stages.plan, promise))
 
     def _explain_alone(
         self, time: str | None, type: str | None, order: str | None, choices: PlannerKeywords

@@ -38,6 +38,7 @@ class Opening:
     bad_rows: str
     choices: physical.PlannerKeywords
     is_many: bool  # results are a dict by query name
+    ordered: bool | str | list[str] | None = None  # what is promised about the order of arrival
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,8 @@ class Stream(Generic[Rows]):
         query = next(iter(plans.values())).query
         arguments.check_policy(opening.bad_rows)
         lateness = logical.lateness_of(opening.lateness, query.binding)
-        self._batches = ProcessStream(plans, lateness, opening.bad_rows == "drop", memory)
+        promise = physical.used_order(plans.values(), arguments.order_of_arrival(opening.ordered, schema, {}))
+        self._batches = ProcessStream(plans, lateness, opening.bad_rows == "drop", memory, promise)
         fields = {field.name: field for plan in plans.values() for field in plan.query.schema}
         self._read = pa.schema(fields.values())
         self._empty = {
@@ -291,8 +293,7 @@ def resume(path: str | os.PathLike[str], *, memory_limit: int | str | None = Non
         >>> stream = resume(path)
         >>> stream.offsets
         {'events-0': 1}
-        >>> rows = stream.push([{"t": 5, "kind": "B"}])
-        >>> stream.finish().to_pylist()
+        >>> stream.push([{"t": 5, "kind": "B"}]).to_pylist()
         [{'end': 5}]
     """
     from streamsift.runtime.state import read_state
@@ -309,6 +310,11 @@ def resume(path: str | os.PathLike[str], *, memory_limit: int | str | None = Non
     stream = open_stream(opening, schema, memory_limit)
     stream._load(values, head, chunks)
     return stream
+
+
+def saved_order(ordered: physical.Ordered) -> bool | str | list[str] | None:
+    """Return `ordered` as JSON has it."""
+    return ordered if ordered is None or isinstance(ordered, bool | str) else list(ordered)
 
 
 def check_offsets(offsets: Any) -> None:

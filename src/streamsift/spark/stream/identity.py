@@ -16,7 +16,9 @@ from streamsift.logical.describe import describe_expression, describe_merges, de
 from streamsift.physical.plan import AggregatePlan, Plan
 
 
-def describe_state(plan: Plan, keys: tuple[str, ...], buckets: int) -> dict[str, str]:
+def describe_state(
+    plan: Plan, keys: tuple[str, ...], buckets: int, ordered: tuple[str, ...] | None = None
+) -> dict[str, str]:
     """Return the parts of a plan that its state depends on. Checkpoints store these words: do not change them."""
     query, window = plan.query, plan.query.window
     # Variables are named by position, so that renaming them does not change the description.
@@ -42,6 +44,7 @@ def describe_state(plan: Plan, keys: tuple[str, ...], buckets: int) -> dict[str,
         "order": query.binding.order or "",
         "the columns": ", ".join(f"{field.name} {field.type}" for field in query.schema),
         "the keys that events are spread by": ", ".join(keys),
+        "the order of arrival (ordered)": "" if ordered is None else " and ".join(ordered) or "all events",
         "the number of buckets (spark.sql.shuffle.partitions)": str(buckets),
     }
     return {name: text for name, text in parts.items() if text}
@@ -57,12 +60,14 @@ def _preference(query: BoundQuery) -> str:
     return f"{' AND '.join(objectives)} merged {describe_merges(query.ranking)}, the {query.ranking.limit} best"
 
 
-def describe_states(plans: Mapping[str, Plan], keys: tuple[str, ...], buckets: int) -> str:
+def describe_states(
+    plans: Mapping[str, Plan], keys: tuple[str, ...], buckets: int, ordered: tuple[str, ...] | None = None
+) -> str:
     """Return what the state of several plans depends on, as it is stored."""
     about = {
         f"{name}: {part}" if len(plans) > 1 else part: text
         for name, plan in plans.items()
-        for part, text in describe_state(plan, keys, buckets).items()
+        for part, text in describe_state(plan, keys, buckets, ordered).items()
     }
     return json.dumps(about, ensure_ascii=False)
 

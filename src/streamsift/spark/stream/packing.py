@@ -22,6 +22,7 @@ from streamsift.logical.bound import BoundQuery
 from streamsift.runtime import tables_of
 from streamsift.runtime.events.bad_rows import BadRows, find_bad_rows
 from streamsift.runtime.events.times import ticks_of
+from streamsift.runtime.stream import last_of_keys
 from streamsift.spark.columns import EventTime
 from streamsift.spark.distribute import bucket_numbers
 from streamsift.spark.stream.buckets import BucketCount
@@ -39,6 +40,8 @@ Batches = Iterator[pa.RecordBatch]
 class Packer:
     """Pack the rows of one task: the query's columns, True if the row can affect a result, the hash of its keys.
 
+    With `ordered`, the latest events of keys are packed too, whatever their class: they move the horizon.
+
     The first task adds an empty message for each bucket, so that in every micro-batch with data each bucket sees the
     watermark and reports the size of its state.
     """
@@ -46,6 +49,7 @@ class Packer:
     query: BoundQuery
     time: EventTime
     buckets: BucketCount
+    ordered: tuple[str, ...] | None = None  # the columns whose keys arrive in order; () means all events
 
     def __call__(self, batches: Batches) -> Batches:
         buckets = bucket_numbers(self.buckets.of_this_stream())
@@ -72,6 +76,13 @@ class Packer:
             return
         ticks = ticks_of(events.column(self.query.binding.time).combine_chunks(), self.query.binding)
         yield {"bucket": buckets[0], "seen": self.time.seen(ticks.max().item()), "bad": False}
+        if self.ordered is not None:
+            last = last_of_keys(events, self.ordered, self.query.binding)
+            if self.ordered:
+                matters = matters | last
+            else:  # every bucket sees the latest event; `bad` is null, because it is not one of its events
+                message = message_of(events.filter(pa.array(last)).slice(0, 1))
+                yield from ({"bucket": bucket, "bad": None, "message": message} for bucket in buckets)
         kept, numbers = np.flatnonzero(matters), np.mod(hashes, len(buckets))
         order = kept[np.argsort(numbers[kept], kind="stable")]
         events = events.take(pa.array(order))

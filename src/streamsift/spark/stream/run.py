@@ -18,7 +18,7 @@ from streamsift.logical.bound import BoundQuery
 from streamsift.physical import Plan, RankPlan
 from streamsift.physical.explain import describe_stream
 from streamsift.physical.share import SharingPlan
-from streamsift.physical.stream import stream_plan
+from streamsift.physical.stream import stream_plan, used_order, why_unordered
 from streamsift.spark.columns import (
     CALENDAR,
     column,
@@ -54,14 +54,27 @@ EACH_ALONE = "aggregates: computed per query; common prefixes of queries are sha
 STORE = "store: RocksDB; a micro-batch writes its new events and removes expired ones"
 
 
-def run_stream(df: DataFrame, plan: Plan, *, lateness: Any, bad_rows: str, buckets: Any) -> DataFrame:
-    """Run a plan on a stream. A row is appended once the watermark has made it final."""
-    results = run_combined(df, {"": plan}, lateness=lateness, bad_rows=bad_rows, buckets=buckets)
+def run_stream(
+    df: DataFrame, plan: Plan, *, lateness: Any, bad_rows: str, buckets: Any, ordered: tuple[str, ...] | None
+) -> DataFrame:
+    """Run a plan on a stream. A row is appended once no later event can change it."""
+    results = run_combined(df, {"": plan}, lateness=lateness, bad_rows=bad_rows, buckets=buckets, ordered=ordered)
     return results.select("message").mapInArrow(for_workers(unpack), result_schema(df.schema, plan.query))
 
 
-def run_combined(df: DataFrame, plans: Mapping[str, Plan], *, lateness: Any, bad_rows: str, buckets: Any) -> DataFrame:
-    """Run several plans in one pass over a stream. Return messages of result rows, with the names of queries."""
+def run_combined(
+    df: DataFrame,
+    plans: Mapping[str, Plan],
+    *,
+    lateness: Any,
+    bad_rows: str,
+    buckets: Any,
+    ordered: tuple[str, ...] | None,
+) -> DataFrame:
+    """Run several plans in one pass over a stream. Return messages of result rows, with the names of queries.
+
+    `ordered` has the columns whose keys arrive in order; it is used by all plans or by none.
+    """
     for plan in plans.values():
         stream_plan(plan)  # raises UnsupportedQuery for plans that cannot run on a stream
     query = query_of_all(plans)
@@ -69,7 +82,8 @@ def run_combined(df: DataFrame, plans: Mapping[str, Plan], *, lateness: Any, bad
     time = event_time(query, lateness_of(lateness, query.binding))
     use_rocksdb(df.sparkSession)
     set_buckets(df.sparkSession, buckets)
-    keys = common_keys(plans)
+    ordered = used_order(plans.values(), ordered)
+    keys = common_keys(plans, ordered)
     # Spark evaluates the condition, and the packer applies it: rows that no step can bind also advance the watermark.
     condition = can_matter_to(plans.values())
     matters = F.lit(True) if condition is None else F.coalesce(condition, F.lit(False))
@@ -78,16 +92,16 @@ def run_combined(df: DataFrame, plans: Mapping[str, Plan], *, lateness: Any, bad
     rows = df.select(*columns, matters.alias("matters"), hashed.alias("hash"))
     # The number of buckets is not known before the stream starts.
     count = BucketCount(bool(keys), task_count(df))
-    messages = rows.mapInArrow(for_workers(Packer(query, time, count)), PACKED)
+    messages = rows.mapInArrow(for_workers(Packer(query, time, count, ordered)), PACKED)
     if not has_watermark:
         messages = messages.withWatermark("seen", f"{time.delay_milliseconds} milliseconds")
     # Without `seen`: Spark would drop late messages before their events are counted.
     by_bucket = messages.select("bucket", "bad", "message").groupBy("bucket")
     if hasattr(by_bucket, "transformWithState"):
-        processor = BucketProcessor(plans, keys, time, count, bad_rows)
+        processor = BucketProcessor(plans, keys, time, count, bad_rows, ordered)
         results = by_bucket.transformWithState(processor, RESULTS, "append", "eventTime")
     else:  # PySpark 4.0
-        processor = FrameBucketProcessor(plans, keys, time, count, bad_rows)
+        processor = FrameBucketProcessor(plans, keys, time, count, bad_rows, ordered)
         results = by_bucket.transformWithStateInPandas(processor, RESULTS, "append", "eventTime")
     return _observed(results).select("query", "message")
 
@@ -98,10 +112,14 @@ def stream_keys(plan: Plan) -> tuple[str, ...]:
     return () if needs_merge(plan, Distribution(keys)) else keys
 
 
-def common_keys(plans: Mapping[str, Plan]) -> tuple[str, ...]:
-    """Return the columns by which the events of all plans can be distributed."""
+def common_keys(plans: Mapping[str, Plan], ordered: tuple[str, ...] | None = None) -> tuple[str, ...]:
+    """Return the columns by which the events of all plans can be distributed.
+
+    A bucket has all events of a key that arrives in order: each of them moves the horizon of the others.
+    """
     first, *others = (stream_keys(plan) for plan in plans.values())
-    return tuple(key for key in first if all(key in keys for keys in others))
+    keys = (key for key in first if all(key in keys for keys in others))
+    return tuple(key for key in keys if not ordered or key in ordered)
 
 
 def _observed(results: DataFrame) -> DataFrame:
@@ -145,9 +163,10 @@ def use_rocksdb(spark: SparkSession) -> None:
 # --- explain ---------------------------------------------------------------------------------------------------------
 
 
-def stream_placement(df: DataFrame, plan: Plan) -> list[str]:
+def stream_placement(df: DataFrame, plan: Plan, ordered: tuple[str, ...] | None = None) -> list[str]:
     """Return the lines of explain on buckets, emission, state and watermark."""
-    keys, time = stream_keys(plan), plan.query.binding.time
+    used = used_order([plan], ordered)
+    keys, time = common_keys({"": plan}, used), plan.query.binding.time
     if keys:
         where = f"{buckets_of(df)} hash buckets by {', '.join(keys)}; one task and one Python call per bucket"
     elif isinstance(plan, RankPlan) and (merged := shuffle_keys(plan)):
@@ -155,7 +174,8 @@ def stream_placement(df: DataFrame, plan: Plan) -> list[str]:
     else:
         where = f"one bucket: {why_one_task(plan)}"
     lines = [f"Spark: stateful stream in {where}", *([] if keys else [ONE_BUCKET])]
-    lines += [*describe_stream(plan), STORE]
+    why_not = why_unordered(plan, ordered) if ordered is not None else None
+    lines += [*describe_stream(plan, used, why_not or ""), STORE]
     maximum = f"maximum `{time}` of earlier micro-batches minus `lateness`"
     watermark = f"set with withWatermark on `{time}`" if time in marked_columns(df) else maximum
     lines.append(f"watermark: {watermark}")
@@ -166,17 +186,23 @@ def stream_placement(df: DataFrame, plan: Plan) -> list[str]:
     return [*lines, describe_filter(plan)]
 
 
-def many_placement(df: DataFrame, plan: SharingPlan) -> list[str]:
+def many_placement(df: DataFrame, plan: SharingPlan, ordered: tuple[str, ...] | None = None) -> list[str]:
     """Return the lines of explain on several queries over one stream."""
     for one in plan.plans.values():
         stream_plan(one)  # raises UnsupportedQuery for plans that cannot run on a stream
-    keys = common_keys(plan.plans)
+    used = used_order(plan.plans.values(), ordered)
+    keys = common_keys(plan.plans, used)
+    unordered = []
+    if ordered is not None and used is None:
+        reasons = {name: why_unordered(one, ordered) for name, one in plan.plans.items()}
+        unordered = [f"`ordered` is not used: in {name}, {why}" for name, why in reasons.items() if why is not None]
     queries = f"Spark: {len(plan.plans)} queries share one pass and one state of events"
     if keys:
-        return [f"{queries}, in {buckets_of(df)} hash buckets by {', '.join(keys)}", EACH_ALONE]
+        return [f"{queries}, in {buckets_of(df)} hash buckets by {', '.join(keys)}", EACH_ALONE, *unordered]
     return [
         f"{queries}, in one bucket: the queries have no key in common",
         EACH_ALONE,
         ONE_BUCKET,
+        *unordered,
         *(f"{name}, run alone: by {', '.join(stream_keys(one)) or 'no key'}" for name, one in plan.plans.items()),
     ]

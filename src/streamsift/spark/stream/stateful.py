@@ -14,7 +14,7 @@ is before the watermark of its micro-batch, whatever its bucket is and whenever 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -82,8 +82,15 @@ class BucketProcessor(StatefulProcessor):
     """Run the engine of each bucket. Spark calls it with the messages of a micro-batch, and when a timer expires."""
 
     def __init__(
-        self, plans: Mapping[str, Plan], keys: tuple[str, ...], time: EventTime, buckets: BucketCount, bad_rows: str
+        self,
+        plans: Mapping[str, Plan],
+        keys: tuple[str, ...],
+        time: EventTime,
+        buckets: BucketCount,
+        bad_rows: str,
+        ordered: tuple[str, ...] | None = None,
     ) -> None:
+        self.ordered = ordered
         self.plans, self.keys, self.time, self.buckets, self.bad_rows = plans, keys, time, buckets, bad_rows
         self.run = uuid4().hex
 
@@ -104,11 +111,12 @@ class BucketProcessor(StatefulProcessor):
     ) -> Iterator[Row]:
         messages = [row for row in rows if row.message is not None]
         bad = bad_rows_in([row.message for row in messages if row.bad])
-        events = [row.message for row in messages if not row.bad]
+        events = [row.message for row in messages if row.bad is False]
+        latest = [row.message for row in messages if row.bad is None]
         with plain_errors():
             if bad.count and self.bad_rows == "fail":
                 raise bad_rows_error(bad, next(iter(self.plans.values())).query.binding)
-            yield from self._step(key[0], events, timerValues.getCurrentWatermarkInMs(), bad.count, None)
+            yield from self._step(key[0], events, timerValues.getCurrentWatermarkInMs(), bad.count, None, latest)
 
     def handleExpiredTimer(  # noqa: N802
         self,
@@ -122,18 +130,26 @@ class BucketProcessor(StatefulProcessor):
 
     # --- one bucket, one micro-batch ---
     def _step(
-        self, bucket: int, messages: list[bytes], watermark: int, bad_rows: int, expired: int | None
+        self,
+        bucket: int,
+        messages: list[bytes],
+        watermark: int,
+        bad_rows: int,
+        expired: int | None,
+        latest: Sequence[bytes] = (),
     ) -> Iterator[Row]:
         cached = self._engine(bucket)
         engine, late, rows_before, bytes_before = cached.engine, cached.engine.late, cached.rows, cached.bytes
         passed = self.time.passed(watermark)
         if passed is not None:
             engine.move(passed)
+        for message in latest:
+            engine.observe(table_of(message))
         for message in messages:
             engine.push(table_of(message))
         final = engine.advance()
         rows, size = engine.rows(), engine.size()
-        if cached.version or rows or messages:
+        if cached.version or rows or messages or latest:
             self._write(cached, watermark, expired)
         _keep((self.run, bucket), cached)
         yield _row(
@@ -158,18 +174,18 @@ class BucketProcessor(StatefulProcessor):
         if cached is not None and cached.version == ("" if saved is None else saved[0]):
             return cached
         if saved is None:
-            return CachedEngine(ManyEngine(self.plans))
+            return CachedEngine(ManyEngine(self.plans, self.ordered))
         *described, header = saved
         is_earlier = cached is not None and cached.version and cached.version in saved[1]
         if cached is None or not is_earlier or not cached.engine.follow(bytes(header), self._since(cached, header)):
             about = self._about.get()
             check_same("{}" if about is None else about[0], self._describe())
-            cached = CachedEngine(ManyEngine(self.plans))
+            cached = CachedEngine(ManyEngine(self.plans, self.ordered))
             cached.engine.load(bytes(header), ((key[0], bytes(value[0])) for key, value in self._chunks.iterator()))
         return CachedEngine(cached.engine, *described)
 
     def _describe(self) -> str:
-        return describe_states(self.plans, self.keys, self.buckets.of_this_stream())
+        return describe_states(self.plans, self.keys, self.buckets.of_this_stream(), self.ordered)
 
     def _since(self, cached: CachedEngine, header: bytes) -> Iterator[tuple[int, bytes]]:
         """Yield the chunks written since an engine was current, except those that have been dropped."""
