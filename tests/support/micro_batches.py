@@ -90,10 +90,19 @@ class Moment:
 class Stream:
     """A streaming query over buckets of keys."""
 
-    def __init__(self, plans: Mapping[str, Plan], *, lateness: Any = None, buckets: int = 3, bad_rows: str = "fail"):
-        ManyEngine(plans)  # raises if the query is not supported on a stream
+    def __init__(
+        self,
+        plans: Mapping[str, Plan],
+        *,
+        lateness: Any = None,
+        buckets: int = 3,
+        bad_rows: str = "fail",
+        ordered: tuple[str, ...] | None = None,
+    ):
+        self.ordered = ordered
+        ManyEngine(plans, ordered)  # raises if the query is not supported on a stream
         self.plans, self.query = plans, query_of_all(plans)
-        self.keys = common_keys(plans)
+        self.keys = common_keys(plans, ordered)
         self.buckets = BucketCount(bool(self.keys), buckets)
         self.time = event_time(self.query, lateness_of(lateness, self.query.binding))
         self.bad_rows = bad_rows
@@ -104,14 +113,16 @@ class Stream:
 
     def restart(self) -> BucketProcessor:
         """Restart the query with a new processor, so that engines cached in workers are not used."""
-        self.processor = BucketProcessor(self.plans, self.keys, self.time, self.buckets, self.bad_rows)
+        self.processor = BucketProcessor(self.plans, self.keys, self.time, self.buckets, self.bad_rows, self.ordered)
         return self.processor
 
     def batch(self, rows: pa.Table | None) -> dict[str, list[Any]]:
         """Run a micro-batch, or a no-data one if `rows` is None, and return the result rows by query."""
         found: list[Row] = []
         if rows is not None:
-            messages = pa.Table.from_batches(list(Packer(self.query, self.time, self.buckets)(self._arriving(rows))))
+            messages = pa.Table.from_batches(
+                list(Packer(self.query, self.time, self.buckets, self.ordered)(self._arriving(rows)))
+            )
             for seen in messages["seen"].cast(pa.int64()).drop_null().to_pylist():
                 self.seen = max(self.seen, seen // 1000 - self.time.delay_milliseconds)
             rows_of_all = messages.drop_columns("seen").to_pylist()
@@ -141,7 +152,7 @@ class Stream:
         for store in self.stores.values():
             if "head" not in store:
                 continue
-            engine = ManyEngine(self.plans)
+            engine = ManyEngine(self.plans, self.ordered)
             engine.load(store["head"][-1], [(key[0], value[0]) for key, value in store["chunks"].items()])
             for name, table in engine.finish().items():
                 found[name] += table.to_pylist()

@@ -134,6 +134,7 @@ class MatchDecider:
             # An event that arrives in order is reached at once; one without a key waits for the watermark.
             waits = one.by is FinalizedBy.REACHED and search.ordered != ()
             crossed = search.crossed_by_watermark(0) if waits else NO_ROWS
+            crossed = crossed[crossed < search.first_new]
             in_order = not crossed.size and search.is_in_order
             starting = np.union1d(search.new, crossed) if crossed.size else search.new
             return bound_by(search.store, starting, query, one.last_steps if in_order else steps)
@@ -173,11 +174,13 @@ class MatchDecider:
 
     def _batches(self, one: FinalizedAlternative, horizon: Horizon) -> Iterator[pa.RecordBatch]:
         alternative, events = one.alternative, horizon.events
-        variants = one.in_order if _is_in_order(horizon) else one.variants
+        variants = one.variants
         if one.is_marked:
             decides, other = marks(one, horizon)
             if not decides.any():
                 return
+            if not (decides & ~horizon.is_new).any() and _is_in_order(horizon):
+                variants = one.in_order
             columns = events.columns
             for name, of_place in ((DECIDES, decides), (OTHER, other)):
                 of_row = np.zeros(columns.table.num_rows, np.bool_)
@@ -193,9 +196,9 @@ class MatchDecider:
 
 
 def _is_in_order(horizon: Horizon) -> bool:
-    """Return True if only events arrive, and all of them come after all other events."""
-    step, is_new, rank = horizon.step, horizon.is_new, horizon.events.rank
-    if step.now is None or step.passed != step.now or not is_new.any():
+    """Return True if events arrive, and all of them come after all other events."""
+    is_new, rank = horizon.is_new, horizon.events.rank
+    if not is_new.any():
         return False
     first = int(is_new.argmax())
     return bool(is_new[first:].all()) and (first == 0 or bool(rank[first] > rank[first - 1]))
