@@ -1,0 +1,182 @@
+"""Define the syntax tree of MATCH_RECOGNIZE, which is independent of any schema.
+
+Expressions reuse the nodes of `language/syntax.py` and add those below. A function is a `Call` with its upper-case name,
+also PREV, NEXT, FIRST, LAST, CLASSIFIER, MATCH_NUMBER, the aggregates, and any function of Spark SQL.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from streamsift.errors import NOWHERE, Span
+from streamsift.language.syntax import Duration, Expression, Name, Written
+
+# --- expressions -------------------------------------------------------------------------------------------------
+
+
+class Semantics(Enum):
+    """Which rows a navigation or an aggregate of a measure sees."""
+
+    RUNNING = "RUNNING"  # the rows of the match up to the current row
+    FINAL = "FINAL"  # all rows of the match
+
+
+class WithSemantics(Written):
+    """`RUNNING call` or `FINAL call`."""
+
+    semantics: Semantics
+    operand: Expression
+
+
+class Distinct(Written):
+    """`DISTINCT expression`, the argument of an aggregate."""
+
+    operand: Expression
+
+
+class AllRows(Written):
+    """`*` (variable None) or `A.*`, the argument of COUNT."""
+
+    variable: str | None = None  # a label
+
+
+class Raw(Written):
+    """Text that only Spark SQL understands, such as `CAST(x AS INT)`, `x[0]` or `INTERVAL '1' DAY`.
+
+    `names` are the column names in the text, so that qualifiers can be resolved and removed.
+    """
+
+    text: str
+    names: tuple[Name, ...]
+
+
+# --- patterns ----------------------------------------------------------------------------------------------------
+
+# A variable is identified by its label, which is what CLASSIFIER() returns: the name in upper case, or a double-quoted
+# name as written.
+
+
+class RowVariable(Written):
+    label: str
+    written: str = field(default="", compare=False, kw_only=True)  # as error messages show it
+
+
+class Concatenation(Written):
+    parts: tuple[RowPattern, ...]
+
+
+class Alternation(Written):
+    """`a | b`: branches in order of preference."""
+
+    branches: tuple[RowPattern, ...]
+
+
+class Permutation(Written):
+    """`PERMUTE(a, b)`: all orders, preferred in the lexicographic order of the list."""
+
+    parts: tuple[RowPattern, ...]
+
+
+class Exclusion(Written):
+    """`{- a -}`: rows that ALL ROWS PER MATCH omits."""
+
+    pattern: RowPattern
+
+
+class Repetition(Written):
+    """A quantifier: `high` is None without a bound; reluctant ones prefer fewer iterations."""
+
+    pattern: RowPattern
+    low: int
+    high: int | None
+    greedy: bool = True
+
+
+class Empty(Written):
+    """`()`."""
+
+
+class PartitionStart(Written):
+    """`^`."""
+
+
+class PartitionEnd(Written):
+    """`$`."""
+
+
+RowPattern = (
+    RowVariable | Concatenation | Alternation | Permutation | Exclusion | Repetition | Empty | PartitionStart | PartitionEnd
+)
+
+
+# --- clauses -----------------------------------------------------------------------------------------------------
+
+
+class OrderKey(Written):
+    """One expression of ORDER BY; `nulls_first` is None if it is not written."""
+
+    expression: Expression
+    descending: bool = False
+    nulls_first: bool | None = None
+
+
+class Measure(Written):
+    expression: Expression
+    name: str
+
+
+class RowsPerMatch(Enum):
+    ONE = "ONE ROW PER MATCH"
+    SHOW_EMPTY = "ALL ROWS PER MATCH SHOW EMPTY MATCHES"  # also ALL ROWS PER MATCH
+    OMIT_EMPTY = "ALL ROWS PER MATCH OMIT EMPTY MATCHES"
+    WITH_UNMATCHED = "ALL ROWS PER MATCH WITH UNMATCHED ROWS"
+
+
+class SkipTo(Enum):
+    PAST_LAST_ROW = "SKIP PAST LAST ROW"
+    NEXT_ROW = "SKIP TO NEXT ROW"
+    FIRST = "SKIP TO FIRST"  # of a variable
+    LAST = "SKIP TO LAST"  # of a variable; also SKIP TO v
+
+
+class Skip(Written):
+    to: SkipTo
+    variable: str | None = None  # the label of a variable or subset
+
+
+class Subset(Written):
+    """`U = (A, B)`."""
+
+    label: str
+    members: tuple[str, ...]  # labels
+
+
+class Define(Written):
+    label: str
+    condition: Expression
+
+
+class MatchRecognize(Written):
+    """One clause. Parts that are not written have their defaults."""
+
+    pattern: RowPattern
+    partition_by: tuple[Expression, ...] = ()
+    order_by: tuple[OrderKey, ...] = ()
+    measures: tuple[Measure, ...] = ()
+    rows_per_match: RowsPerMatch = RowsPerMatch.ONE
+    skip: Skip = field(default_factory=lambda: Skip(SkipTo.PAST_LAST_ROW))
+    within: Duration | None = None
+    subsets: tuple[Subset, ...] = ()
+    defines: tuple[Define, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RowScript:
+    """A parsed `MATCH_RECOGNIZE (…) [AS name [(columns)]]`, or the text between its parentheses."""
+
+    clause: MatchRecognize
+    alias: str | None = None
+    columns: tuple[str, ...] = ()
+    text: str = field(default="", compare=False, repr=False)  # the source that spans refer to
+    alias_span: Span = field(default=NOWHERE, compare=False, repr=False)
