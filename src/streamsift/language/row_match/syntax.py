@@ -1,6 +1,7 @@
 """Define the syntax tree of MATCH_RECOGNIZE, which is independent of any schema.
 
-Expressions reuse the nodes of `language/syntax.py` and add those below. A function is a `Call` with its upper-case name,
+Expressions reuse the nodes of `language/syntax.py` and add those below. The first part of a Name that is a label of the
+pattern or a subset is that label: `a.x` with a variable A is Name(("A", "x")). A function is a `Call` with its upper-case name,
 also PREV, NEXT, FIRST, LAST, CLASSIFIER, MATCH_NUMBER, the aggregates, and any function of Spark SQL.
 """
 
@@ -41,14 +42,35 @@ class AllRows(Written):
     variable: str | None = None  # a label
 
 
-class Raw(Written):
-    """Text that only Spark SQL understands, such as `CAST(x AS INT)`, `x[0]` or `INTERVAL '1' DAY`.
+class Case(Written):
+    """`CASE [operand] WHEN … THEN … ELSE … END`: pairs of a condition (or a value of `operand`) and a result."""
 
-    `names` are the column names in the text, so that qualifiers can be resolved and removed.
+    branches: tuple[tuple[Expression, Expression], ...]
+    otherwise: Expression | None = None
+    operand: Expression | None = None
+
+
+class Cast(Written):
+    """`CAST(operand AS type)` or `operand::type`; the type is Spark's text."""
+
+    operand: Expression
+    type_name: str
+
+
+class Lambda(Written):
+    """`(x, y) -> body`, an argument of a function of Spark."""
+
+    parameters: tuple[str, ...]
+    body: Expression
+
+
+class Raw(Written):
+    """Syntax that only Spark SQL understands, such as `x[0]`, `a <=> b` or `INTERVAL '1' MONTH`.
+
+    `parts` are pieces of text and the expressions between them, such as (Name(x), "[", Number(0), "]").
     """
 
-    text: str
-    names: tuple[Name, ...]
+    parts: tuple[str | Expression, ...]
 
 
 # --- patterns ----------------------------------------------------------------------------------------------------
