@@ -206,7 +206,7 @@ class TreeBuilder(Transformer[Token, Any]):
             span = clauses[-1].span if clauses else Span(0, max(end, 1))
             raise QuerySyntaxError("MATCH_RECOGNIZE requires PATTERN", self.text, span, hint)
         tree = r.MatchRecognize(**values)
-        labels = _labels(tree)
+        labels = row_labels(tree)
         return _with_labels(tree, labels)  # type: ignore[no-any-return]
 
     # --- clauses ---
@@ -435,7 +435,7 @@ def _is_type(child: Any) -> bool:
     return isinstance(child, Token) and child.type == "TYPE"
 
 
-def _labels(tree: r.MatchRecognize) -> frozenset[str]:
+def row_labels(tree: r.MatchRecognize) -> frozenset[str]:
     """Return the labels of the pattern and of SUBSET."""
     return frozenset({variable.label for variable in pattern_variables(tree.pattern)} | {u.label for u in tree.subsets})
 
