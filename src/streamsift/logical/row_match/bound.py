@@ -86,7 +86,10 @@ class RowConstant(Written):
 
 
 class RowOperation(Written):
-    """One operator or function over operands, named as in `logical.bound.Operation`, plus `case`."""
+    """One operator or function over operands, named as in `logical.bound.Operation`, plus `case`.
+
+    The operands of `case` are condition, value, condition, value, …, and last the value if no condition is true.
+    """
 
     op: str
     operands: tuple[RowExpr, ...]
@@ -189,3 +192,6 @@ class BoundRows:
     text: str = field(compare=False, repr=False)
     skip_error: str = "fail"  # "next": SKIP TO an absent row goes on at the next row
     passed_columns: tuple[str, ...] = ()  # ALL ROWS: input columns of the output, in its order
+    condition_texts: tuple[str, ...] = ()  # conditions as text, for explain; empty for a variable without DEFINE
+    # On Spark: the measures as names and SQL over the columns of `measures`, evaluated by the JVM after the match.
+    projections: tuple[tuple[str, str], ...] = ()
