@@ -6,6 +6,7 @@
 - `tree`: convert a parse tree to a syntax tree;
 - `syntax`: define the classes of the syntax tree;
 - `mistakes`: explain syntax errors;
+- `statement`: find the clauses of an SQL statement;
 - `printer`: print a syntax tree as canonical text, and an expression as Spark SQL.
 """
 
