@@ -18,5 +18,5 @@ from streamsift.api.magic import load_ipython_extension, unload_ipython_extensio
 from streamsift.api.many import ShareName, explain_many, run_many
 from streamsift.api.query import Query, all_of, any_of, check_cluster, event, metrics, query, register, seq
 from streamsift.api.row_query import RowQuery, match_recognize
-from streamsift.api.sql import sql
 from streamsift.api.show import plot, show
+from streamsift.api.sql import sql

@@ -31,7 +31,7 @@ class RowQuery(Query):
 
     Example:
         >>> import streamsift as ss
-        >>> q = ss.query("MATCH_RECOGNIZE (ORDER BY t MEASURES LAST(UP.x) AS top PATTERN (UP+) DEFINE UP AS x > PREV(x))")
+        >>> q = ss.query("MATCH_RECOGNIZE (ORDER BY t MEASURES UP.x AS top PATTERN (UP+) DEFINE UP AS x > PREV(x))")
         >>> q.run_local(pa.table({"t": [1, 2, 3, 4], "x": [1, 2, 5, 4]})).to_pylist()
         [{'top': 5}]
     """
@@ -51,7 +51,7 @@ class RowQuery(Query):
     def _located(self) -> RowScript:  # type: ignore[override]
         return self.script if self.script.text else parse_rows(self.text)
 
-    def run(  # type: ignore[override]
+    def run(
         self,
         df: DataFrame,
         *,
@@ -81,17 +81,18 @@ class RowQuery(Query):
             other = arguments.type_name(df)
             raise TypeError(f"run() takes a Spark DataFrame, not {other}; use run_local() for Arrow and pandas tables")
         _check_others(others, "bad_rows", "lateness", "observation")
-        from streamsift import physical, spark
+        from streamsift import spark
+        from streamsift.physical.row_match import plan_rows
 
         if df.isStreaming:
             hint = "run it on a batch DataFrame."
             raise UnsupportedQuery("MATCH_RECOGNIZE is not supported on a streaming DataFrame", hint=hint)
         limit = None if max_partition_bytes is None else memory_bytes(max_partition_bytes)
         bound = self._bound_on_spark(df, on_skip_error)
-        result = spark.run_rows(df, physical.plan_rows(bound), limit)
+        result = spark.run_rows(df, plan_rows(bound), limit)
         return result.toDF(*self.script.columns) if self.script.columns else result
 
-    def run_local(  # type: ignore[override]
+    def run_local(
         self,
         data: Any,
         *,
@@ -117,7 +118,7 @@ class RowQuery(Query):
             data, on_skip_error=on_skip_error, limit=limit, memory_limit=memory_limit, **others
         ).read_all()
 
-    def batches(  # type: ignore[override]
+    def batches(
         self,
         data: Any,
         *,
@@ -138,7 +139,8 @@ class RowQuery(Query):
         Returns:
             A pyarrow RecordBatchReader.
         """
-        from streamsift import physical, runtime
+        from streamsift import runtime
+        from streamsift.physical.row_match import plan_rows
         from streamsift.runtime.row_match import execute
 
         _check_others(others, "bad_rows")
@@ -146,7 +148,7 @@ class RowQuery(Query):
         limit = arguments.check_limit(limit)
         table = as_table(data)
         bound = bind_rows(self._located, table.schema, on_skip_error=on_skip_error)
-        plan = physical.plan_rows(bound)
+        plan = plan_rows(bound)
         names = list(self.script.columns) or bound.output.names
         schema = pa.schema([field.with_name(name) for field, name in zip(bound.output, names, strict=True)])
         with runtime.limited(budget):
@@ -154,7 +156,7 @@ class RowQuery(Query):
         renamed = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in batches)
         return pa.RecordBatchReader.from_batches(schema, runtime.limited_batches(renamed, budget))
 
-    def explain(  # type: ignore[override]
+    def explain(
         self, data: Any = None, *, on_skip_error: SkipErrorPolicy = "fail", analyze: bool = False, **others: Any
     ) -> Explanation:
         """Return the plan of the clause on this data: its program, which conditions are bits, and why.
@@ -173,7 +175,7 @@ class RowQuery(Query):
             raise QueryError("explain() of MATCH_RECOGNIZE requires data", hint="pass a table, DataFrame or schema.")
         if analyze:
             raise UnsupportedQuery("explain(analyze=True) is not supported for MATCH_RECOGNIZE")
-        from streamsift import physical
+        from streamsift.physical.row_match import explain_rows, plan_rows
 
         distribution: list[str] = []
         if is_spark(data):
@@ -183,10 +185,10 @@ class RowQuery(Query):
             distribution = spark.describe_run(bound)
         else:
             bound = bind_rows(self._located, schema_of(data)[0], on_skip_error=on_skip_error)
-        lines = physical.explain_rows(physical.plan_rows(bound))
+        lines = explain_rows(plan_rows(bound))
         return Explanation("\n".join([*_heading(self.text, bound), *lines, *_section("Distribution", distribution)]))
 
-    def check(self, data: Any = None, **others: Any) -> None:  # type: ignore[override]
+    def check(self, data: Any = None, **others: Any) -> None:
         """Raise an error if the clause is not valid for the columns of some data.
 
         Args:
@@ -240,7 +242,8 @@ def _limited(batches: Any, limit: int | None) -> Any:
 def _heading(text: str, bound: BoundRows) -> list[str]:
     query = [f"  {line}" for line in text.strip().splitlines()]
     order = ", ".join(
-        f"{key.column}{' DESC' * key.descending} NULLS {'FIRST' if key.nulls_first else 'LAST'}" for key in bound.order_by
+        f"{key.column}{' DESC' * key.descending} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
+        for key in bound.order_by
     )
     logical = [
         f"partition by: {', '.join(bound.partition_by) or 'none, all rows are one partition'}",
@@ -262,8 +265,8 @@ def match_recognize(data: Any, clause: str, **options: Any) -> Any:
     Args:
         data: Spark DataFrame, or a table as in `Query.run_local`.
         clause: Text between the parentheses of MATCH_RECOGNIZE, or the whole clause.
-        **options: `on_skip_error` and `max_partition_bytes`, as in `Query.run` of the clause; without Spark also `limit`
-            and `memory_limit`.
+        **options: `on_skip_error` and `max_partition_bytes`, as in `Query.run` of the clause; without Spark also
+            `limit` and `memory_limit`.
 
     Returns:
         A DataFrame for a Spark DataFrame, otherwise a pyarrow Table.
@@ -274,7 +277,8 @@ def match_recognize(data: Any, clause: str, **options: Any) -> Any:
 
     Example:
         >>> rows = pa.table({"t": [1, 2, 3, 4], "x": [1, 2, 5, 4]})
-        >>> match_recognize(rows, "ORDER BY t MEASURES COUNT(*) AS n PATTERN (UP+) DEFINE UP AS x > PREV(x)").to_pylist()
+        >>> clause = "ORDER BY t MEASURES COUNT(*) AS n PATTERN (UP+) DEFINE UP AS x > PREV(x)"
+        >>> match_recognize(rows, clause).to_pylist()
         [{'n': 2}]
     """
     q = RowQuery(parse_rows(clause))

@@ -87,9 +87,11 @@ class _Statement:
                 self.spark.catalog.dropTempView(name)
 
     def _sql(self, text: str) -> DataFrame:
-        result: DataFrame = self.spark.sql(text, self.args, **self.values) if self.args is not None or self.values else (
-            self.spark.sql(text)
-        )  # fmt: skip
+        result: DataFrame
+        if self.args is None and not self.values:
+            result = self.spark.sql(text)
+        else:
+            result = self.spark.sql(text, self.args, **self.values)
         return result
 
     def _name_frames(self) -> None:
@@ -108,10 +110,11 @@ class _Statement:
             hint = f"write {{{used[0]}}} instead of {used[0]}."
             raise UnsupportedQuery(f"names of DataFrames cannot be used in {first} statements", hint=hint)
         tables = ", ".join(f"`{name}` AS (SELECT * FROM {self.frames[name]})" for name in used)
-        start = self.tokens[0].start
         words = f"WITH {tables}{',' if first == 'WITH' else ''}"
-        prefix = [SqlToken(t.kind, t.text, start, start) for t in tokens_of(words)]
-        spaced = [SqlToken(t.kind, t.text, -2 * len(prefix) + 2 * n, -2 * len(prefix) + 2 * n + 1) for n, t in enumerate(prefix)]
+        prefix = tokens_of(words)
+        numbered = zip(range(len(prefix), 0, -1), prefix, strict=True)
+        # Tokens that do not touch are printed with a space between them.
+        spaced = [SqlToken(t.kind, t.text, -2 * n, 1 - 2 * n) for n, t in numbered]
         self.tokens = [*spaced, *self.tokens[first == "WITH" :]]
 
     def _replace(self, clause: Clause) -> None:

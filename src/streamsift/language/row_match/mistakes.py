@@ -25,8 +25,8 @@ _TOGETHER: tuple[tuple[str, frozenset[str], str], ...] = (  # a telling token, t
     (
         "CASE",
         frozenset(
-            "LPAR MINUS PLUS TILDE NAME NUMBER SUFFIXED STRING TRUE FALSE NULL TYPED INTERVAL FUNCTION RUNNING FINAL CAST "
-            "NOT BANG LAMBDA DISTINCT STAR TRIMMED".split()
+            "LPAR MINUS PLUS TILDE NAME NUMBER SUFFIXED STRING TRUE FALSE NULL TYPED INTERVAL FUNCTION RUNNING FINAL "
+            "CAST NOT BANG LAMBDA DISTINCT STAR TRIMMED".split()
         ),
         "an expression",
     ),

@@ -54,4 +54,5 @@ def _lark() -> Lark:
 
 @lru_cache(maxsize=256)
 def _tree(text: str) -> RowScript:
-    return TreeBuilder(text).transform(_lark().parse(text))  # type: ignore[return-value]
+    script: RowScript = TreeBuilder(text).transform(_lark().parse(text))
+    return script

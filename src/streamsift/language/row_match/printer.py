@@ -28,7 +28,7 @@ _SAFE_CALLS = {  # functions that raise in Spark's ANSI mode: those that return 
     "MAKE_INTERVAL": "try_make_interval",
     "MOD": "try_mod",
 }
-Hook = Callable[[s.Expression], str | None]
+Hook = Callable[[r.RowExpression], str | None]
 _MICROSECONDS = {s.Unit.MILLISECOND: 1000, s.Unit.SECOND: 10**6, s.Unit.MINUTE: 60 * 10**6, s.Unit.HOUR: 3600 * 10**6,
                  s.Unit.DAY: 86400 * 10**6}  # fmt: skip
 
@@ -102,10 +102,10 @@ def _quantifier(loop: r.Repetition) -> str:
     return signs.get((loop.low, loop.high), counts) + "?" * (not loop.greedy)
 
 
-def print_row_expression(expression: s.Expression, labels: Collection[str] = ()) -> str:
+def print_row_expression(expression: r.RowExpression, labels: Collection[str] = ()) -> str:
     """Return the text of an expression; `labels` are those of the pattern and of SUBSET."""
 
-    def qualified(part: s.Expression) -> str | None:
+    def qualified(part: r.RowExpression) -> str | None:
         match part:
             case s.Name(parts=(label, _, *_)) if label in labels:
                 return ".".join([_label(label), *map(_name, part.parts[1:])])
@@ -116,7 +116,7 @@ def print_row_expression(expression: s.Expression, labels: Collection[str] = ())
     return _Writer(qualified, safe=False).write(expression)
 
 
-def spark_sql(expression: s.Expression, hook: Hook) -> str:
+def spark_sql(expression: r.RowExpression, hook: Hook) -> str:
     """Return an expression as Spark SQL that is null where the expression would raise.
 
     `hook` returns the text of a sub-expression, or None for the default. Names must be columns.
@@ -128,7 +128,7 @@ class _Writer:
     def __init__(self, hook: Hook, *, safe: bool) -> None:
         self.hook, self.safe = hook, safe
 
-    def write(self, expression: s.Expression) -> str:  # noqa: PLR0911 (one line per node)
+    def write(self, expression: r.RowExpression) -> str:
         if (text := self.hook(expression)) is not None:
             return text
         match expression:
@@ -176,10 +176,12 @@ class _Writer:
             case _:
                 return self._of_clause(expression)
 
-    def _of_clause(self, expression: s.Expression) -> str:
+    def _of_clause(self, expression: r.RowExpression) -> str:
         match expression:
             case s.Call():
-                function = _SAFE_CALLS.get(expression.function, expression.function) if self.safe else expression.function
+                function = (
+                    _SAFE_CALLS.get(expression.function, expression.function) if self.safe else expression.function
+                )
                 return f"{_function(function)}({', '.join(map(self.write, expression.arguments))})"
             case r.WithSemantics():
                 return f"{expression.semantics.value} {self.write(expression.operand)}"

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from streamsift.errors import QuerySyntaxError, Span
 
 _TOKEN = re.compile(
-    r"""(?P<skip>\s+|--[^\n]*|/\*.*?\*/)
+    r"""(?P<hint>/\*\+.*?\*/)
+    |(?P<skip>\s+|--[^\n]*|/\*.*?\*/)
     |(?P<string>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
     |(?P<quoted>`(?:[^`]|``)*`)
     |(?P<parameter>\{\w+\})
@@ -24,8 +25,9 @@ _TOKEN = re.compile(
 )
 # Words that cannot be an alias, because they begin what follows a relation.
 _AFTER_RELATION = frozenset(
-    "WHERE JOIN INNER LEFT RIGHT FULL CROSS SEMI ANTI NATURAL ON USING GROUP ORDER HAVING LIMIT OFFSET UNION EXCEPT MINUS "
-    "INTERSECT WINDOW LATERAL PIVOT UNPIVOT SORT CLUSTER DISTRIBUTE QUALIFY TABLESAMPLE SELECT SET VALUES OUTER".split()
+    "WHERE JOIN INNER LEFT RIGHT FULL CROSS SEMI ANTI NATURAL ON USING GROUP ORDER HAVING LIMIT OFFSET UNION EXCEPT "
+    "MINUS INTERSECT WINDOW LATERAL PIVOT UNPIVOT SORT CLUSTER DISTRIBUTE QUALIFY TABLESAMPLE SELECT SET VALUES "
+    "OUTER".split()
 )
 _BEFORE_RELATION = frozenset("FROM JOIN LATERAL TABLE".split())
 
@@ -159,7 +161,9 @@ def _alias(tokens: list[SqlToken], index: int, statement: str) -> tuple[str | No
     if at >= len(tokens) or tokens[at].text != "(":
         return name, (), at
     end = _closing(tokens, at, statement)
-    columns = [t.text[1:-1] if t.kind in ("quoted", "string") else t.text for t in tokens[at + 1 : end - 1] if t.text != ","]
+    columns = [
+        t.text[1:-1] if t.kind in ("quoted", "string") else t.text for t in tokens[at + 1 : end - 1] if t.text != ","
+    ]
     return name, tuple(columns), end
 
 

@@ -27,9 +27,9 @@ _OF_CLAUSE = {
     "AFTER": frozenset("MATCH SKIP PAST TO ROW".split()),
 }
 KEYWORDS = frozenset(
-    "MATCH_RECOGNIZE PARTITION BY ORDER MEASURES ONE ALL ROW ROWS PER MATCH SHOW OMIT EMPTY MATCHES WITH UNMATCHED AFTER "
-    "SKIP PAST TO NEXT FIRST LAST PATTERN PERMUTE WITHIN SUBSET DEFINE AS ASC DESC NULLS AND OR NOT IN BETWEEN IS NULL "
-    "LIKE ESCAPE CASE WHEN THEN ELSE END TRUE FALSE UNKNOWN DISTINCT FROM FOR DIV CAST RUNNING FINAL".split()
+    "MATCH_RECOGNIZE PARTITION BY ORDER MEASURES ONE ALL ROW ROWS PER MATCH SHOW OMIT EMPTY MATCHES WITH UNMATCHED "
+    "AFTER SKIP PAST TO NEXT FIRST LAST PATTERN PERMUTE WITHIN SUBSET DEFINE AS ASC DESC NULLS AND OR NOT IN BETWEEN IS "
+    "NULL LIKE ESCAPE CASE WHEN THEN ELSE END TRUE FALSE UNKNOWN DISTINCT FROM FOR DIV CAST RUNNING FINAL".split()
 )
 CLAUSE_WORDS = ("PARTITION BY", "ORDER BY", "MEASURES", "ONE ROW PER MATCH", "ALL ROWS PER MATCH", "AFTER MATCH SKIP",
                 "PATTERN", "WITHIN", "SUBSET", "DEFINE")  # fmt: skip
@@ -136,7 +136,8 @@ class _Resolver:
         count = 1
         if closing:
             depth = 0
-            for count, token in enumerate(self.tokens[index + 1 :], 2):
+            for token in self.tokens[index + 1 :]:
+                count += 1
                 depth += (token.type == self._after_type(index)) - (token.type == closing)
                 if depth == 0:
                     break
@@ -221,12 +222,11 @@ class _Resolver:
         if self.clause == "ORDER":
             if before == "NULLS" and word in ("FIRST", "LAST"):
                 return word
-            is_end = before not in ("BY", "COMMA") and after in ("", "COMMA", "NULLS", "RPAR", *_FIRST_WORDS)
             if word in ("ASC", "DESC") and before not in ("BY", "COMMA"):
                 return word
             if word == "NULLS" and after in ("FIRST", "LAST") and before not in ("BY", "COMMA"):
                 return word
-            return "" if not is_end else ""
+            return ""
         if word == "AS" and self.clause in ("MEASURES", "DEFINE"):
             return "AS"
         if self.clause == "MEASURES" and before == "AS":
@@ -235,7 +235,7 @@ class _Resolver:
             return "NAME"
         return ""
 
-    def _of_expression(self, word: str, index: int) -> int:  # noqa: PLR0911 (one line per case)
+    def _of_expression(self, word: str, index: int) -> int:
         token, before = self.tokens[index], self._before()
         after, kind = self._after(index), self._after_type(index)
         if word == "INTERVAL" and after in ("STRING", "DQUOTED", "NUMBER", "MINUS", "PLUS"):

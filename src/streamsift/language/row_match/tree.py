@@ -17,8 +17,6 @@ from streamsift.language import syntax as s
 from streamsift.language.keywords import UNIT_OF
 from streamsift.language.row_match import syntax as r
 
-_ROWS_PER_MATCH = {"one_row": r.RowsPerMatch.ONE, "all_rows": r.RowsPerMatch.SHOW_EMPTY,
-                   "omit_empty": r.RowsPerMatch.OMIT_EMPTY, "with_unmatched": r.RowsPerMatch.WITH_UNMATCHED}  # fmt: skip
 _CLAUSES = {  # field of a clause: its keywords
     "partition_by": "PARTITION BY",
     "order_by": "ORDER BY",
@@ -30,9 +28,9 @@ _CLAUSES = {  # field of a clause: its keywords
     "subsets": "SUBSET",
     "defines": "DEFINE",
 }
-_SPARK_ONLY_LIKES = {"ILIKE": "ILIKE", "RLIKE": "RLIKE", "REGEXP": "RLIKE"}
 _SECONDS = {"MICROSECOND": Fraction(1, 10**6), "MILLISECOND": Fraction(1, 1000), "SECOND": Fraction(1),
-            "MINUTE": Fraction(60), "HOUR": Fraction(3600), "DAY": Fraction(86400), "WEEK": Fraction(604800)}  # fmt: skip
+            "MINUTE": Fraction(60), "HOUR": Fraction(3600), "DAY": Fraction(86400),
+            "WEEK": Fraction(604800)}  # fmt: skip
 _UNITS = {"MILLISECOND": s.Unit.MILLISECOND, "SECOND": s.Unit.SECOND, "MINUTE": s.Unit.MINUTE, "HOUR": s.Unit.HOUR,
           "DAY": s.Unit.DAY}  # fmt: skip
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
@@ -216,9 +214,10 @@ class TreeBuilder(Transformer[Token, Any]):
     subsets = _clause_of_nodes("subsets")
     defines = _clause_of_nodes("defines")
     pattern_clause = _clause("pattern", lambda children: _nodes(children)[0])
-    one_row, all_rows, omit_empty, with_unmatched = (
-        _clause("rows_per_match", lambda _, mode=mode: mode) for mode in _ROWS_PER_MATCH.values()
-    )
+    one_row = _clause("rows_per_match", lambda _: r.RowsPerMatch.ONE)
+    all_rows = _clause("rows_per_match", lambda _: r.RowsPerMatch.SHOW_EMPTY)
+    omit_empty = _clause("rows_per_match", lambda _: r.RowsPerMatch.OMIT_EMPTY)
+    with_unmatched = _clause("rows_per_match", lambda _: r.RowsPerMatch.WITH_UNMATCHED)
     skip_past = _clause("skip", lambda _: r.Skip(r.SkipTo.PAST_LAST_ROW))
     skip_next = _clause("skip", lambda _: r.Skip(r.SkipTo.NEXT_ROW))
 
@@ -243,7 +242,9 @@ class TreeBuilder(Transformer[Token, Any]):
             written = UNIT_OF.get(unit[0].lower(), s.Unit.NONE) if unit and unit[0] else s.Unit.NONE
             duration = s.Duration(self._number(length), written)
         if duration.unit is s.Unit.EVENT:
-            raise self._fail("WITHIN does not count rows in MATCH_RECOGNIZE", "limit quantifiers, as in A{1,5}.", length)
+            raise self._fail(
+                "WITHIN does not count rows in MATCH_RECOGNIZE", "limit quantifiers, as in A{1,5}.", length
+            )
         if duration.value <= 0:
             raise self._fail("WITHIN requires a positive length", "", length)
         return _Clause("within", replace(duration, span=Span(length.start_pos or 0, length.end_pos or 0)))
@@ -335,7 +336,7 @@ class TreeBuilder(Transformer[Token, Any]):
         operand, low, high = _nodes(children)
         return s.Between(operand, low, high, _is_negated(children))
 
-    def like(self, children: list[Any]) -> s.Expression:
+    def like(self, children: list[Any]) -> r.RowExpression:
         tokens = [child for child in children if isinstance(child, Token)]
         operand, pattern = _nodes(children)
         word = next(token.upper() for token in tokens if token.type == "LIKE")
@@ -358,10 +359,10 @@ class TreeBuilder(Transformer[Token, Any]):
             raise self._fail("a number of events is not a value", "remove the unit.", children[1])
         return s.Duration(self._number(children[0]), unit)
 
-    def interval(self, children: list[Token]) -> s.Expression:
+    def interval(self, children: list[Token]) -> r.RowExpression:
         return duration_of(children[0]) or r.Raw((str(children[0]),))
 
-    def typed(self, children: list[Token]) -> s.Expression:
+    def typed(self, children: list[Token]) -> r.RowExpression:
         word = children[0].upper()
         if word == "TIMESTAMP":
             return s.Timestamp(unquote(children[1]))
@@ -381,7 +382,7 @@ class TreeBuilder(Transformer[Token, Any]):
         branches = tuple(child for child in children if isinstance(child, tuple))
         return r.Case(branches, otherwise, operand)
 
-    def branch(self, children: list[Any]) -> tuple[s.Expression, s.Expression]:
+    def branch(self, children: list[Any]) -> tuple[r.RowExpression, r.RowExpression]:
         condition, value = _nodes(children)
         return condition, value
 
@@ -395,19 +396,19 @@ class TreeBuilder(Transformer[Token, Any]):
         return s.Call(self._function(children[0]), tuple(_nodes(children)))
 
     def distinct_call(self, children: list[Any]) -> s.Call:
-        return s.Call(self._function(children[0]), (r.Distinct(_nodes(children)[0]),))
+        return _call(self._function(children[0]), r.Distinct(_nodes(children)[0]))
 
     def star_call(self, children: list[Any]) -> s.Call:
         if self._function(children[0]) != "COUNT":
             raise self._fail(f"{children[0]}(*) is not a function", "write COUNT(*), or name a column.")
-        return s.Call("COUNT", (r.AllRows(),))
+        return _call("COUNT", r.AllRows())
 
     def label_star_call(self, children: list[Any]) -> s.Call:
         words = _nodes(children)
         if self._function(children[0]) != "COUNT" or len(words) != 1:
             dotted = ".".join(word.text for word in words)
             raise self._fail(f"{children[0]}({dotted}.*) is not a function", "write COUNT(A.*).")
-        return s.Call("COUNT", (r.AllRows(words[0].label, span=words[0].span),))
+        return _call("COUNT", r.AllRows(words[0].label, span=words[0].span))
 
     def from_call(self, children: list[Any]) -> r.Raw:
         """Build EXTRACT(YEAR FROM x), TRIM(BOTH 'a' FROM x), SUBSTRING(x FROM 2 FOR 3)."""
@@ -429,6 +430,10 @@ class TreeBuilder(Transformer[Token, Any]):
         if token[0] in '`"':
             return _Word(token[1:-1].replace(token[0] * 2, token[0]), True)
         return _Word(str(token), False)
+
+
+def _call(function: str, *arguments: r.RowExpression) -> s.Call:
+    return s.Call(function, arguments)
 
 
 def _is_type(child: Any) -> bool:

@@ -43,8 +43,8 @@ def bind_rows(
 ) -> m.BoundRows:
     """Bind a clause to rows of this schema.
 
-    Without `typing`, all expressions are evaluated in this process. With it, expressions of one row and measures are
-    evaluated by Spark: `typing` returns the type of an SQL text, and `projections` compute the measures from `measures`.
+    Without `typing`, all expressions are evaluated in this process. With it, Spark evaluates expressions of one row and
+    measures: `typing` returns the type of an SQL text, and `projections` compute the measures from `measures`.
     """
     script = parse_rows(script) if isinstance(script, str) else script
     if on_skip_error not in SKIP_ERRORS:
@@ -117,7 +117,7 @@ class _Binder:
             raise self._fail("ALL ROWS PER MATCH WITH UNMATCHED ROWS cannot have an exclusion", excluded.span, hint)
 
     # --- columns ---
-    def _partition_column(self, expression: s.Expression, scope: ExpressionScope) -> str:
+    def _partition_column(self, expression: r.RowExpression, scope: ExpressionScope) -> str:
         if not isinstance(expression, s.Name):
             hint = "compute it as a column beforehand."
             raise UnsupportedQuery("PARTITION BY takes columns only", self.text, expression.span, hint)
@@ -126,7 +126,9 @@ class _Binder:
             hint = "compute it as a column beforehand."
             raise UnsupportedQuery("PARTITION BY takes columns only, not fields", self.text, expression.span, hint)
         if pa.types.is_map(self.schema.field(path[0]).type):
-            raise self._fail(f"`{path[0]}` cannot be compared: it is a map", expression.span, "partition by another column.")
+            raise self._fail(
+                f"`{path[0]}` cannot be compared: it is a map", expression.span, "partition by another column."
+            )
         return path[0]
 
     def _sort_key(self, key: r.OrderKey, scope: ExpressionScope) -> m.SortKey:
@@ -136,7 +138,7 @@ class _Binder:
         nulls_first = not key.descending if key.nulls_first is None else key.nulls_first
         return m.SortKey(column, key.descending, nulls_first)
 
-    def _one_row(self, expression: s.Expression, scope: ExpressionScope, clause: str) -> s.Expression:
+    def _one_row(self, expression: r.RowExpression, scope: ExpressionScope, clause: str) -> r.RowExpression:
         """Return an expression with names of columns; raise if it reads a variable."""
         expressions = MatchExpressions(scope, Context(None, running=True))
         at = expressions._at_one_row(expression)
@@ -230,7 +232,7 @@ class _Binder:
             leaves.append(m.BoundMeasure(f"$measure{len(leaves)}", expression, plain(data_type)))
             return f"`{leaves[-1].name}`"
 
-        def hook(part: s.Expression) -> str | None:
+        def hook(part: r.RowExpression) -> str | None:
             if isinstance(part, r.Lambda):
                 parameters.extend(part.parameters)
                 text = f"({', '.join(part.parameters)}) -> {spark_sql(part.body, hook)}"
@@ -309,5 +311,3 @@ def columns_read(rows: m.BoundRows) -> tuple[str, ...]:
         walk(measure.expression)
     read |= dict.fromkeys(rows.passed_columns)
     return tuple(name for name in rows.schema.names if name in read)
-
-

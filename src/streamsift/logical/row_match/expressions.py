@@ -1,7 +1,7 @@
 """Bind the expressions of DEFINE and MEASURES: which rows they read, and which parts are columns of one row.
 
-Every largest part that reads a single row becomes a computed column (`RowColumn`), read at that row. What remains relates
-rows: operators and functions that our engine evaluates.
+Every largest part that reads a single row becomes a computed column (`RowColumn`), read at that row. What remains
+relates rows: operators and functions that our engine evaluates.
 """
 
 from __future__ import annotations
@@ -35,34 +35,34 @@ _OTHER_AGGREGATES = frozenset(
 )
 _OF_MATCH = NAVIGATIONS | AGGREGATES | _OTHER_AGGREGATES | {"CLASSIFIER", "MATCH_NUMBER"}
 _STRICT_CALLS = frozenset(  # functions that are null if any argument is
-    "ABS SQRT POW POWER LOG EXP LOWER UPPER LENGTH SUBSTR SUBSTRING CONCAT TRIM REPLACE STARTSWITH ENDSWITH CONTAINS FLOOR "
-    "CEIL CEILING ROUND SIGN DATE DATE_TRUNC TRUNC HOUR MINUTE SECOND DAY MONTH YEAR DAYOFWEEK DATE_FORMAT TO_DATE "
-    "UNIX_TIMESTAMP TO_TIMESTAMP MOD".split()
+    "ABS SQRT POW POWER LOG EXP LOWER UPPER LENGTH SUBSTR SUBSTRING CONCAT TRIM REPLACE STARTSWITH ENDSWITH CONTAINS "
+    "FLOOR CEIL CEILING ROUND SIGN DATE DATE_TRUNC TRUNC HOUR MINUTE SECOND DAY MONTH YEAR DAYOFWEEK DATE_FORMAT "
+    "TO_DATE UNIX_TIMESTAMP TO_TIMESTAMP MOD".split()
 )
 CURRENT = m.Reach(m.Anchor.CURRENT)
 
 
-def parts_of(node: Any) -> Iterator[s.Expression]:
+def parts_of(node: Any) -> Iterator[r.RowExpression]:
     """Yield the direct sub-expressions of an expression."""
     for value in (getattr(node, each.name) for each in fields(node)):
         yield from _within(value)
 
 
-def _within(value: Any) -> Iterator[s.Expression]:
+def _within(value: Any) -> Iterator[r.RowExpression]:
     if isinstance(value, tuple):
         for each in value:
             yield from _within(each)
     elif isinstance(value, s.Written):
-        yield value  # type: ignore[misc]
+        yield value
 
 
-def rebuilt(node: s.Expression, change: Callable[[s.Expression], s.Expression]) -> s.Expression:
+def rebuilt(node: r.RowExpression, change: Callable[[r.RowExpression], r.RowExpression]) -> r.RowExpression:
     """Return the expression with `change` applied to its direct sub-expressions."""
 
     def changed(value: Any) -> Any:
         if isinstance(value, tuple):
             return tuple(changed(each) for each in value)
-        return change(value) if isinstance(value, s.Written) else value  # type: ignore[arg-type]
+        return change(value) if isinstance(value, s.Written) else value
 
     values = {each.name: getattr(node, each.name) for each in fields(node) if each.name != "span"}
     return replace(node, **{name: changed(value) for name, value in values.items()})
@@ -85,7 +85,7 @@ class At:
     """An expression of the columns of one row, and how to reach that row."""
 
     reach: m.Reach
-    expression: s.Expression  # its names are columns, without labels
+    expression: r.RowExpression  # its names are columns, without labels
 
 
 @dataclass(slots=True)
@@ -142,7 +142,7 @@ class ExpressionScope:
         return self.schema.field(column).type
 
     # --- computed columns ---
-    def column_of(self, expression: s.Expression) -> tuple[str, pa.DataType]:
+    def column_of(self, expression: r.RowExpression) -> tuple[str, pa.DataType]:
         """Return the column that holds an expression of one row; compute it if it is not a column of the input."""
         if isinstance(expression, s.Name) and len(expression.parts) == 1:
             return expression.parts[0], self.schema.field(expression.parts[0]).type
@@ -153,7 +153,7 @@ class ExpressionScope:
         column = self.computed[sql]
         return column.name, column.data_type
 
-    def _evaluated(self, expression: s.Expression, sql: str) -> tuple[b.Expr | None, pa.DataType]:
+    def _evaluated(self, expression: r.RowExpression, sql: str) -> tuple[b.Expr | None, pa.DataType]:
         if self.typing is not None:
             try:
                 return None, self.typing(sql)
@@ -173,19 +173,19 @@ class MatchExpressions:
     leaves: dict[str, tuple[m.RowExpr, pa.DataType]] = field(default_factory=dict)
 
     # --- entry points ---
-    def condition(self, expression: s.Expression) -> m.RowExpr:
+    def condition(self, expression: r.RowExpression) -> m.RowExpr:
         abstract = self._abstract(expression)
         bound = self._values().condition(abstract)
         return self._joined(bound)
 
-    def value(self, expression: s.Expression) -> tuple[m.RowExpr, pa.DataType]:
+    def value(self, expression: r.RowExpression) -> tuple[m.RowExpr, pa.DataType]:
         abstract = self._abstract(expression)
         bound = self._values().value(abstract)
         data_type = result_type(bound, lambda name: self.leaves[name][1])
         return self._joined(bound), data_type
 
-    def leaf(self, expression: s.Expression) -> tuple[m.RowExpr, pa.DataType] | None:
-        """Return what a measure reads from a match: a column, a navigation, an aggregate; None for other expressions."""
+    def leaf(self, expression: r.RowExpression) -> tuple[m.RowExpr, pa.DataType] | None:
+        """Return what a measure reads from a match: a column, navigation or aggregate; None for other expressions."""
         match expression:
             case s.Name():
                 return self._read(self._at(expression))
@@ -210,7 +210,7 @@ class MatchExpressions:
         raise AssertionError(bound)
 
     # --- the largest parts of one row ---
-    def _abstract(self, expression: s.Expression) -> s.Expression:
+    def _abstract(self, expression: r.RowExpression) -> r.RowExpression:
         """Replace every part that reads the match by a name of a leaf."""
         match expression:
             case s.AllOf() | s.AnyOf() if (grouped := self._grouped(expression)) is not None:
@@ -228,10 +228,10 @@ class MatchExpressions:
             return self._guarded(at, expression.span)
         return rebuilt(expression, self._abstract)  # the binder of values names what is not supported
 
-    def _grouped(self, expression: s.AllOf | s.AnyOf) -> s.Expression | None:
+    def _grouped(self, expression: s.AllOf | s.AnyOf) -> r.RowExpression | None:
         """Compute operands that read the same row as one column."""
-        groups: dict[m.Reach, list[s.Expression]] = {}
-        rest: list[s.Expression] = []
+        groups: dict[m.Reach, list[r.RowExpression]] = {}
+        rest: list[r.RowExpression] = []
         for operand in expression.operands:
             at = self._at_one_row(operand)
             if at is not None and self._may_compute(at):
@@ -251,17 +251,17 @@ class MatchExpressions:
         exists = self.context.in_define and at.reach == CURRENT
         return exists or _is_strict(at.expression)
 
-    def _constant(self, expression: s.Expression) -> s.Expression:
+    def _constant(self, expression: r.RowExpression) -> r.RowExpression:
         """Leave a constant as it is if our engine has it; else let the JVM compute it for the current row."""
         if self.scope.typing is None or _is_ours(expression):
             return expression
         return self._leaf(*self._read(At(CURRENT, expression)), expression.span)
 
-    def _guarded(self, at: At, span: Span) -> s.Expression:
+    def _guarded(self, at: At, span: Span) -> r.RowExpression:
         """Return an expression of Spark at a row that may not exist: then its columns are null."""
         is_there = self._leaf(*self._read(At(at.reach, s.Boolean(True))), span)
 
-        def absent(part: s.Expression) -> s.Expression:
+        def absent(part: r.RowExpression) -> r.RowExpression:
             return r.Case(((s.Boolean(False), part),)) if isinstance(part, s.Name) else rebuilt(part, absent)
 
         without = self._leaf(*self._read(At(CURRENT, absent(at.expression))), span)
@@ -291,12 +291,12 @@ class MatchExpressions:
             return CURRENT
         return m.Reach(m.Anchor.LAST, members, running=self.context.running)
 
-    def _at_one_row(self, expression: s.Expression) -> At | None:
+    def _at_one_row(self, expression: r.RowExpression) -> At | None:
         """Return the expression over columns of one row, if all that it reads is in one row."""
         reaches: set[m.Reach] = set()
         is_plain = True
 
-        def convert(part: s.Expression, bound: frozenset[str]) -> s.Expression:
+        def convert(part: r.RowExpression, bound: frozenset[str]) -> r.RowExpression:
             nonlocal is_plain
             match part:
                 case s.Name(parts=(only,)) if only in bound:
@@ -321,7 +321,7 @@ class MatchExpressions:
         converted = convert(expression, frozenset())
         return At(next(iter(reaches)), converted) if is_plain and len(reaches) == 1 else None
 
-    def _references(self, expression: s.Expression, bound: frozenset[str] = frozenset()) -> Iterator[s.Name]:
+    def _references(self, expression: r.RowExpression, bound: frozenset[str] = frozenset()) -> Iterator[s.Name]:
         match expression:
             case s.Name(parts=(only,)) if only in bound:
                 return
@@ -335,17 +335,17 @@ class MatchExpressions:
                 for part in parts_of(expression):
                     yield from self._references(part, bound)
 
-    def _has_call(self, expression: s.Expression) -> bool:
+    def _has_call(self, expression: r.RowExpression) -> bool:
         return self._call(expression) is not None or any(map(self._has_call, parts_of(expression)))
 
     # --- functions of a match ---
-    def _call(self, expression: s.Expression) -> s.Call | None:
+    def _call(self, expression: r.RowExpression) -> s.Call | None:
         """Return the call of a function that reads the match."""
         if isinstance(expression, r.WithSemantics):
             return expression.operand if isinstance(expression.operand, s.Call) else None
         return expression if isinstance(expression, s.Call) and expression.function in _OF_MATCH else None
 
-    def _semantics(self, expression: s.Expression, call: s.Call) -> bool:
+    def _semantics(self, expression: r.RowExpression, call: s.Call) -> bool:
         """Return True for RUNNING."""
         if not isinstance(expression, r.WithSemantics):
             return self.context.running
@@ -358,7 +358,7 @@ class MatchExpressions:
             raise self.scope.fail("FINAL is not allowed in DEFINE", expression.span, hint)
         return expression.semantics is r.Semantics.RUNNING
 
-    def _call_leaf(self, expression: s.Expression) -> tuple[m.RowExpr, pa.DataType]:
+    def _call_leaf(self, expression: r.RowExpression) -> tuple[m.RowExpr, pa.DataType]:
         call = self._call(expression)
         assert call is not None
         running = self._semantics(expression, call)
@@ -392,7 +392,7 @@ class MatchExpressions:
                 raise self.scope.fail(f"`{label}` is not a variable of the pattern", name.span, hint)
         raise self.scope.fail("CLASSIFIER takes a variable", call.span, "write CLASSIFIER() or CLASSIFIER(A).")
 
-    def _navigation(self, expression: s.Expression) -> tuple[m.Reach, s.Expression]:
+    def _navigation(self, expression: r.RowExpression) -> tuple[m.Reach, r.RowExpression]:
         """Return the row of a navigation and what it reads there: columns of one row, or CLASSIFIER."""
         call = self._call(expression)
         assert call is not None
@@ -416,7 +416,7 @@ class MatchExpressions:
             reach = self._default_reach(label)
         return replace(reach, shift=shift), target
 
-    def _arguments(self, call: s.Call) -> tuple[s.Expression, int]:
+    def _arguments(self, call: s.Call) -> tuple[r.RowExpression, int]:
         default = 1 if call.function in ("PREV", "NEXT") else 0
         if not 1 <= len(call.arguments) <= 2:
             hint = f"write {call.function}(A.x) or {call.function}(A.x, 2)."
@@ -429,7 +429,7 @@ class MatchExpressions:
         message = f"the offset of {call.function} must be an integer, 0 or more"
         raise self.scope.fail(message, call.arguments[1].span, f"write {call.function}(A.x, 2), for example.")
 
-    def _target(self, value: s.Expression, call: s.Call) -> tuple[str | None, s.Expression]:
+    def _target(self, value: r.RowExpression, call: s.Call) -> tuple[str | None, r.RowExpression]:
         """Return the label that a navigation or an aggregate reads, and its expression over columns of one row."""
         inner = self._call(value)
         if inner is not None and inner.function == "CLASSIFIER":
@@ -448,7 +448,7 @@ class MatchExpressions:
             message = f"{call.function} reads columns of {shown}"
             raise self.scope.fail(message, call.span, f"name the same variable before each column of {call.function}.")
 
-        def without_label(part: s.Expression) -> s.Expression:
+        def without_label(part: r.RowExpression) -> r.RowExpression:
             if isinstance(part, s.Name):
                 is_bound = part not in names
                 return part if is_bound else s.Name(self.scope.reference(part)[1], span=part.span)
@@ -456,7 +456,7 @@ class MatchExpressions:
 
         return found.pop(), without_label(value)
 
-    def _nested(self, outer: s.Call, inner: s.Call, part: s.Expression) -> QueryError:
+    def _nested(self, outer: s.Call, inner: s.Call, part: r.RowExpression) -> QueryError:
         if inner.function in NAVIGATIONS and outer.function in AGGREGATES:
             message = f"the navigation {inner.function} is not allowed inside the aggregate {outer.function}"
             return self.scope.fail(message, part.span, "aggregate a column.")
@@ -518,27 +518,27 @@ _JOINS = (s.Comparison | s.Arithmetic | s.AllOf | s.AnyOf | s.NotExpression | s.
           | s.Negative | r.Case)  # fmt: skip
 
 
-def _all_parts(expression: s.Expression) -> Iterator[s.Expression]:
+def _all_parts(expression: r.RowExpression) -> Iterator[r.RowExpression]:
     yield expression
     for part in parts_of(expression):
         yield from _all_parts(part)
 
 
-def _is_literal(expression: s.Expression) -> bool:
+def _is_literal(expression: r.RowExpression) -> bool:
     return isinstance(expression, _LITERALS)
 
 
-def _is_joined_by_us(expression: s.Expression) -> bool:
+def _is_joined_by_us(expression: r.RowExpression) -> bool:
     """Return True if our engine evaluates the operator or function over values of several rows."""
     return isinstance(expression, _JOINS) or (isinstance(expression, s.Call) and expression.function in FUNCTIONS)
 
 
-def _is_ours(expression: s.Expression) -> bool:
-    is_literal = _is_literal(expression) or (isinstance(expression, r.Raw) and expression.parts[0][:5] == "DATE ")  # type: ignore[index]
+def _is_ours(expression: r.RowExpression) -> bool:
+    is_literal = _is_literal(expression) or (isinstance(expression, r.Raw) and expression.parts[0][:5] == "DATE ")
     return is_literal or (_is_joined_by_us(expression) and all(map(_is_ours, parts_of(expression))))
 
 
-def _is_strict(expression: s.Expression) -> bool:
+def _is_strict(expression: r.RowExpression) -> bool:
     """Return True if the value is certainly null where all columns are null."""
     match expression:
         case s.Name():
@@ -558,5 +558,5 @@ def _is_strict(expression: s.Expression) -> bool:
     return False
 
 
-def describe(expression: s.Expression, labels: dict[str, tuple[int, ...]]) -> str:
+def describe(expression: r.RowExpression, labels: dict[str, tuple[int, ...]]) -> str:
     return print_row_expression(expression, labels)

@@ -20,7 +20,7 @@ def number_variables(clause: r.MatchRecognize) -> dict[str, str]:
 
 def resolve_labels(clause: r.MatchRecognize, numbers: dict[str, int], text: str) -> dict[str, tuple[int, ...]]:
     """Return the variables that each label stands for: itself, or the members of a subset."""
-    labels = {label: (number,) for label, number in numbers.items()}
+    labels: dict[str, tuple[int, ...]] = {label: (number,) for label, number in numbers.items()}
     unions = {subset.label for subset in clause.subsets}
     for subset in clause.subsets:
         if subset.label in numbers:
@@ -30,8 +30,8 @@ def resolve_labels(clause: r.MatchRecognize, numbers: dict[str, int], text: str)
             raise QueryError(f"the subset `{subset.label}` is defined twice", text, subset.span, "remove one of them.")
         for member in subset.members:
             if member not in numbers:
-                is_subset = member in unions
-                message = f"`{member}` is {'a subset, not a variable' if is_subset else 'not a variable of the pattern'}"
+                what = "a subset, not a variable" if member in unions else "not a variable of the pattern"
+                message = f"`{member}` is {what}"
                 raise QueryError(message, text, subset.span, nearest(member, numbers))
         labels[subset.label] = tuple(sorted({numbers[member] for member in subset.members}))
     return labels

@@ -1,4 +1,4 @@
-"""Bind expressions of MATCH_RECOGNIZE that our own engine evaluates: operators, CASE and the functions of the language."""
+"""Bind the expressions of MATCH_RECOGNIZE that our own engine evaluates: operators, CASE, functions of the language."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class ValueBinder(ExpressionBinder):
     where: str = ""  # the end of "… is not supported", such as " in run_local"
     hint: str = _HERE
 
-    def value(self, expression: s.Expression) -> Expr:
+    def value(self, expression: r.RowExpression) -> Expr:
         return settled(self.bind(expression))
 
-    def condition(self, expression: s.Expression) -> Expr:
+    def condition(self, expression: r.RowExpression) -> Expr:
         return settled(self.predicate(expression))
 
-    def bind(self, expression: s.Expression) -> Expr:
+    def bind(self, expression: r.RowExpression) -> Expr:
         match expression:
             case r.Case():
                 return self._case(expression)
-            case r.Raw(parts=(str() as constant,)) if (bound := _raw_constant(constant, expression.span)) is not None:
+            case r.Raw() if (bound := _raw_constant(expression)) is not None:
                 return bound
             case r.Raw() | r.Cast() | r.Lambda() | r.Distinct() | r.AllRows() | r.WithSemantics():
                 raise self._unsupported(f"`{print_row_expression(expression)}`", expression.span)
@@ -82,7 +82,11 @@ class ValueBinder(ExpressionBinder):
         return ExpressionBinder._reconciled(self, left, right)
 
 
-def _raw_constant(text: str, span: Span) -> Constant | None:
+def _raw_constant(raw: r.Raw) -> Constant | None:
+    """Return the constant of a date or of a number with a suffix; None for any other syntax."""
+    text, span = raw.parts[0], raw.span
+    if len(raw.parts) > 1 or not isinstance(text, str):
+        return None
     word, _, rest = text.partition(" ")
     try:
         if word == "DATE":

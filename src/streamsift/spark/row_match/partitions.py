@@ -1,4 +1,4 @@
-"""Split the sorted rows of a task into tables of whole partitions, and refuse a partition that does not fit in memory."""
+"""Split the sorted rows of a task into tables of whole partitions; refuse a partition that does not fit in memory."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Partitions:
 
     def _key(self, batch: pa.RecordBatch, row: int) -> tuple[Any, ...]:
         values = (batch.column(name)[row].as_py() for name in self.keys)
-        return tuple("NaN" if isinstance(value, float) and value != value else value for value in values)  # noqa: PLR0124
+        return tuple("NaN" if isinstance(value, float) and value != value else value for value in values)
 
     def _last_start(self, batch: pa.RecordBatch, before: Any) -> int:
         """Return the row of a batch at which its last partition begins."""
