@@ -14,6 +14,7 @@ from streamsift.api.query import Query
 from streamsift.errors import QueryError, UnsupportedQuery
 from streamsift.language.row_match import RowScript, parse_rows, print_rows
 from streamsift.logical.row_match import BoundRows, bind_rows
+from streamsift.physical.plan.options import option_table
 from streamsift.view.notebook import Explanation
 
 if TYPE_CHECKING:
@@ -222,8 +223,10 @@ class RowQuery(Query):
 
 
 def _check_others(others: dict[str, Any], *ignored: str) -> None:
+    """Raise if an argument is given that has no meaning for a clause; planner options may have their defaults."""
+    defaults = {option.name: option.default for option in option_table()} | dict.fromkeys(ignored, "fail")
     for name, value in others.items():
-        if value is None or (name in ignored and value in ("fail", None)):
+        if value is None or value == defaults.get(name):
             continue
         if name in ("time", "type", "order"):
             raise QueryError(f"`{name}` does not apply to MATCH_RECOGNIZE", hint="write ORDER BY in the clause.")
