@@ -35,7 +35,7 @@ def execute(plan: RowPlan, table: pa.Table) -> Iterator[pa.RecordBatch]:
 
 def with_computed(plan: RowPlan, table: pa.Table) -> pa.Table:
     """Return the table with the computed columns that it lacks."""
-    columns = {name: None for name in table.column_names}
+    columns = dict.fromkeys(table.column_names)
     for column in plan.bound.computed:
         if column.name not in columns:
             expression = column.local
