@@ -206,5 +206,3 @@ def _decimal_total(
         ]
         scale = min(scale + 4, 37)
     return pa.array(numbers, pa.decimal128(38, scale))
-
-

@@ -144,9 +144,7 @@ def holds(
             right = _row_of(reach, registers, low, high, closed, code[at + 1, 2], row, start, base)
             top += 1
             if left >= 0 and right >= 0:
-                words[top] = compare_words(
-                    a, data[code[at, 1], left], data[code[at + 1, 1], right]
-                )
+                words[top] = compare_words(a, data[code[at, 1], left], data[code[at + 1, 1], right])
             elif left == NOT_SETTLED or right == NOT_SETTLED:
                 return OPEN_ROW
             else:

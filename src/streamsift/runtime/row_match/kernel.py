@@ -1,7 +1,7 @@
 """Search matches row by row, depth first, with a stack that lies beside the rows.
 
-A search at start row s has consumed `depth` rows: the state is the last label and the row s + depth. `stack.cursor` holds,
-for each consumed row, the transition that was taken, so a search can stop at any row and continue later.
+A search at start row s has consumed `depth` rows: the state is the last label and the row s + depth. `stack.cursor`
+holds, for each consumed row, the transition that was taken, so a search can stop at any row and continue later.
 """
 
 from __future__ import annotations
@@ -268,7 +268,9 @@ def run(
                         kept = limit if touched[row + offset] else np.int64(UNBOUNDED)
                         limits[(row - low) * labels + state] = kept
                     elif keep == KEEP_REGISTERS and table.shape[0] > 1:
-                        _keep_failed(table, live_begin, live, registers, count, labels, state, row, offset, start, number)
+                        _keep_failed(
+                            table, live_begin, live, registers, count, labels, state, row, offset, start, number
+                        )
                     depth -= 1
                     row -= 1
                     if has_limit and touched[row + 1 + offset]:
@@ -324,7 +326,17 @@ def run(
                         t += 1
                         continue
                 if count and update_registers(
-                    update_begin, update, plans, data, data_doubles, registers, doubles, count, variable, row, row + offset
+                    update_begin,
+                    update,
+                    plans,
+                    data,
+                    data_doubles,
+                    registers,
+                    doubles,
+                    count,
+                    variable,
+                    row,
+                    row + offset,
                 ):
                     result = OVERFLOWED
                     break

@@ -1,4 +1,4 @@
-"""Build the rows of the result from matches: partition columns, measures and, for ALL ROWS, the columns of the input."""
+"""Build result rows from matches: partition columns, measures and, for ALL ROWS, the columns of the input."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def output_rows(plan: RowPlan, matches: RowMatches) -> OutputRows:
     end = matches.offsets[match] + np.where(single[match], 0, place + 1)
     excluded = np.array(plan.program.excluded, np.bool_)
     if excluded.any():
-        kept: Bool = single[match] | ~excluded[matches.labels[np.maximum(end - 1, 0)]] if matches.labels.size else single
+        kept: Bool = (
+            single[match] | ~excluded[matches.labels[np.maximum(end - 1, 0)]] if matches.labels.size else single
+        )
         match, place, end = match[kept], place[kept], end[kept]
     return OutputRows(match, matches.start[match] + place, end)
 
