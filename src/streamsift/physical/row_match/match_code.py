@@ -383,7 +383,7 @@ class _Compiler:
         if op in ("/", "^"):
             if node.kind is not Kind.FLOAT:
                 raise self._unsupported(span)
-            self._pair(*operands, span, doubles=True)
+            self._pair(operands[0], operands[1], span, doubles=True)
             self._emit(opcodes.DIVIDE_DOUBLE if op == "/" else opcodes.POWER)
             return DOUBLE
         if op in ("negative", "abs"):

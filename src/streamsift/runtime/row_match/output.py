@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from streamsift.language.row_match.syntax import RowsPerMatch
 from streamsift.physical.row_match import RowPlan
-from streamsift.runtime.arrays.dtypes import Bool, Int64
+from streamsift.runtime.arrays.dtypes import Bool
 from streamsift.runtime.row_match.matching import RowMatches
 from streamsift.runtime.row_match.measures import MatchValues, OutputRows
 from streamsift.runtime.row_match.order import SortedRows
@@ -57,7 +57,7 @@ def _batch(
     bound = plan.bound
     measures = {measure.name: measure for measure in bound.measures}
     places = pa.array(output.row)
-    unmatched: Int64 = matches.number[output.match] == 0
+    unmatched: Bool = matches.number[output.match] == 0
     columns = []
     for field in bound.output:
         if field.name in measures:
