@@ -123,8 +123,8 @@ such queries with their error messages. It is generated, and a test fails if a m
 """
 CLOSING = """\
 `UnsupportedQuery` is also raised for a DataFrame with a column that Spark cannot send to Python, such as an interval of
-years and months, for
-DataFrames and options that MATCH_RECOGNIZE does not take, for a row pattern that takes too many steps, and for a Spark session whose time zone has a name that only Java knows.
+years and months, for DataFrames and options that MATCH_RECOGNIZE does not take, for a row pattern that takes too many
+steps on some rows, and for a Spark session whose time zone has a name that only Java knows.
 """
 
 
