@@ -13,7 +13,29 @@ from numba import njit
 
 from streamsift.physical.row_match import DONE, NEEDS_END, NEEDS_START, opcodes
 from streamsift.runtime.arrays.dtypes import Bool, Int8, Int32, Int64
-from streamsift.runtime.row_match.conditions_kernel import NOT_TRUE, OPEN_ROW, TRUE, Word, holds, update_registers
+from streamsift.runtime.row_match.conditions_kernel import (
+    NOT_SETTLED,
+    NOT_TRUE,
+    NULL_WORD,
+    OPEN_ROW,
+    OVERFLOW,
+    TRUE,
+    Word,
+    add,
+    change_double,
+    choose,
+    combine_doubles,
+    compare_doubles,
+    compare_mixed,
+    compare_words,
+    integers,
+    multiply,
+    row_of,
+    without_negative_zero,
+)
+from streamsift.runtime.row_match.conditions_kernel import (
+    is_less as less,
+)
 
 # Results of a search.
 NO_MATCH, MATCH, OPEN, NEED_TABLE, TOO_MANY_STEPS, OVERFLOWED = 0, 1, 2, 3, 4, 5
@@ -22,6 +44,7 @@ FINISHED, OUTPUT_FULL, SKIP_ABSENT, SKIP_TO_FIRST_ROW = 0, 6, 7, 8
 # What follows a match.
 PAST_LAST_ROW, TO_NEXT_ROW, TO_FIRST, TO_LAST = 0, 1, 2, 3
 
+FROM_REGISTER = opcodes.FROM_REGISTER
 KEEP_FAILED, KEEP_LIMITS, KEEP_REGISTERS = opcodes.KEEP_FAILED, opcodes.KEEP_LIMITS, opcodes.KEEP_REGISTERS
 UNBOUNDED = 2**31 - 1  # an end of the window that limits nothing
 STEPS_BEFORE_TABLE = 8  # per row: without so many, keeping states with registers costs more than it saves
@@ -210,6 +233,7 @@ def run(
 
     A run that stops continues when it is called again with that partition. One function on purpose: arrays that are
     passed on, or read from a tuple, are counted as references each time, which takes longer than a step of the search.
+    Registers are updated before the condition is evaluated, so the row under test counts as bound.
     """
     begin, target, guards, variables = program.begin, program.target, program.guard, program.variable
     keeps, live_begin, live, ahead = program.keep, program.live_begin, program.live, program.ahead
@@ -327,26 +351,184 @@ def run(
                             touched[row + offset] = 1
                         t += 1
                         continue
-                if count and update_registers(
-                    update_begin,
-                    update,
-                    plans,
-                    data,
-                    data_doubles,
-                    registers,
-                    doubles,
-                    count,
-                    variable,
-                    row,
-                    row + offset,
-                ):
-                    result = OVERFLOWED
-                    break
+                if count:
+                    old, new = (row + offset) * count, (row + 1 + offset) * count
+                    overflow = False
+                    for k in range(count):
+                        registers[new + k] = registers[old + k]
+                    for i in range(update_begin[variable], update_begin[variable + 1]):
+                        k = update[i]
+                        kind, column, source = plans[k, 0], plans[k, 1], plans[k, 2]
+                        if kind == opcodes.LAST_ROW:
+                            registers[new + k] = row if source < 0 else registers[old + source]
+                        elif kind == opcodes.FIRST_ROW:
+                            if registers[old + k] < 0 and (source < 0 or registers[old + source] >= 0):
+                                registers[new + k] = row
+                        else:
+                            word = np.int64(0) if column < 0 else data[column, row]
+                            if word == NULL_WORD:
+                                pass
+                            elif kind == opcodes.COUNT_VALUES:
+                                registers[new + k] += 1
+                            elif kind == opcodes.SUM_INTEGERS:
+                                registers[new + k] = add(registers[old + k], word)
+                                overflow |= registers[new + k] == NULL_WORD
+                            elif kind == opcodes.SUM_DOUBLES:
+                                doubles[new + k] = without_negative_zero(doubles[old + k] + data_doubles[column, row])
+                            elif registers[old + k] == NULL_WORD:
+                                registers[new + k] = word
+                            elif kind == opcodes.MINIMUM:
+                                registers[new + k] = min(registers[old + k], word)
+                            elif kind == opcodes.MAXIMUM:
+                                registers[new + k] = max(registers[old + k], word)
+                            else:
+                                value = data_doubles[column, row]
+                                is_less = less(value, doubles[old + k])
+                                if is_less == (kind == opcodes.MINIMUM_DOUBLE) and value != doubles[old + k]:
+                                    registers[new + k] = word
+                    if overflow:
+                        result = OVERFLOWED
+                        break
                 if code_begin[variable + 1] > code_begin[variable]:
-                    truth = holds(
-                        code_begin, code, reach, constants, label_codes, target, variables, cursor, data, registers,
-                        stack_words, stack_doubles, count, low, high, is_closed, offset, variable, row, start, number,
-                    )  # fmt: skip
+                    truth = TRUE
+                    base = (row + 1 + offset) * count
+                    top = -1
+                    at, end = code_begin[variable], code_begin[variable + 1]
+                    while at < end:
+                        op_code = code[at, 0]
+                        a, b = code[at, 1], code[at, 2]
+                        at += 1
+                        if op_code == opcodes.COMPARE_VALUES:
+                            at_reach = code[at, 2]
+                            kind, argument, shift = reach[at_reach, 0], reach[at_reach, 1], reach[at_reach, 2]
+                            held = registers[base + argument] if kind == FROM_REGISTER else start
+                            left = row_of(kind, argument, shift, held, low, high, is_closed, row, start)
+                            at_reach = code[at + 1, 2]
+                            kind, argument, shift = reach[at_reach, 0], reach[at_reach, 1], reach[at_reach, 2]
+                            held = registers[base + argument] if kind == FROM_REGISTER else start
+                            right = row_of(kind, argument, shift, held, low, high, is_closed, row, start)
+                            top += 1
+                            if left >= 0 and right >= 0:
+                                stack_words[top] = compare_words(
+                                    a, data[code[at, 1], left], data[code[at + 1, 1], right]
+                                )
+                            elif left == NOT_SETTLED or right == NOT_SETTLED:
+                                truth = OPEN_ROW
+                                break
+                            else:
+                                stack_words[top] = NULL_WORD
+                            at += 2
+                        elif op_code == opcodes.VALUE:
+                            at_reach = b
+                            kind, argument, shift = reach[at_reach, 0], reach[at_reach, 1], reach[at_reach, 2]
+                            held = registers[base + argument] if kind == FROM_REGISTER else start
+                            place = row_of(kind, argument, shift, held, low, high, is_closed, row, start)
+                            if place == NOT_SETTLED:
+                                truth = OPEN_ROW
+                                break
+                            top += 1
+                            stack_words[top] = data[a, place] if place >= 0 else NULL_WORD
+                        elif op_code == opcodes.CONSTANT:
+                            top += 1
+                            stack_words[top] = constants[a]
+                        elif op_code == opcodes.REGISTER:
+                            top += 1
+                            stack_words[top] = registers[base + a]
+                        elif op_code == opcodes.COUNT_ROWS:
+                            top += 1
+                            stack_words[top] = row - start + 1
+                        elif op_code == opcodes.MATCH_NUMBER:
+                            top += 1
+                            stack_words[top] = number
+                        elif op_code == opcodes.SUM:
+                            top += 1
+                            stack_words[top] = registers[base + a] if registers[base + b] > 0 else NULL_WORD
+                        elif op_code == opcodes.AVERAGE:
+                            top += 1
+                            divisor = registers[base + b]
+                            stack_words[top] = registers[base + a]
+                            if divisor == 0:
+                                stack_words[top] = NULL_WORD
+                            elif code[at - 1, 3]:
+                                stack_doubles[top] = without_negative_zero(stack_doubles[top] / divisor)
+                            else:
+                                stack_doubles[top] = stack_words[top] / divisor
+                        elif op_code == opcodes.CLASSIFIER:
+                            at_reach = b
+                            kind, argument, shift = reach[at_reach, 0], reach[at_reach, 1], reach[at_reach, 2]
+                            held = registers[base + argument] if kind == FROM_REGISTER else start
+                            place = row_of(kind, argument, shift, held, low, high, is_closed, row, start)
+                            top += 1
+                            stack_words[top] = NULL_WORD
+                            if start <= place < row:
+                                earlier = target[cursor[place + offset]]
+                                stack_words[top] = label_codes[variables[earlier]]
+                            elif place == row:
+                                stack_words[top] = label_codes[variable]
+                        elif op_code == opcodes.COMPARE:
+                            top -= 1
+                            stack_words[top] = compare_words(a, stack_words[top], stack_words[top + 1])
+                        elif op_code == opcodes.COMPARE_DOUBLE or op_code == opcodes.COMPARE_MIXED:
+                            top -= 1
+                            if stack_words[top] == NULL_WORD or stack_words[top + 1] == NULL_WORD:
+                                stack_words[top] = NULL_WORD
+                            elif op_code == opcodes.COMPARE_MIXED:
+                                stack_words[top] = compare_mixed(a, stack_words[top], stack_doubles[top + 1])
+                            else:
+                                stack_words[top] = compare_doubles(a, stack_doubles[top], stack_doubles[top + 1])
+                        elif op_code == opcodes.AND:
+                            top -= 1
+                            if stack_words[top] == 0 or stack_words[top + 1] == 0:
+                                stack_words[top] = 0
+                            elif stack_words[top] == NULL_WORD or stack_words[top + 1] == NULL_WORD:
+                                stack_words[top] = NULL_WORD
+                        elif op_code == opcodes.OR:
+                            top -= 1
+                            if stack_words[top] == 1 or stack_words[top + 1] == 1:
+                                stack_words[top] = 1
+                            elif stack_words[top] == NULL_WORD or stack_words[top + 1] == NULL_WORD:
+                                stack_words[top] = NULL_WORD
+                        elif op_code == opcodes.NOT:
+                            if stack_words[top] != NULL_WORD:
+                                stack_words[top] = 1 - stack_words[top]
+                        elif op_code == opcodes.IS_NULL:
+                            stack_words[top] = np.int64(stack_words[top] == NULL_WORD)
+                        elif op_code == opcodes.CASE:
+                            top -= 2
+                            stack_words[top] = stack_words[top + 1] if stack_words[top] == 1 else stack_words[top + 2]
+                        elif op_code >= opcodes.GREATEST and op_code <= opcodes.COALESCE:
+                            top -= 1
+                            choose(op_code, stack_words, stack_doubles, top)
+                        elif op_code >= opcodes.NEGATE_DOUBLE and op_code != opcodes.POWER:
+                            if stack_words[top] != NULL_WORD:
+                                change_double(op_code, stack_words, stack_doubles, top)
+                        elif op_code == opcodes.NEGATE or op_code == opcodes.ABSOLUTE:
+                            if stack_words[top] != NULL_WORD and (op_code == opcodes.NEGATE or stack_words[top] < 0):
+                                stack_words[top] = -stack_words[top]
+                        elif op_code == opcodes.TO_DOUBLE:
+                            if stack_words[top] != NULL_WORD:
+                                scaled = np.float64(stack_words[top])
+                                stack_words[top], stack_words[top + 1] = constants[a], constants[b]
+                                stack_doubles[top] = scaled * stack_doubles[top] / stack_doubles[top + 1]
+                        elif op_code == opcodes.SCALE:
+                            if stack_words[top] != NULL_WORD:
+                                stack_words[top] = multiply(stack_words[top], constants[a])
+                                if stack_words[top] == NULL_WORD:
+                                    truth = OVERFLOW
+                                    break
+                        else:
+                            top -= 1
+                            if stack_words[top] == NULL_WORD or stack_words[top + 1] == NULL_WORD:
+                                stack_words[top] = NULL_WORD
+                            elif op_code <= opcodes.REMAINDER:
+                                stack_words[top] = integers(op_code, stack_words[top], stack_words[top + 1])
+                                if b and stack_words[top] == NULL_WORD and op_code != opcodes.REMAINDER:
+                                    truth = OVERFLOW
+                                    break
+                            else:
+                                combine_doubles(op_code, stack_words, stack_doubles, top)
+                    if truth == TRUE and stack_words[0] != 1:
+                        truth = NOT_TRUE
                     if truth == NOT_TRUE:
                         t += 1
                         continue
