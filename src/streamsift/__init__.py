@@ -10,6 +10,7 @@ from streamsift.api import (
     event,
     explain_many,
     load_ipython_extension,
+    match_recognize,
     metrics,
     plot,
     query,
@@ -53,6 +54,7 @@ __all__ = [
     "check_cluster",
     "event",
     "explain_many",
+    "match_recognize",
     "metrics",
     "plot",
     "query",
@@ -60,4 +62,5 @@ __all__ = [
     "run_many",
     "seq",
     "show",
+    "sql",
 ]

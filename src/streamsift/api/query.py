@@ -16,6 +16,7 @@ from streamsift.api.arguments import BadRowsPolicy, Roles, as_table, is_spark, m
 from streamsift.api.building import Buildable
 from streamsift.errors import QueryError
 from streamsift.language import Script, parse, print_script, syntax
+from streamsift.language.row_match import is_match_recognize, parse_rows
 from streamsift.physical import PlannerKeywords
 from streamsift.view.notebook import Explanation, query_html, sections
 from streamsift.view.plan_tree import plan_svg
@@ -392,7 +393,7 @@ def query(text: str) -> Query:
     """Parse a query.
 
     Args:
-        text: Query in the Streamsift query language.
+        text: Query in the Streamsift query language, or `MATCH_RECOGNIZE (…)` of SQL.
 
     Returns:
         A `Query`, which is not bound to any data.
@@ -415,6 +416,10 @@ def query(text: str) -> Query:
              |                 ^
         Hint: put a comma or `;` before the next event.
     """
+    if is_match_recognize(text):
+        from streamsift.api.row_query import RowQuery
+
+        return RowQuery(parse_rows(text))
     script = parse(text)
     logical.sketch(script)
     return Query(script)

@@ -1,18 +1,23 @@
 """Define the syntax tree of MATCH_RECOGNIZE, which is independent of any schema.
 
-Expressions reuse the nodes of `language/syntax.py` and add those below. A function is a `Call` with its upper-case name,
-also PREV, NEXT, FIRST, LAST, CLASSIFIER, MATCH_NUMBER, the aggregates, and any function of Spark SQL.
+Expressions reuse the nodes of `language/syntax.py` and add those below. The first part of a Name that is a label of the
+pattern or a subset is that label: `a.x` with a variable A is Name(("A", "x")). A function is a `Call` with its
+upper-case name, also PREV, NEXT, FIRST, LAST, CLASSIFIER, MATCH_NUMBER, the aggregates, and any function of Spark SQL.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 from streamsift.errors import NOWHERE, Span
-from streamsift.language.syntax import Duration, Expression, Name, Written
+from streamsift.language.syntax import Duration, Written
 
 # --- expressions -------------------------------------------------------------------------------------------------
+
+
+RowExpression = Any  # a node of `language/syntax.py` or one below; a union of both would have to be named there too
 
 
 class Semantics(Enum):
@@ -26,13 +31,13 @@ class WithSemantics(Written):
     """`RUNNING call` or `FINAL call`."""
 
     semantics: Semantics
-    operand: Expression
+    operand: RowExpression
 
 
 class Distinct(Written):
     """`DISTINCT expression`, the argument of an aggregate."""
 
-    operand: Expression
+    operand: RowExpression
 
 
 class AllRows(Written):
@@ -41,14 +46,35 @@ class AllRows(Written):
     variable: str | None = None  # a label
 
 
-class Raw(Written):
-    """Text that only Spark SQL understands, such as `CAST(x AS INT)`, `x[0]` or `INTERVAL '1' DAY`.
+class Case(Written):
+    """`CASE [operand] WHEN … THEN … ELSE … END`: pairs of a condition (or a value of `operand`) and a result."""
 
-    `names` are the column names in the text, so that qualifiers can be resolved and removed.
+    branches: tuple[tuple[RowExpression, RowExpression], ...]
+    otherwise: RowExpression | None = None
+    operand: RowExpression | None = None
+
+
+class Cast(Written):
+    """`CAST(operand AS type)` or `operand::type`; the type is Spark's text."""
+
+    operand: RowExpression
+    type_name: str
+
+
+class Lambda(Written):
+    """`(x, y) -> body`, an argument of a function of Spark."""
+
+    parameters: tuple[str, ...]
+    body: RowExpression
+
+
+class Raw(Written):
+    """Syntax that only Spark SQL understands, such as `x[0]`, `a <=> b` or `INTERVAL '1' MONTH`.
+
+    `parts` are pieces of text and the expressions between them, such as (Name(x), "[", Number(0), "]").
     """
 
-    text: str
-    names: tuple[Name, ...]
+    parts: tuple[str | RowExpression, ...]
 
 
 # --- patterns ----------------------------------------------------------------------------------------------------
@@ -106,7 +132,15 @@ class PartitionEnd(Written):
 
 
 RowPattern = (
-    RowVariable | Concatenation | Alternation | Permutation | Exclusion | Repetition | Empty | PartitionStart | PartitionEnd
+    RowVariable
+    | Concatenation
+    | Alternation
+    | Permutation
+    | Exclusion
+    | Repetition
+    | Empty
+    | PartitionStart
+    | PartitionEnd
 )
 
 
@@ -116,13 +150,13 @@ RowPattern = (
 class OrderKey(Written):
     """One expression of ORDER BY; `nulls_first` is None if it is not written."""
 
-    expression: Expression
+    expression: RowExpression
     descending: bool = False
     nulls_first: bool | None = None
 
 
 class Measure(Written):
-    expression: Expression
+    expression: RowExpression
     name: str
 
 
@@ -154,14 +188,14 @@ class Subset(Written):
 
 class Define(Written):
     label: str
-    condition: Expression
+    condition: RowExpression
 
 
 class MatchRecognize(Written):
     """One clause. Parts that are not written have their defaults."""
 
     pattern: RowPattern
-    partition_by: tuple[Expression, ...] = ()
+    partition_by: tuple[RowExpression, ...] = ()
     order_by: tuple[OrderKey, ...] = ()
     measures: tuple[Measure, ...] = ()
     rows_per_match: RowsPerMatch = RowsPerMatch.ONE

@@ -16,14 +16,16 @@ from streamsift.logical.bound import BoundWindow, Kind, Scalar
 
 # --- expressions that relate the rows of a match -----------------------------------------------------------------
 #
-# An expression of one row is not here: it is a computed column (`RowColumn`), evaluated for all rows before the match by
-# the JVM on Spark and by Arrow in `run_local`. What remains reads columns at rows that it reaches through the match.
+# An expression of one row is not here: it is a computed column (`RowColumn`), evaluated for all rows before the match,
+# by the JVM on Spark and by Arrow in `run_local`. What remains reads columns at rows that it reaches through the match.
 
 
 class Anchor(Enum):
     """The row from which a navigation starts."""
 
-    CURRENT = "current"  # DEFINE: the row under test. Measure: the row of the output (ONE ROW: the last row of the match)
+    CURRENT = (
+        "current"  # DEFINE: the row under test. Measure: the row of the output (ONE ROW: the last row of the match)
+    )
     FIRST = "first"  # the (offset+1)-th row of the match that has one of the labels
     LAST = "last"  # the (offset+1)-th last one
 
@@ -32,8 +34,8 @@ class Reach(Written):
     """A row: go to the anchor, then `shift` rows in the partition (PREV is negative, NEXT positive).
 
     `labels` are variable numbers; empty means any row of the match. With `running`, FIRST and LAST see the rows of the
-    match up to the current row; in DEFINE it is always set, and the row under test counts as bound. The binder normalizes:
-    in the condition of A, `A.x` and `LAST(A.x)` and `x` are CURRENT. No such row gives null.
+    match up to the current row; in DEFINE it is always set, and the row under test counts as bound. The binder
+    normalizes: in the condition of A, `A.x` and `LAST(A.x)` and `x` are CURRENT. No such row gives null.
     """
 
     anchor: Anchor
@@ -86,7 +88,10 @@ class RowConstant(Written):
 
 
 class RowOperation(Written):
-    """One operator or function over operands, named as in `logical.bound.Operation`, plus `case`."""
+    """One operator or function over operands, named as in `logical.bound.Operation`, plus `case`.
+
+    The operands of `case` are condition, value, condition, value, …, and last the value if no condition is true.
+    """
 
     op: str
     operands: tuple[RowExpr, ...]
@@ -168,9 +173,9 @@ class BoundMeasure:
 class BoundRows:
     """A MATCH_RECOGNIZE clause bound to a schema.
 
-    `labels[v]` is the label of variable v; variables are numbered in order of first appearance in PATTERN, then DEFINE-only
-    ones are not kept. `conditions[v]` is None if the variable has no DEFINE. `subset_labels` names what CLASSIFIER(U) and
-    SKIP TO U mean. `output` is the schema of the result: see rows.md, "Columns".
+    `labels[v]` is the label of variable v; variables are numbered in order of first appearance in PATTERN. DEFINE of
+    another one is an error. `conditions[v]` is None if the variable has no DEFINE. `output` is the schema of the
+    result: see rows.md, "Columns".
     """
 
     partition_by: tuple[str, ...]
@@ -189,3 +194,6 @@ class BoundRows:
     text: str = field(compare=False, repr=False)
     skip_error: str = "fail"  # "next": SKIP TO an absent row goes on at the next row
     passed_columns: tuple[str, ...] = ()  # ALL ROWS: input columns of the output, in its order
+    condition_texts: tuple[str, ...] = ()  # conditions as text, for explain; empty for a variable without DEFINE
+    # On Spark: the measures as names and SQL over the columns of `measures`, evaluated by the JVM after the match.
+    projections: tuple[tuple[str, str], ...] = ()
