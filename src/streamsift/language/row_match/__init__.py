@@ -4,6 +4,8 @@
 - `tokens`: resolve words by their context;
 - `parser`: parse the clause, alone or with MATCH_RECOGNIZE around it;
 - `tree`: convert a parse tree to a syntax tree;
+- `labels`: find labels, and mark the names that begin with one;
+- `literals`: read strings and intervals;
 - `syntax`: define the classes of the syntax tree;
 - `mistakes`: explain syntax errors;
 - `statement`: find the clauses of an SQL statement;

@@ -12,8 +12,8 @@ from lark.exceptions import UnexpectedInput, VisitError
 from streamsift.errors import QuerySyntaxError
 from streamsift.language.row_match.mistakes import syntax_error
 from streamsift.language.row_match.syntax import RowScript
-from streamsift.language.row_match.tokens import KEYWORDS, Contextualizer
-from streamsift.language.row_match.tree import TreeBuilder
+from streamsift.language.row_match.tokens import KEYWORDS, RowContextualizer
+from streamsift.language.row_match.tree import RowTreeBuilder
 
 _START = re.compile(r"(?:\s|--[^\n]*(?:\n|\Z)|/\*.*?\*/)*MATCH_RECOGNIZE\b", re.IGNORECASE | re.DOTALL)
 
@@ -45,7 +45,7 @@ def _lark() -> Lark:
         f"{grammar}\n%declare {' '.join(sorted(KEYWORDS))}\n",
         parser="lalr",
         lexer="basic",
-        postlex=Contextualizer(),
+        postlex=RowContextualizer(),
         propagate_positions=True,
         maybe_placeholders=True,
         start="script",
@@ -54,5 +54,5 @@ def _lark() -> Lark:
 
 @lru_cache(maxsize=256)
 def _tree(text: str) -> RowScript:
-    script: RowScript = TreeBuilder(text).transform(_lark().parse(text))
+    script: RowScript = RowTreeBuilder(text).transform(_lark().parse(text))
     return script

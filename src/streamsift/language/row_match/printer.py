@@ -8,7 +8,7 @@ from functools import partial
 
 from streamsift.language import syntax as s
 from streamsift.language.row_match import syntax as r
-from streamsift.language.row_match.tree import row_labels
+from streamsift.language.row_match.labels import row_labels
 
 _WORD = re.compile(r"[^\W\d]\w*\Z")
 _RESERVED = frozenset(

@@ -45,7 +45,7 @@ _INTERVAL_UNITS = frozenset(
 _OPEN, _CLOSE = frozenset({"LPAR", "LSQB", "LBRACE"}), frozenset({"RPAR", "RSQB", "RBRACE"})
 
 
-class Contextualizer:
+class RowContextualizer:
     """Lark's post-lexer hook."""
 
     always_accept = (*NAMES, "ARROW")

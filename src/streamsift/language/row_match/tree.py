@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 from lark import Token, Transformer, v_args
@@ -16,6 +15,8 @@ from streamsift.errors import NOWHERE, QuerySyntaxError, Span
 from streamsift.language import syntax as s
 from streamsift.language.keywords import UNIT_OF
 from streamsift.language.row_match import syntax as r
+from streamsift.language.row_match.labels import DottedName, row_labels, with_labels
+from streamsift.language.row_match.literals import duration_of, unquote
 
 _CLAUSES = {  # field of a clause: its keywords
     "partition_by": "PARTITION BY",
@@ -28,12 +29,6 @@ _CLAUSES = {  # field of a clause: its keywords
     "subsets": "SUBSET",
     "defines": "DEFINE",
 }
-_SECONDS = {"MICROSECOND": Fraction(1, 10**6), "MILLISECOND": Fraction(1, 1000), "SECOND": Fraction(1),
-            "MINUTE": Fraction(60), "HOUR": Fraction(3600), "DAY": Fraction(86400),
-            "WEEK": Fraction(604800)}  # fmt: skip
-_UNITS = {"MILLISECOND": s.Unit.MILLISECOND, "SECOND": s.Unit.SECOND, "MINUTE": s.Unit.MINUTE, "HOUR": s.Unit.HOUR,
-          "DAY": s.Unit.DAY}  # fmt: skip
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
 
 
 class _Clause(s.Written):
@@ -50,28 +45,6 @@ class _Word(s.Written):
     @property
     def label(self) -> str:
         return self.text if self.quoted else self.text.upper()
-
-
-class _Dotted(s.Name):
-    """A name whose first part may be a label."""
-
-    label: str = ""
-
-
-def unquote(text: str) -> str:
-    """Return the value of a string literal of Spark SQL."""
-
-    def value(match: re.Match[str]) -> str:
-        found = match.group()
-        if found[0] == "\\":
-            if len(found) == 6:
-                return chr(int(found[2:], 16))
-            # A backslash before a wildcard of LIKE stays.
-            return found if found[1] in "%_" else _ESCAPES.get(found[1], found[1])
-        return found[0]
-
-    quote = text[0]
-    return re.sub(rf"\\u[0-9a-fA-F]{{4}}|\\.|{quote}{quote}", value, text[1:-1], flags=re.DOTALL)
 
 
 def _nodes(children: list[Any]) -> list[Any]:
@@ -118,59 +91,8 @@ def _joined(children: list[Any]) -> r.Raw:
     return r.Raw(tuple(parts))
 
 
-def duration_of(text: str) -> s.Duration | None:
-    """Return the duration of `INTERVAL '1' HOUR` and its other forms; None if its length is not fixed, as of a month.
-
-    >>> duration_of("INTERVAL '1:30' HOUR TO MINUTE"), duration_of("INTERVAL '2' MONTH")
-    (Duration(value=90, unit=<Unit.MINUTE: 'min'>), None)
-    """
-    words = text.replace("'", " ").replace('"', " ").upper().split()[1:]
-    if "TO" in words:
-        total = _compound(words)
-    else:
-        joined = " ".join(words).replace("- ", "-").replace("+ ", "+").split()
-        pairs = list(zip(joined[0::2], joined[1::2], strict=False))
-        if not pairs or len(joined) % 2 or any(unit.rstrip("S") not in _SECONDS for _, unit in pairs):
-            return None
-        try:
-            if len(pairs) == 1 and (unit := _UNITS.get(pairs[0][1].rstrip("S"))) is not None:
-                number = pairs[0][0]
-                return s.Duration(int(number) if number.lstrip("+-").isdigit() else Decimal(number), unit)
-            total = sum((Fraction(number) * _SECONDS[unit.rstrip("S")] for number, unit in pairs), Fraction(0))
-        except (ValueError, ArithmeticError):
-            return None
-    return None if total is None else in_unit(total)
-
-
-def in_unit(seconds: Fraction) -> s.Duration:
-    """Return a duration in the largest unit of which it is a whole number, else in seconds."""
-    for unit in ("DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND"):
-        if (number := seconds / _SECONDS[unit]).denominator == 1:
-            return s.Duration(int(number), _UNITS[unit])
-    return s.Duration(Decimal(seconds.numerator) / Decimal(seconds.denominator) * 1000, s.Unit.MILLISECOND)
-
-
-def _compound(words: list[str]) -> Fraction | None:
-    """Return the seconds of `1 02:03:04.5 DAY TO SECOND`, given its words."""
-    to = words.index("TO")
-    units = ["DAY", "HOUR", "MINUTE", "SECOND"]
-    first, last = words[to - 1].rstrip("S"), words[to + 1].rstrip("S")
-    if first not in units or last not in units:
-        return None
-    written = " ".join(words[: to - 1])
-    sign = -1 if written.strip().startswith("-") else 1
-    numbers = re.split(r"[ :]+", written.strip().lstrip("+-").strip())
-    expected = units[units.index(first) : units.index(last) + 1]
-    if len(numbers) != len(expected):
-        return None
-    try:
-        return sign * sum((Fraction(n) * _SECONDS[u] for n, u in zip(numbers, expected, strict=True)), Fraction(0))
-    except ValueError:
-        return None
-
-
 @v_args(wrapper=_placed)
-class TreeBuilder(Transformer[Token, Any]):
+class RowTreeBuilder(Transformer[Token, Any]):
     def __init__(self, text: str) -> None:
         super().__init__(visit_tokens=False)
         self.text = text
@@ -205,7 +127,7 @@ class TreeBuilder(Transformer[Token, Any]):
             raise QuerySyntaxError("MATCH_RECOGNIZE requires PATTERN", self.text, span, hint)
         tree = r.MatchRecognize(**values)
         labels = row_labels(tree)
-        return _with_labels(tree, labels)  # type: ignore[no-any-return]
+        return with_labels(tree, labels)  # type: ignore[no-any-return]
 
     # --- clauses ---
     partition_by = _clause_of_nodes("partition_by")
@@ -423,7 +345,7 @@ class TreeBuilder(Transformer[Token, Any]):
 
     def dotted(self, children: list[Any]) -> s.Name:
         words = _nodes(children)
-        return _Dotted(tuple(word.text for word in words), label=words[0].label)
+        return DottedName(tuple(word.text for word in words), label=words[0].label)
 
     def name(self, children: list[Token]) -> _Word:
         token = children[0]
@@ -438,39 +360,3 @@ def _call(function: str, *arguments: r.RowExpression) -> s.Call:
 
 def _is_type(child: Any) -> bool:
     return isinstance(child, Token) and child.type == "TYPE"
-
-
-def row_labels(tree: r.MatchRecognize) -> frozenset[str]:
-    """Return the labels of the pattern and of SUBSET."""
-    return frozenset({variable.label for variable in pattern_variables(tree.pattern)} | {u.label for u in tree.subsets})
-
-
-def pattern_variables(pattern: r.RowPattern) -> list[r.RowVariable]:
-    """Return the uses of variables in a pattern, in order of appearance."""
-    if isinstance(pattern, r.RowVariable):
-        return [pattern]
-    parts: list[Any] = []
-    for value in (getattr(pattern, each.name) for each in fields(pattern)):
-        parts += value if isinstance(value, tuple) else [value]
-    return [inner for part in parts if isinstance(part, r.RowPattern) for inner in pattern_variables(part)]
-
-
-def _with_labels(node: Any, labels: frozenset[str]) -> Any:
-    """Replace the first part of each name that is a label by the label, and forget how names were written."""
-    match node:
-        case tuple():
-            return tuple(_with_labels(each, labels) for each in node)
-        case _Dotted():
-            is_label = len(node.parts) > 1 and node.label in labels
-            return s.Name((node.label, *node.parts[1:]) if is_label else node.parts, span=node.span)
-        case s.Call(function="CLASSIFIER", arguments=(_Dotted(parts=(_,)) as name,)):
-            return replace(node, arguments=(s.Name((name.label,), span=name.span),))
-        case s.Written():
-            changes = {
-                each.name: _with_labels(value, labels)
-                for each in fields(node)
-                if isinstance(value := getattr(node, each.name), tuple | s.Written)
-            }
-            return replace(node, **changes) if changes else node
-        case _:
-            return node

@@ -17,7 +17,8 @@ from streamsift.logical import bound as b
 from streamsift.logical.columns import kind_of
 from streamsift.logical.expressions import SECONDS_PER_UNIT
 from streamsift.logical.row_match import bound as m
-from streamsift.logical.row_match.expressions import Context, ExpressionScope, MatchExpressions
+from streamsift.logical.row_match.calls import Context
+from streamsift.logical.row_match.expressions import MatchExpressions
 from streamsift.logical.row_match.patterns import (
     bind_pattern,
     certain_skip_error,
@@ -25,6 +26,7 @@ from streamsift.logical.row_match.patterns import (
     number_variables,
     resolve_labels,
 )
+from streamsift.logical.row_match.scope import ExpressionScope
 from streamsift.logical.row_match.types import plain
 from streamsift.logical.row_match.values import Typing
 

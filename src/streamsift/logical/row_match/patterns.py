@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamsift.errors import QueryError, nearest
 from streamsift.language.row_match import syntax as r
-from streamsift.language.row_match.tree import pattern_variables
+from streamsift.language.row_match.labels import pattern_variables
 from streamsift.logical.row_match import bound as m
 
 _MAX_REPEATS = 2**31 - 1
