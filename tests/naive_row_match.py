@@ -39,7 +39,9 @@ class Mapped:
 Match = tuple[Mapped, ...]
 
 
-def run(clause: row.MatchRecognize, rows: list[Values], columns: list[str], on_skip_error: str = "fail") -> list[Values]:
+def run(
+    clause: row.MatchRecognize, rows: list[Values], columns: list[str], on_skip_error: str = "fail"
+) -> list[Values]:
     """Return the result rows over `rows`, which are in input order and have these columns."""
     query = Query(clause, columns, on_skip_error)
     groups: dict[tuple[Value, ...], list[Values]] = {}
@@ -143,6 +145,8 @@ class Scene:
             match node:
                 case ast.Name(parts=parts):
                     return constant(self.at(self.base(node), parts[-1]))
+                case row.Case():
+                    return constant(self.chosen(node))
                 case row.WithSemantics(semantics=semantics, operand=operand):
                     return constant(replace(self, semantics=semantics).value(operand))
                 case ast.Call(function=name) if name in (*NAVIGATIONS, *AGGREGATES, "CLASSIFIER", "MATCH_NUMBER"):
@@ -150,11 +154,21 @@ class Scene:
                 case tuple():
                     return tuple(map(resolved, node))
                 case ast.Written():
-                    fields = {name: resolved(getattr(node, name)) for name in node.__dataclass_fields__ if name != "span"}
+                    fields = {
+                        name: resolved(getattr(node, name)) for name in node.__dataclass_fields__ if name != "span"
+                    }
                     return replace(node, **fields)
             return node
 
         return naive.evaluate(resolved(expression), {"$": SimpleNamespace(values=values)}, {})  # type: ignore[dict-item]
+
+    def chosen(self, case: row.Case) -> Value:
+        """Return the result of the first branch whose condition is true, or whose value equals the operand."""
+        for condition, result in case.branches:
+            tested = condition if case.operand is None else ast.Comparison((case.operand, condition), ("=",))
+            if self.value(tested) is True:  # type: ignore[arg-type]
+                return self.value(result)  # type: ignore[arg-type]
+        return None if case.otherwise is None else self.value(case.otherwise)  # type: ignore[arg-type]
 
     def called(self, call: ast.Call) -> Value:
         name, arguments = call.function, call.arguments
@@ -277,7 +291,9 @@ class AtRow(Scene):
 
 # --- matching ----------------------------------------------------------------------------------------------------
 
-Rest = Callable[[Match, int], Match | None]  # what follows a part of the pattern, given the match so far and the next row
+Rest = Callable[
+    [Match, int], Match | None
+]  # what follows a part of the pattern, given the match so far and the next row
 
 
 class Partition:
@@ -380,9 +396,7 @@ class Attempt:
                 orders = tuple(row.Concatenation(order) for order in permutations(parts))
                 return self.match(row.Alternation(orders), so_far, at, rest)
             case row.Exclusion(pattern=inner):
-                return replace(self, is_excluded=True).match(
-                    inner, so_far, at, lambda match, next_: rest(match, next_)
-                )
+                return replace(self, is_excluded=True).match(inner, so_far, at, lambda match, next_: rest(match, next_))
             case row.Repetition():
                 return self.repeat(pattern, 0, so_far, at, rest)
 

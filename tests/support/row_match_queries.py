@@ -123,7 +123,9 @@ class _Writer:
         rng, first = self.rng, self.rng.choice(("t", "t", "at", "at"))
         if self.on_stream:
             return f"ORDER BY {first}, seq", len({event["seq"] for event in events}) == len(events)
-        more = rng.choice(("", "", ", seq", ", seq DESC", ", n DESC NULLS FIRST", ", x NULLS LAST, seq", ", s ASC, seq"))
+        more = rng.choice(
+            ("", "", ", seq", ", seq DESC", ", n DESC NULLS FIRST", ", x NULLS LAST, seq", ", s ASC, seq")
+        )
         direction = rng.choice(("", "", "", " ASC", " DESC"))
         keys = f"{first}{direction}{more}"
         if self.chance(0.1):
