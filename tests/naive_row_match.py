@@ -396,7 +396,7 @@ class Attempt:
                 orders = tuple(row.Concatenation(order) for order in permutations(parts))
                 return self.match(row.Alternation(orders), so_far, at, rest)
             case row.Exclusion(pattern=inner):
-                return replace(self, is_excluded=True).match(inner, so_far, at, lambda match, next_: rest(match, next_))
+                return replace(self, is_excluded=True).match(inner, so_far, at, rest)
             case row.Repetition():
                 return self.repeat(pattern, 0, so_far, at, rest)
 
