@@ -14,7 +14,7 @@ from streamsift.api.query import Query
 from streamsift.errors import QueryError, UnsupportedQuery
 from streamsift.language.row_match import RowScript, parse_rows, print_rows
 from streamsift.logical.row_match import BoundRows, bind_rows
-from streamsift.physical.plan.options import option_table
+from streamsift.physical.plan import option_table
 from streamsift.view.notebook import Explanation
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@
 - `durations`: convert windows to the units of a time column;
 - `bound`: define the classes of a bound query, with traversals of its pattern and expressions;
 - `describe`: describe a bound query as text, which checkpoints store;
+- `row_match`: bind MATCH_RECOGNIZE;
 - `assumptions`: assume a schema for a query without data.
 """
 

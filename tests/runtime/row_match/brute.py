@@ -20,7 +20,7 @@ from streamsift.logical.row_match.bound import (
     Loop,
     MatchNumber,
     Permute,
-    Reach,
+    RowReach,
     RowAggregate,
     RowConstant,
     RowExpr,
@@ -113,7 +113,7 @@ class Brute:
         condition = self.bound.conditions[variable]
         return condition is None or self.value(condition, (*path, (variable, False))) is True
 
-    def reached(self, reach: Reach, path: Path) -> int | None:
+    def reached(self, reach: RowReach, path: Path) -> int | None:
         current = self.start + len(path) - 1
         if reach.anchor is Anchor.CURRENT:
             row = current

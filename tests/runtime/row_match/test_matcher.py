@@ -23,7 +23,7 @@ from streamsift.logical.row_match.bound import (
     Loop,
     MatchNumber,
     Permute,
-    Reach,
+    RowReach,
     RowAggregate,
     RowConstant,
     RowOperation,
@@ -83,17 +83,17 @@ def random_condition(rng: np.random.Generator, matching: bool):
     kind = rng.integers(0, 8 if matching else 4)
     op = ["<", "<=", ">", ">=", "=", "!="][rng.integers(6)]
     column = ["x", "y"][rng.integers(2)]
-    current = RowValue(column, Reach(Anchor.CURRENT), KINDS[column])
+    current = RowValue(column, RowReach(Anchor.CURRENT), KINDS[column])
     if kind == 0:
         return None
     if kind in (1, 2):
         return RowOperation(op, (current, RowConstant(int(rng.integers(4)), Kind.INTEGER)), Kind.BOOLEAN)
     if kind == 3:
-        shift = Reach(Anchor.CURRENT, shift=int(rng.integers(-2, 3)))
+        shift = RowReach(Anchor.CURRENT, shift=int(rng.integers(-2, 3)))
         return RowOperation(op, (current, RowValue(column, shift, KINDS[column])), Kind.BOOLEAN)
     labels = tuple(sorted({int(v) for v in rng.integers(0, 3, rng.integers(0, 3))}))
     anchor = [Anchor.FIRST, Anchor.LAST][rng.integers(2)]
-    reach = Reach(anchor, labels, int(rng.integers(0, 3)), int(rng.integers(-1, 2)))
+    reach = RowReach(anchor, labels, int(rng.integers(0, 3)), int(rng.integers(-1, 2)))
     if kind == 4:
         other = ["x", "y"][rng.integers(2)]
         return RowOperation(op, (current, RowValue(other, reach, KINDS[other])), Kind.BOOLEAN)
@@ -108,7 +108,7 @@ def random_condition(rng: np.random.Generator, matching: bool):
         if rng.integers(2):
             return RowOperation(op, (MatchNumber(), two), Kind.BOOLEAN)
         label = RowConstant("B", Kind.STRING)
-        return RowOperation("!=", (Classifier(Reach(anchor, labels, 0, -1)), label), Kind.BOOLEAN)
+        return RowOperation("!=", (Classifier(RowReach(anchor, labels, 0, -1)), label), Kind.BOOLEAN)
     both = tuple(random_condition(rng, matching) for _ in range(2))
     both = tuple(RowConstant(True, Kind.BOOLEAN) if c is None else c for c in both)
     return RowOperation(["and", "or"][rng.integers(2)], both, Kind.BOOLEAN)

@@ -20,13 +20,13 @@ def unquote(text: str) -> str:
     """Return the value of a string literal of Spark SQL."""
 
     def value(match: re.Match[str]) -> str:
-        found = match.group()
-        if found[0] == "\\":
-            if len(found) == 6:
-                return chr(int(found[2:], 16))
+        written = match.group()
+        if written[0] == "\\":
+            if len(written) == 6:
+                return chr(int(written[2:], 16))
             # A backslash before a wildcard of LIKE stays.
-            return found if found[1] in "%_" else _ESCAPES.get(found[1], found[1])
-        return found[0]
+            return written if written[1] in "%_" else _ESCAPES.get(written[1], written[1])
+        return written[0]
 
     quote = text[0]
     return re.sub(rf"\\u[0-9a-fA-F]{{4}}|\\.|{quote}{quote}", value, text[1:-1], flags=re.DOTALL)

@@ -111,10 +111,10 @@ def _opening(tokens: list[SqlToken], closed: int) -> int | None:
 def _relation(tokens: list[SqlToken], before: int) -> tuple[int, int] | None:
     """Return the relation that ends before an index: without an alias."""
     last = before - 1
-    found = _unaliased(tokens, last)
-    if found is None:
+    bounds = _unaliased(tokens, last)
+    if bounds is None:
         return None
-    start = found[0]
+    start = bounds[0]
     previous = tokens[start - 1] if start else None
     is_name = tokens[last].is_name and start == last
     if is_name and previous is not None:  # perhaps an alias
@@ -125,7 +125,7 @@ def _relation(tokens: list[SqlToken], before: int) -> tuple[int, int] | None:
             inner = _unaliased(tokens, start - 1)
         if inner is not None:
             return inner
-    return found
+    return bounds
 
 
 def _unaliased(tokens: list[SqlToken], last: int) -> tuple[int, int] | None:
@@ -182,7 +182,7 @@ def common_tables(tokens: list[SqlToken], statement: str) -> Iterator[list[Commo
         if token.upper != "WITH" or not is_start:
             continue
         end = _end_of_group(tokens, index)
-        found: list[CommonTable] = []
+        bounds: list[CommonTable] = []
         at = index + 1 + (tokens[index + 1].upper == "RECURSIVE" if index + 1 < len(tokens) else 0)
         while at < len(tokens) and tokens[at].is_name:
             start = at
@@ -194,12 +194,12 @@ def common_tables(tokens: list[SqlToken], statement: str) -> Iterator[list[Commo
             if at >= len(tokens) or tokens[at].text != "(":
                 break
             at = _closing(tokens, at, statement)
-            found.append(CommonTable((start, at), (at, end)))
+            bounds.append(CommonTable((start, at), (at, end)))
             if at >= len(tokens) or tokens[at].text != ",":
                 break
             at += 1
-        if found:
-            yield found
+        if bounds:
+            yield bounds
 
 
 def _end_of_group(tokens: list[SqlToken], start: int) -> int:

@@ -155,7 +155,7 @@ class OrderKey(Written):
     nulls_first: bool | None = None
 
 
-class Measure(Written):
+class RowMeasure(Written):
     expression: RowExpression
     name: str
 
@@ -197,7 +197,7 @@ class MatchRecognize(Written):
     pattern: RowPattern
     partition_by: tuple[RowExpression, ...] = ()
     order_by: tuple[OrderKey, ...] = ()
-    measures: tuple[Measure, ...] = ()
+    measures: tuple[RowMeasure, ...] = ()
     rows_per_match: RowsPerMatch = RowsPerMatch.ONE
     skip: Skip = field(default_factory=lambda: Skip(SkipTo.PAST_LAST_ROW))
     within: Duration | None = None

@@ -31,7 +31,7 @@ _CLAUSES = {  # field of a clause: its keywords
 }
 
 
-class _Clause(s.Written):
+class _ClauseValue(s.Written):
     field: str
     value: Any
 
@@ -56,7 +56,7 @@ def _is_negated(children: list[Any]) -> bool:
 
 
 def _clause(field: str, value: Callable[[list[Any]], Any]) -> Any:
-    return staticmethod(lambda children: _Clause(field, value(children)))
+    return staticmethod(lambda children: _ClauseValue(field, value(children)))
 
 
 def _clause_of_nodes(field: str) -> Any:
@@ -114,7 +114,7 @@ class RowTreeBuilder(Transformer[Token, Any]):
         name, *columns = _nodes(children)
         return name.text, tuple(column.text for column in columns), name.span
 
-    def _clauses(self, clauses: list[_Clause]) -> r.MatchRecognize:
+    def _clauses(self, clauses: list[_ClauseValue]) -> r.MatchRecognize:
         values: dict[str, Any] = {}
         for clause in clauses:
             if clause.field in values:
@@ -143,12 +143,12 @@ class RowTreeBuilder(Transformer[Token, Any]):
     skip_past = _clause("skip", lambda _: r.Skip(r.SkipTo.PAST_LAST_ROW))
     skip_next = _clause("skip", lambda _: r.Skip(r.SkipTo.NEXT_ROW))
 
-    def skip_to(self, children: list[Any]) -> _Clause:
+    def skip_to(self, children: list[Any]) -> _ClauseValue:
         name = children[-1]
         is_first = any(isinstance(child, Token) and child.type == "FIRST" for child in children)
-        return _Clause("skip", r.Skip(r.SkipTo.FIRST if is_first else r.SkipTo.LAST, name.label, span=name.span))
+        return _ClauseValue("skip", r.Skip(r.SkipTo.FIRST if is_first else r.SkipTo.LAST, name.label, span=name.span))
 
-    def within(self, children: list[Any]) -> _Clause:
+    def within(self, children: list[Any]) -> _ClauseValue:
         _, length, *unit = children
         if length.type == "INTERVAL":
             duration = duration_of(length)
@@ -169,15 +169,15 @@ class RowTreeBuilder(Transformer[Token, Any]):
             )
         if duration.value <= 0:
             raise self._fail("WITHIN requires a positive length", "", length)
-        return _Clause("within", replace(duration, span=Span(length.start_pos or 0, length.end_pos or 0)))
+        return _ClauseValue("within", replace(duration, span=Span(length.start_pos or 0, length.end_pos or 0)))
 
     def order_key(self, children: list[Any]) -> r.OrderKey:
         types = [child.type for child in children if isinstance(child, Token)]
         nulls_first = "FIRST" in types if "NULLS" in types else None
         return r.OrderKey(children[0], "DESC" in types, nulls_first)
 
-    def measure(self, children: list[Any]) -> r.Measure:
-        return r.Measure(children[0], children[-1].text)
+    def measure(self, children: list[Any]) -> r.RowMeasure:
+        return r.RowMeasure(children[0], children[-1].text)
 
     def subset(self, children: list[Any]) -> r.Subset:
         label, *members = _nodes(children)

@@ -52,13 +52,13 @@ def bind_rows(
     if on_skip_error not in SKIP_ERRORS:
         raise QueryError(f"invalid value for on_skip_error: {on_skip_error!r}", hint='expected "fail" or "next".')
     try:
-        return _Binder(script, schema, case_sensitive, zone, typing, on_skip_error).rows()
+        return _RowBinder(script, schema, case_sensitive, zone, typing, on_skip_error).rows()
     except RecursionError:
         raise QueryError("the clause is nested too deeply", hint="remove redundant brackets.") from None
 
 
 @dataclass(slots=True)
-class _Binder:
+class _RowBinder:
     script: RowScript
     schema: pa.Schema
     case_sensitive: bool
@@ -144,7 +144,7 @@ class _Binder:
         """Return an expression with names of columns; raise if it reads a variable."""
         expressions = MatchExpressions(scope, Context(None, running=True))
         at = expressions._at_one_row(expression)
-        if at is None or at.reach != m.Reach(m.Anchor.CURRENT) or expressions._has_call(expression):
+        if at is None or at.reach != m.RowReach(m.Anchor.CURRENT) or expressions._has_call(expression):
             raise self._fail(f"{clause} requires columns of the input", expression.span, "name a column.")
         return at.expression
 

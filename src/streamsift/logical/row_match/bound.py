@@ -30,7 +30,7 @@ class Anchor(Enum):
     LAST = "last"  # the (offset+1)-th last one
 
 
-class Reach(Written):
+class RowReach(Written):
     """A row: go to the anchor, then `shift` rows in the partition (PREV is negative, NEXT positive).
 
     `labels` are variable numbers; empty means any row of the match. With `running`, FIRST and LAST see the rows of the
@@ -49,14 +49,14 @@ class RowValue(Written):
     """The value of a column (of the input, or computed) at a row."""
 
     column: str
-    reach: Reach
+    reach: RowReach
     kind: Kind
 
 
 class Classifier(Written):
     """The label of a row; null if the row is not one of the match's, or none is reached."""
 
-    reach: Reach
+    reach: RowReach
     kind: Kind = Kind.STRING
 
 
@@ -69,7 +69,7 @@ class MatchNumber(Written):
 class RowAggregate(Written):
     """COUNT (column None: rows), SUM, AVG, MIN, MAX, and in measures array and distinct aggregates, over labeled rows.
 
-    `labels` as in `Reach`. In DEFINE it is running, and the row under test counts if it has one of the labels.
+    `labels` as in `RowReach`. In DEFINE it is running, and the row under test counts if it has one of the labels.
     `classifier` aggregates CLASSIFIER() instead of a column.
     """
 

@@ -26,7 +26,7 @@ _OTHER_AGGREGATES = frozenset(
     "STRING_AGG FIRST_VALUE LAST_VALUE CORR COVAR_POP COVAR_SAMP SKEWNESS KURTOSIS BIT_AND BIT_OR BIT_XOR".split()
 )
 _OF_MATCH = NAVIGATIONS | AGGREGATES | _OTHER_AGGREGATES | {"CLASSIFIER", "MATCH_NUMBER"}
-CURRENT = m.Reach(m.Anchor.CURRENT)
+CURRENT = m.RowReach(m.Anchor.CURRENT)
 _USE = "use COUNT, SUM, AVG, MIN or MAX; in MEASURES also ARRAY_AGG, COLLECT_LIST, COLLECT_SET and DISTINCT."
 _LITERALS = s.Number | s.String | s.Boolean | s.Null | s.Timestamp | s.Duration
 
@@ -47,7 +47,7 @@ class Context:
 class At:
     """An expression of the columns of one row, and how to reach that row."""
 
-    reach: m.Reach
+    reach: m.RowReach
     expression: r.RowExpression  # its names are columns, without labels
 
 
@@ -66,13 +66,13 @@ class MatchCalls:
         label, path = self.scope.reference(name)
         return At(self._default_reach(label), s.Name(path, span=name.span))
 
-    def _default_reach(self, label: str | None) -> m.Reach:
+    def _default_reach(self, label: str | None) -> m.RowReach:
         if label is None:
             return CURRENT
         members = self.scope.labels[label]
         if self.context.variable in members:
             return CURRENT
-        return m.Reach(m.Anchor.LAST, members, running=self.context.running)
+        return m.RowReach(m.Anchor.LAST, members, running=self.context.running)
 
     def _references(self, expression: r.RowExpression, bound: frozenset[str] = frozenset()) -> Iterator[s.Name]:
         match expression:
@@ -145,7 +145,7 @@ class MatchCalls:
                 raise self.scope.fail(f"`{label}` is not a variable of the pattern", name.span, hint)
         raise self.scope.fail("CLASSIFIER takes a variable", call.span, "write CLASSIFIER() or CLASSIFIER(A).")
 
-    def _navigation(self, expression: r.RowExpression) -> tuple[m.Reach, r.RowExpression]:
+    def _navigation(self, expression: r.RowExpression) -> tuple[m.RowReach, r.RowExpression]:
         """Return the row of a navigation and what it reads there: columns of one row, or CLASSIFIER."""
         call = self._call(expression)
         assert call is not None
@@ -159,7 +159,7 @@ class MatchCalls:
             if call.function == "LAST" and offset == 0 and is_current:
                 return CURRENT, target
             anchor = m.Anchor.FIRST if call.function == "FIRST" else m.Anchor.LAST
-            return m.Reach(anchor, members, offset, running=running), target
+            return m.RowReach(anchor, members, offset, running=running), target
         inner = self._call(value)
         shift = -offset if call.function == "PREV" else offset
         if inner is not None and inner.function in ("FIRST", "LAST"):
@@ -191,13 +191,13 @@ class MatchCalls:
             if (nested := self._call(part)) is not None:
                 raise self._nested(call, nested, part)
         names = list(self._references(value))
-        found = {self.scope.reference(name)[0] for name in names}
+        labels = {self.scope.reference(name)[0] for name in names}
         if not names:
             hint = f"write {call.function}(A.x), for example."
             raise self.scope.fail(f"{call.function} requires a column", value.span, hint)
-        if len(found) > 1:
+        if len(labels) > 1:
             shown = " and ".join("the current row" if each is None else f"`{self.scope.written[each]}`" for each in
-                                 sorted(found, key=lambda each: each or ""))  # fmt: skip
+                                 sorted(labels, key=lambda each: each or ""))  # fmt: skip
             message = f"{call.function} reads columns of {shown}"
             raise self.scope.fail(message, call.span, f"name the same variable before each column of {call.function}.")
 
@@ -207,7 +207,7 @@ class MatchCalls:
                 return part if is_bound else s.Name(self.scope.reference(part)[1], span=part.span)
             return rebuilt(part, without_label)
 
-        return found.pop(), without_label(value)
+        return labels.pop(), without_label(value)
 
     def _nested(self, outer: s.Call, inner: s.Call, part: r.RowExpression) -> QueryError:
         if inner.function in NAVIGATIONS and outer.function in AGGREGATES:

@@ -95,7 +95,7 @@ class MatchExpressions(MatchCalls):
 
     def _grouped(self, expression: s.AllOf | s.AnyOf) -> r.RowExpression | None:
         """Compute operands that read the same row as one column."""
-        groups: dict[m.Reach, list[r.RowExpression]] = {}
+        groups: dict[m.RowReach, list[r.RowExpression]] = {}
         rest: list[r.RowExpression] = []
         for operand in expression.operands:
             at = self._at_one_row(operand)
@@ -133,8 +133,8 @@ class MatchExpressions(MatchCalls):
         return r.Case(((s.IsNull(is_there), without),), self._leaf(*self._read(at), span), span=span)
 
     def _leaf(self, expression: m.RowExpr, data_type: pa.DataType, span: Span) -> s.Name:
-        for name, (known, _) in self.leaves.items():
-            if known == expression:
+        for name, (existing, _) in self.leaves.items():
+            if existing == expression:
                 return s.Name((name,), span=span)
         name = f"$leaf{len(self.leaves)}"
         self.leaves[name] = (expression, plain(data_type))
@@ -142,7 +142,7 @@ class MatchExpressions(MatchCalls):
 
     def _at_one_row(self, expression: r.RowExpression) -> At | None:
         """Return the expression over columns of one row, if all that it reads is in one row."""
-        reaches: set[m.Reach] = set()
+        reaches: set[m.RowReach] = set()
         is_plain = True
 
         def convert(part: r.RowExpression, bound: frozenset[str]) -> r.RowExpression:

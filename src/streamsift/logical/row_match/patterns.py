@@ -68,7 +68,7 @@ def excludes(pattern: m.BoundRowPattern) -> m.Exclude | None:
         case m.Exclude():
             return pattern
         case m.Then(parts=parts) | m.Permute(parts=parts) | m.Either(branches=parts):
-            return next((found for part in parts if (found := excludes(part)) is not None), None)
+            return next((exclusion for part in parts if (exclusion := excludes(part)) is not None), None)
         case m.Loop():
             return excludes(pattern.part)
     return None
@@ -107,13 +107,13 @@ def _firsts(pattern: m.BoundRowPattern) -> tuple[set[int], bool]:
         case m.Label():
             return {pattern.variable}, False
         case m.Then():
-            found: set[int] = set()
+            variables: set[int] = set()
             for part in pattern.parts:
                 firsts, empty = _firsts(part)
-                found |= firsts
+                variables |= firsts
                 if not empty:
-                    return found, False
-            return found, True
+                    return variables, False
+            return variables, True
         case m.Either(branches=parts) | m.Permute(parts=parts):
             each = [_firsts(part) for part in parts]
             combine = any if isinstance(pattern, m.Either) else all

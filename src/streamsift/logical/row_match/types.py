@@ -152,8 +152,8 @@ def _bounded(precision: int, scale: int) -> pa.DataType:
 
 def common_type(types: Sequence[pa.DataType], kind: Kind) -> pa.DataType:
     """Return the type that holds the values of several types."""
-    known = [each for each in types if each != pa.null()]
-    return reduce(lambda a, b: _wider(a, b, kind), known) if known else pa.null()
+    given = [each for each in types if each != pa.null()]
+    return reduce(lambda a, b: _wider(a, b, kind), given) if given else pa.null()
 
 
 def _wider(left: pa.DataType, right: pa.DataType, kind: Kind) -> pa.DataType:

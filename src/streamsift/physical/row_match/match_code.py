@@ -23,7 +23,7 @@ from streamsift.logical.row_match.bound import (
     BoundRows,
     Classifier,
     MatchNumber,
-    Reach,
+    RowReach,
     RowAggregate,
     RowConstant,
     RowExpr,
@@ -229,7 +229,7 @@ class _Compiler:
             self.sources.append(source)
         return self.sources.index(source)
 
-    def _target(self, reach: Reach) -> int:
+    def _target(self, reach: RowReach) -> int:
         start, argument = opcodes.FROM_CURRENT, 0
         if reach.anchor is not Anchor.CURRENT and not reach.labels:
             start = opcodes.FROM_FIRST if reach.anchor is Anchor.FIRST else opcodes.FROM_LAST

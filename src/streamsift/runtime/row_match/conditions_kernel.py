@@ -6,16 +6,11 @@ are those of UNKNOWN.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numba import njit
 
 from streamsift.physical.row_match import opcodes as op
-from streamsift.runtime.arrays.dtypes import LARGEST, UNKNOWN, Float64, Int64
-
-if TYPE_CHECKING:
-    from streamsift.runtime.row_match.kernel import Partition, Program, Rows, Stack
+from streamsift.runtime.arrays.dtypes import LARGEST, UNKNOWN, Float64, Int32, Int64
 
 NOT_TRUE, TRUE, OPEN_ROW, OVERFLOW = 0, 1, 2, 3
 NULL_WORD = np.int64(UNKNOWN)
@@ -24,8 +19,8 @@ OUTSIDE, NOT_SETTLED = -1, -2
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _null_if_nan(value: float) -> float:
-    return value + 0.0  # turn -0.0 into 0.0
+def _without_negative_zero(value: float) -> float:
+    return value + 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -84,171 +79,180 @@ def _compare_mixed(comparison: int, left: int, right: float) -> int:
     return compare_words(comparison, sign, np.int64(0))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _row_of(
-    program: Program, stack: Stack, part: Partition, reach: int, row: int, start: int, base: int
-) -> tuple[int, int]:
-    """Return the row of a reach, OUTSIDE or NOT_SETTLED; and the row before it is shifted."""
-    kind, argument = program.reach[reach, 0], program.reach[reach, 1]
+    reach: Int64, registers: Int64, low: int, high: int, closed: bool, target: int, row: int, start: int, base: int
+) -> int:
+    """Return the row of a reach, OUTSIDE or NOT_SETTLED."""
+    kind, argument = reach[target, 0], reach[target, 1]
     at = np.int64(row)
+    inside = True
     if kind == op.FROM_REGISTER:
-        at = stack.registers[base + argument]
-        if at < 0:
-            return OUTSIDE, OUTSIDE
+        at = registers[base + argument]
+        inside = at >= 0
     elif kind == op.FROM_FIRST:
         at = np.int64(start + argument)
-        if at > row:
-            return OUTSIDE, OUTSIDE
+        inside = at <= row
     elif kind == op.FROM_LAST:
         at = np.int64(row - argument)
-        if at < start:
-            return OUTSIDE, OUTSIDE
-    shifted = at + program.reach[reach, 2]
-    if shifted < part.low:
-        return OUTSIDE, at
-    if shifted >= part.high:
-        return (OUTSIDE if part.closed else NOT_SETTLED), at
-    return shifted, at
+        inside = at >= start
+    at += reach[target, 2]
+    if not inside or at < low:
+        at = np.int64(OUTSIDE)
+    elif at >= high:
+        at = np.int64(OUTSIDE) if closed else np.int64(NOT_SETTLED)
+    return at
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def holds(
-    program: Program, rows: Rows, stack: Stack, part: Partition, variable: int, row: int, start: int, number: int
+    code_begin: Int64,
+    code: Int64,
+    reach: Int64,
+    constants: Int64,
+    label_codes: Int64,
+    target: Int32,
+    variables: Int32,
+    cursor: Int32,
+    data: Int64,
+    registers: Int64,
+    words: Int64,
+    doubles: Float64,
+    count: int,
+    low: int,
+    high: int,
+    closed: bool,
+    offset: int,
+    variable: int,
+    row: int,
+    start: int,
+    number: int,
 ) -> int:
     """Return TRUE if the condition of a variable holds for the row, which counts as bound.
 
-    One loop over the instructions: a function for each would cost more than the instruction.
+    One loop over the instructions, inlined into the search: calls with arrays would take longer than an instruction.
     """
-    words = stack.words
-    doubles = words.view(np.float64)
-    base = (row + 1 + part.number) * program.registers.shape[0]
+    base = (row + 1 + offset) * count
     top = -1
-    at, end = program.code_begin[variable], program.code_begin[variable + 1]
+    at, end = code_begin[variable], code_begin[variable + 1]
     while at < end:
-        code = program.code[at, 0]
-        a, b = program.code[at, 1], program.code[at, 2]
+        op_code = code[at, 0]
+        a, b = code[at, 1], code[at, 2]
         at += 1
-        if code == op.COMPARE_VALUES:
-            left, _ = _row_of(program, stack, part, program.code[at, 2], row, start, base)
-            right, _ = _row_of(program, stack, part, program.code[at + 1, 2], row, start, base)
+        if op_code == op.COMPARE_VALUES:
+            left = _row_of(reach, registers, low, high, closed, code[at, 2], row, start, base)
+            right = _row_of(reach, registers, low, high, closed, code[at + 1, 2], row, start, base)
             top += 1
             if left >= 0 and right >= 0:
                 words[top] = compare_words(
-                    a, rows.data[program.code[at, 1], left], rows.data[program.code[at + 1, 1], right]
+                    a, data[code[at, 1], left], data[code[at + 1, 1], right]
                 )
             elif left == NOT_SETTLED or right == NOT_SETTLED:
                 return OPEN_ROW
             else:
                 words[top] = NULL_WORD
             at += 2
-        elif code == op.VALUE:
-            place, _ = _row_of(program, stack, part, b, row, start, base)
+        elif op_code == op.VALUE:
+            place = _row_of(reach, registers, low, high, closed, b, row, start, base)
             if place == NOT_SETTLED:
                 return OPEN_ROW
             top += 1
-            words[top] = rows.data[a, place] if place >= 0 else NULL_WORD
-        elif code == op.CONSTANT:
+            words[top] = data[a, place] if place >= 0 else NULL_WORD
+        elif op_code == op.CONSTANT:
             top += 1
-            words[top] = program.constants[a]
-        elif code == op.REGISTER:
+            words[top] = constants[a]
+        elif op_code == op.REGISTER:
             top += 1
-            words[top] = stack.registers[base + a]
-        elif code == op.COUNT_ROWS:
+            words[top] = registers[base + a]
+        elif op_code == op.COUNT_ROWS:
             top += 1
             words[top] = row - start + 1
-        elif code == op.MATCH_NUMBER:
+        elif op_code == op.MATCH_NUMBER:
             top += 1
             words[top] = number
-        elif code == op.SUM:
+        elif op_code == op.SUM:
             top += 1
-            words[top] = stack.registers[base + a] if stack.registers[base + b] > 0 else NULL_WORD
-        elif code == op.AVERAGE:
+            words[top] = registers[base + a] if registers[base + b] > 0 else NULL_WORD
+        elif op_code == op.AVERAGE:
             top += 1
-            divisor = stack.registers[base + b]
-            words[top] = stack.registers[base + a]
+            divisor = registers[base + b]
+            words[top] = registers[base + a]
             if divisor == 0:
                 words[top] = NULL_WORD
-            elif program.code[at - 1, 3]:
-                doubles[top] = _null_if_nan(doubles[top] / divisor)
+            elif code[at - 1, 3]:
+                doubles[top] = _without_negative_zero(doubles[top] / divisor)
             else:
                 doubles[top] = words[top] / divisor
-        elif code == op.CLASSIFIER:
-            place, _ = _row_of(program, stack, part, b, row, start, base)
+        elif op_code == op.CLASSIFIER:
+            place = _row_of(reach, registers, low, high, closed, b, row, start, base)
             top += 1
             words[top] = NULL_WORD
             if start <= place < row:
-                label = program.target[stack.cursor[place + part.number]]
-                words[top] = program.label_codes[program.variable[label]]
+                label = target[cursor[place + offset]]
+                words[top] = label_codes[variables[label]]
             elif place == row:
-                words[top] = program.label_codes[variable]
-        elif code == op.COMPARE:
+                words[top] = label_codes[variable]
+        elif op_code == op.COMPARE:
             top -= 1
             words[top] = compare_words(a, words[top], words[top + 1])
-        elif code == op.COMPARE_DOUBLE or code == op.COMPARE_MIXED:
+        elif op_code == op.COMPARE_DOUBLE or op_code == op.COMPARE_MIXED:
             top -= 1
             if words[top] == NULL_WORD or words[top + 1] == NULL_WORD:
                 words[top] = NULL_WORD
-            elif code == op.COMPARE_MIXED:
+            elif op_code == op.COMPARE_MIXED:
                 words[top] = _compare_mixed(a, words[top], doubles[top + 1])
             else:
                 words[top] = _compare_doubles(a, doubles[top], doubles[top + 1])
-        elif code == op.AND:
+        elif op_code == op.AND:
             top -= 1
             if words[top] == 0 or words[top + 1] == 0:
                 words[top] = 0
             elif words[top] == NULL_WORD or words[top + 1] == NULL_WORD:
                 words[top] = NULL_WORD
-        elif code == op.OR:
+        elif op_code == op.OR:
             top -= 1
             if words[top] == 1 or words[top + 1] == 1:
                 words[top] = 1
             elif words[top] == NULL_WORD or words[top + 1] == NULL_WORD:
                 words[top] = NULL_WORD
-        elif code == op.NOT:
+        elif op_code == op.NOT:
             if words[top] != NULL_WORD:
                 words[top] = 1 - words[top]
-        elif code == op.IS_NULL:
+        elif op_code == op.IS_NULL:
             words[top] = np.int64(words[top] == NULL_WORD)
-        elif code == op.CASE:
+        elif op_code == op.CASE:
             top -= 2
             words[top] = words[top + 1] if words[top] == 1 else words[top + 2]
-        elif code >= op.GREATEST and code <= op.COALESCE:
+        elif op_code >= op.GREATEST and op_code <= op.COALESCE:
             top -= 1
-            _choose(code, words, doubles, top)
-        elif code >= op.NEGATE_DOUBLE and code != op.POWER:
+            _choose(op_code, words, doubles, top)
+        elif op_code >= op.NEGATE_DOUBLE and op_code != op.POWER:
             if words[top] != NULL_WORD:
-                _change_double(code, words, doubles, top)
-        elif code == op.NEGATE or code == op.ABSOLUTE:
-            if words[top] != NULL_WORD and (code == op.NEGATE or words[top] < 0):
+                _change_double(op_code, words, doubles, top)
+        elif op_code == op.NEGATE or op_code == op.ABSOLUTE:
+            if words[top] != NULL_WORD and (op_code == op.NEGATE or words[top] < 0):
                 words[top] = -words[top]
-        elif code == op.TO_DOUBLE:
+        elif op_code == op.TO_DOUBLE:
             if words[top] != NULL_WORD:
                 scaled = np.float64(words[top])
-                top_view, bottom = _double(program.constants[a]), _double(program.constants[b])
-                doubles[top] = scaled * top_view / bottom
-        elif code == op.SCALE:
+                words[top], words[top + 1] = constants[a], constants[b]
+                doubles[top] = scaled * doubles[top] / doubles[top + 1]
+        elif op_code == op.SCALE:
             if words[top] != NULL_WORD:
-                words[top] = _multiply(words[top], program.constants[a])
+                words[top] = _multiply(words[top], constants[a])
                 if words[top] == NULL_WORD:
                     return OVERFLOW
         else:
             top -= 1
             if words[top] == NULL_WORD or words[top + 1] == NULL_WORD:
                 words[top] = NULL_WORD
-            elif code <= op.REMAINDER:
-                words[top] = _integers(code, words[top], words[top + 1])
-                if b and words[top] == NULL_WORD and code != op.REMAINDER:
+            elif op_code <= op.REMAINDER:
+                words[top] = _integers(op_code, words[top], words[top + 1])
+                if b and words[top] == NULL_WORD and op_code != op.REMAINDER:
                     return OVERFLOW
             else:
-                _doubles(code, words, doubles, top)
+                _doubles(op_code, words, doubles, top)
     return TRUE if words[0] == 1 else NOT_TRUE
-
-
-@njit(cache=True, nogil=True)
-def _double(word: int) -> float:
-    box = np.empty(1, np.int64)
-    box[0] = word
-    return box.view(np.float64)[0]
 
 
 @njit(cache=True, nogil=True)
@@ -301,14 +305,14 @@ def _doubles(code: int, words: Int64, doubles: Float64, top: int) -> None:
             words[top] = NULL_WORD
             return
         result = left / right if code == op.DIVIDE_DOUBLE else np.fmod(left, right)
-    doubles[top] = _null_if_nan(result)
+    doubles[top] = _without_negative_zero(result)
 
 
 @njit(cache=True, nogil=True)
 def _change_double(code: int, words: Int64, doubles: Float64, top: int) -> None:
     value = doubles[top]
     if code == op.NEGATE_DOUBLE:
-        doubles[top] = _null_if_nan(-value)
+        doubles[top] = _without_negative_zero(-value)
     elif code == op.ABSOLUTE_DOUBLE:
         doubles[top] = abs(value)
     elif code == op.SQUARE_ROOT:
@@ -320,7 +324,7 @@ def _change_double(code: int, words: Int64, doubles: Float64, top: int) -> None:
         if value <= 0.0:
             words[top] = NULL_WORD
         else:
-            doubles[top] = _null_if_nan(np.log(value))
+            doubles[top] = _without_negative_zero(np.log(value))
     else:
         doubles[top] = np.exp(value)
 
@@ -346,45 +350,53 @@ def _is_less(left: float, right: float) -> bool:
     return left < right or (np.isnan(right) and not np.isnan(left))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def update_registers(
-    program: Program, rows: Rows, registers: Int64, variable: int, row: int, place: int
+    update_begin: Int64,
+    update: Int32,
+    plans: Int64,
+    data: Int64,
+    data_doubles: Float64,
+    registers: Int64,
+    doubles: Float64,
+    count: int,
+    variable: int,
+    row: int,
+    place: int,
 ) -> bool:
     """Compute the registers after a row is consumed, from those at `place`; return True if a sum overflows."""
-    count = program.registers.shape[0]
     old, new = place * count, (place + 1) * count
+    overflow = False
     for k in range(count):
         registers[new + k] = registers[old + k]
-    doubles = registers.view(np.float64)
-    for i in range(program.update_begin[variable], program.update_begin[variable + 1]):
-        k = program.update[i]
-        kind, column, source = program.registers[k, 0], program.registers[k, 1], program.registers[k, 2]
+    for i in range(update_begin[variable], update_begin[variable + 1]):
+        k = update[i]
+        kind, column, source = plans[k, 0], plans[k, 1], plans[k, 2]
         if kind == op.LAST_ROW:
             registers[new + k] = row if source < 0 else registers[old + source]
-            continue
-        if kind == op.FIRST_ROW:
+        elif kind == op.FIRST_ROW:
             if registers[old + k] < 0 and (source < 0 or registers[old + source] >= 0):
                 registers[new + k] = row
-            continue
-        word = np.int64(0) if column < 0 else rows.data[column, row]
-        if word == NULL_WORD:
-            continue
-        if kind == op.COUNT_VALUES:
-            registers[new + k] += 1
-        elif kind == op.SUM_INTEGERS:
-            registers[new + k] = _add(registers[old + k], word)
-            if registers[new + k] == NULL_WORD:
-                return True
-        elif kind == op.SUM_DOUBLES:
-            doubles[new + k] = _null_if_nan(doubles[old + k] + rows.data.view(np.float64)[column, row])
-        elif registers[old + k] == NULL_WORD:
-            registers[new + k] = word
-        elif kind == op.MINIMUM:
-            registers[new + k] = min(registers[old + k], word)
-        elif kind == op.MAXIMUM:
-            registers[new + k] = max(registers[old + k], word)
         else:
-            value = rows.data.view(np.float64)[column, row]
-            if _is_less(value, doubles[old + k]) == (kind == op.MINIMUM_DOUBLE) and value != doubles[old + k]:
+            word = np.int64(0) if column < 0 else data[column, row]
+            if word == NULL_WORD:
+                pass
+            elif kind == op.COUNT_VALUES:
+                registers[new + k] += 1
+            elif kind == op.SUM_INTEGERS:
+                registers[new + k] = _add(registers[old + k], word)
+                overflow |= registers[new + k] == NULL_WORD
+            elif kind == op.SUM_DOUBLES:
+                doubles[new + k] = _without_negative_zero(doubles[old + k] + data_doubles[column, row])
+            elif registers[old + k] == NULL_WORD:
                 registers[new + k] = word
-    return False
+            elif kind == op.MINIMUM:
+                registers[new + k] = min(registers[old + k], word)
+            elif kind == op.MAXIMUM:
+                registers[new + k] = max(registers[old + k], word)
+            else:
+                value = data_doubles[column, row]
+                is_less = _is_less(value, doubles[old + k])
+                if is_less == (kind == op.MINIMUM_DOUBLE) and value != doubles[old + k]:
+                    registers[new + k] = word
+    return overflow

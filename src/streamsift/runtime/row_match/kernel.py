@@ -14,7 +14,7 @@ from numba import njit
 from streamsift.physical.row_match.opcodes import KEEP_FAILED, KEEP_LIMITS, KEEP_REGISTERS
 from streamsift.physical.row_match.program import DONE, NEEDS_END, NEEDS_START
 from streamsift.runtime.arrays.dtypes import Bool, Int8, Int32, Int64
-from streamsift.runtime.row_match.conditions_kernel import OPEN_ROW, OVERFLOW, TRUE, holds, update_registers
+from streamsift.runtime.row_match.conditions_kernel import NOT_TRUE, OPEN_ROW, TRUE, holds, update_registers
 
 # Results of a search.
 NO_MATCH, MATCH, OPEN, NEED_TABLE, TOO_MANY_STEPS, OVERFLOWED = 0, 1, 2, 3, 4, 5
@@ -75,190 +75,12 @@ class Stack(NamedTuple):
     words: Int64  # the stack of a condition
 
 
-class Partition(NamedTuple):
-    """The rows of a partition."""
+class Partitions(NamedTuple):
+    """The rows of each partition."""
 
-    low: int
-    high: int
-    number: int
-    closed: bool  # no further rows can come
-    complete: bool  # its first row is the first row of the partition
-
-
-@njit(cache=True, nogil=True)
-def search(
-    program: Program,
-    rows: Rows,
-    memory: Memory,
-    stack: Stack,
-    part: Partition,
-    start: int,
-    depth: int,
-    number: int,
-    max_steps: int,
-) -> tuple[int, int, int]:
-    """Continue the search of a match at a start row; return the result, the depth and the steps taken.
-
-    One loop on purpose: calls between its parts would cost more than the parts.
-    """
-    begin, target, cursor = program.begin, program.target, stack.cursor
-    offset, high, closed = part.number, part.high, part.closed
-    count = program.registers.shape[0]
-    failed_words = (memory.labels + 63) >> 6
-    has_limit = rows.limit.size > 0
-    limit = rows.limit[start] if has_limit else np.int64(UNBOUNDED)
-    steps = 0
-    row = start + depth
-    state = 0 if depth == 0 else target[cursor[row - 1 + offset]]
-    t = cursor[row + offset]
-    while True:
-        if t == begin[state + 1]:
-            if depth == 0:
-                return NO_MATCH, 0, steps
-            keep = program.keep[state]
-            if keep == KEEP_FAILED:
-                at = (row - part.low) * failed_words + (state >> 6)
-                memory.failed[at] |= np.int64(1) << np.int64(state & 63)
-            elif keep == KEEP_LIMITS:
-                kept = limit if stack.touched[row + offset] else np.int64(UNBOUNDED)
-                memory.limits[(row - part.low) * memory.labels + state] = kept
-            elif keep == KEEP_REGISTERS and memory.table.shape[0] > 1:
-                _keep_failed(program, memory, stack, state, row, offset, start, number)
-            depth -= 1
-            row -= 1
-            if has_limit and stack.touched[row + 1 + offset]:
-                stack.touched[row + offset] = 1
-            state = 0 if depth == 0 else target[cursor[row - 1 + offset]]
-            t = cursor[row + offset] + 1
-            continue
-        label = target[t]
-        guard = program.guard[t]
-        if guard != 0:
-            if guard & NEEDS_START and not (row == part.low and part.complete):
-                t += 1
-                continue
-            if guard & NEEDS_END:
-                if row < high:
-                    t += 1
-                    continue
-                if not closed:
-                    cursor[row + offset] = t
-                    return OPEN, depth, steps
-        if label == DONE:
-            cursor[row + offset] = t
-            return MATCH, depth, steps
-        if row >= limit:
-            stack.touched[row + offset] = 1
-            t += 1
-            continue
-        variable = program.variable[label]
-        if row + program.ahead[variable] >= high and not closed:
-            cursor[row + offset] = t
-            return OPEN, depth, steps
-        if row >= high:
-            t += 1
-            continue
-        steps += 1
-        if not (rows.bits[row * rows.words + (variable >> 6)] >> np.int64(variable & 63)) & 1:
-            t += 1
-            continue
-        keep = program.keep[label]
-        if keep == KEEP_FAILED:
-            at = (row + 1 - part.low) * failed_words + (label >> 6)
-            if (memory.failed[at] >> np.int64(label & 63)) & 1:
-                t += 1
-                continue
-        elif keep == KEEP_LIMITS:
-            kept = np.int64(memory.limits[(row + 1 - part.low) * memory.labels + label])
-            if kept >= limit:
-                if kept != UNBOUNDED:
-                    stack.touched[row + offset] = 1
-                t += 1
-                continue
-        if count:
-            cursor[row + offset] = t
-            overflow = update_registers(program, rows, stack.registers, variable, row, row + offset)
-            if overflow:
-                return OVERFLOWED, depth, steps
-            if program.code_begin[variable + 1] > program.code_begin[variable]:
-                truth = holds(program, rows, stack, part, variable, row, start, number)
-                if truth != TRUE:
-                    if truth == OPEN_ROW:
-                        return OPEN, depth, steps
-                    if truth == OVERFLOW:
-                        return OVERFLOWED, depth, steps
-                    t += 1
-                    continue
-        elif program.code_begin[variable + 1] > program.code_begin[variable]:
-            cursor[row + offset] = t
-            truth = holds(program, rows, stack, part, variable, row, start, number)
-            if truth != TRUE:
-                if truth == OPEN_ROW:
-                    return OPEN, depth, steps
-                if truth == OVERFLOW:
-                    return OVERFLOWED, depth, steps
-                t += 1
-                continue
-        if keep == KEEP_REGISTERS and memory.table.shape[0] > 1:
-            if _has_failed(program, memory, stack, label, row + 1, offset, start, number):
-                t += 1
-                continue
-        cursor[row + offset] = t
-        depth += 1
-        row += 1
-        state = label
-        t = begin[state]
-        if has_limit:
-            stack.touched[row + offset] = 0
-        if steps >= max_steps:
-            cursor[row + offset] = t
-            return TOO_MANY_STEPS, depth, steps
-
-
-@njit(cache=True, nogil=True)
-def _slot(program: Program, memory: Memory, stack: Stack, state: int, row: int, offset: int, start: int) -> int:
-    """Return the place of a state in the table."""
-    base = (row + offset) * program.registers.shape[0]
-    mixed = np.uint64(row) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(state)
-    for k in range(program.live_begin[state], program.live_begin[state + 1]):
-        register = program.live[k]
-        value = np.int64(start) if register < 0 else stack.registers[base + register]
-        mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(value)
-    mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0x94D049BB133111EB)
-    return np.int64((mixed >> np.uint64(33)) & np.uint64(memory.table.shape[0] - 1))
-
-
-@njit(cache=True, nogil=True)
-def _keep_failed(
-    program: Program, memory: Memory, stack: Stack, state: int, row: int, offset: int, start: int, number: int
-) -> None:
-    slot = _slot(program, memory, stack, state, row, offset, start)
-    base = (row + offset) * program.registers.shape[0]
-    memory.table[slot, 0] = np.int64(row) * memory.labels + state
-    for k in range(program.live_begin[state], program.live_begin[state + 1]):
-        register = program.live[k]
-        value = np.int64(start) if register == -1 else np.int64(number)
-        if register >= 0:
-            value = stack.registers[base + register]
-        memory.table[slot, 1 + k - program.live_begin[state]] = value
-
-
-@njit(cache=True, nogil=True)
-def _has_failed(
-    program: Program, memory: Memory, stack: Stack, state: int, row: int, offset: int, start: int, number: int
-) -> bool:
-    slot = _slot(program, memory, stack, state, row, offset, start)
-    if memory.table[slot, 0] != np.int64(row) * memory.labels + state:
-        return False
-    base = (row + offset) * program.registers.shape[0]
-    for k in range(program.live_begin[state], program.live_begin[state + 1]):
-        register = program.live[k]
-        value = np.int64(start) if register == -1 else np.int64(number)
-        if register >= 0:
-            value = stack.registers[base + register]
-        if memory.table[slot, 1 + k - program.live_begin[state]] != value:
-            return False
-    return True
+    bounds: Int64  # partition p has rows bounds[p] to bounds[p + 1]
+    closed: Bool  # no further rows can come
+    complete: Bool  # its first row here is its first row of all
 
 
 class Searches(NamedTuple):
@@ -294,93 +116,63 @@ class Rules(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def run(
-    program: Program,
-    rows: Rows,
-    memory: Memory,
-    stack: Stack,
-    bounds: Int64,
-    closed: Bool,
-    complete: Bool,
-    searches: Searches,
-    rules: Rules,
-    output: Output,
-    first: int,
-) -> tuple[int, int]:
-    """Search all partitions from the first one on; return the result and the partition at which it came up.
-
-    A run that stops continues when it is called again with that partition.
-    """
-    count = program.registers.shape[0]
-    failed_words = (memory.labels + 63) >> 6
-    for p in range(first, bounds.size - 1):
-        low, high = bounds[p], bounds[p + 1]
-        part = Partition(low, high, p, closed[p], complete[p])
-        start, depth = searches.start[p], searches.depth[p]
-        if searches.fresh[p]:
-            _clear(memory, failed_words, high - low + 1)
-            searches.fresh[p] = 0
-        max_steps = rules.max_steps_per_row * (high - low + 1)
-        while start < high:
-            if output.sizes[0] == output.start.size or output.sizes[1] + (high - start) > output.labels.size:
-                searches.start[p] = start
-                searches.depth[p] = depth
-                return OUTPUT_FULL, p
-            if depth < 0:
-                depth = 0
-                stack.cursor[start + p] = program.begin[0]
-                if rows.limit.size:
-                    stack.touched[start + p] = 0
-                for k in range(count):
-                    kind = program.registers[k, 0]
-                    stack.registers[(start + p) * count + k] = _initial(kind)
-            left = max_steps - searches.steps[p]
-            if memory.table.shape[0] == 1:
-                left = min(left, STEPS_BEFORE_TABLE * (high - low + 128) - searches.steps[p])
-            result, depth, steps = search(
-                program, rows, memory, stack, part, start, depth, searches.number[p] + 1, max(left, 1)
-            )
-            searches.steps[p] += steps
-            if result == OPEN or result >= NEED_TABLE:
-                searches.start[p] = start
-                searches.depth[p] = depth
-                if result == OPEN:
-                    break
-                if result == TOO_MANY_STEPS and searches.steps[p] < max_steps:
-                    if memory.table.shape[0] == 1:
-                        return NEED_TABLE, p
-                    continue
-                return result, p
-            if result == NO_MATCH:
-                if rules.unmatched and start >= searches.covered[p]:
-                    _report(output, start, 0, 0, p)
-                start += 1
-            else:
-                searches.number[p] += 1
-                _report(output, start, depth, searches.number[p], p)
-                for i in range(depth):
-                    output.labels[output.sizes[1] + i] = program.target[stack.cursor[start + i + p]]
-                output.sizes[1] += depth
-                searches.covered[p] = max(searches.covered[p], start + max(depth, 1))
-                following = _following(program, stack, rules, start, depth, p)
-                if following < 0:
-                    if rules.skip_errors:
-                        searches.start[p] = start
-                        return SKIP_ABSENT if following == -1 else SKIP_TO_FIRST_ROW, p
-                    following = start + 1
-                start = following
-            depth = -1
-            searches.depth[p] = -1
-        searches.start[p] = start
-    return FINISHED, bounds.size - 1
+def _slot(table: Int64, first: int, end: int, live: Int32, registers: Int64, base: int, key: int, start: int) -> int:
+    """Return the place of a state in the table."""
+    mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    for k in range(first, end):
+        value = np.int64(start) if live[k] < 0 else registers[base + live[k]]
+        mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(value)
+    mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0x94D049BB133111EB)
+    return np.int64((mixed >> np.uint64(33)) & np.uint64(table.shape[0] - 1))
 
 
 @njit(cache=True, nogil=True)
-def _clear(memory: Memory, failed_words: int, size: int) -> None:
-    if memory.failed.size:
-        memory.failed[: size * failed_words] = 0
-    if memory.limits.size:
-        memory.limits[: size * memory.labels] = -1
+def _keep_failed(
+    table: Int64,
+    live_begin: Int64,
+    live: Int32,
+    registers: Int64,
+    count: int,
+    labels: int,
+    state: int,
+    row: int,
+    offset: int,
+    start: int,
+    number: int,
+) -> None:
+    """Keep a failed state with the registers that the rest reads."""
+    first, end, base, key = live_begin[state], live_begin[state + 1], (row + offset) * count, row * labels + state
+    slot = _slot(table, first, end, live, registers, base, key, start)
+    table[slot, 0] = key
+    for k in range(first, end):
+        value = np.int64(start) if live[k] == -1 else np.int64(number)
+        table[slot, 1 + k - first] = registers[base + live[k]] if live[k] >= 0 else value
+
+
+@njit(cache=True, nogil=True)
+def _has_failed(
+    table: Int64,
+    live_begin: Int64,
+    live: Int32,
+    registers: Int64,
+    count: int,
+    labels: int,
+    state: int,
+    row: int,
+    offset: int,
+    start: int,
+    number: int,
+) -> bool:
+    """Return True if the state is kept as failed with the same registers."""
+    first, end, base, key = live_begin[state], live_begin[state + 1], (row + offset) * count, row * labels + state
+    slot = _slot(table, first, end, live, registers, base, key, start)
+    if table[slot, 0] != key:
+        return False
+    for k in range(first, end):
+        value = np.int64(start) if live[k] == -1 else np.int64(number)
+        if table[slot, 1 + k - first] != (registers[base + live[k]] if live[k] >= 0 else value):
+            return False
+    return True
 
 
 @njit(cache=True, nogil=True)
@@ -401,15 +193,203 @@ def _report(output: Output, start: int, length: int, number: int, partition: int
 
 
 @njit(cache=True, nogil=True)
-def _following(program: Program, stack: Stack, rules: Rules, start: int, depth: int, offset: int) -> int:
-    """Return the next start row; -1 if the variable to skip to is absent, -2 if it is at the first row."""
-    if depth == 0 or rules.skip == TO_NEXT_ROW:
-        return start + 1
-    if rules.skip == PAST_LAST_ROW:
-        return start + depth
-    for i in range(depth):
-        at = i if rules.skip == TO_FIRST else depth - 1 - i
-        label = program.target[stack.cursor[start + at + offset]]
-        if rules.skip_variables[program.variable[label]]:
-            return -2 if at == 0 else start + at
-    return -1
+def run(
+    program: Program,
+    rows: Rows,
+    memory: Memory,
+    stack: Stack,
+    partitions: Partitions,
+    searches: Searches,
+    rules: Rules,
+    output: Output,
+    first: int,
+) -> tuple[int, int]:
+    """Search all partitions from the first one on; return the result and the partition at which it came up.
+
+    A run that stops continues when it is called again with that partition. One function on purpose: arrays that are
+    passed on, or read from a tuple, are counted as references each time, which takes longer than a step of the search.
+    """
+    begin, target, guards, variables = program.begin, program.target, program.guard, program.variable
+    keeps, live_begin, live, ahead = program.keep, program.live_begin, program.live, program.ahead
+    update_begin, update, plans = program.update_begin, program.update, program.registers
+    code_begin, code, reach, constants = program.code_begin, program.code, program.reach, program.constants
+    label_codes = program.label_codes
+    bits, words, data, window = rows.bits, rows.words, rows.data, rows.limit
+    data_doubles = data.view(np.float64)
+    failed, limits, table, labels = memory.failed, memory.limits, memory.table, memory.labels
+    cursor, registers, touched, stack_words = stack.cursor, stack.registers, stack.touched, stack.words
+    doubles, stack_doubles = registers.view(np.float64), stack_words.view(np.float64)
+    bounds, closed, complete = partitions.bounds, partitions.closed, partitions.complete
+    starts, depths, numbers, covered = searches.start, searches.depth, searches.number, searches.covered
+    all_steps, fresh = searches.steps, searches.fresh
+    out_labels, sizes = output.labels, output.sizes
+    count = plans.shape[0]
+    failed_words = (labels + 63) >> 6
+    has_limit = window.size > 0
+    has_table = table.shape[0] > 1
+    for p in range(first, bounds.size - 1):
+        offset, low, high, is_closed, is_complete = p, bounds[p], bounds[p + 1], closed[p], complete[p]
+        start, depth = starts[p], depths[p]
+        if fresh[p]:
+            failed[: min(failed.size, (high - low + 1) * failed_words)] = 0
+            limits[: min(limits.size, (high - low + 1) * labels)] = -1
+            fresh[p] = 0
+        max_steps = rules.max_steps_per_row * (high - low + 1)
+        if not has_table:
+            max_steps = min(max_steps, STEPS_BEFORE_TABLE * (high - low + 128))
+        steps = all_steps[p]
+        number = numbers[p] + 1
+        while start < high:
+            if sizes[0] == output.start.size or sizes[1] + (high - start) > out_labels.size:
+                starts[p], depths[p], numbers[p], all_steps[p] = start, depth, number - 1, steps
+                return OUTPUT_FULL, p
+            if depth < 0:
+                depth = 0
+                cursor[start + offset] = begin[0]
+                if has_limit:
+                    touched[start + offset] = 0
+                for k in range(count):
+                    registers[(start + offset) * count + k] = _initial(plans[k, 0])
+            limit = window[start] if has_limit else np.int64(UNBOUNDED)
+            row = start + depth
+            state = 0 if depth == 0 else target[cursor[row - 1 + offset]]
+            t = cursor[row + offset]
+            result = NO_MATCH
+            while True:
+                if t == begin[state + 1]:
+                    if depth == 0:
+                        result = NO_MATCH
+                        break
+                    keep = keeps[state]
+                    if keep == KEEP_FAILED:
+                        at = (row - low) * failed_words + (state >> 6)
+                        failed[at] |= np.int64(1) << np.int64(state & 63)
+                    elif keep == KEEP_LIMITS:
+                        kept = limit if touched[row + offset] else np.int64(UNBOUNDED)
+                        limits[(row - low) * labels + state] = kept
+                    elif keep == KEEP_REGISTERS and table.shape[0] > 1:
+                        _keep_failed(table, live_begin, live, registers, count, labels, state, row, offset, start, number)
+                    depth -= 1
+                    row -= 1
+                    if has_limit and touched[row + 1 + offset]:
+                        touched[row + offset] = 1
+                    state = 0 if depth == 0 else target[cursor[row - 1 + offset]]
+                    t = cursor[row + offset] + 1
+                    continue
+                label = target[t]
+                guard = guards[t]
+                if guard != 0:
+                    if guard & NEEDS_START and not (row == low and is_complete):
+                        t += 1
+                        continue
+                    if guard & NEEDS_END:
+                        if row < high:
+                            t += 1
+                            continue
+                        if not is_closed:
+                            cursor[row + offset] = t
+                            result = OPEN
+                            break
+                if label == DONE:
+                    cursor[row + offset] = t
+                    result = MATCH
+                    break
+                if row >= limit:
+                    touched[row + offset] = 1
+                    t += 1
+                    continue
+                variable = variables[label]
+                if row + ahead[variable] >= high and not is_closed:
+                    cursor[row + offset] = t
+                    result = OPEN
+                    break
+                if row >= high:
+                    t += 1
+                    continue
+                steps += 1
+                if not (bits[row * words + (variable >> 6)] >> np.int64(variable & 63)) & 1:
+                    t += 1
+                    continue
+                keep = keeps[label]
+                if keep == KEEP_FAILED:
+                    at = (row + 1 - low) * failed_words + (label >> 6)
+                    if (failed[at] >> np.int64(label & 63)) & 1:
+                        t += 1
+                        continue
+                elif keep == KEEP_LIMITS:
+                    kept = np.int64(limits[(row + 1 - low) * labels + label])
+                    if kept >= limit:
+                        if kept != UNBOUNDED:
+                            touched[row + offset] = 1
+                        t += 1
+                        continue
+                if count and update_registers(
+                    update_begin, update, plans, data, data_doubles, registers, doubles, count, variable, row, row + offset
+                ):
+                    result = OVERFLOWED
+                    break
+                if code_begin[variable + 1] > code_begin[variable]:
+                    truth = holds(
+                        code_begin, code, reach, constants, label_codes, target, variables, cursor, data, registers,
+                        stack_words, stack_doubles, count, low, high, is_closed, offset, variable, row, start, number,
+                    )  # fmt: skip
+                    if truth == NOT_TRUE:
+                        t += 1
+                        continue
+                    if truth != TRUE:
+                        cursor[row + offset] = t
+                        result = OPEN if truth == OPEN_ROW else OVERFLOWED
+                        break
+                if keep == KEEP_REGISTERS and table.shape[0] > 1:
+                    if _has_failed(
+                        table, live_begin, live, registers, count, labels, label, row + 1, offset, start, number
+                    ):
+                        t += 1
+                        continue
+                cursor[row + offset] = t
+                depth += 1
+                row += 1
+                state = label
+                t = begin[state]
+                if has_limit:
+                    touched[row + offset] = 0
+                if steps >= max_steps:
+                    cursor[row + offset] = t
+                    result = TOO_MANY_STEPS
+                    break
+            if result == MATCH:
+                _report(output, start, depth, number, p)
+                for i in range(depth):
+                    out_labels[sizes[1] + i] = target[cursor[start + i + offset]]
+                sizes[1] += depth
+                covered[p] = max(covered[p], start + max(depth, 1))
+                number += 1
+                following = np.int64(-1)
+                if depth == 0 or rules.skip == TO_NEXT_ROW:
+                    following = start + 1
+                elif rules.skip == PAST_LAST_ROW:
+                    following = start + depth
+                else:
+                    for i in range(depth):
+                        at = i if rules.skip == TO_FIRST else depth - 1 - i
+                        if rules.skip_variables[variables[target[cursor[start + at + offset]]]]:
+                            following = start + at if at else np.int64(-2)
+                            break
+                depth = -1
+                if following < 0 and rules.skip_errors:
+                    starts[p], depths[p] = start, depth
+                    return SKIP_ABSENT if following == -1 else SKIP_TO_FIRST_ROW, p
+                start = following if following >= 0 else start + 1
+            elif result == NO_MATCH:
+                if rules.unmatched and start >= covered[p]:
+                    _report(output, start, 0, 0, p)
+                start += 1
+                depth = -1
+            else:
+                break
+        starts[p], depths[p], numbers[p], all_steps[p] = start, depth, number - 1, steps
+        if start < high and result > OPEN:
+            if result == TOO_MANY_STEPS and steps < rules.max_steps_per_row * (high - low + 1):
+                return NEED_TABLE, p
+            return result, p
+    return FINISHED, bounds.size - 1

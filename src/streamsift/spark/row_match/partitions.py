@@ -108,5 +108,5 @@ class Partitions:
             if pa.types.is_floating(values.type):  # -0.0 and 0.0 are one key
                 numbers = pc.dictionary_encode(pc.add(column, 0.0), "encode").indices.to_numpy(zero_copy_only=False)
             changes |= numbers[1:] != numbers[:-1]
-        found = np.flatnonzero(changes)
-        return int(found[-1]) + 1 if found.size else 0
+        places = np.flatnonzero(changes)
+        return int(places[-1]) + 1 if places.size else 0

@@ -16,8 +16,7 @@ from streamsift.logical.row_match import BoundRows, columns_read
 from streamsift.logical.row_match.bound import RowValue
 from streamsift.physical.row_match import RowPlan
 from streamsift.runtime.row_match import execute
-from streamsift.spark.columns import by_position, column
-from streamsift.spark.columns.arrow_types import to_spark
+from streamsift.spark.columns import by_position, column, to_spark
 from streamsift.spark.row_match.partitions import Partitions
 from streamsift.spark.workers import for_workers
 

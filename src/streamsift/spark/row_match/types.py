@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame
 
 from streamsift.errors import QueryError, UnsupportedQuery
-from streamsift.spark.columns.arrow_types import to_arrow
+from streamsift.spark.columns import to_arrow
 
 _CLASS = re.compile(r"^\s*\[[\w.]+\]\s*")
 
