@@ -6,6 +6,7 @@ written as text, because the text is what users write; the oracle parses it.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -77,6 +78,11 @@ def rows(rng: Random, max_rows: int) -> list[Row]:
     return result
 
 
+def _used(pattern: str) -> list[str]:
+    """Return the variables of a pattern, in order of appearance."""
+    return list(dict.fromkeys(re.findall(r'"e"|\b[A-D]\b', pattern)))
+
+
 class _Writer:
     """Write one clause; `labels` are the variables of its pattern, in order of appearance."""
 
@@ -93,8 +99,10 @@ class _Writer:
         rng = self.rng
         events = rows(rng, max_rows)
         pattern = self.pattern(rng.choice((1, 2, 2, 3)))
-        if not self.labels:
+        if not (used := _used(pattern)):
             pattern = f"{pattern} {self.variable()}"
+            used = _used(pattern)
+        self.labels = used
         if len(self.labels) > 1 and self.chance(0.3):
             self.subsets["U"] = rng.sample(self.labels, 2)
         parts = []
