@@ -41,9 +41,11 @@ def type_name(data: Any) -> str:
     return f"{type(data).__module__}.{type(data).__qualname__}"
 
 
-def check_batch(lateness: str | float | None) -> None:
-    if lateness is not None:
-        raise QueryError("lateness applies only to a streaming DataFrame", hint="remove lateness.")
+def check_batch(**stream_arguments: Any) -> None:
+    """Raise if an argument that applies only to streams is given."""
+    for name, value in stream_arguments.items():
+        if value is not None:
+            raise QueryError(f"{name} applies only to a streaming DataFrame", hint=f"remove {name}.")
 
 
 def check_policy(bad_rows: str) -> None:
@@ -107,7 +109,7 @@ def check_columns(names: list[str]) -> None:
         raise QueryError(f"Spark cannot distinguish these columns: {twice}", hint=hint)
 
 
-def as_table(data: Any) -> pa.Table:
+def as_table(data: Any, call: str = "run_local()") -> pa.Table:
     match data:
         case pa.Table():
             return data
@@ -124,7 +126,7 @@ def as_table(data: Any) -> pa.Table:
     if hasattr(data, "__arrow_c_stream__") and not is_spark(data):
         return pa.table(data)
     other = type_name(data)
-    raise TypeError(f"run_local() takes a pyarrow or pandas table, not {other}; use run() for a Spark DataFrame")
+    raise TypeError(f"{call} takes a pyarrow or pandas table, not {other}; use run() for a Spark DataFrame")
 
 
 def schema_of(data: Any) -> tuple[pa.Schema, dict[str, Any]]:

@@ -20,11 +20,11 @@ from streamsift.logical.row_match.bound import (
     Loop,
     MatchNumber,
     Permute,
-    RowReach,
     RowAggregate,
     RowConstant,
     RowExpr,
     RowOperation,
+    RowReach,
     RowValue,
     Then,
 )

@@ -12,6 +12,6 @@ Conditions of the row alone become bits of the row. Failed states, a label and a
 rest of the match reads bits only; otherwise with the registers that it reads.
 """
 
-from streamsift.physical.row_match.explain import explain_rows
 from streamsift.physical.row_match import opcodes
+from streamsift.physical.row_match.explain import explain_rows
 from streamsift.physical.row_match.plan import MAX_STEPS_PER_ROW, RowPlan, plan_rows

@@ -1,8 +1,8 @@
 """Split the conditions of DEFINE into parts of the row alone and parts of the match.
 
-A part of the row reads the row under test and rows at a fixed distance from it. It does not depend on the match, so it is
-evaluated once for all rows and becomes a bit of the row. Parts of the match read other labels, FIRST, LAST, aggregates,
-CLASSIFIER() or MATCH_NUMBER(); the matcher evaluates them for the row under test.
+A part of the row reads the row under test and rows at a fixed distance from it. It does not depend on the match, so it
+is evaluated once for all rows and becomes a bit of the row. Parts of the match read other labels, FIRST, LAST,
+aggregates, CLASSIFIER() or MATCH_NUMBER(); the matcher evaluates them for the row under test.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def _instruction(plan: RowPlan, at: int, instruction: Instruction) -> str:
         case Op.CHECK:
             return f"check loop {first}: without a row, jump {second}"
         case _:
-            return instruction.op.value
+            return str(instruction.op.value)
 
 
 def _conditions(plan: RowPlan) -> Iterator[str]:

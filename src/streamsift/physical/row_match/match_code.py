@@ -1,7 +1,7 @@
 """Compile conditions of the match to instructions on words, with static types.
 
-Integers, decimals, instants and durations are exact: a word counts units, such as hundredths or microseconds. Before two
-of them are compared or added, the coarser one is scaled. Strings are compared by their codes.
+Integers, decimals, instants and durations are exact: a word counts units, such as hundredths or microseconds. Before
+two of them are compared or added, the coarser one is scaled. Strings are compared by their codes.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from streamsift.logical.row_match.bound import (
     BoundRows,
     Classifier,
     MatchNumber,
-    RowReach,
     RowAggregate,
     RowConstant,
     RowExpr,
     RowOperation,
+    RowReach,
     RowValue,
 )
 from streamsift.physical.row_match import opcodes
@@ -185,7 +185,7 @@ class _Compiler:
             "a condition that joins rows cannot use this expression",
             self._text,
             span,
-            "use comparisons, arithmetic, AND, OR, NOT, IN, BETWEEN, IS NULL or CASE; functions of one row may be inside.",
+            "use comparisons, arithmetic, AND, OR, NOT, IN, IS NULL or CASE; functions of one row may be inside.",
         )
 
     def _emit(self, op: int, a: int = 0, b: int = 0, c: int = 0) -> None:
@@ -383,7 +383,7 @@ class _Compiler:
         if op in ("/", "^"):
             if node.kind is not Kind.FLOAT:
                 raise self._unsupported(span)
-            self._pair(*operands, span, doubles=True)
+            self._pair(operands[0], operands[1], span, doubles=True)
             self._emit(opcodes.DIVIDE_DOUBLE if op == "/" else opcodes.POWER)
             return DOUBLE
         if op in ("negative", "abs"):
@@ -420,9 +420,7 @@ class _Compiler:
         if word.kind not in (WordKind.EXACT, WordKind.DOUBLE, WordKind.NULL):
             raise self._unsupported(span)
         exact, double = (
-            (opcodes.NEGATE, opcodes.NEGATE_DOUBLE)
-            if op == "negative"
-            else (opcodes.ABSOLUTE, opcodes.ABSOLUTE_DOUBLE)
+            (opcodes.NEGATE, opcodes.NEGATE_DOUBLE) if op == "negative" else (opcodes.ABSOLUTE, opcodes.ABSOLUTE_DOUBLE)
         )
         self._emit(double if word.kind is WordKind.DOUBLE else exact)
         return word

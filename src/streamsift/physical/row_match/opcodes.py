@@ -1,7 +1,7 @@
 """Number the instructions that conditions of the match are compiled to, and how they reach rows.
 
-The instructions work on a stack of 64-bit words: an integer, the bits of a double, the code of a string, or a truth value
-0 or 1. NULL is one word for all of them.
+The instructions work on a stack of 64-bit words: an integer, the bits of a double, the code of a string, or a truth
+value 0 or 1. NULL is one word for all of them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Compile a row pattern to a program: instructions in order of preference, and the labels that may follow each label.
 
-The instructions are those of a backtracking matcher. The kernel does not interpret them: between two rows, it needs only
-the labels that can come next, in order of preference. These lists are computed here, once, and a label is listed once:
-a second way to it at the same row would fail as the first one did.
+The instructions are those of a backtracking matcher. The kernel does not interpret them: between two rows, it needs
+only the labels that can come next, in order of preference. These lists are computed here, and a label is listed once: a
+second way to it at the same row would fail as the first one did.
 """
 
 from __future__ import annotations

@@ -110,9 +110,9 @@ def _running_best(coded: Int64, counted: Bool, begin: Int64, largest: bool) -> I
     for m in range(begin.size - 1):
         place = -1
         for i in range(begin[m], begin[m + 1]):
-            if counted[i]:
-                if place < 0 or (coded[i] > coded[place] if largest else coded[i] < coded[place]):
-                    place = i
+            is_better = place < 0 or (coded[i] > coded[place] if largest else coded[i] < coded[place])
+            if counted[i] and is_better:
+                place = i
             best[i] = max(place, 0)
     return best
 
@@ -206,5 +206,3 @@ def _decimal_total(
         ]
         scale = min(scale + 4, 37)
     return pa.array(numbers, pa.decimal128(38, scale))
-
-

@@ -6,12 +6,15 @@ are those of UNKNOWN.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 from numba import njit
 
 from streamsift.physical.row_match import opcodes as op
 from streamsift.runtime.arrays.dtypes import LARGEST, UNKNOWN, Float64, Int32, Int64
 
+Word: TypeAlias = int | np.int64
 NOT_TRUE, TRUE, OPEN_ROW, OVERFLOW = 0, 1, 2, 3
 NULL_WORD = np.int64(UNKNOWN)
 MAX_WORD = np.int64(LARGEST)
@@ -24,7 +27,7 @@ def _without_negative_zero(value: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def compare_words(comparison: int, left: int, right: int) -> int:
+def compare_words(comparison: Word, left: Word, right: Word) -> Word:
     """Compare two words that sort like their values; null if one of them is."""
     if left == NULL_WORD or right == NULL_WORD:
         return NULL_WORD
@@ -42,7 +45,7 @@ def compare_words(comparison: int, left: int, right: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _compare_doubles(comparison: int, left: float, right: float) -> int:
+def _compare_doubles(comparison: Word, left: float, right: float) -> Word:
     """Compare two doubles that are not null; a comparison with NaN is null."""
     if np.isnan(left) or np.isnan(right):
         return NULL_WORD
@@ -60,7 +63,7 @@ def _compare_doubles(comparison: int, left: float, right: float) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _compare_mixed(comparison: int, left: int, right: float) -> int:
+def _compare_mixed(comparison: Word, left: Word, right: float) -> Word:
     """Compare an integer with a double exactly: with its floor as an integer, then with the rest."""
     if np.isnan(right):
         return NULL_WORD
@@ -81,21 +84,28 @@ def _compare_mixed(comparison: int, left: int, right: float) -> int:
 
 @njit(cache=True, nogil=True, inline="always")
 def _row_of(
-    reach: Int64, registers: Int64, low: int, high: int, closed: bool, target: int, row: int, start: int, base: int
-) -> int:
+    reach: Int64,
+    registers: Int64,
+    low: Word,
+    high: Word,
+    closed: bool,
+    target: Word,
+    row: Word,
+    start: Word,
+    base: Word,
+) -> Word:
     """Return the row of a reach, OUTSIDE or NOT_SETTLED."""
     kind, argument = reach[target, 0], reach[target, 1]
-    at = np.int64(row)
-    inside = True
+    at, inside = np.int64(row), True
     if kind == op.FROM_REGISTER:
         at = registers[base + argument]
-        inside = at >= 0
+        inside = bool(at >= 0)
     elif kind == op.FROM_FIRST:
         at = np.int64(start + argument)
-        inside = at <= row
+        inside = bool(at <= row)
     elif kind == op.FROM_LAST:
         at = np.int64(row - argument)
-        inside = at >= start
+        inside = bool(at >= start)
     at += reach[target, 2]
     if not inside or at < low:
         at = np.int64(OUTSIDE)
@@ -118,16 +128,16 @@ def holds(
     registers: Int64,
     words: Int64,
     doubles: Float64,
-    count: int,
-    low: int,
-    high: int,
+    count: Word,
+    low: Word,
+    high: Word,
     closed: bool,
-    offset: int,
-    variable: int,
-    row: int,
-    start: int,
-    number: int,
-) -> int:
+    offset: Word,
+    variable: Word,
+    row: Word,
+    start: Word,
+    number: Word,
+) -> Word:
     """Return TRUE if the condition of a variable holds for the row, which counts as bound.
 
     One loop over the instructions, inlined into the search: calls with arrays would take longer than an instruction.
@@ -144,9 +154,7 @@ def holds(
             right = _row_of(reach, registers, low, high, closed, code[at + 1, 2], row, start, base)
             top += 1
             if left >= 0 and right >= 0:
-                words[top] = compare_words(
-                    a, data[code[at, 1], left], data[code[at + 1, 1], right]
-                )
+                words[top] = compare_words(a, data[code[at, 1], left], data[code[at + 1, 1], right])
             elif left == NOT_SETTLED or right == NOT_SETTLED:
                 return OPEN_ROW
             else:
@@ -256,15 +264,15 @@ def holds(
 
 
 @njit(cache=True, nogil=True)
-def _multiply(left: int, right: int) -> int:
+def _multiply(left: Word, right: Word) -> Word:
     """Return the product; null if it overflows."""
-    if right != 0 and abs(left) > MAX_WORD // abs(right):
+    if right != 0 and np.int64(abs(left)) > MAX_WORD // np.int64(abs(right)):
         return NULL_WORD
     return left * right
 
 
 @njit(cache=True, nogil=True)
-def _add(left: int, right: int) -> int:
+def _add(left: Word, right: Word) -> Word:
     """Return the sum; null if it overflows."""
     if (right > 0 and left > MAX_WORD - right) or (right < 0 and left < -MAX_WORD - right):
         return NULL_WORD
@@ -272,7 +280,7 @@ def _add(left: int, right: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _integers(code: int, left: int, right: int) -> int:
+def _integers(code: Word, left: Word, right: Word) -> Word:
     if code == op.ADD:
         return _add(left, right)
     if code == op.SUBTRACT:
@@ -281,12 +289,12 @@ def _integers(code: int, left: int, right: int) -> int:
         return _multiply(left, right)
     if right == 0:
         return NULL_WORD
-    rest = abs(left) % abs(right)
+    rest = np.int64(abs(left)) % np.int64(abs(right))
     return -rest if left < 0 else rest
 
 
 @njit(cache=True, nogil=True)
-def _doubles(code: int, words: Int64, doubles: Float64, top: int) -> None:
+def _doubles(code: Word, words: Int64, doubles: Float64, top: Word) -> None:
     left, right = doubles[top], doubles[top + 1]
     if code == op.ADD_DOUBLE:
         result = left + right
@@ -309,7 +317,7 @@ def _doubles(code: int, words: Int64, doubles: Float64, top: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _change_double(code: int, words: Int64, doubles: Float64, top: int) -> None:
+def _change_double(code: Word, words: Int64, doubles: Float64, top: Word) -> None:
     value = doubles[top]
     if code == op.NEGATE_DOUBLE:
         doubles[top] = _without_negative_zero(-value)
@@ -330,7 +338,7 @@ def _change_double(code: int, words: Int64, doubles: Float64, top: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _choose(code: int, words: Int64, doubles: Float64, top: int) -> None:
+def _choose(code: Word, words: Int64, doubles: Float64, top: Word) -> None:
     """Replace two words by the one that GREATEST, LEAST or COALESCE returns: nulls are skipped, NaN is greatest."""
     if words[top] == NULL_WORD:
         words[top] = words[top + 1]
@@ -359,10 +367,10 @@ def update_registers(
     data_doubles: Float64,
     registers: Int64,
     doubles: Float64,
-    count: int,
-    variable: int,
-    row: int,
-    place: int,
+    count: Word,
+    variable: Word,
+    row: Word,
+    place: Word,
 ) -> bool:
     """Compute the registers after a row is consumed, from those at `place`; return True if a sum overflows."""
     old, new = place * count, (place + 1) * count

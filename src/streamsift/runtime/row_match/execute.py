@@ -20,8 +20,8 @@ from streamsift.runtime.row_match.output import result_batches
 def execute(plan: RowPlan, table: pa.Table) -> Iterator[pa.RecordBatch]:
     """Yield the result in batches of the schema `plan.output`; no batch if it is empty.
 
-    Columns that the plan computes are taken from the table if it has them. Rows that are equal under ORDER BY keep their
-    order, and partitions are returned in the order of their keys.
+    Columns that the plan computes are taken from the table if it has them. Rows that are equal under ORDER BY keep
+    their order, and partitions are returned in the order of their keys.
     """
     if table.num_rows == 0:
         return
@@ -35,7 +35,7 @@ def execute(plan: RowPlan, table: pa.Table) -> Iterator[pa.RecordBatch]:
 
 def with_computed(plan: RowPlan, table: pa.Table) -> pa.Table:
     """Return the table with the computed columns that it lacks."""
-    columns = {name: None for name in table.column_names}
+    columns = dict.fromkeys(table.column_names)
     for column in plan.bound.computed:
         if column.name not in columns:
             expression = column.local

@@ -1,7 +1,7 @@
 """Search matches row by row, depth first, with a stack that lies beside the rows.
 
-A search at start row s has consumed `depth` rows: the state is the last label and the row s + depth. `stack.cursor` holds,
-for each consumed row, the transition that was taken, so a search can stop at any row and continue later.
+A search at start row s has consumed `depth` rows: the state is the last label and the row s + depth. `stack.cursor`
+holds, for each consumed row, the transition that was taken, so a search can stop at any row and continue later.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numba import njit
 from streamsift.physical.row_match.opcodes import KEEP_FAILED, KEEP_LIMITS, KEEP_REGISTERS
 from streamsift.physical.row_match.program import DONE, NEEDS_END, NEEDS_START
 from streamsift.runtime.arrays.dtypes import Bool, Int8, Int32, Int64
-from streamsift.runtime.row_match.conditions_kernel import NOT_TRUE, OPEN_ROW, TRUE, holds, update_registers
+from streamsift.runtime.row_match.conditions_kernel import NOT_TRUE, OPEN_ROW, TRUE, Word, holds, update_registers
 
 # Results of a search.
 NO_MATCH, MATCH, OPEN, NEED_TABLE, TOO_MANY_STEPS, OVERFLOWED = 0, 1, 2, 3, 4, 5
@@ -116,7 +116,9 @@ class Rules(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _slot(table: Int64, first: int, end: int, live: Int32, registers: Int64, base: int, key: int, start: int) -> int:
+def _slot(
+    table: Int64, first: Word, end: Word, live: Int32, registers: Int64, base: Word, key: Word, start: Word
+) -> Word:
     """Return the place of a state in the table."""
     mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
     for k in range(first, end):
@@ -132,13 +134,13 @@ def _keep_failed(
     live_begin: Int64,
     live: Int32,
     registers: Int64,
-    count: int,
-    labels: int,
-    state: int,
-    row: int,
-    offset: int,
-    start: int,
-    number: int,
+    count: Word,
+    labels: Word,
+    state: Word,
+    row: Word,
+    offset: Word,
+    start: Word,
+    number: Word,
 ) -> None:
     """Keep a failed state with the registers that the rest reads."""
     first, end, base, key = live_begin[state], live_begin[state + 1], (row + offset) * count, row * labels + state
@@ -155,13 +157,13 @@ def _has_failed(
     live_begin: Int64,
     live: Int32,
     registers: Int64,
-    count: int,
-    labels: int,
-    state: int,
-    row: int,
-    offset: int,
-    start: int,
-    number: int,
+    count: Word,
+    labels: Word,
+    state: Word,
+    row: Word,
+    offset: Word,
+    start: Word,
+    number: Word,
 ) -> bool:
     """Return True if the state is kept as failed with the same registers."""
     first, end, base, key = live_begin[state], live_begin[state + 1], (row + offset) * count, row * labels + state
@@ -176,7 +178,7 @@ def _has_failed(
 
 
 @njit(cache=True, nogil=True)
-def _initial(kind: int) -> int:
+def _initial(kind: Word) -> Word:
     if kind <= 1:  # LAST_ROW, FIRST_ROW
         return np.int64(-1)
     if kind <= 4:  # counts and sums
@@ -185,7 +187,7 @@ def _initial(kind: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _report(output: Output, start: int, length: int, number: int, partition: int) -> None:
+def _report(output: Output, start: Word, length: Word, number: Word, partition: Word) -> None:
     n = output.sizes[0]
     output.start[n], output.length[n] = start, length
     output.number[n], output.partition[n] = number, partition
@@ -202,7 +204,7 @@ def run(
     searches: Searches,
     rules: Rules,
     output: Output,
-    first: int,
+    first: Word,
 ) -> tuple[int, int]:
     """Search all partitions from the first one on; return the result and the partition at which it came up.
 
@@ -268,7 +270,9 @@ def run(
                         kept = limit if touched[row + offset] else np.int64(UNBOUNDED)
                         limits[(row - low) * labels + state] = kept
                     elif keep == KEEP_REGISTERS and table.shape[0] > 1:
-                        _keep_failed(table, live_begin, live, registers, count, labels, state, row, offset, start, number)
+                        _keep_failed(
+                            table, live_begin, live, registers, count, labels, state, row, offset, start, number
+                        )
                     depth -= 1
                     row -= 1
                     if has_limit and touched[row + 1 + offset]:
@@ -324,7 +328,17 @@ def run(
                         t += 1
                         continue
                 if count and update_registers(
-                    update_begin, update, plans, data, data_doubles, registers, doubles, count, variable, row, row + offset
+                    update_begin,
+                    update,
+                    plans,
+                    data,
+                    data_doubles,
+                    registers,
+                    doubles,
+                    count,
+                    variable,
+                    row,
+                    row + offset,
                 ):
                     result = OVERFLOWED
                     break
@@ -340,12 +354,15 @@ def run(
                         cursor[row + offset] = t
                         result = OPEN if truth == OPEN_ROW else OVERFLOWED
                         break
-                if keep == KEEP_REGISTERS and table.shape[0] > 1:
-                    if _has_failed(
+                if (
+                    keep == KEEP_REGISTERS
+                    and table.shape[0] > 1
+                    and _has_failed(
                         table, live_begin, live, registers, count, labels, label, row + 1, offset, start, number
-                    ):
-                        t += 1
-                        continue
+                    )
+                ):
+                    t += 1
+                    continue
                 cursor[row + offset] = t
                 depth += 1
                 row += 1

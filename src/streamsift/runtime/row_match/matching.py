@@ -101,7 +101,9 @@ def memory_for(plan: RowPlan, longest: int, table_rows: int = 1) -> kernel.Memor
         failed = (longest + 1) * ((labels + 63) // 64)
     if opcodes.KEEP_LIMITS in plan.keeps:
         limits = (longest + 1) * labels
-    reserve(8 * failed + 4 * limits, "the failed states of a row pattern", "use a shorter pattern or smaller partitions")
+    reserve(
+        8 * failed + 4 * limits, "the failed states of a row pattern", "use a shorter pattern or smaller partitions"
+    )
     table_rows = table_rows if opcodes.KEEP_REGISTERS in plan.keeps else 2
     width = 1 + max(map(len, plan.live))
     table = np.full((table_rows, width if table_rows > 1 else 1), -1, np.int64)
@@ -245,5 +247,3 @@ def _trimmed(output: kernel.Output) -> RowMatches:
 
 def empty_matches() -> RowMatches:
     return _trimmed(_output(1, 1))
-
-

@@ -1,4 +1,4 @@
-"""Evaluate measures over matches: columns of rows that a match reaches, aggregates over its rows, labels and numbers."""
+"""Evaluate measures: columns of rows that a match reaches, aggregates over its rows, labels and numbers."""
 
 from __future__ import annotations
 

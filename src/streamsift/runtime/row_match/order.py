@@ -139,5 +139,3 @@ def descriptive_key(rows: SortedRows, partition_by: tuple[str, ...], row: int) -
     """Return the partition key of a row, for messages."""
     values = (f"{name} = {pc.cast(rows.table.column(name), pa.string())[row].as_py()}" for name in partition_by)
     return ", ".join(values) or "the only partition"
-
-

@@ -1,4 +1,4 @@
-"""Build the rows of the result from matches: partition columns, measures and, for ALL ROWS, the columns of the input."""
+"""Build result rows from matches: partition columns, measures and, for ALL ROWS, the columns of the input."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from streamsift.language.row_match.syntax import RowsPerMatch
 from streamsift.physical.row_match import RowPlan
-from streamsift.runtime.arrays.dtypes import Bool, Int64
+from streamsift.runtime.arrays.dtypes import Bool
 from streamsift.runtime.row_match.matching import RowMatches
 from streamsift.runtime.row_match.measures import MatchValues, OutputRows
 from streamsift.runtime.row_match.order import SortedRows
@@ -44,7 +44,9 @@ def output_rows(plan: RowPlan, matches: RowMatches) -> OutputRows:
     end = matches.offsets[match] + np.where(single[match], 0, place + 1)
     excluded = np.array(plan.program.excluded, np.bool_)
     if excluded.any():
-        kept: Bool = single[match] | ~excluded[matches.labels[np.maximum(end - 1, 0)]] if matches.labels.size else single
+        kept: Bool = (
+            single[match] | ~excluded[matches.labels[np.maximum(end - 1, 0)]] if matches.labels.size else single
+        )
         match, place, end = match[kept], place[kept], end[kept]
     return OutputRows(match, matches.start[match] + place, end)
 
@@ -55,7 +57,7 @@ def _batch(
     bound = plan.bound
     measures = {measure.name: measure for measure in bound.measures}
     places = pa.array(output.row)
-    unmatched: Int64 = matches.number[output.match] == 0
+    unmatched: Bool = matches.number[output.match] == 0
     columns = []
     for field in bound.output:
         if field.name in measures:

@@ -28,7 +28,7 @@ def window_length(window: BoundWindow, data_type: pa.DataType) -> Fraction:
 
 
 def window_limits(rows: SortedRows, column: str, window: BoundWindow) -> Int64:
-    """Return the end of the window of each row; UNBOUNDED if it is after the partition, the row itself if it has no time."""
+    """Return the end of each row's window: UNBOUNDED if it is after the partition, the row itself without a time."""
     array = plain(rows.column(column))
     length = window_length(window, array.type)
     missing = nulls(array)
@@ -59,5 +59,3 @@ def _limits(times: Int64 | Float64, unknown: np.ndarray, bounds: Int64, length: 
                 end += 1
             limits[row] = end if end < high else np.int64(UNBOUNDED)
     return limits
-
-
