@@ -140,8 +140,6 @@ class _Statement:
             raise type(error)(error.message, self.text if error.text else "", error.span, error.hint) from None
 
     def _relation(self, clause: Clause) -> DataFrame:
-        from pyspark.errors import AnalysisException
-
         tokens = self.tokens
         text = f"SELECT * FROM {text_of(tokens[slice(*clause.relation)])}"
         visible = [
@@ -153,7 +151,7 @@ class _Statement:
             text = f"WITH {defined} SELECT * FROM ({text})" if " WITH " in f" {text}" else f"WITH {defined} {text}"
         try:
             return self._sql(text)
-        except AnalysisException as error:
+        except Exception as error:  # of pyspark, which only `spark` imports
             if "UNRESOLVED_COLUMN" not in str(error):
                 raise
             hint = "a clause in a correlated subquery is not supported."
