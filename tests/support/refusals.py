@@ -35,7 +35,7 @@ class Refusal:
     is_stream: bool = False
 
     def raised(self) -> UnsupportedQuery:
-        binding = {"time": "ts", "type": "kind"}
+        binding = {} if self.query.startswith("MATCH_RECOGNIZE") else {"time": "ts", "type": "kind"}
         try:
             query = ss.query(self.query)
             if self.is_stream:
@@ -83,6 +83,11 @@ REFUSALS = (
         "Streaming: aggregates that wait for the end of a count window",
         "PATTERN SEQ(A a, !B b) PARTITION BY id AGG COUNT WITHIN 5 EVENTS",
         is_stream=True,
+    ),
+    Refusal("A row pattern of more than 10,000 instructions", "MATCH_RECOGNIZE (ORDER BY ts PATTERN (A{10000}))"),
+    Refusal(
+        "A duration times a double in a condition that joins rows",
+        "MATCH_RECOGNIZE (ORDER BY ts PATTERN (A B) DEFINE B AS (B.ts - A.ts) * A.x > 5 s)",
     ),
 )
 # Errors about Spark sessions and DataFrames, not about queries; tests/spark covers them.

@@ -14,4 +14,6 @@ rest of the match reads bits only; otherwise with the registers that it reads.
 
 from streamsift.physical.row_match import opcodes
 from streamsift.physical.row_match.explain import explain_rows
+from streamsift.physical.row_match.match_code import Source, WordKind
 from streamsift.physical.row_match.plan import MAX_STEPS_PER_ROW, RowPlan, plan_rows
+from streamsift.physical.row_match.program import DONE, NEEDS_END, NEEDS_START

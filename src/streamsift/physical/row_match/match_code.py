@@ -193,8 +193,8 @@ class _Compiler:
 
     def _constant(self, value: int | float | str) -> int:
         # Equal numbers of different types are different words.
-        for at, known in enumerate(self.constants):
-            if type(known) is type(value) and known == value:
+        for at, other in enumerate(self.constants):
+            if type(other) is type(value) and other == value:
                 return at
         self.constants.append(value)
         return len(self.constants) - 1

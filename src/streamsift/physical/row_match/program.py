@@ -170,38 +170,38 @@ class _Code:
         """Unroll up to the minimum, then repeat: forever, or once for each iteration up to the maximum."""
         if loop.high == 0:
             return
-        exits: list[tuple[int, str]] = []  # instructions to patch with the end of the loop, and their operand
+        leaving: list[tuple[int, str]] = []  # instructions to patch with the end of the loop, and their operand
         empty = _can_be_empty(loop.part)
         for iteration in range(1, loop.low + 1):
-            self._iteration(loop, excluded, exits if empty and iteration == loop.low else None)
+            self._iteration(loop, excluded, leaving if empty and iteration == loop.low else None)
         if loop.high is None:
-            start = self._choice(loop, exits)
-            self._iteration(loop, excluded, exits if empty else None)
+            start = self._choice(loop, leaving)
+            self._iteration(loop, excluded, leaving if empty else None)
             self.emit(Op.JUMP, start)
         else:
             for _ in range(loop.high - loop.low):
-                self._choice(loop, exits)
-                self._iteration(loop, excluded, exits if empty else None)
-        for at, operand in exits:
+                self._choice(loop, leaving)
+                self._iteration(loop, excluded, leaving if empty else None)
+        for at, operand in leaving:
             setattr(self.instructions[at], operand, len(self.instructions))
 
-    def _choice(self, loop: Loop, exits: list[tuple[int, str]]) -> int:
+    def _choice(self, loop: Loop, leaving: list[tuple[int, str]]) -> int:
         """Emit the choice between one more iteration and the end of the loop."""
         split = self.emit(Op.SPLIT)
         stay, leave = ("first", "second") if loop.greedy else ("second", "first")
         setattr(self.instructions[split], stay, split + 1)
-        exits.append((split, leave))
+        leaving.append((split, leave))
         return split
 
-    def _iteration(self, loop: Loop, excluded: bool, exits: list[tuple[int, str]] | None) -> None:
-        """Compile the body; with `exits`, an iteration that consumes no row ends the loop."""
-        if exits is None:
+    def _iteration(self, loop: Loop, excluded: bool, leaving: list[tuple[int, str]] | None) -> None:
+        """Compile the body; with `leaving`, an iteration that consumes no row ends the loop."""
+        if leaving is None:
             self.compile(loop.part, excluded)
             return
         number, self._loops = self._loops, self._loops + 1
         self.emit(Op.ENTER, number)
         self.compile(loop.part, excluded)
-        exits.append((self.emit(Op.CHECK, number), "second"))
+        leaving.append((self.emit(Op.CHECK, number), "second"))
 
 
 def _can_be_empty(node: BoundRowPattern) -> bool:
@@ -227,7 +227,7 @@ def _next_labels(
     A path is an instruction, the loops in whose current iteration no row was consumed, and a guard. A path that was
     taken before leads nowhere else.
     """
-    found: list[tuple[int, int]] = []
+    following: list[tuple[int, int]] = []
     taken: set[tuple[int, frozenset[int], int]] = set()
     paths: list[tuple[int, frozenset[int], int]] = [(begin, frozenset(), 0)]
     guards: dict[int, list[int]] = {}
@@ -259,7 +259,7 @@ def _next_labels(
                 earlier = guards.setdefault(target, [])
                 if (target == DONE or not guard & NEEDS_END) and not any(guard & e == e for e in earlier):
                     earlier.append(guard)
-                    found.append((target, guard))
+                    following.append((target, guard))
                     if target == DONE and guard == 0:
                         break
-    return tuple(found)
+    return tuple(following)

@@ -28,15 +28,15 @@ def condition_bits(plan: RowPlan, rows: SortedRows) -> tuple[Int64, int]:
             always[variable // VARIABLES_PER_WORD] |= np.int64(-(2**63) if variable % 64 == 63 else 1 << variable % 64)
     bits.reshape(-1, words)[:] = always
     shifts = _Shifts(rows)
-    known: dict[RowExpr, Bool] = {}
+    masks: dict[RowExpr, Bool] = {}
     for variable, condition in enumerate(plan.conditions):
         if not condition.of_row:
             continue
         holds = None
         for part in condition.of_row:
-            if part not in known:
-                known[part] = shifts.mask(part, plan.bound.text)
-            holds = known[part] if holds is None else holds & known[part]
+            if part not in masks:
+                masks[part] = shifts.mask(part, plan.bound.text)
+            holds = masks[part] if holds is None else holds & masks[part]
         assert holds is not None
         _set_bits(bits, words, variable // VARIABLES_PER_WORD, variable % VARIABLES_PER_WORD, holds)
     return bits, words

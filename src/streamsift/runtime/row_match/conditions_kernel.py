@@ -266,7 +266,7 @@ def holds(
 @njit(cache=True, nogil=True)
 def _multiply(left: Word, right: Word) -> Word:
     """Return the product; null if it overflows."""
-    if right != 0 and np.int64(abs(left)) > MAX_WORD // np.int64(abs(right)):
+    if right != 0 and abs(np.int64(left)) > MAX_WORD // abs(np.int64(right)):
         return NULL_WORD
     return left * right
 
@@ -289,7 +289,7 @@ def _integers(code: Word, left: Word, right: Word) -> Word:
         return _multiply(left, right)
     if right == 0:
         return NULL_WORD
-    rest = np.int64(abs(left)) % np.int64(abs(right))
+    rest = abs(np.int64(left)) % abs(np.int64(right))
     return -rest if left < 0 else rest
 
 

@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.physical.row_match.opcodes import KEEP_FAILED, KEEP_LIMITS, KEEP_REGISTERS
-from streamsift.physical.row_match.program import DONE, NEEDS_END, NEEDS_START
+from streamsift.physical.row_match import DONE, NEEDS_END, NEEDS_START, opcodes
 from streamsift.runtime.arrays.dtypes import Bool, Int8, Int32, Int64
 from streamsift.runtime.row_match.conditions_kernel import NOT_TRUE, OPEN_ROW, TRUE, Word, holds, update_registers
 
@@ -23,6 +22,7 @@ FINISHED, OUTPUT_FULL, SKIP_ABSENT, SKIP_TO_FIRST_ROW = 0, 6, 7, 8
 # What follows a match.
 PAST_LAST_ROW, TO_NEXT_ROW, TO_FIRST, TO_LAST = 0, 1, 2, 3
 
+KEEP_FAILED, KEEP_LIMITS, KEEP_REGISTERS = opcodes.KEEP_FAILED, opcodes.KEEP_LIMITS, opcodes.KEEP_REGISTERS
 UNBOUNDED = 2**31 - 1  # an end of the window that limits nothing
 STEPS_BEFORE_TABLE = 8  # per row: without so many, keeping states with registers costs more than it saves
 
@@ -48,7 +48,7 @@ class Program(NamedTuple):
     ahead: Int64  # rows that the condition of each variable reads after the row under test
 
 
-class Rows(NamedTuple):
+class RowWords(NamedTuple):
     """The rows of all partitions, sorted."""
 
     bits: Int64  # bit v of the words of a row: the part of the row of variable v's condition
@@ -75,7 +75,7 @@ class Stack(NamedTuple):
     words: Int64  # the stack of a condition
 
 
-class Partitions(NamedTuple):
+class PartitionBounds(NamedTuple):
     """The rows of each partition."""
 
     bounds: Int64  # partition p has rows bounds[p] to bounds[p + 1]
@@ -197,10 +197,10 @@ def _report(output: Output, start: Word, length: Word, number: Word, partition: 
 @njit(cache=True, nogil=True)
 def run(
     program: Program,
-    rows: Rows,
+    rows: RowWords,
     memory: Memory,
     stack: Stack,
-    partitions: Partitions,
+    partitions: PartitionBounds,
     searches: Searches,
     rules: Rules,
     output: Output,

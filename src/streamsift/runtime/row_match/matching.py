@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from streamsift.errors import BadInputError, UnsupportedQuery
+from streamsift.errors import BadInputError, QueryError
 from streamsift.language.row_match.syntax import RowsPerMatch, SkipTo
 from streamsift.physical.row_match import RowPlan, opcodes
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
@@ -83,14 +83,14 @@ def _begins(lists: object) -> Int64:
     return np.concatenate(([0], np.cumsum([len(each) for each in lists]))).astype(np.int64)
 
 
-def prepare(plan: RowPlan, rows: SortedRows) -> tuple[kernel.Program, kernel.Rows]:
+def prepare(plan: RowPlan, rows: SortedRows) -> tuple[kernel.Program, kernel.RowWords]:
     """Evaluate all that does not depend on the match."""
     bits, words = condition_bits(plan, rows)
     data, constants, label_codes = condition_words(plan, rows)
     limit = np.zeros(0, np.int64)
     if plan.bound.within is not None:
         limit = window_limits(rows, plan.bound.order_by[0].column, plan.bound.within)
-    return compiled(plan, constants, label_codes), kernel.Rows(bits, words, data, limit)
+    return compiled(plan, constants, label_codes), kernel.RowWords(bits, words, data, limit)
 
 
 def memory_for(plan: RowPlan, longest: int, table_rows: int = 1) -> kernel.Memory:
@@ -142,7 +142,7 @@ class Run:
     plan: RowPlan
     rows: SortedRows
     program: kernel.Program
-    columns: kernel.Rows
+    columns: kernel.RowWords
     memory: kernel.Memory
     stack: kernel.Stack
     searches: kernel.Searches
@@ -162,7 +162,7 @@ class Run:
                 self.columns,
                 self.memory,
                 self.stack,
-                kernel.Partitions(bounds, self.closed, self.complete),
+                kernel.PartitionBounds(bounds, self.closed, self.complete),
                 self.searches,
                 rules_of(self.plan),
                 output,
@@ -181,7 +181,7 @@ class Run:
         bound = self.plan.bound
         key = descriptive_key(self.rows, bound.partition_by, row)
         if result == kernel.TOO_MANY_STEPS:
-            raise UnsupportedQuery(
+            raise QueryError(
                 f"the pattern takes more than {self.plan.max_steps_per_row:,} steps per row, in {key}",
                 bound.text,
                 bound.pattern.span,

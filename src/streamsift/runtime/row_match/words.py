@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.errors import BadInputError
-from streamsift.physical.row_match import RowPlan
-from streamsift.physical.row_match.match_code import Source, WordKind
+from streamsift.physical.row_match import RowPlan, Source, WordKind
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Int64
 from streamsift.runtime.expressions.codes import codes
 from streamsift.runtime.expressions.columns import fixed_width, integers, nulls, plain
