@@ -120,13 +120,10 @@ class _RowBinder:
 
     # --- columns ---
     def _partition_column(self, expression: r.RowExpression, scope: ExpressionScope) -> str:
-        if not isinstance(expression, s.Name):
-            hint = "compute it as a column beforehand."
-            raise UnsupportedQuery("PARTITION BY takes columns only", self.text, expression.span, hint)
-        label, path = scope.reference(expression)
+        label, path = scope.reference(expression) if isinstance(expression, s.Name) else ("", ())
         if label is not None or len(path) > 1:
             hint = "compute it as a column beforehand."
-            raise UnsupportedQuery("PARTITION BY takes columns only, not fields", self.text, expression.span, hint)
+            raise UnsupportedQuery("PARTITION BY takes columns only", self.text, expression.span, hint)
         if pa.types.is_map(self.schema.field(path[0]).type):
             raise self._fail(
                 f"`{path[0]}` cannot be compared: it is a map", expression.span, "partition by another column."
