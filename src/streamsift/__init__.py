@@ -22,6 +22,7 @@ from streamsift.api import (
     run_many,
     seq,
     show,
+    sql,
     unload_ipython_extension,
 )
 from streamsift.errors import (
