@@ -94,7 +94,7 @@ def row_of(
     row: Word,
     start: Word,
 ) -> Word:
-    """Return the row of a reach, OUTSIDE or NOT_SETTLED; `anchored` is the register's row if it starts from a register."""
+    """Return the row of a reach, OUTSIDE or NOT_SETTLED; `anchored` is the row of its register."""
     at, inside = np.int64(row), True
     if kind == op.FROM_REGISTER:
         at = np.int64(anchored)
