@@ -155,7 +155,7 @@ def by_kernel(bound: BoundRows, table: pa.Table) -> list:
 @pytest.mark.parametrize("within", [None, 7], ids=["unlimited", "WITHIN"])
 def test_random_patterns(matching: bool, within: int | None) -> None:
     rng = np.random.default_rng(7 + matching)
-    for case in range(150):
+    for case in range(60):
         skip = list(SkipTo)[rng.integers(4)]
         conditions = [random_condition(rng, matching) for _ in LABELS]
         bound = bound_rows(random_pattern(rng, 3), conditions, skip, (int(rng.integers(3)),), within)

@@ -87,17 +87,17 @@ def row_of(
     kind: Word,
     argument: Word,
     shift: Word,
-    held: Word,
+    anchored: Word,
     low: Word,
     high: Word,
     closed: bool,
     row: Word,
     start: Word,
 ) -> Word:
-    """Return the row of a reach, OUTSIDE or NOT_SETTLED; `held` is the register's row if it starts from a register."""
+    """Return the row of a reach, OUTSIDE or NOT_SETTLED; `anchored` is the row of its register."""
     at, inside = np.int64(row), True
     if kind == op.FROM_REGISTER:
-        at = np.int64(held)
+        at = np.int64(anchored)
         inside = bool(at >= 0)
     elif kind == op.FROM_FIRST:
         at = np.int64(start + argument)

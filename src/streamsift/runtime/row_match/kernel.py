@@ -401,12 +401,12 @@ def run(
                         if op_code == opcodes.COMPARE_VALUES:
                             at_reach = code[at, 2]
                             kind, argument, shift = reach[at_reach, 0], reach[at_reach, 1], reach[at_reach, 2]
-                            held = registers[base + argument] if kind == FROM_REGISTER else start
-                            left = row_of(kind, argument, shift, held, low, high, is_closed, row, start)
+                            anchored = registers[base + argument] if kind == FROM_REGISTER else start
+                            left = row_of(kind, argument, shift, anchored, low, high, is_closed, row, start)
                             at_reach = code[at + 1, 2]
                             kind, argument, shift = reach[at_reach, 0], reach[at_reach, 1], reach[at_reach, 2]
-                            held = registers[base + argument] if kind == FROM_REGISTER else start
-                            right = row_of(kind, argument, shift, held, low, high, is_closed, row, start)
+                            anchored = registers[base + argument] if kind == FROM_REGISTER else start
+                            right = row_of(kind, argument, shift, anchored, low, high, is_closed, row, start)
                             top += 1
                             if left >= 0 and right >= 0:
                                 stack_words[top] = compare_words(
@@ -421,8 +421,8 @@ def run(
                         elif op_code == opcodes.VALUE:
                             at_reach = b
                             kind, argument, shift = reach[at_reach, 0], reach[at_reach, 1], reach[at_reach, 2]
-                            held = registers[base + argument] if kind == FROM_REGISTER else start
-                            place = row_of(kind, argument, shift, held, low, high, is_closed, row, start)
+                            anchored = registers[base + argument] if kind == FROM_REGISTER else start
+                            place = row_of(kind, argument, shift, anchored, low, high, is_closed, row, start)
                             if place == NOT_SETTLED:
                                 truth = OPEN_ROW
                                 break
@@ -456,8 +456,8 @@ def run(
                         elif op_code == opcodes.CLASSIFIER:
                             at_reach = b
                             kind, argument, shift = reach[at_reach, 0], reach[at_reach, 1], reach[at_reach, 2]
-                            held = registers[base + argument] if kind == FROM_REGISTER else start
-                            place = row_of(kind, argument, shift, held, low, high, is_closed, row, start)
+                            anchored = registers[base + argument] if kind == FROM_REGISTER else start
+                            place = row_of(kind, argument, shift, anchored, low, high, is_closed, row, start)
                             top += 1
                             stack_words[top] = NULL_WORD
                             if start <= place < row:
