@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from streamsift.runtime.arrays.dtypes import Bool, Int64
+from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64
 from streamsift.runtime.arrays.growing import with_room
 from streamsift.runtime.count.extremes import NOTHING
 from streamsift.runtime.count.groups import KeyTotals, Timeline, is_last
@@ -183,7 +183,7 @@ class GroupTrees:
         ends: Bool = np.add.reduceat(changes.ends, runs[:-1]) > 0 if last.size else changes.ends
         return Timeline(changes.group[last], changes.stamp[last], ends, rows)
 
-    def add_keys(self, branch: int, groups: Int64) -> None:
+    def add_keys(self, branch: int, groups: Int32) -> None:
         """Make a leaf for each new key of a branch; `groups` [slots] are the groups of all its keys so far."""
         known = self._keys[branch]
         if groups.size == known:
@@ -214,6 +214,9 @@ def _with_room(totals: Totals, needed: int) -> Totals:
 
 
 def _joined(*parts: Timeline) -> Timeline:
-    columns = [np.concatenate([getattr(part, name) for part in parts]) for name in ("group", "stamp", "ends")]
-    blocks = zip(*(part.totals for part in parts), strict=True)
-    return Timeline(*columns, Totals(*map(np.concatenate, blocks)))
+    group, stamp, ends = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("group", "stamp", "ends")
+    )
+    return Timeline(
+        group, stamp, ends, Totals(*map(np.concatenate, zip(*(part.totals for part in parts), strict=True)))
+    )

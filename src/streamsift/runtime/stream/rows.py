@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -70,10 +71,11 @@ class RowDecider(Decider):
         last_steps = zip(self.plan.alternatives, self._last_steps, strict=True)
         events = prepare(query, self.affected(store, ((new, one.query, last) for one, last in last_steps)))
         if isinstance(self.plan, RankPlan):
-            batches = list(rank(self.plan, events, wanted=lambda ticks: self._wanted_ticks(events, ticks, step)))
-        else:
-            batches = list(aggregate(self.plan, events, lambda clock, of: self._wanted(events, clock, of, step)))
-            self._remember(events, step)
+            wanted = partial(self._wanted_ticks, events, step=step)
+            ranked = list(rank(self.plan, events, ties=self.plan.with_ties, wanted=wanted))
+            return pa.Table.from_batches(ranked) if ranked else self.schema.empty_table()
+        batches = list(aggregate(self.plan, events, lambda clock, of: self._wanted(events, clock, of, step)))
+        self._remember(events, step)
         return pa.Table.from_batches(batches, self.schema)
 
     # --- which rows ---
