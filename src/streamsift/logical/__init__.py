@@ -7,6 +7,7 @@
 - `predicates`: split predicates into conjuncts, and classify them;
 - `preferences`: classify objectives as linear, monotone or other;
 - `durations`: convert windows to the units of a time column;
+- `lateness`: parse how late the events of a stream may arrive;
 - `bound`: define the classes of a bound query, with traversals of its pattern and expressions;
 - `describe`: describe a bound query as text, which checkpoints store;
 - `assumptions`: assume a schema for a query without data.
@@ -15,3 +16,4 @@
 from streamsift.logical.assumptions import Assumptions, assume_schema
 from streamsift.logical.binder import bind, sketch
 from streamsift.logical.bound import BoundQuery
+from streamsift.logical.lateness import lateness_of
