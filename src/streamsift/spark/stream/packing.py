@@ -42,9 +42,9 @@ class Packer:
     """Pack the rows of one task: the query's columns; for each placement, True if the row can affect a result, and the
     hash of its keys.
 
-    An event is packed for each placement that can use it. All but the first are marked as copies. The first task adds an
-    empty message for each bucket, so that in every micro-batch with data each bucket sees the watermark and reports the
-    size of its state.
+    An event is packed for each placement that can use it. All but the first are marked as copies. The first task adds
+    an empty message for each bucket, so that in every micro-batch with data each bucket sees the watermark and reports
+    the size of its state.
     """
 
     query: BoundQuery

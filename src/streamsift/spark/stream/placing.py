@@ -2,8 +2,8 @@
 
 Queries that have a key in common share a placement, and with it one copy of the events. Queries without a common key
 are placed as in a batch (`spark/share/placements.py`), and each placement has buckets of its own, with a copy of the
-events that its queries can use. Totals and rankings at ticks that cover several buckets are computed in each bucket and merged
-(`merging`); what can be merged is in `physical.stream.part_plan`.
+events that its queries can use. Totals and rankings at ticks that cover several buckets are computed in each bucket
+and merged (`merging`); what can be merged is in `physical.stream.part_plan`.
 """
 
 from __future__ import annotations
