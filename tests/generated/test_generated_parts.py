@@ -7,7 +7,6 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import event, given, note, settings
 from hypothesis import strategies as st
-from test_window_totals import AGGREGATES, PATTERNS
 
 import streamsift as ss
 from strategies import any_queries, bindings, on_a_stream, streams
@@ -20,18 +19,22 @@ from test_generated import EXAMPLES, LARGE, SCHEMA, Rows
 
 PARTS = 3
 TICKS = ("WITHIN 4 UPDATE 2", "WITHIN 3 UPDATE 5", "WITHIN 2.5 UPDATE 0.5")
-SOME_PATTERNS = (
-    *PATTERNS,
+PATTERNS = (
+    "SEQ(A a, B b) {where}",
+    "SEQ(A a, !C c, B b) {where}",
+    "SEQ(A a, B b) | SEQ(C c, D d) {where}",
+    "SEQ(A a, B b, A c, B d) {where}",
     "SEQ(A a, B b, !C c) {where}",
     "SEQ(A a, B+ b) {where}",
     "SEQ(A a, B b) {where} AND a.n < b.n",
 )
+AGGREGATES = ("COUNT", "COUNT, SUM(b.n), AVG(b.x)", "SUM(b.x), MIN(b.x), MAX(b.n)", "COUNT, MAX(b.t), SUM(b.t)")
 RANKED = ("PREF MAX[a.n + b.n] RETURN 2", "PREF MAX[a.n] AND MIN[b.x] RETURN 3", "PREF MAX[b.x] GROUP BY s RETURN 1")
 
 
 @st.composite
 def over_all_keys(draw: st.DrawFn) -> Script:
-    pattern, ticks = draw(st.sampled_from(SOME_PATTERNS)), draw(st.sampled_from(TICKS))
+    pattern, ticks = draw(st.sampled_from(PATTERNS)), draw(st.sampled_from(TICKS))
     where = draw(st.sampled_from(["WHERE [id]", "WHERE [id] AND b.n > 0"]))
     what = draw(st.sampled_from([f"AGG {some}" for some in (*AGGREGATES, "MIN(b.s), MAX(b.s)")]))
     if "|" not in pattern and "+" not in pattern and draw(st.booleans()):
