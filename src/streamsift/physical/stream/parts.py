@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
 from streamsift.physical.plan import AggregatePlan, Plan, RankPlan
 
@@ -19,7 +20,7 @@ def part_plan(plan: Plan) -> Plan | None:
         return None
     if isinstance(plan, RankPlan):
         return replace(plan, with_ties=True)
-    if not isinstance(plan, AggregatePlan) or query.group_by:
+    if not isinstance(plan, AggregatePlan) or query.group_by or query.emit is Emit.CHANGES:
         return None
     aggregates = tuple(part for number, one in enumerate(query.aggregates) for part in aggregates_of_part(number, one))
     return replace(plan, detection=replace(plan.detection, query=replace(query, aggregates=aggregates)))
