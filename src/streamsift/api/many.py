@@ -36,7 +36,6 @@ def run_many(
     share: ShareName = "auto",
     lateness: str | float | None = None,
     buckets: int | None = None,
-    ordered: bool | str | Sequence[str] | None = None,
     limit: int | None = None,
     memory_limit: int | str | None = None,
     **choices: Unpack[PlannerKeywords],
@@ -59,8 +58,6 @@ def run_many(
             decide it.
         lateness: Allowed lateness of a stream, as in `Query.run`. Default: 0.
         buckets: Number of hash buckets of a new stream, as in `Query.run`. Default: twice the cores of the session.
-        ordered: Columns of which equal values promise order of arrival, as in `Query.run`. Queries that run together
-            use it only if all of them can. Default: none.
         limit: Maximum number of rows of each result; not on Spark. Default: no limit.
         memory_limit: Memory that all queries together may use, in bytes or as text ("2 GB"); not on Spark. Default:
             half of the memory available to the process.
@@ -84,7 +81,7 @@ def run_many(
     arguments.check_policy(bad_rows)
     roles = Roles(time, type, order)
     if not is_spark(data):
-        arguments.check_batch(lateness=lateness, buckets=buckets, ordered=ordered)
+        arguments.check_batch(lateness=lateness, buckets=buckets)
         limit, memory, table = arguments.check_limit(limit), memory_bytes(memory_limit), as_table(data)
         plan = _shared(queries, table, roles, share, choices)
         return _run_local(plan, queries, table, bad_rows, limit, memory)
@@ -93,9 +90,8 @@ def run_many(
 
     plan = _shared(queries, data, roles, share, choices)
     if data.isStreaming:
-        promise = arguments.order_of_arrival(ordered, *arguments.schema_of(data))
-        return spark.run_stream_many(data, plan, lateness=lateness, bad_rows=bad_rows, buckets=buckets, ordered=promise)
-    arguments.check_batch(lateness=lateness, buckets=buckets, ordered=ordered)
+        return spark.run_stream_many(data, plan, lateness=lateness, bad_rows=bad_rows, buckets=buckets)
+    arguments.check_batch(lateness=lateness, buckets=buckets)
     return spark.run_batch_many(data, plan, bad_rows=bad_rows)
 
 
@@ -142,7 +138,8 @@ def open_many(
         type: Name of the column that contains the event class. Default: none.
         order: Name of a column that orders events with equal times. Default: none.
         lateness: How late events may arrive, as in `Query.open`. Default: 0.
-        ordered: Columns of which equal values promise order of arrival, as in `run_many`. Default: none.
+        ordered: Columns of which equal values promise order of arrival, as in `Query.open`. It is used only
+            if all queries can use it. Default: none.
         bad_rows: "fail" (default) or "drop", as in `Query.open`.
         memory_limit: Memory that the stream may use, as in `Query.open`. Default: half of the memory available to the
             process.
@@ -177,7 +174,6 @@ def explain_many(
     type: str | None = None,
     order: str | None = None,
     share: ShareName = "auto",
-    ordered: bool | str | Sequence[str] | None = None,
     **choices: Unpack[PlannerKeywords],
 ) -> str:
     """Return what the queries share on this data, and why the rest is not shared.
@@ -189,8 +185,6 @@ def explain_many(
         type: Name of the column that contains the event class. Default: none.
         order: Name of a column that orders events with equal times. Default: none.
         share: "auto" (default), "always" or "never", as in `run_many`.
-        ordered: Columns of which equal values promise order of arrival, as in `run_many`; only for a streaming
-            DataFrame. Default: none.
         **choices: Planner options, as in `Query.run`.
 
     Returns:
@@ -210,8 +204,7 @@ def explain_many(
     from streamsift import spark
 
     if data.isStreaming:
-        promise = arguments.order_of_arrival(ordered, *arguments.schema_of(data))
-        return "\n".join(spark.many_placement(data, plan, promise))
+        return "\n".join(spark.many_placement(data, plan))
     return "\n".join([*describe_sharing(plan), *spark.many_batch_placement(data, plan)])
 
 

@@ -17,6 +17,7 @@ from streamsift.api.building import Buildable
 from streamsift.api.streams import Opening, Stream, StreamMetrics, open_stream, saved_order
 from streamsift.errors import QueryError
 from streamsift.language import Script, parse, print_script, syntax
+from streamsift.language.row_match import is_match_recognize, parse_rows
 from streamsift.physical import PlannerKeywords
 from streamsift.view.notebook import Explanation, query_html, sections
 from streamsift.view.plan_tree import plan_svg
@@ -98,7 +99,6 @@ class Query(Buildable):
         bad_rows: BadRowsPolicy = "fail",
         lateness: str | float | None = None,
         buckets: int | None = None,
-        ordered: bool | str | Sequence[str] | None = None,
         observation: Observation | None = None,
         **choices: Unpack[PlannerKeywords],
     ) -> DataFrame:
@@ -125,9 +125,6 @@ class Query(Buildable):
             buckets: Number of hash buckets that a new stream spreads its keys over: partitions of Spark's state store,
                 one task each per micro-batch. Default: twice the cores of the session, 8 if it does not know them. A
                 restarted stream keeps the number in its checkpoint. Not allowed on a batch DataFrame.
-            ordered: Columns of which equal values promise order: with "id" or ["id", "x"], events with equal values
-                arrive in order of time and `order`, with True all events do. Matches that would wait for the watermark
-                then wait for the next event of their key instead. Default: none. Not allowed on a batch DataFrame.
             observation: pyspark `Observation` that counts dropped rows of a batch: after an action,
                 `observation.get["bad_rows"]` is their number. Default: none.
             **choices: Planner options: `plan`, `condense`, `cache`, `strategy`, `rank`, `schedule` and `spread`. The
@@ -157,10 +154,9 @@ class Query(Buildable):
             if observation is not None:
                 hint = "use ss.metrics() for the counts of a stream."
                 raise QueryError("observation is not supported on a stream", hint=hint)
-            promise = arguments.order_of_arrival(ordered, schema, settings)
-            result = spark.run_stream(df, plan, lateness=lateness, bad_rows=bad_rows, buckets=buckets, ordered=promise)
+            result = spark.run_stream(df, plan, lateness=lateness, bad_rows=bad_rows, buckets=buckets)
             return sign_frame(result, self.text, time)
-        arguments.check_batch(lateness=lateness, buckets=buckets, ordered=ordered)
+        arguments.check_batch(lateness=lateness, buckets=buckets)
         result = spark.run_batch(df, plan, bad_rows=bad_rows, observation=observation)
         return sign_frame(result, self.text, time)
 
@@ -307,7 +303,9 @@ class Query(Buildable):
             order: Name of a column that orders events with equal times. Default: none; such events are unordered.
             lateness: How late events may arrive, as text ("10 s") or as a number in the units of the time column.
                 Default: 0.
-            ordered: Columns of which equal values promise order of arrival, as in `run`. Default: none.
+            ordered: Columns of which equal values promise order: with "id" or ["id", "x"], events with equal values are
+                pushed in order of time and `order`, with True all events are. Matches that would wait for the watermark
+                then wait for the next event of their key instead. Default: none.
             bad_rows: "fail" (default) rejects a push with rows without a usable time or order; "drop" drops and counts
                 these rows.
             memory_limit: Memory that the stream may use, in bytes or as text ("2 GB"). Default: half of the memory
@@ -339,7 +337,6 @@ class Query(Buildable):
         type: str | None = None,
         order: str | None = None,
         analyze: bool = False,
-        ordered: bool | str | Sequence[str] | None = None,
         **choices: Unpack[PlannerKeywords],
     ) -> Explanation:
         """Return the plan of the query on this data, and the reasons for it.
@@ -352,8 +349,6 @@ class Query(Buildable):
             order: Name of a column that orders events with equal times. Default: none.
             analyze: Run the query on the table and report event rates, selectivities, times, and the estimated and
                 actual rows of each join. Default: False.
-            ordered: Columns of which equal values promise order of arrival, as in `run`; only for a streaming
-                DataFrame. Default: none.
             **choices: Planner options, as in `run`.
 
         Returns:
@@ -390,11 +385,8 @@ class Query(Buildable):
             return stages.explain()
         from streamsift import spark
 
-        if not data.isStreaming:
-            arguments.check_batch(ordered=ordered)
-            return stages.explain(spark.placement(data, stages.plan))
-        promise = arguments.order_of_arrival(ordered, schema, settings)
-        return stages.explain(spark.stream_placement(data, stages.plan, promise))
+        placement = spark.stream_placement if data.isStreaming else spark.placement
+        return stages.explain(placement(data, stages.plan))
 
     def _explain_alone(
         self, time: str | None, type: str | None, order: str | None, choices: PlannerKeywords
@@ -461,7 +453,7 @@ def query(text: str) -> Query:
     """Parse a query.
 
     Args:
-        text: Query in the Streamsift query language.
+        text: Query in the Streamsift query language, or `MATCH_RECOGNIZE (…)` of SQL.
 
     Returns:
         A `Query`, which is not bound to any data.
@@ -484,6 +476,10 @@ def query(text: str) -> Query:
              |                 ^
         Hint: put a comma or `;` before the next event.
     """
+    if is_match_recognize(text):
+        from streamsift.api.row_query import RowQuery
+
+        return RowQuery(parse_rows(text))
     script = parse(text)
     logical.sketch(script)
     return Query(script)

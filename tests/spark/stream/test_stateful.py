@@ -31,7 +31,7 @@ from streamed import frozen as frozen_row
 from streamsift.language import Script, print_script
 from streamsift.physical.plan.plan import Plan
 from test_generated import EXAMPLES, LARGE, SCHEMA, Rows, frozen
-from test_generated_releases import SOME_QUERIES, Arrival, check_releases
+from test_generated_releases import SOME_QUERIES, Arrival, check_releases, streamed_releases
 
 SEEDS = st.integers(0, 2**32)
 STREAMED = st.one_of(any_queries(), group_queries(), tying_queries()).map(on_a_stream)
@@ -104,31 +104,31 @@ def check_stream(script: Script, rows: Rows, binding: dict[str, str], seed: int)
     assert as_sorted(found) == as_sorted(expected)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 60))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 40))
 @given(flat_queries(), streams(), bindings(), SEEDS)
 def test_flat_queries(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 60))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 40))
 @given(queries(aggregates=False, ranking=False), streams(max_size=8), bindings(), SEEDS)
 def test_nested_queries(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 60))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 40))
 @given(aggregations(ranking=False), streams(max_size=10), bindings(), SEEDS)
 def test_aggregations(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 60))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 40))
 @given(queries(max_depth=3, kleene=False, aggregates=False, detection=False), streams(), bindings(), SEEDS)
 def test_rankings(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
 
 
-@settings(max_examples=EXAMPLES or (5_000 if LARGE else 60))
+@settings(max_examples=EXAMPLES or (5_000 if LARGE else 40))
 @given(STREAMED, sparse_streams(), bindings(), SEEDS)
 def test_any_query_over_several_windows(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
@@ -158,8 +158,9 @@ PAIRS = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 10"
 def released(plan: Plan, arriving: Arrival) -> tuple[Counter[Any], int]:
     """Return the rows of a stream with their micro-batches; tasks are retried, workers lose their memory."""
     chance = random.Random(repr(arriving))
-    lateness, ordered = arriving.promise.lateness, arriving.promise.ordered
-    stream = Stream({"": plan}, lateness=lateness, buckets=chance.randint(1, 3), ordered=ordered)
+    if arriving.promise.ordered is not None:
+        return streamed_releases(plan, arriving)
+    stream = Stream({"": plan}, lateness=arriving.promise.lateness, buckets=chance.randint(1, 3))
     workers, found = Workers(chance), Counter[Any]()
     for number, batch in enumerate(arriving.batches):
         rows = pa.Table.from_pylist(batch, SCHEMA) if batch else None  # without data, timers release rows

@@ -119,13 +119,6 @@ class Intake:
         self.latest = (before, now)
 
 
-def last_of_keys(events: pa.Table, columns: tuple[str, ...], binding: Binding) -> Bool:
-    """Return a mask of the events at the last (time, order) of each key; with no columns, of all events."""
-    groups, count = partitions_of(events, columns)
-    rank = _ranks(events, binding)
-    return (groups >= 0) & (rank == _greatest(groups, rank, count, np.ones(rank.size, np.bool_))[groups])
-
-
 def _ranks(table: pa.Table, binding: Binding) -> Int64:
     ticks = ticks_of(contiguous(table.column(binding.time)), binding)
     return _pair_ranks(ticks, None if binding.order is None else table.column(binding.order))
