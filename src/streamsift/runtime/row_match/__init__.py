@@ -9,6 +9,7 @@
 - `kernel`: search matches depth first; keep failed states
 - `conditions_kernel`: evaluate conditions of the match, and update registers
 - `measures`, `aggregates`, `listing`: evaluate measures over matches
+- `null_on_error`: evaluate expressions such that what would raise is null
 - `output`: build the rows of the result
 """
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 from streamsift.logical.bound import Expr
 from streamsift.physical.row_match import RowPlan
 from streamsift.runtime.expressions.columns import plain
-from streamsift.runtime.expressions.evaluate import Rows, evaluate
 from streamsift.runtime.resources import add_to_match_count
 from streamsift.runtime.row_match.matching import start_run
+from streamsift.runtime.row_match.null_on_error import evaluate_or_null
 from streamsift.runtime.row_match.order import plain_column, sort_rows
 from streamsift.runtime.row_match.output import result_batches
 
@@ -45,7 +45,7 @@ def with_computed(plan: RowPlan, table: pa.Table) -> pa.Table:
 
 
 def _computed(plan: RowPlan, table: pa.Table, expression: object, data_type: pa.DataType) -> pa.Array:
-    rows = Rows(lambda _, name: plain(plain_column(table, name)), table.num_rows, plan.bound.text)
     value: Expr = expression  # type: ignore[assignment]
-    array = evaluate(value, rows)
-    return array if array.type == data_type else array.cast(data_type, safe=False)
+    return evaluate_or_null(
+        value, lambda _, name: plain(plain_column(table, name)), table.num_rows, plan.bound.text, data_type
+    )

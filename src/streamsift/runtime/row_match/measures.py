@@ -23,9 +23,9 @@ from streamsift.logical.row_match.bound import (
 )
 from streamsift.physical.row_match import RowPlan
 from streamsift.runtime.arrays.dtypes import Bool, Int64
-from streamsift.runtime.expressions.evaluate import Rows, evaluate
 from streamsift.runtime.row_match.aggregates import LabeledRows, aggregate
 from streamsift.runtime.row_match.matching import RowMatches
+from streamsift.runtime.row_match.null_on_error import as_type, evaluate_or_null
 from streamsift.runtime.row_match.order import SortedRows
 
 
@@ -56,9 +56,11 @@ class MatchValues:
         if isinstance(expression, Column):
             array = leaves[expression.variable]
         else:
-            rows = Rows(lambda variable, _: leaves[variable], output.row.size, self._plan.bound.text)
-            array = evaluate(expression, rows)
-        array = _converted(array, measure.data_type)
+            text = self._plan.bound.text
+            array = evaluate_or_null(
+                expression, lambda variable, _: leaves[variable], output.row.size, text, measure.data_type
+            )
+        array = as_type(array, measure.data_type)
         if unmatched.any():
             array = pc.if_else(pa.array(unmatched), pa.scalar(None, array.type), array)
         return array
@@ -144,12 +146,3 @@ class MatchValues:
 def _taken(column: pa.Array, rows: Int64) -> pa.Array:
     absent = rows < 0
     return column.take(pa.array(rows, mask=absent if absent.any() else None))
-
-
-def _converted(array: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Return values in the type of a measure."""
-    if array.type == data_type:
-        return array
-    if pa.types.is_list(data_type) or not pa.types.is_decimal(data_type):
-        return array.cast(data_type)
-    return array.cast(data_type, safe=False) if pa.types.is_decimal(array.type) else array.cast(data_type)

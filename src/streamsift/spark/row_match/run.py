@@ -34,11 +34,14 @@ def run_rows(df: DataFrame, plan: RowPlan, max_partition_bytes: int | None = Non
     arriving = shuffled.sortWithinPartitions(*order) if order else shuffled
 
     names = arriving.columns
+    types = {field.name: field.type for field in rows.schema} | {each.name: each.data_type for each in rows.computed}
+    schema = pa.schema([pa.field(name, types[name]) for name in names])
 
     def run(batches: Batches) -> Batches:
         named = (pa.RecordBatch.from_arrays(batch.columns, names) for batch in batches)
         for table in Partitions(rows.partition_by, max_partition_bytes).tables(named):
-            yield from execute(plan, table)
+            # Spark sends timestamps in the session's time zone.
+            yield from execute(plan, table.cast(schema))
 
     matched = by_position(arriving).mapInArrow(for_workers(run), _matched_schema(df.schema, rows))
     return matched.select(*_output(rows))
