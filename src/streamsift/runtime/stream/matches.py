@@ -15,7 +15,7 @@ import pyarrow as pa
 from streamsift.logical.bound import WindowKind
 from streamsift.physical.stream import DECIDES, OTHER, FinalizedAlternative, FinalizedBy, StreamPlan
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Times
-from streamsift.runtime.detect import find_matches
+from streamsift.runtime.detect import SearchMemory, find_matches
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.prepare import prepare
 from streamsift.runtime.matches import determined_columns, match_schema, result_batches
@@ -37,6 +37,7 @@ class MatchDecider(Decider):
         self._width = width_of(plan.query, window) if window.kind is WindowKind.TIME else 0
         self._columns = {id(one): determined_columns(one) for one in plan.alternatives}
         self._finalized = stream.alternatives
+        self._memory = {id(variant): SearchMemory(variant) for one in stream.alternatives for variant in one.variants}
         self.keys = stream.keys
 
     def final(self, store: EventStore, arrived: int, step: WatermarkStep) -> pa.Table:
@@ -83,7 +84,7 @@ class MatchDecider(Decider):
     def _batches(self, one: FinalizedAlternative, events: Events, step: WatermarkStep) -> Iterator[pa.RecordBatch]:
         alternative = one.alternative
         for variant in one.variants:
-            for matches in find_matches(variant, events, one.choices):
+            for matches in find_matches(variant, events, one.choices, memory=self._memory[id(variant)]):
                 if one.by is FinalizedBy.ANY or alternative.groups is not None:
                     matches = matches.only(step.covers(when(one, events, matches.events())))
                 if len(matches):
