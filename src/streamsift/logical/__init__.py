@@ -1,6 +1,7 @@
 """Bind a syntax tree to a schema: resolve and check names, types, scopes and windows.
 
 - `binder`: bind a script, or check it without a schema;
+- `written_out`: write out NEXT, LATEST and UNTIL as negations;
 - `scopes`: number the variables, and check the structure of the pattern and the combination of clauses;
 - `columns`: look up columns and their kinds in a schema;
 - `expressions`: bind and type expressions;
