@@ -92,7 +92,8 @@ class MatchDecider:
         self._width = width_of(plan.query, window) if window.kind is WindowKind.TIME else None
         self._columns = {id(one): determined_columns(one) for one in plan.alternatives}
         self._finalized = stream.alternatives
-        self._memory = {id(variant): SearchMemory(variant) for one in stream.alternatives for variant in one.variants}
+        variants = (each for one in stream.alternatives for each in (*one.variants, *one.in_order))
+        self._memory = {id(variant): SearchMemory(variant) for variant in variants}
         self.keys = stream.keys
         self.reads_older_states = not any(one.awaited.is_newer for one in stream.alternatives)
 

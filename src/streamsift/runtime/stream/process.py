@@ -84,7 +84,7 @@ class ProcessStream:
 
     def _advanced(self, limit: Tick | None) -> dict[str, pa.Table]:
         self.watermark = limit
-        final = {} if limit is None else self._engine.advance(limit)
+        final = self._engine.advance(limit)
         self.counts.matches += sum(rows.num_rows for rows in final.values())
         return final
 
