@@ -175,7 +175,7 @@ class MatchDecider:
 
     def _batches(self, one: FinalizedAlternative, horizon: Horizon) -> Iterator[pa.RecordBatch]:
         alternative, events = one.alternative, horizon.events
-        variants = one.in_order if _is_in_order(horizon) else one.variants
+        variants = one.in_order if _is_in_order(one, horizon) else one.variants
         if one.is_marked:
             decides, other = marks(one, horizon)
             if not decides.any():
@@ -194,10 +194,11 @@ class MatchDecider:
                     yield from result_batches(alternative, self.schema, events, matches, self._columns[id(alternative)])
 
 
-def _is_in_order(horizon: Horizon) -> bool:
-    """Return True if only events arrive, and all of them come after all other events."""
+def _is_in_order(one: FinalizedAlternative, horizon: Horizon) -> bool:
+    """Return True if only arriving events make matches final, and all of them come after all other events."""
     step, is_new, rank = horizon.step, horizon.is_new, horizon.events.rank
-    if step.now is None or step.passed != step.now or not is_new.any():
+    may_reach = one.by is not FinalizedBy.ARRIVAL and (step.now is None or step.passed != step.now)
+    if may_reach or not is_new.any():
         return False
     first = int(is_new.argmax())
     return bool(is_new[first:].all()) and (first == 0 or bool(rank[first] > rank[first - 1]))
