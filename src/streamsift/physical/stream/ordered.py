@@ -33,8 +33,7 @@ def _resolved(name: str, columns: Sequence[str]) -> str:
     alike = [column for column in columns if column.lower() == name.lower()]
     if len(alike) == 1:
         return alike[0]
-    known = ", ".join(columns)
-    raise QueryError(f"no column `{name}`, which ordered names", hint=f"the columns are {known}.")
+    raise QueryError(f"no column `{name}`, which ordered names", hint=f"the columns are {', '.join(columns)}.")
 
 
 def used_order(plans: Iterable[Plan], ordered: tuple[str, ...] | None) -> tuple[str, ...] | None:

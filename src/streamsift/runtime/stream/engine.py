@@ -237,9 +237,9 @@ class ManyEngine:
 
     def rows(self) -> int:
         """Return the number of rows in the state."""
-        held = 0 if self._store is None else self._store.rows + self._store.waiting_rows
-        held = held if self._arrivals is None else max(held, self._arrivals.rows)
-        return held + sum(vectors.count for vectors in self._vectors.values())
+        count = 0 if self._store is None else self._store.rows + self._store.waiting_rows
+        count = count if self._arrivals is None else max(count, self._arrivals.rows)
+        return count + sum(vectors.count for vectors in self._vectors.values())
 
     def size(self) -> int:
         """Estimate the bytes that the state takes in memory."""

@@ -92,12 +92,12 @@ class Intake:
         moments = pa.table({"tick": time})
         if order is not None:
             moments = moments.append_column("order", contiguous(events.column(order)))
-        known = [row for row in self.latest if row is not None]
-        both = pa.concat_tables([*known, moments]) if known else moments
+        earlier = [row for row in self.latest if row is not None]
+        both = pa.concat_tables([*earlier, moments]) if earlier else moments
         rank = _pair_ranks(both.column("tick").to_numpy(), None if order is None else both.column("order"))
         before = rank[0] if self.latest[0] is not None else -1
         self.latest = (self.latest[0], both.slice(int(rank.argmax()), 1))
-        return np.asarray(rank[len(known) :] < before)
+        return np.asarray(rank[len(earlier) :] < before)
 
     def settle(self) -> None:
         """Note the end of a micro-batch."""
@@ -110,12 +110,14 @@ class Intake:
     # --- state ---
     def head(self) -> dict[str, str]:
         """Return what the header of the state has to hold."""
-        held = [(name, row) for name, row in zip(("latest", "latest_now"), self.latest, strict=True) if row is not None]
-        return {name: b64encode(chunk_bytes(HOLDS_LATEST, row)).decode() for name, row in held}
+        texts = [
+            (name, row) for name, row in zip(("latest", "latest_now"), self.latest, strict=True) if row is not None
+        ]
+        return {name: b64encode(chunk_bytes(HOLDS_LATEST, row)).decode() for name, row in texts}
 
     def load(self, values: dict[str, str]) -> None:
-        held = [values.get(name) for name in ("latest", "latest_now")]
-        before, now = (None if text is None else read_chunk(b64decode(text))[1] for text in held)
+        texts = [values.get(name) for name in ("latest", "latest_now")]
+        before, now = (None if text is None else read_chunk(b64decode(text))[1] for text in texts)
         self.latest = (before, now)
 
 
