@@ -44,11 +44,18 @@ class PushCounts:
 class ProcessStream:
     """The engine of several queries in this process, with its watermark. Results are keyed by query name."""
 
-    def __init__(self, plans: Mapping[str, Plan], lateness: Fraction, drops_bad_rows: bool, memory: int) -> None:
+    def __init__(
+        self,
+        plans: Mapping[str, Plan],
+        lateness: Fraction,
+        ordered: tuple[str, ...] | None,
+        drops_bad_rows: bool,
+        memory: int,
+    ) -> None:
         self.query = next(iter(plans.values())).query
         self.counts = PushCounts()
         self.watermark: Tick | None = None  # the last time that has passed: later events up to it are late
-        self._engine, self._is_real = ManyEngine(plans), is_real(self.query)
+        self._engine, self._is_real = ManyEngine(plans, ordered), is_real(self.query)
         self._lateness = in_units(lateness, unit_of(self.query))
         self._drops_bad_rows, self._memory = drops_bad_rows, memory
         self.is_consistent = True
