@@ -62,7 +62,7 @@ class ManyEngine:
             name: _DECIDERS[s.decide_by](s) for name, s in streams.items() if name not in matches
         }
         deciders: dict[str, MatchDecider | Decider] = {**self._matches, **self._rows}
-        self._schemas = {name: deciders[name].schema for name in plans}
+        self._no_rows = {name: deciders[name].schema.empty_table() for name in plans}
         self._arrivals: ArrivalStore | None = None
         if matches or ordered is not None:
             keys = ordered or _common([decider.keys for decider in self._matches.values()])
@@ -113,7 +113,7 @@ class ManyEngine:
         return self._release(WatermarkStep(self._released, None))
 
     def _release(self, step: WatermarkStep) -> dict[str, pa.Table]:
-        final = {name: schema.empty_table() for name, schema in self._schemas.items()}
+        final = dict(self._no_rows)
         if self._arrivals is not None:
             for name, matches in self._matches.items():
                 final[name] = matches.final(self._arrivals, step, self._intake.ordered, self._intake.latest)

@@ -88,6 +88,7 @@ class MatchDecider:
     def __init__(self, stream: StreamPlan, step_bits: StepBits) -> None:
         plan = stream.plan
         self.plan, self.schema = plan, match_schema(plan.query)
+        self._no_rows = self.schema.empty_table()
         self.retention: Retention = retention_of(stream)
         window = plan.query.window
         assert window is not None
@@ -113,12 +114,12 @@ class MatchDecider:
         latest event of the stream.
         """
         if not store.rows or not (store.new_rows or step.moves or latest[0] is not latest[1]):
-            return self.schema.empty_table()
+            return self._no_rows
         search = _Search(store, step, ordered, latest)
         starting = [self._starting(one, search) for one in self._finalized]
         rows = affected_rows(store, self.keys, starting)
         if rows is not None and not rows.size:
-            return self.schema.empty_table()
+            return self._no_rows
         events = prepare(self.plan.query, store.events.whole() if rows is None else store.events.take(rows))
         numbers = events.rows if rows is None else rows[events.rows]
         horizon = Horizon(self.plan.query, events, step, numbers >= search.first_new)
