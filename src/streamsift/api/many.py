@@ -157,7 +157,7 @@ def open_many(
         >>> queries = {"ab": "SEQ(A a, B b) WITHIN 9 RETURN b.t AS at", "ba": "SEQ(B b, A a) WITHIN 9 RETURN a.t AS at"}
         >>> stream = open_many(queries, pa.schema({"t": pa.int64(), "kind": pa.string()}), time="t", type="kind")
         >>> rows = stream.push([{"t": 1, "kind": "A"}, {"t": 4, "kind": "B"}])
-        >>> {name: table.to_pylist() for name, table in stream.finish().items()}
+        >>> {name: table.to_pylist() for name, table in rows.items()}
         {'ab': [{'at': 4}], 'ba': []}
     """
     check_queries(queries)

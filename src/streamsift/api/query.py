@@ -320,8 +320,7 @@ class Query(Buildable):
         Example:
             >>> schema = pa.schema({"t": pa.int64(), "kind": pa.string()})
             >>> stream = query("PATTERN SEQ(A a, B b) WITHIN 5 RETURN b.t AS at").open(schema, time="t", type="kind")
-            >>> rows = stream.push([{"t": 1, "kind": "A"}, {"t": 4, "kind": "B"}])
-            >>> stream.finish().to_pylist()
+            >>> stream.push([{"t": 1, "kind": "A"}, {"t": 4, "kind": "B"}]).to_pylist()
             [{'at': 4}]
         """
         roles = Roles(time, type, order)
