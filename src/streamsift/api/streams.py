@@ -299,8 +299,7 @@ def resume(path: str | os.PathLike[str], *, memory_limit: int | str | None = Non
         >>> stream = resume(path)
         >>> stream.offsets
         {'events-0': 1}
-        >>> rows = stream.push([{"t": 5, "kind": "B"}])
-        >>> stream.finish().to_pylist()
+        >>> stream.push([{"t": 5, "kind": "B"}]).to_pylist()
         [{'end': 5}]
     """
     from streamsift.runtime.state import read_state
