@@ -82,8 +82,8 @@ class SearchMemory:
     def tree(self, places: Sequence[Int32]) -> Tree | None:
         """Return the tree that was chosen for similar numbers of candidates; None to choose again."""
         pairs = zip(self._sizes, (part.size for part in places), strict=False)
-        is_known = self._tree is not None and self._uses < MEMORY_USES
-        if not is_known or any(max(one, other) > SIMILAR * min(one, other) + FEW_PLACES for one, other in pairs):
+        is_fresh = self._tree is not None and self._uses < MEMORY_USES
+        if not is_fresh or any(max(one, other) > SIMILAR * min(one, other) + FEW_PLACES for one, other in pairs):
             return None
         self._uses += 1
         return self._tree
