@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streamsift.errors import PlanTooLargeError
 from streamsift.physical.detect import OPEN_NS, CostModel, Statistics, cheapest
@@ -111,13 +111,12 @@ class AdaptiveSearch:
         forbidden: Callable[[Int32], Bool] | None = None,
         *,
         counts_rows: bool = True,
-        memory: SearchMemory | None = None,
     ) -> None:
         self.alternative, self.events, self.places = alternative, events, places
         self.choices, self.forbidden = choices, forbidden
         self.chunk, self.enough = chunk, chunk if enough is None else enough
-        self.relations = Relations(alternative) if memory is None else memory.relations
-        self._memory = memory if events.rank.size <= MEMORY_PLACES else None
+        self.relations = Relations(alternative)
+        self._memory: SearchMemory | None = None
         self.measure = Measure(alternative, events, places, self.relations, self._codes)
         self.log: list[SlicePart] = []
         self.may_keep = self.may_condense = True  # False once blocks, or successor lists, did not fit in memory
@@ -126,6 +125,13 @@ class AdaptiveSearch:
         self._joins: TreeSearch | None = None  # created on first use
         self._sequences: SequenceSearch | None = None
         self._prices: tuple[Tree, Statistics, tuple[float, float]] | None = None
+
+    def sharing(self, memory: SearchMemory | None) -> AdaptiveSearch:
+        """Use what earlier searches of the same alternative found out, and add to it; return this search."""
+        if memory is not None and self.events.rank.size <= MEMORY_PLACES:
+            self._memory, self.relations = memory, memory.relations
+            self.measure = replace(self.measure, relations=memory.relations)
+        return self
 
     @property
     def joins(self) -> TreeSearch:

@@ -139,7 +139,7 @@ def _chunks(
         yield from SequenceSearch(plan, events, places, chunk, enough).matches(0, events.rank.size)
     elif plan.negations:
         forbidden = NestedSearch(plan, events, chunk, choices.cache).forbidden
-        yield from AdaptiveSearch(plan, events, places, choices, chunk, forbidden=forbidden, memory=memory).matches()
+        yield from AdaptiveSearch(plan, events, places, choices, chunk, forbidden=forbidden).sharing(memory).matches()
     else:
-        search = AdaptiveSearch(plan, events, places, choices, chunk, enough, counts_rows=False, memory=memory)
-        yield from search.matches()
+        search = AdaptiveSearch(plan, events, places, choices, chunk, enough, counts_rows=False)
+        yield from search.sharing(memory).matches()
