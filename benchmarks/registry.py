@@ -28,6 +28,7 @@ QUICK = {
     "window_moves": "rank.window_moves",
     "stream_engine": "stream.stream_engine",
     "process_streams": "stream.process",
+    "row_patterns": "row_match.row_patterns",
 }
 SLOW = {  # only with --full
     "drift": "detect.drift",
