@@ -434,25 +434,18 @@ def test_files_that_are_no_saved_streams(tmp_path: Path) -> None:
             ss.resume(path)
 
 
-# --- events that arrive in order -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("ordered", "key"), [("K", 1), (["k"], 1), (True, 2)])
-def test_events_of_a_key_in_order(tmp_path: Path, ordered: Any, key: int) -> None:
-    """A later event of the key, or with `ordered=True` of any key and any class, moves the horizon."""
-    query = ss.query("PATTERN SEQ(A a, !C c) WHERE [k] WITHIN 20 RETURN a.t AS at")
-    schema, path = pa.schema({"t": pa.int64(), "kind": pa.string(), "k": pa.int64()}), tmp_path / "state"
-    stream = query.open(schema, time="t", type="kind", lateness=1000, ordered=ordered)
-    assert stream.push([{"t": 0, "kind": "A", "k": 1}]).num_rows == 0
-    assert stream.push([{"t": 20, "kind": "-", "k": key}]).num_rows == 0
-    stream.save(path)
-    stream = ss.resume(path)
-    assert stream.push([{"t": 21, "kind": "-", "k": key}]).to_pylist() == [{"at": 0}]
-    assert stream.push([{"t": 5, "kind": "C", "k": key}]).num_rows == 0
-    assert stream.metrics.late == 1
-    assert stream.finish().num_rows == 0
-
-
-def test_order_of_an_unknown_column() -> None:
-    with pytest.raises(ss.QueryError, match="no column `nothing`, which ordered names"):
-        opened(ordered="nothing")
+def test_keys_in_order_do_not_wait_for_the_watermark(tmp_path: Path) -> None:
+    q = ss.query("PATTERN SEQ(A a, !C c, B b) WHERE [x] WITHIN 10 RETURN a.t AS start, b.t AS end")
+    waiting, ordered = opened(q, lateness=5), opened(q, lateness=5, ordered="x")
+    ordered.push([{"t": 1, "kind": "A", "x": 1.0}])
+    ordered.save(tmp_path / "state")
+    ordered = ss.resume(tmp_path / "state")
+    waiting.push([{"t": 1, "kind": "A", "x": 1.0}])
+    rows = [{"t": 2, "kind": "B", "x": 1.0}]
+    assert waiting.push(rows).num_rows == 0
+    assert ordered.push(rows).to_pylist() == MATCH
+    ordered.push([{"t": 1, "kind": "C", "x": 1.0}])
+    assert ordered.metrics.late == 1
+    assert waiting.finish().to_pylist() == MATCH
+    with pytest.raises(ss.QueryError, match="ordered"):
+        opened(q, ordered="y")

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
 from decimal import Decimal
 from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
-from streamsift import physical
 from streamsift.errors import QueryError, SetupError
 
 BadRowsPolicy = Literal["fail", "drop"]
@@ -48,13 +46,6 @@ def check_batch(**stream_arguments: Any) -> None:
     for name, value in stream_arguments.items():
         if value is not None:
             raise QueryError(f"{name} applies only to a streaming DataFrame", hint=f"remove {name}.")
-
-
-def order_of_arrival(
-    ordered: physical.Ordered, schema: pa.Schema, settings: Mapping[str, Any]
-) -> tuple[str, ...] | None:
-    """Return the columns of `ordered`; () for all events, None if nothing is promised."""
-    return physical.ordered_columns(ordered, schema.names, bool(settings.get("case_sensitive", False)))
 
 
 def check_policy(bad_rows: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import pyarrow as pa
@@ -10,12 +10,13 @@ import pyarrow as pa
 from streamsift.api import arguments
 from streamsift.api.arguments import BadRowsPolicy, Roles, as_table, is_spark, memory_bytes, schema_of
 from streamsift.api.query import Query, query
-from streamsift.api.streams import Opening, Stream, open_stream, saved_order
+from streamsift.api.streams import Opening, Stream, as_json, open_stream
 from streamsift.errors import QueryError
 from streamsift.physical import PlannerKeywords
 from streamsift.physical.explain import describe_sharing
 from streamsift.physical.share import ShareMode, SharingPlan
 from streamsift.physical.share import share as plan_sharing
+from streamsift.physical.stream import Ordered
 from streamsift.view.plots import signed
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def open_many(
     type: str | None = None,
     order: str | None = None,
     lateness: str | float | None = None,
-    ordered: bool | str | Sequence[str] | None = None,
+    ordered: Ordered = None,
     bad_rows: BadRowsPolicy = "fail",
     memory_limit: int | str | None = None,
     **choices: Unpack[PlannerKeywords],
@@ -138,8 +139,7 @@ def open_many(
         type: Name of the column that contains the event class. Default: none.
         order: Name of a column that orders events with equal times. Default: none.
         lateness: How late events may arrive, as in `Query.open`. Default: 0.
-        ordered: Columns of which equal values promise order of arrival, as in `Query.open`. It is used only
-            if all queries can use it. Default: none.
+        ordered: Columns whose events arrive in order, as in `Query.open`. Default: no promise.
         bad_rows: "fail" (default) or "drop", as in `Query.open`.
         memory_limit: Memory that the stream may use, as in `Query.open`. Default: half of the memory available to the
             process.
@@ -162,7 +162,7 @@ def open_many(
     """
     check_queries(queries)
     texts = {name: (query(one) if isinstance(one, str) else one).text for name, one in queries.items()}
-    opening = Opening(texts, Roles(time, type, order), lateness, bad_rows, choices, True, saved_order(ordered))
+    opening = Opening(texts, Roles(time, type, order), lateness, as_json(ordered), bad_rows, choices, is_many=True)
     return open_stream(opening, schema, memory_limit)
 
 

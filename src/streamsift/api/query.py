@@ -14,11 +14,12 @@ from streamsift import logical, optimizer, physical
 from streamsift.api import arguments
 from streamsift.api.arguments import BadRowsPolicy, Roles, as_table, is_spark, memory_bytes, schema_of
 from streamsift.api.building import Buildable
-from streamsift.api.streams import Opening, Stream, StreamMetrics, open_stream, saved_order
+from streamsift.api.streams import Opening, Stream, StreamMetrics, as_json, open_stream
 from streamsift.errors import QueryError
 from streamsift.language import Script, parse, print_script, syntax
 from streamsift.language.row_match import is_match_recognize, parse_rows
 from streamsift.physical import PlannerKeywords
+from streamsift.physical.stream import Ordered
 from streamsift.view.notebook import Explanation, query_html, sections
 from streamsift.view.plan_tree import plan_svg
 from streamsift.view.plots import sign_frame, signed
@@ -107,11 +108,9 @@ class Query(Buildable):
         A batch DataFrame gives a batch result, a streaming DataFrame a streaming result. Results are lazy: no Spark job
         runs before an action. Over all micro-batches, a stream appends the rows that the batch query returns.
 
-        On a stream, a match is appended as soon as no later event can change it: in the micro-batch in which its last
-        event arrives, or, after a negation or a Kleene group for example, once the watermark has passed what decides
-        it. Aggregates and rankings wait for the watermark. It is the one set with `withWatermark` on the time column,
-        or else the maximum event time of earlier micro-batches minus `lateness`. Events older than the watermark are
-        late: they are dropped and counted, see `metrics`.
+        On a stream, a row is appended once the watermark passes the time that makes it final. The watermark is the one
+        set with `withWatermark` on the time column, or else the maximum event time of earlier micro-batches minus
+        `lateness`. Events older than the watermark are late: they are dropped and counted, see `metrics`.
 
         Args:
             df: Batch or streaming DataFrame, one row per event.
@@ -285,7 +284,7 @@ class Query(Buildable):
         type: str | None = None,
         order: str | None = None,
         lateness: str | float | None = None,
-        ordered: bool | str | Sequence[str] | None = None,
+        ordered: Ordered = None,
         bad_rows: BadRowsPolicy = "fail",
         memory_limit: int | str | None = None,
         **choices: Unpack[PlannerKeywords],
@@ -303,9 +302,9 @@ class Query(Buildable):
             order: Name of a column that orders events with equal times. Default: none; such events are unordered.
             lateness: How late events may arrive, as text ("10 s") or as a number in the units of the time column.
                 Default: 0.
-            ordered: Columns of which equal values promise order: with "id" or ["id", "x"], events with equal values are
-                pushed in order of time and `order`, with True all events are. Matches that would wait for the watermark
-                then wait for the next event of their key instead. Default: none.
+            ordered: Columns, such as "id": events with equal values there arrive in order of time. True: all events
+                do. Rows that wait for later events of a key are then returned when that key's events arrive, not when
+                the watermark passes. An event out of order is late. Default: no promise.
             bad_rows: "fail" (default) rejects a push with rows without a usable time or order; "drop" drops and counts
                 these rows.
             memory_limit: Memory that the stream may use, in bytes or as text ("2 GB"). Default: half of the memory
@@ -326,7 +325,7 @@ class Query(Buildable):
             [{'at': 4}]
         """
         roles = Roles(time, type, order)
-        opening = Opening({"": self.text}, roles, lateness, bad_rows, choices, False, saved_order(ordered))
+        opening = Opening({"": self.text}, roles, lateness, as_json(ordered), bad_rows, choices, is_many=False)
         return open_stream(opening, schema, memory_limit)
 
     def explain(

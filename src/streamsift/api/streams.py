@@ -19,6 +19,7 @@ from streamsift import logical, physical
 from streamsift.api import arguments
 from streamsift.api.arguments import Roles, as_table, memory_bytes
 from streamsift.errors import BadInputError, StreamsiftError, nearest
+from streamsift.physical.stream import Ordered, ordered_columns, used_order
 from streamsift.view.plots import signed
 
 if TYPE_CHECKING:
@@ -35,10 +36,10 @@ class Opening:
     queries: dict[str, str]  # texts by name
     roles: Roles
     lateness: str | float | None
+    ordered: bool | str | list[str] | None
     bad_rows: str
     choices: physical.PlannerKeywords
     is_many: bool  # results are a dict by query name
-    ordered: bool | str | list[str] | None = None  # what is promised about the order of arrival
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +85,8 @@ class Stream(Generic[Rows]):
         query = next(iter(plans.values())).query
         arguments.check_policy(opening.bad_rows)
         lateness = logical.lateness_of(opening.lateness, query.binding)
-        promise = physical.used_order(plans.values(), arguments.order_of_arrival(opening.ordered, schema, {}))
-        self._batches = ProcessStream(plans, lateness, opening.bad_rows == "drop", memory, promise)
+        ordered = used_order(plans.values(), ordered_columns(opening.ordered, query.schema.names))
+        self._batches = ProcessStream(plans, lateness, ordered, opening.bad_rows == "drop", memory)
         fields = {field.name: field for plan in plans.values() for field in plan.query.schema}
         self._read = pa.schema(fields.values())
         self._empty = {
@@ -252,6 +253,11 @@ class Stream(Generic[Rows]):
         return rows.replace_schema_metadata(empty.schema.metadata) if rows is not None and rows.num_rows else empty
 
 
+def as_json(ordered: Ordered) -> bool | str | list[str] | None:
+    """Return the columns of `ordered` as they are saved."""
+    return ordered if ordered is None or isinstance(ordered, bool | str) else list(ordered)
+
+
 # --- opening and resuming --------------------------------------------------------------------------------------------
 
 
@@ -310,11 +316,6 @@ def resume(path: str | os.PathLike[str], *, memory_limit: int | str | None = Non
     stream = open_stream(opening, schema, memory_limit)
     stream._load(values, head, chunks)
     return stream
-
-
-def saved_order(ordered: physical.Ordered) -> bool | str | list[str] | None:
-    """Return `ordered` as JSON has it."""
-    return ordered if ordered is None or isinstance(ordered, bool | str) else list(ordered)
 
 
 def check_offsets(offsets: Any) -> None:

@@ -22,4 +22,3 @@ from streamsift.physical.plan import (
     planner_options,
 )
 from streamsift.physical.planner import plan
-from streamsift.physical.stream import Ordered, ordered_columns, used_order

@@ -12,19 +12,18 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.language.syntax import Emit
-from streamsift.logical.bound import Binding
 from streamsift.physical.plan import AggregatePlan, Alternative, Plan
-from streamsift.physical.stream import StreamPlan
+from streamsift.physical.stream import DecideBy, StreamPlan
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64, Times
 from streamsift.runtime.count import relevant_places
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.prepare import prepare
-from streamsift.runtime.events.times import ticks_of
 from streamsift.runtime.expressions.codes import codes
 from streamsift.runtime.expressions.columns import contiguous
 from streamsift.runtime.state import ArrivalStore, EventLog, chunk_bytes, read_chunk
 from streamsift.runtime.stream.retention import partitions_of
+from streamsift.runtime.stream.step_bits import StepBits
 from streamsift.runtime.stream.watermark import Tick
 
 Latest = tuple[pa.Table | None, pa.Table | None]  # the latest event of the stream before a step and after it
@@ -35,27 +34,32 @@ class Intake:
     """Which events of a push are kept. `ordered` has the columns whose keys arrive in order; () means all events."""
 
     def __init__(self, log: EventLog, streams: list[StreamPlan], ordered: tuple[str, ...] | None) -> None:
-        self._log, self._streams, self.ordered = log, streams, ordered
+        self._log, self.ordered = log, ordered
+        self.step_bits = StepBits(stream.plan for stream in streams if stream.decide_by is DecideBy.MATCHES)
+        self._others = [stream for stream in streams if stream.decide_by is not DecideBy.MATCHES]
         self.keeps_all = any(stream.counts_rows for stream in streams)
         self.latest: Latest = (None, None)
 
-    def admit(self, events: pa.Table, passed: Tick | None, arrivals: ArrivalStore | None) -> tuple[pa.Table, int]:
-        """Return the events to keep, and the number of late ones."""
+    def admit(
+        self, events: pa.Table, passed: Tick | None, arrivals: ArrivalStore | None
+    ) -> tuple[pa.Table, Int64, int]:
+        """Return the events to keep, the bits of the steps that can bind them, and the number of late ones."""
         events, late = self._log.admit(events, passed)
+        bits = self.step_bits.of(events)
         if not events.num_rows:
-            return events, late
-        kept = self.relevant(events)
+            return events, bits, late
+        kept = self.relevant(events, bits)
         if self.ordered is not None:
             behind, last = self._ordering(events, passed, arrivals)
             late += int(np.count_nonzero(behind))
             kept = (kept | last) & ~behind
-        return (events if kept.all() else events.filter(pa.array(kept))), late
+        return (events, bits, late) if kept.all() else (events.filter(pa.array(kept)), bits[kept], late)
 
-    def relevant(self, table: pa.Table) -> Bool:
+    def relevant(self, table: pa.Table, bits: Int64) -> Bool:
         """Return a mask of the events that can affect a result."""
-        relevant = np.full(table.num_rows, self.keeps_all)
+        relevant: Bool = (bits != 0) | self.keeps_all
         if not self.keeps_all:
-            for stream in self._streams:
+            for stream in self._others:
                 events = prepare(stream.plan.query, table)
                 for places in _relevant_places(stream.plan, events):
                     relevant[events.rows[places]] = True
@@ -77,7 +81,7 @@ class Intake:
             old = arrivals.events.take(rows).select(columns.schema.names)
         both = pa.concat_tables([old, columns])
         groups, count = partitions_of(both, self.ordered)
-        rank = _ranks(both, self._log.binding)
+        rank = self._ranks(both)
         is_old = np.arange(both.num_rows) < old.num_rows
         before, last = (_greatest(groups, rank, count, members) for members in (is_old, ~is_old))
         groups, rank = groups[old.num_rows :], rank[old.num_rows :]
@@ -105,6 +109,10 @@ class Intake:
         """Note the end of a micro-batch."""
         self.latest = (self.latest[1], self.latest[1])
 
+    def _ranks(self, table: pa.Table) -> Int64:
+        order = self._log.binding.order
+        return _pair_ranks(self._log.ticks_of(table), None if order is None else table.column(order))
+
     # --- state ---
     def head(self) -> dict[str, str]:
         """Return what the header of the state has to hold."""
@@ -117,11 +125,6 @@ class Intake:
         texts = [values.get(name) for name in ("latest", "latest_now")]
         before, now = (None if text is None else read_chunk(b64decode(text))[1] for text in texts)
         self.latest = (before, now)
-
-
-def _ranks(table: pa.Table, binding: Binding) -> Int64:
-    ticks = ticks_of(contiguous(table.column(binding.time)), binding)
-    return _pair_ranks(ticks, None if binding.order is None else table.column(binding.order))
 
 
 def _pair_ranks(ticks: Times, order: pa.ChunkedArray | None) -> Int64:
