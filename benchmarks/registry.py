@@ -27,12 +27,15 @@ QUICK = {
     "ranking": "rank.ranking",
     "window_moves": "rank.window_moves",
     "stream_engine": "stream.stream_engine",
+    "process_streams": "stream.process",
+    "row_patterns": "row_match.row_patterns",
 }
 SLOW = {  # only with --full
     "drift": "detect.drift",
     "merging": "rank.merging",
     "schedules": "rank.schedules",
     "streaming": "stream.streaming",
+    "micro_batch": "stream.micro_batch",
     "aggregation_spark": "count.aggregation_spark",
     "scale": "scale.scale",
     "scale_many": "scale.scale_many",

@@ -1,1 +1,1 @@
-"""Measure the streaming engine and streams on Spark, and run a soak test."""
+"""Measure the streaming engine, streams in process and streams on Spark, and run a soak test."""

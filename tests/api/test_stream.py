@@ -432,3 +432,20 @@ def test_files_that_are_no_saved_streams(tmp_path: Path) -> None:
         path.write_bytes(damaged)
         with pytest.raises(ss.BadInputError, match="is damaged"):
             ss.resume(path)
+
+
+def test_keys_in_order_do_not_wait_for_the_watermark(tmp_path: Path) -> None:
+    q = ss.query("PATTERN SEQ(A a, !C c, B b) WHERE [x] WITHIN 10 RETURN a.t AS start, b.t AS end")
+    waiting, ordered = opened(q, lateness=5), opened(q, lateness=5, ordered="x")
+    ordered.push([{"t": 1, "kind": "A", "x": 1.0}])
+    ordered.save(tmp_path / "state")
+    ordered = ss.resume(tmp_path / "state")
+    waiting.push([{"t": 1, "kind": "A", "x": 1.0}])
+    rows = [{"t": 2, "kind": "B", "x": 1.0}]
+    assert waiting.push(rows).num_rows == 0
+    assert ordered.push(rows).to_pylist() == MATCH
+    ordered.push([{"t": 1, "kind": "C", "x": 1.0}])
+    assert ordered.metrics.late == 1
+    assert waiting.finish().to_pylist() == MATCH
+    with pytest.raises(ss.QueryError, match="ordered"):
+        opened(q, ordered="y")

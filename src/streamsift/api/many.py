@@ -10,12 +10,13 @@ import pyarrow as pa
 from streamsift.api import arguments
 from streamsift.api.arguments import BadRowsPolicy, Roles, as_table, is_spark, memory_bytes, schema_of
 from streamsift.api.query import Query, query
-from streamsift.api.streams import Opening, Stream, open_stream
+from streamsift.api.streams import Opening, Stream, as_json, open_stream
 from streamsift.errors import QueryError
 from streamsift.physical import PlannerKeywords
 from streamsift.physical.explain import describe_sharing
 from streamsift.physical.share import ShareMode, SharingPlan
 from streamsift.physical.share import share as plan_sharing
+from streamsift.physical.stream import Ordered
 from streamsift.view.plots import signed
 
 if TYPE_CHECKING:
@@ -124,6 +125,7 @@ def open_many(
     type: str | None = None,
     order: str | None = None,
     lateness: str | float | None = None,
+    ordered: Ordered = None,
     bad_rows: BadRowsPolicy = "fail",
     memory_limit: int | str | None = None,
     **choices: Unpack[PlannerKeywords],
@@ -137,6 +139,7 @@ def open_many(
         type: Name of the column that contains the event class. Default: none.
         order: Name of a column that orders events with equal times. Default: none.
         lateness: How late events may arrive, as in `Query.open`. Default: 0.
+        ordered: Columns whose events arrive in order, as in `Query.open`. Default: no promise.
         bad_rows: "fail" (default) or "drop", as in `Query.open`.
         memory_limit: Memory that the stream may use, as in `Query.open`. Default: half of the memory available to the
             process.
@@ -154,12 +157,12 @@ def open_many(
         >>> queries = {"ab": "SEQ(A a, B b) WITHIN 9 RETURN b.t AS at", "ba": "SEQ(B b, A a) WITHIN 9 RETURN a.t AS at"}
         >>> stream = open_many(queries, pa.schema({"t": pa.int64(), "kind": pa.string()}), time="t", type="kind")
         >>> rows = stream.push([{"t": 1, "kind": "A"}, {"t": 4, "kind": "B"}])
-        >>> {name: table.to_pylist() for name, table in stream.finish().items()}
+        >>> {name: table.to_pylist() for name, table in rows.items()}
         {'ab': [{'at': 4}], 'ba': []}
     """
     check_queries(queries)
     texts = {name: (query(one) if isinstance(one, str) else one).text for name, one in queries.items()}
-    opening = Opening(texts, Roles(time, type, order), lateness, bad_rows, choices, is_many=True)
+    opening = Opening(texts, Roles(time, type, order), lateness, as_json(ordered), bad_rows, choices, is_many=True)
     return open_stream(opening, schema, memory_limit)
 
 

@@ -14,11 +14,12 @@ from streamsift import logical, optimizer, physical
 from streamsift.api import arguments
 from streamsift.api.arguments import BadRowsPolicy, Roles, as_table, is_spark, memory_bytes, schema_of
 from streamsift.api.building import Buildable
-from streamsift.api.streams import Opening, Stream, StreamMetrics, open_stream
+from streamsift.api.streams import Opening, Stream, StreamMetrics, as_json, open_stream
 from streamsift.errors import QueryError
 from streamsift.language import Script, parse, print_script, syntax
 from streamsift.language.row_match import is_match_recognize, parse_rows
 from streamsift.physical import PlannerKeywords
+from streamsift.physical.stream import Ordered
 from streamsift.view.notebook import Explanation, query_html, sections
 from streamsift.view.plan_tree import plan_svg
 from streamsift.view.plots import sign_frame, signed
@@ -283,6 +284,7 @@ class Query(Buildable):
         type: str | None = None,
         order: str | None = None,
         lateness: str | float | None = None,
+        ordered: Ordered = None,
         bad_rows: BadRowsPolicy = "fail",
         memory_limit: int | str | None = None,
         **choices: Unpack[PlannerKeywords],
@@ -300,6 +302,9 @@ class Query(Buildable):
             order: Name of a column that orders events with equal times. Default: none; such events are unordered.
             lateness: How late events may arrive, as text ("10 s") or as a number in the units of the time column.
                 Default: 0.
+            ordered: Columns, such as "id": events with equal values there arrive in order of time. True: all events
+                do. Rows that wait for later events of a key are then returned when that key's events arrive, not when
+                the watermark passes. An event out of order is late. Default: no promise.
             bad_rows: "fail" (default) rejects a push with rows without a usable time or order; "drop" drops and counts
                 these rows.
             memory_limit: Memory that the stream may use, in bytes or as text ("2 GB"). Default: half of the memory
@@ -316,12 +321,11 @@ class Query(Buildable):
         Example:
             >>> schema = pa.schema({"t": pa.int64(), "kind": pa.string()})
             >>> stream = query("PATTERN SEQ(A a, B b) WITHIN 5 RETURN b.t AS at").open(schema, time="t", type="kind")
-            >>> rows = stream.push([{"t": 1, "kind": "A"}, {"t": 4, "kind": "B"}])
-            >>> stream.finish().to_pylist()
+            >>> stream.push([{"t": 1, "kind": "A"}, {"t": 4, "kind": "B"}]).to_pylist()
             [{'at': 4}]
         """
         roles = Roles(time, type, order)
-        opening = Opening({"": self.text}, roles, lateness, bad_rows, choices, is_many=False)
+        opening = Opening({"": self.text}, roles, lateness, as_json(ordered), bad_rows, choices, is_many=False)
         return open_stream(opening, schema, memory_limit)
 
     def explain(

@@ -19,6 +19,7 @@ from streamsift import logical, physical
 from streamsift.api import arguments
 from streamsift.api.arguments import Roles, as_table, memory_bytes
 from streamsift.errors import BadInputError, StreamsiftError, nearest
+from streamsift.physical.stream import Ordered, ordered_columns, used_order
 from streamsift.view.plots import signed
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Opening:
     queries: dict[str, str]  # texts by name
     roles: Roles
     lateness: str | float | None
+    ordered: bool | str | list[str] | None
     bad_rows: str
     choices: physical.PlannerKeywords
     is_many: bool  # results are a dict by query name
@@ -83,7 +85,8 @@ class Stream(Generic[Rows]):
         query = next(iter(plans.values())).query
         arguments.check_policy(opening.bad_rows)
         lateness = logical.lateness_of(opening.lateness, query.binding)
-        self._batches = ProcessStream(plans, lateness, opening.bad_rows == "drop", memory)
+        ordered = used_order(plans.values(), ordered_columns(opening.ordered, query.schema.names))
+        self._batches = ProcessStream(plans, lateness, ordered, opening.bad_rows == "drop", memory)
         fields = {field.name: field for plan in plans.values() for field in plan.query.schema}
         self._read = pa.schema(fields.values())
         self._empty = {
@@ -250,6 +253,11 @@ class Stream(Generic[Rows]):
         return rows.replace_schema_metadata(empty.schema.metadata) if rows is not None and rows.num_rows else empty
 
 
+def as_json(ordered: Ordered) -> bool | str | list[str] | None:
+    """Return the columns of `ordered` as they are saved."""
+    return ordered if ordered is None or isinstance(ordered, bool | str) else list(ordered)
+
+
 # --- opening and resuming --------------------------------------------------------------------------------------------
 
 
@@ -291,8 +299,7 @@ def resume(path: str | os.PathLike[str], *, memory_limit: int | str | None = Non
         >>> stream = resume(path)
         >>> stream.offsets
         {'events-0': 1}
-        >>> rows = stream.push([{"t": 5, "kind": "B"}])
-        >>> stream.finish().to_pylist()
+        >>> stream.push([{"t": 5, "kind": "B"}]).to_pylist()
         [{'end': 5}]
     """
     from streamsift.runtime.state import read_state

@@ -155,7 +155,7 @@ def test_the_cost_does_not_grow_with_the_window() -> None:
     add = totals.add
     totals.add = lambda table, *of, **how: taken.append(table.num_rows) or add(table, *of, **how)  # type: ignore[method-assign]
     engine = ManyEngine({"": plan})
-    engine._deciders[""] = decider
+    engine._rows[""] = decider
     table = many_events(0)
     for start in range(0, 4_000, 400):
         engine.push(table.slice(start, 400))

@@ -11,6 +11,7 @@ from numba import njit
 
 MIN_ROOM = 64
 SEGMENT_ROWS = 1 << 17  # segments of a table are merged up to this size
+TAIL_ROWS = 1 << 11  # segments up to this size are always merged: a copy costs less than reading one more segment
 
 
 @njit(cache=True, nogil=True)
@@ -114,7 +115,7 @@ class TableBuffer:
         self._segments.append(table.combine_chunks())
         while len(self._segments) > 1:
             one, other = (segment.num_rows for segment in self._segments[-2:])
-            if one > 2 * other or one + other > SEGMENT_ROWS:
+            if one > max(2 * other, TAIL_ROWS) or one + other > SEGMENT_ROWS:
                 break
             self._segments[-2:] = [pa.concat_tables(self._segments[-2:]).combine_chunks()]
 

@@ -16,6 +16,7 @@ are required to be left-deep and not condensed. `TREES` is for all others; it us
 sequence whose cheapest tree is left-deep. `groups` adds Kleene groups to matches of single events.
 """
 
+from streamsift.runtime.detect.adaptive import SearchMemory
 from streamsift.runtime.detect.analyze import analyze
 from streamsift.runtime.detect.relations import Relations
 from streamsift.runtime.detect.run import detect, find_matches, group_matches, match_places

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streamsift.errors import PlanTooLargeError
 from streamsift.physical.detect import OPEN_NS, CostModel, Statistics, cheapest
@@ -34,6 +34,9 @@ from streamsift.runtime.resources import current_progress
 LOG = logging.getLogger(__name__)
 SLICE_PLACES = 1 << 18
 SLICE_WINDOWS = 2  # minimum length of a slice in windows: sub-matches beyond its end are built again in the next slice
+MEMORY_PLACES = 1 << 15  # a search of more events measures them: that costs little then
+MEMORY_USES = 64  # after that many searches, events are measured again
+SIMILAR, FEW_PLACES = 3, 64  # numbers of candidates are similar if their ratio, beyond a few, is not larger
 MARGIN = 0.8  # another tree must cost less than this share of the current one
 CONDENSED_PLACES, CONDENSED_WINDOWS = 1 << 13, 8  # condensed parts are shorter than slices: their lists span all of one
 # Fitted with `python -m benchmarks.calibrate` on one core of a busy two-core machine: 36 runs, mean error 7 %.
@@ -63,6 +66,32 @@ class SlicePart:
         return sum(rows for part, rows in self.rows.items() if len(part) < steps) / (self.matches + 1)
 
 
+class SearchMemory:
+    """What searches of the same alternative on other events found out: its relations, and a tree for similar events.
+
+    A stream searches few events at a time. Measuring them to choose a tree would cost more than the search, and any
+    tree finds the same matches.
+    """
+
+    def __init__(self, alternative: Alternative) -> None:
+        self.relations = Relations(alternative)
+        self._tree: Tree | None = None
+        self._sizes: tuple[int, ...] = ()  # candidates of each step when the tree was chosen
+        self._uses = 0
+
+    def tree(self, places: Sequence[Int32]) -> Tree | None:
+        """Return the tree that was chosen for similar numbers of candidates; None to choose again."""
+        pairs = zip(self._sizes, (part.size for part in places), strict=False)
+        is_fresh = self._tree is not None and self._uses < MEMORY_USES
+        if not is_fresh or any(max(one, other) > SIMILAR * min(one, other) + FEW_PLACES for one, other in pairs):
+            return None
+        self._uses += 1
+        return self._tree
+
+    def remember(self, tree: Tree, places: Sequence[Int32]) -> None:
+        self._tree, self._sizes, self._uses = tree, tuple(part.size for part in places), 0
+
+
 class AdaptiveSearch:
     """Find the matches of one alternative; `places` are the candidates of each step.
 
@@ -87,6 +116,7 @@ class AdaptiveSearch:
         self.choices, self.forbidden = choices, forbidden
         self.chunk, self.enough = chunk, chunk if enough is None else enough
         self.relations = Relations(alternative)
+        self._memory: SearchMemory | None = None
         self.measure = Measure(alternative, events, places, self.relations, self._codes)
         self.log: list[SlicePart] = []
         self.may_keep = self.may_condense = True  # False once blocks, or successor lists, did not fit in memory
@@ -95,6 +125,13 @@ class AdaptiveSearch:
         self._joins: TreeSearch | None = None  # created on first use
         self._sequences: SequenceSearch | None = None
         self._prices: tuple[Tree, Statistics, tuple[float, float]] | None = None
+
+    def sharing(self, memory: SearchMemory | None) -> AdaptiveSearch:
+        """Use what earlier searches of the same alternative found out, and add to it; return this search."""
+        if memory is not None and self.events.rank.size <= MEMORY_PLACES:
+            self._memory, self.relations = memory, memory.relations
+            self.measure = replace(self.measure, relations=memory.relations)
+        return self
 
     @property
     def joins(self) -> TreeSearch:
@@ -107,6 +144,9 @@ class AdaptiveSearch:
 
     def matches(self) -> Iterator[Int32]:
         """Yield chunks [steps, m] of places."""
+        if self._memory is not None and (remembered := self._memory.tree(self.places)) is not None:
+            yield from self._begun(remembered, 0, self.events.rank.size, False)[2]
+            return
         tree: Tree | None = None
         for low, high in self._slices():
             statistics = self.measure.slice(low, high)
@@ -127,6 +167,8 @@ class AdaptiveSearch:
                 self.log.append(SlicePart(tree, condensed, statistics, share, expected, built, matches, left))
                 if (tracker := current_progress()) is not None:
                     tracker.update(end, self.events.rank.size)
+        if self._memory is not None and tree is not None and self.log and not self.log[-1].condensed:
+            self._memory.remember(tree, self.places)
 
     def _begun(self, tree: Tree, low: int, high: int, condensed: bool) -> tuple[Tree, bool, Iterator[Int32]]:
         """Start the search with a tree; if it does not fit in memory and was not requested, use one that keeps less."""

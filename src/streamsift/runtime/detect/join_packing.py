@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from streamsift.logical.bound import Column
 from streamsift.physical.plan import Alternative, JoinLeaf, Tree, steps_of
 from streamsift.runtime.arrays.dtypes import UNKNOWN, Int32, Int64
 from streamsift.runtime.arrays.grouping import entries_from, group_entries
@@ -20,6 +21,8 @@ from streamsift.runtime.events.comparisons import CandidateCodes, Comparisons, L
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.reach import limit_rows
 
+MOST_PLACES = 0.5
+
 
 class Packing:
     """Pack the levels of any order of parts; data that several orders use is computed once."""
@@ -30,6 +33,10 @@ class Packing:
         self._values = CandidateCodes(alternative.query, events)
         self._coded: dict[Comparison, list[Int64]] = {}
         self._groups: dict[Lookup, tuple[dict[int, Int32], int]] = {}
+        self._by_columns: dict[tuple[str, ...], tuple[Int32, int]] = {}  # of all places, -1 for none
+        # If the steps bind most places, columns are coded once for all of them.
+        self._codes_places = sum(part.size for part in places) >= MOST_PLACES * events.rank.size
+        self._partitions = events.partitions
 
     def levels(
         self,
@@ -98,12 +105,26 @@ class Packing:
 
     def group(self, lookup: Lookup) -> tuple[dict[int, Int32], int]:
         """Return the lookup groups by step and place of a candidate (-1 for none), and the number of groups."""
-        if lookup not in self._groups:
+        if lookup not in self._groups and (names := self._same_columns(lookup)) is not None:
+            if names not in self._by_columns:
+                self._by_columns[names] = self._partitions(names)
+            of_places, groups = self._by_columns[names]
+            self._groups[lookup] = dict.fromkeys((step for step, _ in lookup[0]), of_places), groups
+        elif lookup not in self._groups:
             parts, groups = self._values.groups([list(map(self._read, sides)) for sides in lookup])
             steps = [step for step, _ in lookup[0]]
             by_place = map(self._values.by_place, (self.places[step] for step in steps), parts)
             self._groups[lookup] = dict(zip(steps, by_place, strict=True)), groups
         return self._groups[lookup]
+
+    def _same_columns(self, lookup: Lookup) -> tuple[str, ...] | None:
+        """Return the columns that a lookup compares, if both sides always are the same one and most places need it."""
+        names: list[str] = []
+        for (_, one), (_, other) in lookup:
+            if not (isinstance(one, Column) and isinstance(other, Column) and one.name == other.name):
+                return None
+            names.append(one.name)
+        return tuple(names) if self._codes_places else None
 
     def coded(self, comparison: Comparison) -> list[Int64]:
         """Return the codes of both sides by place of a candidate."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from streamsift.physical.plan import Alternative, DetectPlan, PlannerOptions, SearchBy, search_by
 from streamsift.runtime.arrays.dtypes import Bool, Int32
-from streamsift.runtime.detect.adaptive import AdaptiveSearch
+from streamsift.runtime.detect.adaptive import AdaptiveSearch, SearchMemory
 from streamsift.runtime.detect.sequences import SequenceSearch
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
@@ -61,16 +61,27 @@ def _owned(matches: GroupMatches, events: Events, is_owned: Bool, owner: int | N
 
 
 def find_matches(
-    plan: Alternative, events: Events, choices: PlannerOptions = DEFAULTS, limit: int | None = None
+    plan: Alternative,
+    events: Events,
+    choices: PlannerOptions = DEFAULTS,
+    limit: int | None = None,
+    memory: SearchMemory | None = None,
 ) -> Iterator[GroupMatches]:
-    """Yield the matches of an alternative, with or without Kleene groups, in chunks."""
+    """Yield the matches of an alternative, with or without Kleene groups, in chunks.
+
+    `memory` is what earlier searches of the same alternative found out.
+    """
     if plan.groups is not None:
-        return group_matches(plan, events, choices, limit)
-    return map(GroupMatches.of_places, _tracked(match_places(plan, events, choices, limit), events))
+        return group_matches(plan, events, choices, limit, memory)
+    return map(GroupMatches.of_places, _tracked(match_places(plan, events, choices, limit, memory), events))
 
 
 def group_matches(
-    plan: Alternative, events: Events, choices: PlannerOptions = DEFAULTS, limit: int | None = None
+    plan: Alternative,
+    events: Events,
+    choices: PlannerOptions = DEFAULTS,
+    limit: int | None = None,
+    memory: SearchMemory | None = None,
 ) -> Iterator[GroupMatches]:
     """Yield the matches of an alternative with Kleene variables, in chunks: find single events, then add groups."""
     assert plan.groups is not None
@@ -79,7 +90,7 @@ def group_matches(
         return search.matches([np.empty((0, 1), np.int32)])  # only groups: one anchor without single events
     # Some anchors have no groups, so find a few more anchors than the limit; they cost little.
     most = None if limit is None else max(limit, FEW_ANCHORS)
-    return search.matches(_tracked(match_places(plan, events, choices, most), events))
+    return search.matches(_tracked(match_places(plan, events, choices, most, memory), events))
 
 
 def _tracked(chunks: Iterator[Int32], events: Events) -> Iterator[Int32]:
@@ -92,12 +103,16 @@ def _tracked(chunks: Iterator[Int32], events: Events) -> Iterator[Int32]:
 
 
 def match_places(
-    plan: Alternative, events: Events, choices: PlannerOptions = DEFAULTS, limit: int | None = None
+    plan: Alternative,
+    events: Events,
+    choices: PlannerOptions = DEFAULTS,
+    limit: int | None = None,
+    memory: SearchMemory | None = None,
 ) -> Iterator[Int32]:
     """Yield chunks [steps, m] of the place that each step binds; with a `limit`, at most that many at a time."""
     pending: list[Int32] = []
     enough = CHUNK_MATCHES if limit is None else min(limit, CHUNK_MATCHES)
-    for places in _chunks(plan, events, choices, enough):
+    for places in _chunks(plan, events, choices, enough, memory):
         pending.append(places)
         # Filters may leave few matches in a chunk: combine such chunks, because each batch has a fixed cost. Copying
         # costs too, so a chunk that is large enough is passed on alone.
@@ -108,7 +123,9 @@ def match_places(
         yield pending[0] if len(pending) == 1 else np.concatenate(pending, axis=1)
 
 
-def _chunks(plan: Alternative, events: Events, choices: PlannerOptions, enough: int) -> Iterator[Int32]:
+def _chunks(
+    plan: Alternative, events: Events, choices: PlannerOptions, enough: int, memory: SearchMemory | None
+) -> Iterator[Int32]:
     """Yield chunks of matches from the search that the plan names."""
     by, chunk = search_by(plan, choices), CHUNK_MATCHES
     if by is SearchBy.NESTED:
@@ -122,6 +139,7 @@ def _chunks(plan: Alternative, events: Events, choices: PlannerOptions, enough: 
         yield from SequenceSearch(plan, events, places, chunk, enough).matches(0, events.rank.size)
     elif plan.negations:
         forbidden = NestedSearch(plan, events, chunk, choices.cache).forbidden
-        yield from AdaptiveSearch(plan, events, places, choices, chunk, forbidden=forbidden).matches()
+        yield from AdaptiveSearch(plan, events, places, choices, chunk, forbidden=forbidden).sharing(memory).matches()
     else:
-        yield from AdaptiveSearch(plan, events, places, choices, chunk, enough, counts_rows=False).matches()
+        search = AdaptiveSearch(plan, events, places, choices, chunk, enough, counts_rows=False)
+        yield from search.sharing(memory).matches()

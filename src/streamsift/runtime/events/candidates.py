@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -109,27 +110,31 @@ def _places_by_name(names: Sequence[str], query: BoundQuery, events: Events) -> 
 
 def _find_names(names: Sequence[str], texts: pa.Array) -> tuple[Int32, Int32]:
     """Return the rows whose string is one of `names` (none is empty), and the number of the name for each."""
-    encoded = [name.encode() for name in names]
-    buckets, chain = np.full(256, -1, np.int32), np.full(len(names), -1, np.int32)
-    for number, name in enumerate(encoded):
-        mark = (31 * name[0] + 7 * name[-1] + len(name)) & 255
-        chain[number], buckets[mark] = buckets[mark], number
     _, offsets, data = texts.buffers()
     if data is None or data.size == 0:
         return np.empty(0, np.int32), np.empty(0, np.int32)
     rows, numbers = _match_names(
         np.frombuffer(offsets, np.int32, count=len(texts) + 1, offset=texts.offset * 4),
         np.frombuffer(data, np.uint8),
-        np.cumsum([0, *map(len, encoded)], dtype=np.int32),
-        np.frombuffer(b"".join(encoded), np.uint8),
-        buckets,
-        chain,
+        *_hash_table(tuple(names)),
     )
     missing = nulls(texts)
     if missing is not None:
         keep = ~missing[rows]
         rows, numbers = rows[keep], numbers[keep]
     return rows, numbers
+
+
+@lru_cache
+def _hash_table(names: tuple[str, ...]) -> tuple[Int32, UInt8, Int32, Int32]:
+    """Return the offsets and bytes of the names, and the buckets and chain of their hash table."""
+    encoded = [name.encode() for name in names]
+    buckets, chain = np.full(256, -1, np.int32), np.full(len(names), -1, np.int32)
+    for number, name in enumerate(encoded):
+        mark = (31 * name[0] + 7 * name[-1] + len(name)) & 255
+        chain[number], buckets[mark] = buckets[mark], number
+    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    return offsets, np.frombuffer(b"".join(encoded), np.uint8), buckets, chain
 
 
 @njit(cache=True, nogil=True)

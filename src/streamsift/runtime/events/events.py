@@ -45,7 +45,8 @@ class Events:
         """Return the partition of each place by the key columns (-1 for none), and the number of partitions."""
         if not keys:
             return np.zeros(self.rank.size, np.int32), 1
-        (codes,), count = group_codes([[self.columns.at(key, self.rows)] for key in keys])
+        rows = None if self.in_input_order and self.rank.size == self.columns.table.num_rows else self.rows
+        (codes,), count = group_codes([[self.columns.at(key, rows)] for key in keys])
         return codes, count
 
     def rows_at(self, places: Int32) -> Int32:

@@ -11,7 +11,7 @@ from streamsift.logical.bound import TIME, BoundQuery, Column, Computed, WholeEv
 from streamsift.physical.plan import Alternative
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.times import time_column, time_type
-from streamsift.runtime.expressions.columns import Columns
+from streamsift.runtime.expressions.columns import Columns, take
 from streamsift.runtime.expressions.evaluate import Rows, evaluate
 from streamsift.runtime.expressions.group_functions import empty_aggregate
 from streamsift.runtime.matches.group_matches import GroupMatches, parts_of
@@ -19,6 +19,8 @@ from streamsift.runtime.matches.values import NOTHING_DETERMINED, DeterminedColu
 
 BATCH_BYTES = 1 << 26  # approximate size of the whole events in a batch
 BATCH_ELEMENTS = 1 << 20  # group elements in a batch
+FEW_MATCHES = 1 << 10  # beyond this, columns that are constant or equal are not gathered
+EVENT = "$event"  # name of the column with whole events
 
 
 def match_schema(query: BoundQuery) -> pa.Schema:
@@ -90,7 +92,7 @@ def _batch(
             case WholeEvent(variable=variable) if not values.is_bound(variable):
                 arrays.append(pa.nulls(len(matches), field.type))
             case WholeEvent(variable=variable):
-                arrays.append(_whole(query.schema, values, variable))
+                arrays.append(_whole(field.type, values, variable))
             case Computed(expression=Column(variable=variable, name=name)):
                 arrays.append(_cast(values.column(variable, name), field.type))
             case Computed(expression=expression):
@@ -104,14 +106,28 @@ def _batch(
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _whole(schema: pa.Schema, values: GroupValues, variable: int) -> pa.Array:
-    fields = list(event_type(schema))
+def _whole(kind: pa.DataType, values: GroupValues, variable: int) -> pa.Array:
+    if not values.is_group(variable) and len(values.matches) <= FEW_MATCHES:
+        structs = _structs(kind, values.events.columns)
+        if structs is not None:
+            return take(structs, values.table_rows(variable))
+    fields = list(kind.value_type if values.is_group(variable) else kind)
     parts = [_cast(values.column(variable, field.name), field.type) for field in fields]
     structs = pa.StructArray.from_arrays(parts, fields=fields)
     if not values.is_group(variable):
         return structs
     offsets = values.elements(variable)[1]
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), structs)
+
+
+def _structs(kind: pa.DataType, columns: Columns) -> pa.Array | None:
+    """Return all rows as structs, from which few matches are gathered in one call; None if columns need a cast."""
+    if EVENT not in columns.arrays():
+        parts = [columns.whole(field.name) for field in kind]
+        if any(part.type != field.type for part, field in zip(parts, kind, strict=True)):
+            return None
+        columns.arrays()[EVENT] = pa.StructArray.from_arrays(parts, fields=list(kind))
+    return columns.arrays()[EVENT]
 
 
 def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:

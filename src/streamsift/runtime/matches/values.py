@@ -117,11 +117,15 @@ class GroupValues:
         whole = self.events.columns.whole(name)
         if not self.is_bound(variable):  # a variable of another branch of OR
             return pa.nulls(len(self.matches), whole.type)
+        return take(whole, self.table_rows(variable))
+
+    def table_rows(self, variable: int) -> pa.Array:
+        """Return the table row of a bound variable in each match; for a group, of each element."""
         if variable not in self._rows:
             is_group = self.is_group(variable)
             places = self.elements(variable)[0] if is_group else self.matches.singles[self.singles[variable]]
             self._rows[variable] = pa.array(self.events.rows_at(places))
-        return take(whole, self._rows[variable])
+        return self._rows[variable]
 
     def aggregate(self, expression: GroupAggregate) -> pa.Array:
         if not self.is_bound(expression.variable):

@@ -10,6 +10,8 @@ use come back (tests/runtime/stream/test_engine.py).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 from numba import njit
@@ -49,10 +51,15 @@ class RetainedEvents:
     def nbytes(self) -> int:
         return int(self.events.nbytes + self._ticks.values.nbytes + self._chunks.values.nbytes)
 
-    def _append(self, events: pa.Table, ticks: Times, chunks: Int64) -> None:
+    @property
+    def _sides(self) -> tuple[ColumnBuffer, ...]:
+        """Return the columns besides the events: their times, their chunks, and others."""
+        return self._ticks, self._chunks
+
+    def _append(self, events: pa.Table, *sides: np.ndarray) -> None:
         self.events.append(events)
-        self._ticks.append(ticks)
-        self._chunks.append(chunks)
+        for column, values in zip(self._sides, sides, strict=True):
+            column.append(values)
         if self.index is not None:
             self.index.append(events)
 
@@ -68,14 +75,13 @@ class RetainedEvents:
         """Evict the rows that are not needed, wherever they are, and renumber the rest."""
         if needed.all():
             return
-        events, ticks, chunks = self.events.take(np.flatnonzero(needed)), self.ticks, self._chunks.values
-        self.log.release(chunks[~needed])
-        kept = events, ticks[needed], chunks[needed]
+        self.log.release(self._chunks.values[~needed])
+        kept = self.events.take(np.flatnonzero(needed)), *(side.values[needed] for side in self._sides)
         self._drop(self.rows)
         self._append(*kept)
 
     def _drop(self, count: int) -> None:
-        for column in (self.events, self._ticks, self._chunks, self.index):
+        for column in (self.events, *self._sides, self.index):
             if column is not None:
                 column.drop(count)
 
@@ -140,9 +146,13 @@ class EventStore(RetainedEvents):
 
 
 class ArrivalStore(RetainedEvents):
-    """Events in order of arrival. Rows from `arrived` on are new: no search has read them yet."""
+    """Events in order of arrival, each with bits for the steps that can bind it, which `bits_of` computes.
 
-    def __init__(self, log: EventLog, keys: tuple[str, ...] = ()) -> None:
+    Rows from `arrived` on are new: no search has read them yet.
+    """
+
+    def __init__(self, log: EventLog, keys: tuple[str, ...], bits_of: Callable[[pa.Table], Int64]) -> None:
+        self._bits, self._bits_of = ColumnBuffer(np.int64), bits_of
         super().__init__(log, keys)
         self.arrived = 0
         self.greatest_searched: int | float | None = None  # the latest time of a row that is not new, or was evicted
@@ -152,9 +162,19 @@ class ArrivalStore(RetainedEvents):
     def new_rows(self) -> int:
         return self.first + self.rows - self.arrived
 
-    def add(self, events: pa.Table, chunk: int) -> None:
+    @property
+    def _sides(self) -> tuple[ColumnBuffer, ...]:
+        return self._ticks, self._chunks, self._bits
+
+    @property
+    def bits(self) -> Int64:
+        """Return the bits of the rows."""
+        return self._bits.values
+
+    def add(self, events: pa.Table, chunk: int, bits: Int64 | None = None) -> None:
         """Append events, which are new."""
-        self._append(events, self.log.ticks_of(events), np.full(events.num_rows, chunk, np.int64))
+        bits = self._bits_of(events) if bits is None else bits
+        self._append(events, self.log.ticks_of(events), np.full(events.num_rows, chunk, np.int64), bits)
 
     def load(self, chunks: list[tuple[int, pa.Table]], passed: int | float | None, new_rows: int | None = None) -> None:
         """Append events of a saved state; the last `new_rows` of them are new.
@@ -167,7 +187,7 @@ class ArrivalStore(RetainedEvents):
             self.arrived = self.first + self.rows - new_rows
         elif passed is not None:
             order = np.argsort(self.ticks > passed, kind="stable")
-            rows = self.events.whole().take(pa.array(order)), self.ticks[order], self._chunks.values[order]
+            rows = self.events.whole().take(pa.array(order)), *(side.values[order] for side in self._sides)
             self._drop(self.rows)
             self._append(*rows)
             self.arrived = self.first + int(np.count_nonzero(self.ticks <= passed))

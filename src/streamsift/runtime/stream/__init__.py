@@ -6,6 +6,7 @@
 - `watermark`: a step of the watermark, and which times, windows and ticks it makes final
 - `decider`: what the engine asks of one query, and the rows that share a key with a finalizing event
 - `matches`: the matches of detection
+- `step_bits`: which steps can bind an event
 - `rows`: the rows of aggregation and ranking, computed again from the events of their window
 - `totals`: the rows of aggregation over a time window or none, from totals that are updated incrementally
 - `merging`: the rows of totals and rankings over all keys, from parts that have some of the keys

@@ -53,20 +53,20 @@ class ManyEngine:
         streams = {name: stream_plan(plan) for name, plan in plans.items()}
         matches = {name: s for name, s in streams.items() if s.decide_by is DecideBy.MATCHES}
         self.late = 0
-        self._matches = {name: MatchDecider(s) for name, s in matches.items()}
-        self._rows: dict[str, Decider] = {
-            name: _DECIDERS[s.decide_by](s) for name, s in streams.items() if name not in matches
-        }
-        deciders: dict[str, MatchDecider | Decider] = {**self._matches, **self._rows}
-        self._schemas = {name: deciders[name].schema for name in plans}
         fields = {field.name: field for plan in plans.values() for field in plan.query.schema}
         query = next(iter(plans.values())).query
         self._log = EventLog(pa.schema(fields.values()), query.binding)
         self._intake = Intake(self._log, list(streams.values()), ordered)
+        self._matches = {name: MatchDecider(s, self._intake.step_bits) for name, s in matches.items()}
+        self._rows: dict[str, Decider] = {
+            name: _DECIDERS[s.decide_by](s) for name, s in streams.items() if name not in matches
+        }
+        deciders: dict[str, MatchDecider | Decider] = {**self._matches, **self._rows}
+        self._no_rows = {name: deciders[name].schema.empty_table() for name in plans}
         self._arrivals: ArrivalStore | None = None
         if matches or ordered is not None:
             keys = ordered or _common([decider.keys for decider in self._matches.values()])
-            self._arrivals = ArrivalStore(self._log, keys)
+            self._arrivals = ArrivalStore(self._log, keys, self._intake.step_bits.of)
         self._store: EventStore | None = None
         if self._rows:
             self._store = EventStore(self._log, _common([decider.keys for decider in self._rows.values()]))
@@ -89,13 +89,14 @@ class ManyEngine:
 
     def push(self, events: pa.Table) -> None:
         """Add events, in any order."""
-        kept, late = self._intake.admit(events, self._passed, self._arrivals)
+        kept, bits, late = self._intake.admit(events, self._passed, self._arrivals)
         self.late += late
         if kept.num_rows:
-            stores = [store for store in (self._arrivals, self._store) if store is not None]
-            chunk = self._log.add(kept, len(stores))
-            for store in stores:
-                store.add(kept, chunk)
+            chunk = self._log.add(kept, (self._arrivals is not None) + (self._store is not None))
+            if self._arrivals is not None:
+                self._arrivals.add(kept, chunk, bits)
+            if self._store is not None:
+                self._store.add(kept, chunk)
 
     def observe(self, events: pa.Table) -> None:
         """Note events of other buckets, which move the horizon of this one if all events arrive in order."""
@@ -112,7 +113,7 @@ class ManyEngine:
         return self._release(WatermarkStep(self._released, None))
 
     def _release(self, step: WatermarkStep) -> dict[str, pa.Table]:
-        final = {name: schema.empty_table() for name, schema in self._schemas.items()}
+        final = dict(self._no_rows)
         if self._arrivals is not None:
             for name, matches in self._matches.items():
                 final[name] = matches.final(self._arrivals, step, self._intake.ordered, self._intake.latest)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from streamsift.language.syntax import Emit
 from streamsift.physical.plan import AggregatePlan, Alternative, Plan
-from streamsift.physical.stream import StreamPlan
+from streamsift.physical.stream import DecideBy, StreamPlan
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64, Times
 from streamsift.runtime.count import relevant_places
 from streamsift.runtime.events.candidates import candidates
@@ -23,6 +23,7 @@ from streamsift.runtime.expressions.codes import codes
 from streamsift.runtime.expressions.columns import contiguous
 from streamsift.runtime.state import ArrivalStore, EventLog, chunk_bytes, read_chunk
 from streamsift.runtime.stream.retention import partitions_of
+from streamsift.runtime.stream.step_bits import StepBits
 from streamsift.runtime.stream.watermark import Tick
 
 Latest = tuple[pa.Table | None, pa.Table | None]  # the latest event of the stream before a step and after it
@@ -33,27 +34,32 @@ class Intake:
     """Which events of a push are kept. `ordered` has the columns whose keys arrive in order; () means all events."""
 
     def __init__(self, log: EventLog, streams: list[StreamPlan], ordered: tuple[str, ...] | None) -> None:
-        self._log, self._streams, self.ordered = log, streams, ordered
+        self._log, self.ordered = log, ordered
+        self.step_bits = StepBits(stream.plan for stream in streams if stream.decide_by is DecideBy.MATCHES)
+        self._others = [stream for stream in streams if stream.decide_by is not DecideBy.MATCHES]
         self.keeps_all = any(stream.counts_rows for stream in streams)
         self.latest: Latest = (None, None)
 
-    def admit(self, events: pa.Table, passed: Tick | None, arrivals: ArrivalStore | None) -> tuple[pa.Table, int]:
-        """Return the events to keep, and the number of late ones."""
+    def admit(
+        self, events: pa.Table, passed: Tick | None, arrivals: ArrivalStore | None
+    ) -> tuple[pa.Table, Int64, int]:
+        """Return the events to keep, the bits of the steps that can bind them, and the number of late ones."""
         events, late = self._log.admit(events, passed)
+        bits = self.step_bits.of(events)
         if not events.num_rows:
-            return events, late
-        kept = self.relevant(events)
+            return events, bits, late
+        kept = self.relevant(events, bits)
         if self.ordered is not None:
             behind, last = self._ordering(events, passed, arrivals)
             late += int(np.count_nonzero(behind))
             kept = (kept | last) & ~behind
-        return (events if kept.all() else events.filter(pa.array(kept))), late
+        return (events, bits, late) if kept.all() else (events.filter(pa.array(kept)), bits[kept], late)
 
-    def relevant(self, table: pa.Table) -> Bool:
+    def relevant(self, table: pa.Table, bits: Int64) -> Bool:
         """Return a mask of the events that can affect a result."""
-        relevant = np.full(table.num_rows, self.keeps_all)
+        relevant: Bool = (bits != 0) | self.keeps_all
         if not self.keeps_all:
-            for stream in self._streams:
+            for stream in self._others:
                 events = prepare(stream.plan.query, table)
                 for places in _relevant_places(stream.plan, events):
                     relevant[events.rows[places]] = True

@@ -14,16 +14,18 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import WindowKind
+from streamsift.physical.plan import Step
 from streamsift.physical.stream import DECIDES, OTHER, FinalizedAlternative, FinalizedBy, StreamPlan
 from streamsift.runtime.arrays.dtypes import Bool, Int64
-from streamsift.runtime.detect import find_matches
+from streamsift.runtime.detect import SearchMemory, find_matches
 from streamsift.runtime.events.prepare import prepare
 from streamsift.runtime.matches import determined_columns, match_schema, result_batches
 from streamsift.runtime.state import ArrivalStore
-from streamsift.runtime.stream.decider import affected_rows, bound_by
+from streamsift.runtime.stream.decider import affected_rows
 from streamsift.runtime.stream.horizon import Horizon, latest_of_all, latest_of_keys
 from streamsift.runtime.stream.intake import Latest
 from streamsift.runtime.stream.retention import Retention, retention_of, width_of
+from streamsift.runtime.stream.step_bits import StepBits
 from streamsift.runtime.stream.watermark import Tick, WatermarkStep, before, earlier, first_open, following
 
 NO_ROWS = np.empty(0, np.int64)
@@ -83,15 +85,23 @@ class _Search:
 class MatchDecider:
     """Make the matches of one plan final."""
 
-    def __init__(self, stream: StreamPlan) -> None:
+    def __init__(self, stream: StreamPlan, step_bits: StepBits) -> None:
         plan = stream.plan
         self.plan, self.schema = plan, match_schema(plan.query)
+        self._no_rows = self.schema.empty_table()
         self.retention: Retention = retention_of(stream)
         window = plan.query.window
         assert window is not None
         self._width = width_of(plan.query, window) if window.kind is WindowKind.TIME else None
         self._columns = {id(one): determined_columns(one) for one in plan.alternatives}
         self._finalized = stream.alternatives
+        variants = (each for one in stream.alternatives for each in (*one.variants, *one.in_order))
+        self._memory = {id(variant): SearchMemory(variant) for variant in variants}
+        self._step_bits = {
+            id(steps): step_bits.mask(one.alternative.query, steps)
+            for one in stream.alternatives
+            for steps in (one.steps, one.last_steps)
+        }
         self.keys = stream.keys
         self.reads_older_states = not any(one.awaited.is_newer for one in stream.alternatives)
 
@@ -104,12 +114,12 @@ class MatchDecider:
         latest event of the stream.
         """
         if not store.rows or not (store.new_rows or step.moves or latest[0] is not latest[1]):
-            return self.schema.empty_table()
+            return self._no_rows
         search = _Search(store, step, ordered, latest)
         starting = [self._starting(one, search) for one in self._finalized]
         rows = affected_rows(store, self.keys, starting)
         if rows is not None and not rows.size:
-            return self.schema.empty_table()
+            return self._no_rows
         events = prepare(self.plan.query, store.events.whole() if rows is None else store.events.take(rows))
         numbers = events.rows if rows is None else rows[events.rows]
         horizon = Horizon(self.plan.query, events, step, numbers >= search.first_new)
@@ -127,7 +137,7 @@ class MatchDecider:
 
     def _starting(self, one: FinalizedAlternative, search: _Search) -> Int64 | None:
         """Return a superset of the rows from which newly final matches are found; None if any row can be one."""
-        query, step, steps = one.alternative.query, search.step, one.steps
+        step = search.step
         if step.has_begun and step.now is None:
             return None
         if one.by in (FinalizedBy.ARRIVAL, FinalizedBy.REACHED):
@@ -136,14 +146,18 @@ class MatchDecider:
             crossed = search.crossed_by_watermark(0) if waits else NO_ROWS
             in_order = not crossed.size and search.is_in_order
             starting = np.union1d(search.new, crossed) if crossed.size else search.new
-            return bound_by(search.store, starting, query, one.last_steps if in_order else steps)
+            return self._bound(search.store, starting, one.last_steps if in_order else one.steps)
         if one.by is FinalizedBy.ANY or self._width is None:
             # Windows are not known by time: any row can be in a match whose windows the horizon passes.
             is_any = step.moves or search.ordered == ()
             return None if is_any else search.new
         crossed = search.crossed(self._width if one.by is FinalizedBy.START else 0)
         # Any event of a key that arrives in order can finalize matches of that key.
-        return crossed if search.ordered else bound_by(search.store, crossed, query, steps)
+        return crossed if search.ordered else self._bound(search.store, crossed, one.steps)
+
+    def _bound(self, store: ArrivalStore, rows: Int64, steps: tuple[Step, ...]) -> Int64:
+        """Return those of the rows that one of the steps can bind."""
+        return rows[(store.bits[rows] & self._step_bits[id(steps)]) != 0]
 
     def needed_since(self, passed: Tick) -> Tick | None:
         """Return the earliest time that a later result may read; None if it may read the last rows of partitions."""
@@ -173,7 +187,7 @@ class MatchDecider:
 
     def _batches(self, one: FinalizedAlternative, horizon: Horizon) -> Iterator[pa.RecordBatch]:
         alternative, events = one.alternative, horizon.events
-        variants = one.in_order if _is_in_order(horizon) else one.variants
+        variants = one.in_order if _is_in_order(one, horizon) else one.variants
         if one.is_marked:
             decides, other = marks(one, horizon)
             if not decides.any():
@@ -185,17 +199,18 @@ class MatchDecider:
                 columns = columns.with_array(name, pa.array(of_row))
             events = replace(events, columns=columns)
         for variant in variants:
-            for matches in find_matches(variant, events, one.choices):
+            for matches in find_matches(variant, events, one.choices, memory=self._memory[id(variant)]):
                 if not one.is_exact:
                     matches = matches.only(horizon.newly_final(one.awaited, matches))
                 if len(matches):
                     yield from result_batches(alternative, self.schema, events, matches, self._columns[id(alternative)])
 
 
-def _is_in_order(horizon: Horizon) -> bool:
-    """Return True if only events arrive, and all of them come after all other events."""
+def _is_in_order(one: FinalizedAlternative, horizon: Horizon) -> bool:
+    """Return True if only arriving events make matches final, and all of them come after all other events."""
     step, is_new, rank = horizon.step, horizon.is_new, horizon.events.rank
-    if step.now is None or step.passed != step.now or not is_new.any():
+    may_reach = one.by is not FinalizedBy.ARRIVAL and (step.now is None or step.passed != step.now)
+    if may_reach or not is_new.any():
         return False
     first = int(is_new.argmax())
     return bool(is_new[first:].all()) and (first == 0 or bool(rank[first] > rank[first - 1]))

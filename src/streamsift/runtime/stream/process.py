@@ -44,11 +44,18 @@ class PushCounts:
 class ProcessStream:
     """The engine of several queries in this process, with its watermark. Results are keyed by query name."""
 
-    def __init__(self, plans: Mapping[str, Plan], lateness: Fraction, drops_bad_rows: bool, memory: int) -> None:
+    def __init__(
+        self,
+        plans: Mapping[str, Plan],
+        lateness: Fraction,
+        ordered: tuple[str, ...] | None,
+        drops_bad_rows: bool,
+        memory: int,
+    ) -> None:
         self.query = next(iter(plans.values())).query
         self.counts = PushCounts()
         self.watermark: Tick | None = None  # the last time that has passed: later events up to it are late
-        self._engine, self._is_real = ManyEngine(plans), is_real(self.query)
+        self._engine, self._is_real = ManyEngine(plans, ordered), is_real(self.query)
         self._lateness = in_units(lateness, unit_of(self.query))
         self._drops_bad_rows, self._memory = drops_bad_rows, memory
         self.is_consistent = True
@@ -84,7 +91,7 @@ class ProcessStream:
 
     def _advanced(self, limit: Tick | None) -> dict[str, pa.Table]:
         self.watermark = limit
-        final = {} if limit is None else self._engine.advance(limit)
+        final = self._engine.advance(limit)
         self.counts.matches += sum(rows.num_rows for rows in final.values())
         return final
 
@@ -97,17 +104,25 @@ class ProcessStream:
         self.is_consistent = True
 
     def _usable(self, events: pa.Table) -> pa.Table:
-        bad = find_bad_rows(self.query, events) if events.num_rows else None
+        bad = find_bad_rows(self.query, events) if self._may_be_bad(events) else None
         if bad is None:
             return events
         if not self._drops_bad_rows:
             raise bad_rows_error(bad[1], self.query.binding)
         return events.filter(pa.array(~bad[0]))
 
+    def _may_be_bad(self, events: pa.Table) -> bool:
+        """Return False if every row has a usable time and order, as far as that can be told without reading values."""
+        columns = [events.column(name) for name in (self.query.binding.time, self.query.binding.order) if name]
+        is_plain = all(pa.types.is_integer(each.type) or pa.types.is_temporal(each.type) for each in columns)
+        return events.num_rows > 0 and not (is_plain and all(each.null_count == 0 for each in columns))
+
     def _budget_for(self, events: pa.Table) -> Budget:
         """Return the budget of a push. Raise if the state and the new events exceed it."""
-        budget, more = Budget(self._memory), int(events.nbytes) + SIDE_BYTES * events.num_rows
+        budget = Budget(self._memory)
+        more = events.get_total_buffer_size() + SIDE_BYTES * events.num_rows  # at most: slices share buffers
         if self._largest_size + more > self._memory:
+            more = int(events.nbytes) + SIDE_BYTES * events.num_rows
             self._largest_size = self._engine.size()
             budget.reserve(self._largest_size + more, "the state and the new events", ADVICE)
         self._largest_size += more

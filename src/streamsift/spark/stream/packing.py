@@ -7,7 +7,7 @@ events and results stay in columns on the way from the source to the engine and 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark 
 
 from streamsift.logical.bound import BoundQuery
 from streamsift.runtime import tables_of
-from streamsift.runtime.arrays.dtypes import Int64
+from streamsift.runtime.arrays.dtypes import Bool, Int64
 from streamsift.runtime.events.bad_rows import BadRows, find_bad_rows
 from streamsift.runtime.events.times import ticks_of
 from streamsift.spark.columns import EventTime
@@ -31,10 +31,21 @@ _PACKED_TYPES = pa.schema(
     {"bucket": pa.int32(), "seen": pa.timestamp("us", "UTC"), "bad": pa.bool_(), "message": pa.binary()}
 )
 ROWS_PER_MESSAGE = 1 << 20
+BYTES_PER_BATCH = 1 << 28  # of contents; a batch may have one message more
 ROWS_PER_RESULT = 1 << 16
 COPY = {"streamsift.copy": "1"}  # metadata of a message
 
 Batches = Iterator[pa.RecordBatch]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A row that is sent to a bucket: events, a description of bad rows, the maximum time, or a mere call."""
+
+    bucket: int
+    seen: Any = None  # the maximum time, as Spark's watermark expects it
+    is_bad: bool = False
+    content: pa.Table | bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +66,12 @@ class Packer:
         buckets = self.buckets.numbers()
         for table in tables_of(batches, ROWS_PER_MESSAGE):
             if table.num_rows:
-                yield pa.RecordBatch.from_pylist(list(self._messages(table, buckets)), _PACKED_TYPES)
+                yield from _batches_of(self._messages(table, buckets))
         context = TaskContext.get()
         if context is None or context.partitionId() == 0:
-            empty = [{"bucket": bucket, "bad": False} for numbers in buckets for bucket in numbers]
-            yield pa.RecordBatch.from_pylist(empty, _PACKED_TYPES)
+            yield from _batches_of(Message(bucket) for numbers in buckets for bucket in numbers)
 
-    def _messages(self, table: pa.Table, buckets: tuple[tuple[int, ...], ...]) -> Iterator[dict[str, Any]]:
+    def _messages(self, table: pa.Table, buckets: tuple[tuple[int, ...], ...]) -> Iterator[Message]:
         """Yield a description of bad rows, the maximum time, and the events of each bucket."""
         schema = self.query.schema
         # By position. Timestamps arrive in the session's time zone; the cast keeps the instants.
@@ -69,30 +79,37 @@ class Packer:
         bad = find_bad_rows(self.query, events)
         if bad is not None:
             described = json.dumps([bad[1].count, bad[1].examples]).encode()
-            yield {"bucket": buckets[0][0], "bad": True, "message": described}
+            yield Message(buckets[0][0], is_bad=True, content=described)
             table, events = (each.filter(pa.array(~bad[0])) for each in (table, events))
         if not events.num_rows:
             return
         ticks = ticks_of(events.column(self.query.binding.time).combine_chunks(), self.query.binding)
-        yield {"bucket": buckets[0][0], "seen": self.time.seen(ticks.max().item()), "bad": False}
+        yield Message(buckets[0][0], seen=self.time.seen(ticks.max().item()))
         is_packed = np.zeros(events.num_rows, np.bool_)
         for place, numbers in enumerate(buckets):
             matters, hashes = (table.column(len(schema) + 2 * place + nth).to_numpy() for nth in (0, 1))
-            for is_copy in (False, True):
-                kept = np.flatnonzero(matters & (is_packed == is_copy))
-                for number, part in _of_buckets(events, kept, np.mod(hashes, len(numbers))):
-                    yield {"bucket": numbers[number], "bad": False, "message": message_of(_marked(part, is_copy))}
+            for is_copy in (False, True)[: 1 + place]:
+                kept = matters & (is_packed == is_copy)
+                for number, part in _of_buckets(events, kept, hashes, len(numbers)):
+                    yield Message(numbers[number], content=_marked(part, is_copy))
             is_packed |= matters
 
 
-def _of_buckets(events: pa.Table, kept: Int64, buckets: Int64) -> Iterator[tuple[int, pa.Table]]:
-    """Yield the kept rows of each bucket."""
-    order = kept[np.argsort(buckets[kept], kind="stable")]
-    events = events.take(pa.array(order))
-    used, starts = np.unique(buckets[order], return_index=True)
-    ends = [*starts[1:], order.size]  # one too many if no row is kept
-    for number, start, end in zip(used.tolist(), starts, ends, strict=False):
-        yield number, events.slice(start, end - start)
+def _of_buckets(events: pa.Table, kept: Bool, hashes: Int64, count: int) -> Iterator[tuple[int, pa.Table]]:
+    """Yield the kept rows of each bucket that has some."""
+    # Small integers, because NumPy sorts up to 16 bits by radix.
+    buckets = np.mod(hashes, count).astype(np.uint16 if count <= 1 << 16 else np.int64)
+    if not kept.all():
+        rows = np.flatnonzero(kept)
+        buckets = buckets[rows]
+        events = events.take(pa.array(rows[np.argsort(buckets, kind="stable")]))
+    elif count > 1:
+        events = events.take(pa.array(np.argsort(buckets, kind="stable")))
+    start = 0
+    for bucket, size in enumerate(np.bincount(buckets, minlength=count).tolist()):
+        if size:
+            yield bucket, events.slice(start, size)
+        start += size
 
 
 def _marked(events: pa.Table, is_copy: bool) -> pa.Table:
@@ -102,6 +119,36 @@ def _marked(events: pa.Table, is_copy: bool) -> pa.Table:
 def is_copy(events: pa.Table) -> bool:
     """Return True if the events were also packed for an earlier placement, which counts those that are late."""
     return bool(events.schema.metadata) and set(COPY) <= {key.decode() for key in events.schema.metadata}
+
+
+def _batches_of(messages: Iterable[Message]) -> Batches:
+    """Yield batches of messages. Their contents are written into one buffer, which is not copied."""
+    written: list[Message] = []
+    sink, ends = pa.BufferOutputStream(), [0]
+    for message in messages:
+        if isinstance(message.content, pa.Table):
+            _write(message.content, sink)
+        elif message.content is not None:
+            sink.write(message.content)
+        written.append(message)
+        ends.append(sink.tell())
+        if ends[-1] > BYTES_PER_BATCH:
+            yield _batch(written, ends, sink.getvalue())
+            written, sink, ends = [], pa.BufferOutputStream(), [0]
+    if written:
+        yield _batch(written, ends, sink.getvalue())
+
+
+def _batch(messages: list[Message], ends: list[int], contents: pa.Buffer) -> pa.RecordBatch:
+    present = np.packbits([message.content is not None for message in messages], bitorder="little")
+    buffers = [pa.py_buffer(present), pa.py_buffer(np.array(ends, np.int32)), contents]
+    columns = [
+        pa.array([message.bucket for message in messages], pa.int32()),
+        pa.array([message.seen for message in messages], pa.timestamp("us", "UTC")),
+        pa.array([message.is_bad for message in messages], pa.bool_()),
+        pa.Array.from_buffers(pa.binary(), len(messages), buffers),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=_PACKED_TYPES)
 
 
 def bad_rows_in(messages: list[bytes]) -> BadRows:
@@ -114,9 +161,13 @@ def bad_rows_in(messages: list[bytes]) -> BadRows:
 def message_of(table: pa.Table) -> bytes:
     """Serialize a table as an Arrow stream."""
     sink = pa.BufferOutputStream()
+    _write(table, sink)
+    return sink.getvalue().to_pybytes()
+
+
+def _write(table: pa.Table, sink: pa.NativeFile) -> None:
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
-    return sink.getvalue().to_pybytes()
 
 
 def table_of(message: bytes) -> pa.Table:
