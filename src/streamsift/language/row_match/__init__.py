@@ -13,5 +13,11 @@
 """
 
 from streamsift.language.row_match.parser import is_match_recognize, parse_rows
-from streamsift.language.row_match.printer import print_row_expression, print_row_pattern, print_rows, spark_sql
+from streamsift.language.row_match.printer import (
+    lambda_head,
+    print_row_expression,
+    print_row_pattern,
+    print_rows,
+    spark_sql,
+)
 from streamsift.language.row_match.syntax import MatchRecognize, RowScript

@@ -197,7 +197,7 @@ class _Writer:
             case r.Cast():
                 return f"{'TRY_' * self.safe}CAST({self.write(expression.operand)} AS {expression.type_name})"
             case r.Lambda():
-                return f"({', '.join(map(_quoted, expression.parameters))}) -> {self.write(expression.body)}"
+                return f"{lambda_head(expression)} {self.write(expression.body)}"
             case r.Raw():
                 return self._raw(expression)
         raise AssertionError(expression)
@@ -227,6 +227,12 @@ class _Writer:
         seconds, micros = divmod(rest, 10**6)
         clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{micros:06}"
         return f"INTERVAL '{sign}{days} {clock}' DAY TO SECOND"
+
+
+def lambda_head(function: r.Lambda) -> str:
+    """Return `x ->` or `(x, y) ->`: Spark takes no brackets around one parameter."""
+    names = ", ".join(map(_quoted, function.parameters))
+    return f"{names} ->" if len(function.parameters) == 1 else f"({names}) ->"
 
 
 def _string(value: str) -> str:

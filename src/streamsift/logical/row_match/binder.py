@@ -11,7 +11,7 @@ import pyarrow as pa
 from streamsift.errors import QueryError, Span, UnsupportedQuery, nearest, with_article
 from streamsift.language import syntax as s
 from streamsift.language.printer import print_duration
-from streamsift.language.row_match import RowScript, parse_rows, print_row_expression, spark_sql
+from streamsift.language.row_match import RowScript, lambda_head, parse_rows, print_row_expression, spark_sql
 from streamsift.language.row_match import syntax as r
 from streamsift.logical import bound as b
 from streamsift.logical.columns import kind_of
@@ -234,7 +234,7 @@ class _RowBinder:
         def hook(part: r.RowExpression) -> str | None:
             if isinstance(part, r.Lambda):
                 parameters.extend(part.parameters)
-                text = f"({', '.join(part.parameters)}) -> {spark_sql(part.body, hook)}"
+                text = f"{lambda_head(part)} {spark_sql(part.body, hook)}"
                 del parameters[-len(part.parameters) :]
                 return text
             if isinstance(part, s.Name) and part.parts[0] in parameters:

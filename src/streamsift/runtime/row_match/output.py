@@ -45,7 +45,7 @@ def output_rows(plan: RowPlan, matches: RowMatches) -> OutputRows:
     excluded = np.array(plan.program.excluded, np.bool_)
     if excluded.any():
         kept: Bool = (
-            single[match] | ~excluded[matches.labels[np.maximum(end - 1, 0)]] if matches.labels.size else single
+            single[match] | ~excluded[matches.labels[np.maximum(end - 1, 0)]] if matches.labels.size else single[match]
         )
         match, place, end = match[kept], place[kept], end[kept]
     return OutputRows(match, matches.start[match] + place, end)
