@@ -99,10 +99,19 @@ class Moment:
 class Stream:
     """A streaming query over buckets of keys."""
 
-    def __init__(self, plans: Mapping[str, Plan], *, lateness: Any = None, buckets: int = 3, bad_rows: str = "fail"):
-        ManyEngine(plans)  # raises if the query is not supported on a stream
+    def __init__(
+        self,
+        plans: Mapping[str, Plan],
+        *,
+        lateness: Any = None,
+        buckets: int = 3,
+        bad_rows: str = "fail",
+        ordered: tuple[str, ...] | None = None,
+    ):
+        self.ordered = ordered
+        ManyEngine(plans, ordered)  # raises if the query is not supported on a stream
         self.plans, self.query = plans, query_of_all(plans)
-        self.placements = stream_placements(plans)
+        self.placements = stream_placements(plans, ordered)
         self.merger = Merger({name: plan for each in self.placements for name, plan in each.merged.items()})
         self.buckets = PlacedBuckets(tuple(BucketCount(bool(each.keys), buckets) for each in self.placements))
         self.time = event_time(self.query, lateness_of(lateness, self.query.binding))
@@ -114,14 +123,15 @@ class Stream:
 
     def restart(self) -> BucketProcessor:
         """Restart the query with a new processor, so that engines cached in workers are not used."""
-        self.processor = BucketProcessor(self.placements, self.time, self.buckets, self.bad_rows)
+        self.processor = BucketProcessor(self.placements, self.time, self.buckets, self.bad_rows, self.ordered)
         return self.processor
 
     def batch(self, rows: pa.Table | None) -> dict[str, list[Any]]:
         """Run a micro-batch, or a no-data one if `rows` is None, and return the result rows by query."""
         found: list[Row] = []
         if rows is not None:
-            messages = pa.Table.from_batches(list(Packer(self.query, self.time, self.buckets)(self._arriving(rows))))
+            packer = Packer(self.query, self.time, self.buckets, self.ordered)
+            messages = pa.Table.from_batches(list(packer(self._arriving(rows))))
             for seen in messages["seen"].cast(pa.int64()).drop_null().to_pylist():
                 self.seen = max(self.seen, seen // 1000 - self.time.delay_milliseconds)
             rows_of_all = messages.drop_columns("seen").to_pylist()
@@ -151,7 +161,7 @@ class Stream:
         for bucket, store in self.stores.items():
             if "head" not in store:
                 continue
-            engine = ManyEngine(self.placements[self.buckets.placement(bucket)].engine_plans)
+            engine = ManyEngine(self.placements[self.buckets.placement(bucket)].engine_plans, self.ordered)
             engine.load(store["head"][-1], [(key[0], value[0]) for key, value in store["chunks"].items()])
             for name, table in engine.finish().items():
                 found[name].append(table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from decimal import Decimal
 from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple
@@ -11,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 import pyarrow as pa
 
 from streamsift.errors import QueryError, SetupError
+from streamsift.physical.stream import Ordered, ordered_columns
 
 BadRowsPolicy = Literal["fail", "drop"]
 _SIZE = re.compile(r"\s*(?P<number>\d+(\.\d+)?)\s*((?P<unit>[KMGT]?)(?P<binary>i?)B)?\s*", re.IGNORECASE)
@@ -46,6 +48,11 @@ def check_batch(**stream_arguments: Any) -> None:
     for name, value in stream_arguments.items():
         if value is not None:
             raise QueryError(f"{name} applies only to a streaming DataFrame", hint=f"remove {name}.")
+
+
+def order_of_arrival(ordered: Ordered, schema: pa.Schema, settings: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Return the columns of `ordered`; () for all events, None if nothing is promised."""
+    return ordered_columns(ordered, schema.names, bool(settings.get("case_sensitive", False)))
 
 
 def check_policy(bad_rows: str) -> None:

@@ -37,6 +37,7 @@ def run_many(
     share: ShareName = "auto",
     lateness: str | float | None = None,
     buckets: int | None = None,
+    ordered: Ordered = None,
     limit: int | None = None,
     memory_limit: int | str | None = None,
     **choices: Unpack[PlannerKeywords],
@@ -59,6 +60,8 @@ def run_many(
             decide it.
         lateness: Allowed lateness of a stream, as in `Query.run`. Default: 0.
         buckets: Number of hash buckets of a new stream, as in `Query.run`. Default: twice the cores of the session.
+        ordered: Columns whose events arrive in order, as in `Query.run`. Queries that run together use it only if all
+            of them can. Default: no promise.
         limit: Maximum number of rows of each result; not on Spark. Default: no limit.
         memory_limit: Memory that all queries together may use, in bytes or as text ("2 GB"); not on Spark. Default:
             half of the memory available to the process.
@@ -82,7 +85,7 @@ def run_many(
     arguments.check_policy(bad_rows)
     roles = Roles(time, type, order)
     if not is_spark(data):
-        arguments.check_batch(lateness=lateness, buckets=buckets)
+        arguments.check_batch(lateness=lateness, buckets=buckets, ordered=ordered)
         limit, memory, table = arguments.check_limit(limit), memory_bytes(memory_limit), as_table(data)
         plan = _shared(queries, table, roles, share, choices)
         return _run_local(plan, queries, table, bad_rows, limit, memory)
@@ -91,8 +94,9 @@ def run_many(
 
     plan = _shared(queries, data, roles, share, choices)
     if data.isStreaming:
-        return spark.run_stream_many(data, plan, lateness=lateness, bad_rows=bad_rows, buckets=buckets)
-    arguments.check_batch(lateness=lateness, buckets=buckets)
+        promise = arguments.order_of_arrival(ordered, *schema_of(data))
+        return spark.run_stream_many(data, plan, lateness=lateness, bad_rows=bad_rows, buckets=buckets, ordered=promise)
+    arguments.check_batch(lateness=lateness, buckets=buckets, ordered=ordered)
     return spark.run_batch_many(data, plan, bad_rows=bad_rows)
 
 
@@ -174,6 +178,7 @@ def explain_many(
     type: str | None = None,
     order: str | None = None,
     share: ShareName = "auto",
+    ordered: Ordered = None,
     **choices: Unpack[PlannerKeywords],
 ) -> str:
     """Return what the queries share on this data, and why the rest is not shared.
@@ -185,6 +190,8 @@ def explain_many(
         type: Name of the column that contains the event class. Default: none.
         order: Name of a column that orders events with equal times. Default: none.
         share: "auto" (default), "always" or "never", as in `run_many`.
+        ordered: Columns whose events arrive in order, as in `run_many`; only for a streaming DataFrame. Default: no
+            promise.
         **choices: Planner options, as in `Query.run`.
 
     Returns:
@@ -199,12 +206,15 @@ def explain_many(
         >>> text = explain_many({"two": "SEQ(A a, B b) AGG COUNT"}, schema, time="t", type="kind")
     """
     plan = _shared(queries, data, Roles(time, type, order), share, choices)
+    if not is_spark(data) or not data.isStreaming:
+        arguments.check_batch(ordered=ordered)
     if not is_spark(data):
         return "\n".join(describe_sharing(plan))
     from streamsift import spark
 
     if data.isStreaming:
-        return "\n".join(spark.many_placement(data, plan))
+        promise = arguments.order_of_arrival(ordered, *schema_of(data))
+        return "\n".join(spark.many_placement(data, plan, promise))
     return "\n".join([*describe_sharing(plan), *spark.many_batch_placement(data, plan)])
 
 

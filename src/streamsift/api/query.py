@@ -100,6 +100,7 @@ class Query(Buildable):
         bad_rows: BadRowsPolicy = "fail",
         lateness: str | float | None = None,
         buckets: int | None = None,
+        ordered: Ordered = None,
         observation: Observation | None = None,
         **choices: Unpack[PlannerKeywords],
     ) -> DataFrame:
@@ -108,9 +109,11 @@ class Query(Buildable):
         A batch DataFrame gives a batch result, a streaming DataFrame a streaming result. Results are lazy: no Spark job
         runs before an action. Over all micro-batches, a stream appends the rows that the batch query returns.
 
-        On a stream, a row is appended once the watermark passes the time that makes it final. The watermark is the one
-        set with `withWatermark` on the time column, or else the maximum event time of earlier micro-batches minus
-        `lateness`. Events older than the watermark are late: they are dropped and counted, see `metrics`.
+        On a stream, a match is appended as soon as no later event can change it: in the micro-batch in which its last
+        event arrives, or, after a negation or a Kleene group for example, once the watermark has passed what decides
+        it. Aggregates and rankings wait for the watermark. It is the one set with `withWatermark` on the time column,
+        or else the maximum event time of earlier micro-batches minus `lateness`. Events older than the watermark are
+        late: they are dropped and counted, see `metrics`.
 
         Args:
             df: Batch or streaming DataFrame, one row per event.
@@ -124,6 +127,9 @@ class Query(Buildable):
             buckets: Number of hash buckets that a new stream spreads its keys over: partitions of Spark's state store,
                 one task each per micro-batch. Default: twice the cores of the session, 8 if it does not know them. A
                 restarted stream keeps the number in its checkpoint. Not allowed on a batch DataFrame.
+            ordered: Columns, such as "id": events with equal values there arrive in order of time and `order`. True:
+                all events do. Matches that would wait for the watermark then wait for the next event of their key.
+                Default: no promise. Not allowed on a batch DataFrame.
             observation: pyspark `Observation` that counts dropped rows of a batch: after an action,
                 `observation.get["bad_rows"]` is their number. Default: none.
             **choices: Planner options: `plan`, `condense`, `cache`, `strategy`, `rank`, `schedule` and `spread`. The
@@ -153,9 +159,10 @@ class Query(Buildable):
             if observation is not None:
                 hint = "use ss.metrics() for the counts of a stream."
                 raise QueryError("observation is not supported on a stream", hint=hint)
-            result = spark.run_stream(df, plan, lateness=lateness, bad_rows=bad_rows, buckets=buckets)
+            promise = arguments.order_of_arrival(ordered, schema, settings)
+            result = spark.run_stream(df, plan, lateness=lateness, bad_rows=bad_rows, buckets=buckets, ordered=promise)
             return sign_frame(result, self.text, time)
-        arguments.check_batch(lateness=lateness, buckets=buckets)
+        arguments.check_batch(lateness=lateness, buckets=buckets, ordered=ordered)
         result = spark.run_batch(df, plan, bad_rows=bad_rows, observation=observation)
         return sign_frame(result, self.text, time)
 
@@ -336,6 +343,7 @@ class Query(Buildable):
         type: str | None = None,
         order: str | None = None,
         analyze: bool = False,
+        ordered: Ordered = None,
         **choices: Unpack[PlannerKeywords],
     ) -> Explanation:
         """Return the plan of the query on this data, and the reasons for it.
@@ -348,6 +356,8 @@ class Query(Buildable):
             order: Name of a column that orders events with equal times. Default: none.
             analyze: Run the query on the table and report event rates, selectivities, times, and the estimated and
                 actual rows of each join. Default: False.
+            ordered: Columns whose events arrive in order, as in `run`; only for a streaming DataFrame. Default: no
+                promise.
             **choices: Planner options, as in `run`.
 
         Returns:
@@ -364,6 +374,8 @@ class Query(Buildable):
             >>> plan.splitlines()[:2]
             ['Query', '  PATTERN SEQ(A a, B b)']
         """
+        if not is_spark(data) or not data.isStreaming:
+            arguments.check_batch(ordered=ordered)
         if data is None:
             if analyze:
                 raise TypeError("explain(analyze=True) requires data")
@@ -384,8 +396,10 @@ class Query(Buildable):
             return stages.explain()
         from streamsift import spark
 
-        placement = spark.stream_placement if data.isStreaming else spark.placement
-        return stages.explain(placement(data, stages.plan))
+        if not data.isStreaming:
+            return stages.explain(spark.placement(data, stages.plan))
+        promise = arguments.order_of_arrival(ordered, schema, settings)
+        return stages.explain(spark.stream_placement(data, stages.plan, promise))
 
     def _explain_alone(
         self, time: str | None, type: str | None, order: str | None, choices: PlannerKeywords

@@ -107,6 +107,9 @@ class Options:
     buckets: int | None = _option(
         None, "Hash buckets of a new stream, one task each. Default: twice the cores.", metavar="NUMBER", min=1
     )
+    ordered: str | None = _option(
+        None, "Columns whose events arrive in order, such as id or id,x; '*' if all do.", metavar="COLUMNS"
+    )
     checkpoint: Path | None = _option(
         None, "Directory for progress and state, to resume from. Default: OUTPUT.checkpoint."
     )
@@ -144,7 +147,9 @@ class Options:
     @property
     def stream_arguments(self) -> dict[str, Any]:
         """Return the arguments of `Query.run` that apply only to streams."""
-        return {"lateness": self.lateness, "buckets": self.buckets}
+        columns = None if self.ordered is None else [name.strip() for name in self.ordered.split(",")]
+        ordered = True if columns == ["*"] else columns
+        return {"lateness": self.lateness, "buckets": self.buckets, "ordered": ordered}
 
 
 EVENTS = ("query_files", "input", "time", "type", "order")
@@ -152,7 +157,7 @@ PLANNER = ("plan", "condense", "cache", "strategy", "rank", "share", "schedule",
 RESULT = ("output", "format", "as_json", "plot", "fail_on_empty", "limit", "memory_limit", "bad_rows")
 READING = ("input_format", "delimiter", "time_format", "time_unit")
 ENGINE = (*READING, "engine", "master")
-STREAM = ("stream", "once", "lateness", "buckets", "checkpoint")
+STREAM = ("stream", "once", "lateness", "buckets", "ordered", "checkpoint")
 
 PANELS = {
     "Input": ("input", "input_format", "delimiter", "time", "time_format", "time_unit", "type", "order", "bad_rows"),

@@ -41,7 +41,7 @@ def check_stream(options: Options, queries: int, output_format: OutputFormat) ->
     """Raise if the options cannot be used on a stream."""
     is_csv = output_format is OutputFormat.CSV
     for is_wrong, message in (
-        (not options.stream, "--once, --lateness, --buckets and --checkpoint require --stream"),
+        (not options.stream, "--once, --lateness, --buckets, --ordered and --checkpoint require --stream"),
         (queries > 1, "--stream takes one query\nHint: use streamsift.run_many in Python to run several on a stream."),
         (options.limit is not None, "--limit does not apply to streams"),
         (options.memory_limit is not None, "--memory-limit does not apply to streams"),

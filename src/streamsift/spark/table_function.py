@@ -24,6 +24,7 @@ from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult
 
 from streamsift.errors import BadInputError, QueryError
 from streamsift.physical import Plan
+from streamsift.physical.stream import ordered_columns
 from streamsift.runtime import execute, output_schema
 from streamsift.spark.columns import arrow_schema, result_schema, session_settings
 from streamsift.spark.stream import check_buckets
@@ -59,10 +60,12 @@ def register(spark: SparkSession, name: str, plan_of: Callable[..., Plan]) -> No
             order: AnalyzeArgument | None = None,
             bad_rows: AnalyzeArgument | None = None,
             buckets: AnalyzeArgument | None = None,
+            ordered: AnalyzeArgument | None = None,
         ) -> Analyzed:
             given = {"query": query, "time": time, "type": type, "order": order, "bad_rows": bad_rows}
             with plain_errors():
                 check_unused_buckets(buckets)
+                check_unused_order(ordered, events)
                 return analyze_call(plan_here, events, **given)
 
         def eval(self, events: Row, *_: Any, **__: Any) -> None:
@@ -101,6 +104,14 @@ def check_unused_buckets(buckets: AnalyzeArgument | None) -> None:
     """Raise if `buckets` is invalid. It has no effect: the function reads a table, and a table has no state."""
     if buckets is not None:
         check_buckets(buckets.value if buckets.isConstantExpression else "an expression")
+
+
+def check_unused_order(ordered: AnalyzeArgument | None, events: AnalyzeArgument) -> None:
+    """Raise if `ordered` is invalid. It has no effect: a table has no order of arrival."""
+    if ordered is not None:
+        value = ordered.value if ordered.isConstantExpression else "an expression"
+        names = events.dataType.names if isinstance(events.dataType, StructType) else []
+        ordered_columns(value, names)
 
 
 def _text(name: str, argument: AnalyzeArgument) -> str | None:

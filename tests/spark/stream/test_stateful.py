@@ -30,8 +30,9 @@ from strategies import (
 from streamed import frozen as frozen_row
 from streamsift.language import Script, print_script
 from streamsift.physical.plan.plan import Plan
+from streamsift.physical.stream import used_order
 from test_generated import EXAMPLES, LARGE, SCHEMA, Rows, frozen
-from test_generated_releases import SOME_QUERIES, Arrival, check_releases, streamed_releases
+from test_generated_releases import SOME_QUERIES, Arrival, check_releases
 
 SEEDS = st.integers(0, 2**32)
 STREAMED = st.one_of(any_queries(), group_queries(), tying_queries()).map(on_a_stream)
@@ -50,7 +51,8 @@ def streamed(plans: dict[str, Plan], table: pa.Table, seed: int) -> dict[str, li
     time = next(iter(plans.values())).query.binding.time
     places = sorted(range(table.num_rows), key=lambda i: table[time][i].as_py())
     table = table.take(pa.array(places, pa.int64()))
-    stream, workers = Stream(plans, buckets=chance.randint(1, 4)), Workers(chance)
+    ordered = promise(plans, chance)
+    stream, workers = Stream(plans, buckets=chance.randint(1, 4), ordered=ordered), Workers(chance)
     found: dict[str, list[Any]] = {name: [] for name in plans}
     place = late = 0
     while place < table.num_rows:
@@ -75,6 +77,14 @@ def streamed(plans: dict[str, Plan], table: pa.Table, seed: int) -> dict[str, li
     assert stream.counts["late"] == late
     _add(found, stream.finish())
     return found
+
+
+def promise(plans: dict[str, Plan], chance: random.Random) -> tuple[str, ...] | None:
+    """Return columns that all plans can use as `ordered`: events arrive in order of time and `seq`."""
+    some = next(iter(plans.values()))
+    if some.query.binding.order not in (None, "seq"):
+        return None
+    return used_order(plans.values(), chance.choice([None, (), some.keys[:1], some.keys]))
 
 
 def _add(found: dict[str, list[Any]], more: dict[str, list[Any]]) -> None:
@@ -158,9 +168,8 @@ PAIRS = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 10"
 def released(plan: Plan, arriving: Arrival) -> tuple[Counter[Any], int]:
     """Return the rows of a stream with their micro-batches; tasks are retried, workers lose their memory."""
     chance = random.Random(repr(arriving))
-    if arriving.promise.ordered is not None:
-        return streamed_releases(plan, arriving)
-    stream = Stream({"": plan}, lateness=arriving.promise.lateness, buckets=chance.randint(1, 3))
+    lateness, ordered = arriving.promise.lateness, arriving.promise.ordered
+    stream = Stream({"": plan}, lateness=lateness, buckets=chance.randint(1, 3), ordered=ordered)
     workers, found = Workers(chance), Counter[Any]()
     for number, batch in enumerate(arriving.batches):
         rows = pa.Table.from_pylist(batch, SCHEMA) if batch else None  # without data, timers release rows

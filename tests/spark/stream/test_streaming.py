@@ -174,6 +174,26 @@ def test_a_match_comes_with_its_last_event(directory: Directory, tmp_path: Path)
     assert [trigger.matches for trigger in ss.metrics(stream).triggers if trigger.rows] == [0, 0, 1]
 
 
+@pytest.mark.parametrize(("ordered", "key"), [("id", 1), (True, 2), (None, 1)])
+def test_events_of_a_key_in_order(directory: Directory, tmp_path: Path, ordered: Any, key: int) -> None:
+    """A later event of the key, or with `ordered=True` of any key and any class, moves the horizon."""
+    directory.drop([{**heartbeat(0), "kind": "A", "id": 1}])
+    directory.drop([{**heartbeat(21), "id": key}])
+    directory.drop([{**heartbeat(5), "kind": "C", "id": 1}])
+    query = ss.query("PATTERN SEQ(A a, !C c) WHERE [id] WITHIN 20")
+    found = query.run(directory.stream(), lateness=1000, ordered=ordered, **BINDING)
+    name = f"ordered_{ordered}"
+    stream = to_memory(found, name, tmp_path / "checkpoint")
+    triggers = [(trigger.matches, trigger.late) for trigger in ss.metrics(stream).triggers if trigger.rows]
+    assert triggers == ([(0, 0), (0, 0), (0, 0)] if ordered is None else [(0, 0), (1, 0), (0, 1)])
+    if ordered == "id":
+        directory.drop([heartbeat()])
+        with pytest.raises(
+            StreamingQueryException, match=r"the order of arrival \(ordered\): id in the checkpoint, absent"
+        ):
+            to_memory(query.run(directory.stream(), lateness=1000, **BINDING), name + "_2", tmp_path / "checkpoint")
+
+
 # --- before any data is read ---------------------------------------------------------------------------------------
 
 
@@ -206,6 +226,11 @@ def test_explain(directory: Directory) -> None:
     keyed = ss.query("PATTERN SEQ(A a, B b, !C c) WHERE [id] WITHIN 5").explain(directory.stream(), **BINDING)
     assert f"Spark: stateful stream in {buckets_of(directory.stream())} hash buckets by id" in keyed
     assert "emit:   when all events of the match have arrived and the watermark has passed the end of the" in keyed
+    ordered = ss.query("PATTERN SEQ(A a, B b, !C c) WHERE [id] WITHIN 5")
+    used = ordered.explain(directory.stream(), ordered="ID", **BINDING)
+    assert "the horizon is the watermark or the latest event with equal id, whichever is later" in used
+    unused = ordered.explain(directory.stream(), ordered=["id", "x"], **BINDING)
+    assert "`ordered` is not used: not all variables, negated ones included, are equal in x" in unused
     assert "watermark: maximum `t` of earlier micro-batches minus `lateness`" in keyed
     total = ss.query("PATTERN SEQ(A a, B b) WHERE [id] AGG COUNT WITHIN 5").explain(directory.stream(), **BINDING)
     assert "in one bucket: without UPDATE, a match of any id can make a row of the totals over all of them" in total

@@ -14,7 +14,7 @@ from streamsift.physical.plan import Plan
 Ordered = bool | str | Sequence[str] | None
 
 
-def ordered_columns(ordered: Ordered, columns: Sequence[str]) -> tuple[str, ...] | None:
+def ordered_columns(ordered: Ordered, columns: Sequence[str], case_sensitive: bool = False) -> tuple[str, ...] | None:
     """Return the columns of `ordered=` as they are written in the schema; () for True, None for no promise."""
     if ordered is None or ordered is False:
         return None
@@ -24,13 +24,13 @@ def ordered_columns(ordered: Ordered, columns: Sequence[str]) -> tuple[str, ...]
     if not names or not all(isinstance(name, str) for name in names):
         hint = 'use True, a column such as ordered="id", or a list of columns.'
         raise QueryError(f"invalid value for ordered: {ordered!r}", hint=hint)
-    return tuple(dict.fromkeys(_resolved(name, columns) for name in names))
+    return tuple(dict.fromkeys(_resolved(name, columns, case_sensitive) for name in names))
 
 
-def _resolved(name: str, columns: Sequence[str]) -> str:
+def _resolved(name: str, columns: Sequence[str], case_sensitive: bool) -> str:
     if name in columns:
         return name
-    alike = [column for column in columns if column.lower() == name.lower()]
+    alike = [column for column in columns if column.lower() == name.lower() and not case_sensitive]
     if len(alike) == 1:
         return alike[0]
     raise QueryError(f"no column `{name}`, which ordered names", hint=f"the columns are {', '.join(columns)}.")

@@ -19,6 +19,7 @@ forces a recount, rows for every other aggregation and for rankings, matches for
 """
 
 from streamsift.runtime.stream.engine import ManyEngine
+from streamsift.runtime.stream.intake import last_of_keys
 from streamsift.runtime.stream.merging import merged_rows
 from streamsift.runtime.stream.moments import moment_of
 from streamsift.runtime.stream.process import ProcessStream

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamsift.language.syntax import Emit
+from streamsift.logical.bound import Binding
 from streamsift.physical.plan import AggregatePlan, Alternative, Plan
 from streamsift.physical.stream import DecideBy, StreamPlan
 from streamsift.runtime.arrays.dtypes import Bool, Int32, Int64, Times
@@ -19,6 +20,7 @@ from streamsift.runtime.count import relevant_places
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.prepare import prepare
+from streamsift.runtime.events.times import ticks_of
 from streamsift.runtime.expressions.codes import codes
 from streamsift.runtime.expressions.columns import contiguous
 from streamsift.runtime.state import ArrivalStore, EventLog, chunk_bytes, read_chunk
@@ -81,7 +83,7 @@ class Intake:
             old = arrivals.events.take(rows).select(columns.schema.names)
         both = pa.concat_tables([old, columns])
         groups, count = partitions_of(both, self.ordered)
-        rank = self._ranks(both)
+        rank = _ranks(both, self._log.binding)
         is_old = np.arange(both.num_rows) < old.num_rows
         before, last = (_greatest(groups, rank, count, members) for members in (is_old, ~is_old))
         groups, rank = groups[old.num_rows :], rank[old.num_rows :]
@@ -109,10 +111,6 @@ class Intake:
         """Note the end of a micro-batch."""
         self.latest = (self.latest[1], self.latest[1])
 
-    def _ranks(self, table: pa.Table) -> Int64:
-        order = self._log.binding.order
-        return _pair_ranks(self._log.ticks_of(table), None if order is None else table.column(order))
-
     # --- state ---
     def head(self) -> dict[str, str]:
         """Return what the header of the state has to hold."""
@@ -125,6 +123,18 @@ class Intake:
         texts = [values.get(name) for name in ("latest", "latest_now")]
         before, now = (None if text is None else read_chunk(b64decode(text))[1] for text in texts)
         self.latest = (before, now)
+
+
+def last_of_keys(events: pa.Table, columns: tuple[str, ...], binding: Binding) -> Bool:
+    """Return a mask of the events at the last (time, order) of each key; with no columns, of all events."""
+    groups, count = partitions_of(events, columns)
+    rank = _ranks(events, binding)
+    return (groups >= 0) & (rank == _greatest(groups, rank, count, np.ones(rank.size, np.bool_))[groups])
+
+
+def _ranks(table: pa.Table, binding: Binding) -> Int64:
+    ticks = ticks_of(contiguous(table.column(binding.time)), binding)
+    return _pair_ranks(ticks, None if binding.order is None else table.column(binding.order))
 
 
 def _pair_ranks(ticks: Times, order: pa.ChunkedArray | None) -> Int64:

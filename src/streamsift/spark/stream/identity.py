@@ -17,7 +17,9 @@ from streamsift.physical.plan import AggregatePlan, Plan
 from streamsift.spark.stream.placing import StreamPlacement
 
 
-def describe_state(plan: Plan, keys: tuple[str, ...], buckets: int) -> dict[str, str]:
+def describe_state(
+    plan: Plan, keys: tuple[str, ...], buckets: int, ordered: tuple[str, ...] | None = None
+) -> dict[str, str]:
     """Return the parts of a plan that its state depends on. Checkpoints store these words: do not change them."""
     query, window = plan.query, plan.query.window
     # Variables are named by position, so that renaming them does not change the description.
@@ -43,6 +45,7 @@ def describe_state(plan: Plan, keys: tuple[str, ...], buckets: int) -> dict[str,
         "order": query.binding.order or "",
         "the columns": ", ".join(f"{field.name} {field.type}" for field in query.schema),
         "the keys that events are spread by": ", ".join(keys),
+        "the order of arrival (ordered)": "" if ordered is None else " and ".join(ordered) or "all events",
         "the number of buckets (spark.sql.shuffle.partitions)": str(buckets),
     }
     return {name: text for name, text in parts.items() if text}
@@ -58,14 +61,16 @@ def _preference(query: BoundQuery) -> str:
     return f"{' AND '.join(objectives)} merged {describe_merges(query.ranking)}, the {query.ranking.limit} best"
 
 
-def describe_states(placements: Sequence[StreamPlacement], buckets: Sequence[int]) -> str:
+def describe_states(
+    placements: Sequence[StreamPlacement], buckets: Sequence[int], ordered: tuple[str, ...] | None = None
+) -> str:
     """Return what the state of all plans depends on, as it is stored in each bucket."""
     are_several = sum(len(placement.plans) for placement in placements) > 1
     about = {
         f"{name}: {part}" if are_several else part: text
         for placement, count in zip(placements, buckets, strict=True)
         for name, plan in placement.plans.items()
-        for part, text in describe_state(plan, placement.keys, count).items()
+        for part, text in describe_state(plan, placement.keys, count, ordered).items()
     }
     return json.dumps(about, ensure_ascii=False)
 

@@ -23,6 +23,7 @@ from streamsift.runtime import tables_of
 from streamsift.runtime.arrays.dtypes import Bool, Int64
 from streamsift.runtime.events.bad_rows import BadRows, find_bad_rows
 from streamsift.runtime.events.times import ticks_of
+from streamsift.runtime.stream import last_of_keys
 from streamsift.spark.columns import EventTime
 from streamsift.spark.stream.placing import PlacedBuckets
 
@@ -33,7 +34,7 @@ _PACKED_TYPES = pa.schema(
 ROWS_PER_MESSAGE = 1 << 20
 BYTES_PER_BATCH = 1 << 28  # of contents; a batch may have one message more
 ROWS_PER_RESULT = 1 << 16
-COPY = {"streamsift.copy": "1"}  # metadata of a message
+COPY, LATEST = {"streamsift.copy": "1"}, {"streamsift.latest": "1"}  # metadata of a message
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -53,7 +54,8 @@ class Packer:
     """Pack the rows of one task: the query's columns; for each placement, True if the row can affect a result, and the
     hash of its keys.
 
-    An event is packed for each placement that can use it. All but the first are marked as copies. The first task adds
+    An event is packed for each placement that can use it. All but the first are marked as copies. With `ordered`, the
+    latest events of keys are packed too, whatever their class: they move the horizon. The first task adds
     an empty message for each bucket, so that in every micro-batch with data each bucket sees the watermark and reports
     the size of its state.
     """
@@ -61,6 +63,7 @@ class Packer:
     query: BoundQuery
     time: EventTime
     buckets: PlacedBuckets
+    ordered: tuple[str, ...] | None = None  # the columns whose keys arrive in order; () means all events
 
     def __call__(self, batches: Batches) -> Batches:
         buckets = self.buckets.numbers()
@@ -85,9 +88,16 @@ class Packer:
             return
         ticks = ticks_of(events.column(self.query.binding.time).combine_chunks(), self.query.binding)
         yield Message(buckets[0][0], seen=self.time.seen(ticks.max().item()))
+        latest = np.zeros(events.num_rows, np.bool_)
+        if self.ordered is not None:
+            latest = last_of_keys(events, self.ordered, self.query.binding)
+        if self.ordered == ():  # every bucket sees the latest event
+            one = events.filter(pa.array(latest)).slice(0, 1).replace_schema_metadata(LATEST)
+            yield from (Message(bucket, content=one) for numbers in buckets for bucket in numbers)
         is_packed = np.zeros(events.num_rows, np.bool_)
         for place, numbers in enumerate(buckets):
             matters, hashes = (table.column(len(schema) + 2 * place + nth).to_numpy() for nth in (0, 1))
+            matters = matters | latest if self.ordered else matters
             for is_copy in (False, True)[: 1 + place]:
                 kept = matters & (is_packed == is_copy)
                 for number, part in _of_buckets(events, kept, hashes, len(numbers)):
@@ -118,7 +128,16 @@ def _marked(events: pa.Table, is_copy: bool) -> pa.Table:
 
 def is_copy(events: pa.Table) -> bool:
     """Return True if the events were also packed for an earlier placement, which counts those that are late."""
-    return bool(events.schema.metadata) and set(COPY) <= {key.decode() for key in events.schema.metadata}
+    return _has_mark(events, COPY)
+
+
+def is_latest(events: pa.Table) -> bool:
+    """Return True for the latest event of a task, which all buckets get if all events arrive in order."""
+    return _has_mark(events, LATEST)
+
+
+def _has_mark(events: pa.Table, mark: dict[str, str]) -> bool:
+    return bool(events.schema.metadata) and set(mark) <= {key.decode() for key in events.schema.metadata}
 
 
 def _batches_of(messages: Iterable[Message]) -> Batches:

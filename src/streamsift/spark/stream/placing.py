@@ -37,9 +37,12 @@ class StreamPlacement:
         return {name: _part(plan) if name in self.merged else plan for name, plan in self.plans.items()}
 
 
-def stream_placements(plans: Mapping[str, Plan]) -> tuple[StreamPlacement, ...]:
-    """Place queries: all by the keys that they have in common, else each by the fewest keys of a query that it has."""
-    of_all = {name: stream_keys(plan) for name, plan in plans.items()}
+def stream_placements(plans: Mapping[str, Plan], ordered: tuple[str, ...] | None = None) -> tuple[StreamPlacement, ...]:
+    """Place queries: all by the keys that they have in common, else each by the fewest keys of a query that it has.
+
+    `ordered` has the columns whose keys arrive in order, if that is used; () means all events.
+    """
+    of_all = {name: stream_keys(plan, ordered) for name, plan in plans.items()}
     first, *others = of_all.values()
     common = tuple(key for key in first if all(key in keys for keys in others))
     if common:
@@ -52,12 +55,18 @@ def stream_placements(plans: Mapping[str, Plan]) -> tuple[StreamPlacement, ...]:
     return tuple(StreamPlacement(keys, dict(placed_plans)) for keys, placed_plans in placed.items())
 
 
-def stream_keys(plan: Plan) -> tuple[str, ...]:
-    """Return the columns that events are distributed by."""
+def stream_keys(plan: Plan, ordered: tuple[str, ...] | None = None) -> tuple[str, ...]:
+    """Return the columns that events are distributed by.
+
+    All events of a key that arrives in order are in one bucket, because each of them moves the horizon of the others.
+    So only columns of `ordered` are used, unless all events arrive in order: then every bucket sees the latest event.
+    """
     keys = shuffle_keys(plan)
     if not keys:
-        return plan.keys if isinstance(plan, AggregatePlan) and part_plan(plan) is not None else ()
-    return () if needs_merge(plan, Distribution(keys)) and part_plan(plan) is None else keys
+        keys = plan.keys if isinstance(plan, AggregatePlan) and part_plan(plan) is not None else ()
+    elif needs_merge(plan, Distribution(keys)) and part_plan(plan) is None:
+        keys = ()
+    return tuple(key for key in keys if not ordered or key in ordered)
 
 
 def is_merged(plan: Plan, keys: tuple[str, ...]) -> bool:
@@ -67,9 +76,11 @@ def is_merged(plan: Plan, keys: tuple[str, ...]) -> bool:
     return needs_merge(plan, Distribution(keys))
 
 
-def why_one_bucket(plan: Plan) -> str:
+def why_one_bucket(plan: Plan, ordered: tuple[str, ...] | None = None) -> str:
     """Return why the events of a plan are in one bucket."""
     query, keys = plan.query, ", ".join(plan.keys)
+    if ordered and (hashed := stream_keys(plan)):
+        return f"`ordered` does not have {', '.join(hashed)}, and events of a key that arrives in order stay together"
     counts_rows = any(w is not None and w.kind is WindowKind.COUNT for w in (query.window, query.update))
     if not isinstance(plan, AggregatePlan) or counts_rows or query.emit is Emit.CHANGES or query.group_by:
         return why_one_task(plan)

@@ -18,7 +18,7 @@ from streamsift.logical.bound import BoundQuery
 from streamsift.physical import Plan
 from streamsift.physical.explain import describe_stream
 from streamsift.physical.share import SharingPlan
-from streamsift.physical.stream import stream_plan
+from streamsift.physical.stream import stream_plan, used_order, why_unordered
 from streamsift.spark.columns import (
     CALENDAR,
     column,
@@ -55,14 +55,27 @@ EACH_ALONE = "aggregates: each query updates its own counters; common prefixes a
 STORE = "store: RocksDB; a micro-batch writes its new events and removes expired ones"
 
 
-def run_stream(df: DataFrame, plan: Plan, *, lateness: Any, bad_rows: str, buckets: Any) -> DataFrame:
-    """Run a plan on a stream. A row is appended once the watermark has made it final."""
-    results = run_combined(df, {"": plan}, lateness=lateness, bad_rows=bad_rows, buckets=buckets)
+def run_stream(
+    df: DataFrame, plan: Plan, *, lateness: Any, bad_rows: str, buckets: Any, ordered: tuple[str, ...] | None
+) -> DataFrame:
+    """Run a plan on a stream. A row is appended once no later event can change it."""
+    results = run_combined(df, {"": plan}, lateness=lateness, bad_rows=bad_rows, buckets=buckets, ordered=ordered)
     return results.select("message").mapInArrow(for_workers(unpack), result_schema(df.schema, plan.query))
 
 
-def run_combined(df: DataFrame, plans: Mapping[str, Plan], *, lateness: Any, bad_rows: str, buckets: Any) -> DataFrame:
-    """Run several plans in one pass over a stream. Return messages of result rows, with the names of queries."""
+def run_combined(
+    df: DataFrame,
+    plans: Mapping[str, Plan],
+    *,
+    lateness: Any,
+    bad_rows: str,
+    buckets: Any,
+    ordered: tuple[str, ...] | None,
+) -> DataFrame:
+    """Run several plans in one pass over a stream. Return messages of result rows, with the names of queries.
+
+    `ordered` has the columns whose keys are promised to arrive in order. All plans use that, or none does.
+    """
     for plan in plans.values():
         stream_plan(plan)  # raises UnsupportedQuery for plans that cannot run on a stream
     query = query_of_all(plans)
@@ -70,7 +83,8 @@ def run_combined(df: DataFrame, plans: Mapping[str, Plan], *, lateness: Any, bad
     time = event_time(query, lateness_of(lateness, query.binding))
     use_rocksdb(df.sparkSession)
     set_buckets(df.sparkSession, buckets)
-    placements = stream_placements(plans)
+    ordered = used_order(plans.values(), ordered)
+    placements = stream_placements(plans, ordered)
     columns = [column(name).alias(f"c{i}") for i, name in enumerate(query.schema.names)]
     for place, placement in enumerate(placements):
         # Spark evaluates the condition, and the packer applies it: all rows advance the watermark.
@@ -80,16 +94,16 @@ def run_combined(df: DataFrame, plans: Mapping[str, Plan], *, lateness: Any, bad
         columns += [matters.alias(f"matters{place}"), hashed.alias(f"hash{place}")]
     # The number of buckets is not known before the stream starts.
     count = PlacedBuckets(tuple(BucketCount(bool(each.keys), task_count(df)) for each in placements))
-    messages = df.select(*columns).mapInArrow(for_workers(Packer(query, time, count)), PACKED)
+    messages = df.select(*columns).mapInArrow(for_workers(Packer(query, time, count, ordered)), PACKED)
     if not has_watermark:
         messages = messages.withWatermark("seen", f"{time.delay_milliseconds} milliseconds")
     # Without `seen`: Spark would drop late messages before their events are counted.
     by_bucket = messages.select("bucket", "bad", "message").groupBy("bucket")
     if hasattr(by_bucket, "transformWithState"):
-        processor = BucketProcessor(placements, time, count, bad_rows)
+        processor = BucketProcessor(placements, time, count, bad_rows, ordered)
         results = by_bucket.transformWithState(processor, RESULTS, "append", "eventTime")
     else:  # PySpark 4.0
-        processor = FrameBucketProcessor(placements, time, count, bad_rows)
+        processor = FrameBucketProcessor(placements, time, count, bad_rows, ordered)
         results = by_bucket.transformWithStateInPandas(processor, RESULTS, "append", "eventTime")
     to_merge = {name: plan for placement in placements for name, plan in placement.merged.items()}
     results = merged(results, to_merge, len(to_merge) == len(plans), buckets_of(df), RESULTS)
@@ -137,15 +151,17 @@ def use_rocksdb(spark: SparkSession) -> None:
 # --- explain ---------------------------------------------------------------------------------------------------------
 
 
-def stream_placement(df: DataFrame, plan: Plan) -> list[str]:
+def stream_placement(df: DataFrame, plan: Plan, ordered: tuple[str, ...] | None = None) -> list[str]:
     """Return the lines of explain on buckets, emission, state and watermark."""
-    keys, time = stream_keys(plan), plan.query.binding.time
-    where = f"one bucket: {why_one_bucket(plan)}"
+    used = used_order([plan], ordered)
+    keys, time = stream_keys(plan, used), plan.query.binding.time
+    where = f"one bucket: {why_one_bucket(plan, used)}"
     if keys:
         where = f"{buckets_of(df)} hash buckets by {', '.join(keys)}; one task and one Python call per bucket"
     lines = [f"Spark: stateful stream in {where}", *([] if keys else [ONE_BUCKET])]
     lines += [describe_merge(plan)] if is_merged(plan, keys) else []
-    lines += [*describe_stream(plan), STORE]
+    why_not = why_unordered(plan, ordered) if ordered is not None else None
+    lines += [*describe_stream(plan, used, why_not or ""), STORE]
     maximum = f"maximum `{time}` of earlier micro-batches minus `lateness`"
     watermark = f"set with withWatermark on `{time}`" if time in marked_columns(df) else maximum
     lines.append(f"watermark: {watermark}")
@@ -156,11 +172,12 @@ def stream_placement(df: DataFrame, plan: Plan) -> list[str]:
     return [*lines, describe_filter(plan)]
 
 
-def many_placement(df: DataFrame, plan: SharingPlan) -> list[str]:
+def many_placement(df: DataFrame, plan: SharingPlan, ordered: tuple[str, ...] | None = None) -> list[str]:
     """Return the lines of explain on several queries over one stream."""
     for one in plan.plans.values():
         stream_plan(one)  # raises UnsupportedQuery for plans that cannot run on a stream
-    placements = stream_placements(plan.plans)
+    used = used_order(plan.plans.values(), ordered)
+    placements = stream_placements(plan.plans, used)
     copies = "one copy of the events" if len(placements) == 1 else "a copy of the events for each key"
     lines = [f"Spark: {len(plan.plans)} queries share one pass; {copies}"]
     for placement in placements:
@@ -170,7 +187,11 @@ def many_placement(df: DataFrame, plan: SharingPlan) -> list[str]:
             lines += [f"{name}: {describe_merge(one)}" for name, one in placement.merged.items()]
         else:
             lines += [f"one bucket: {names}", ONE_BUCKET]
-            lines += [f"{name}: {why_one_bucket(one)}" for name, one in placement.plans.items() if not stream_keys(one)]
+            alone = {name: one for name, one in placement.plans.items() if not stream_keys(one, used)}
+            lines += [f"{name}: {why_one_bucket(one, used)}" for name, one in alone.items()]
     if len(placements) > 1:
         lines.append(f"copies: up to {len(placements)} per event, one for each of these placements that can use it")
+    if ordered is not None and used is None:
+        reasons = {name: why_unordered(one, ordered) for name, one in plan.plans.items()}
+        lines += [f"`ordered` is not used: in {name}, {why}" for name, why in reasons.items() if why is not None]
     return [*lines, EACH_ALONE]

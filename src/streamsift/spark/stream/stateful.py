@@ -33,7 +33,7 @@ from streamsift.runtime.state import read_head
 from streamsift.runtime.stream import ManyEngine
 from streamsift.spark.columns import EventTime
 from streamsift.spark.stream.identity import check_same, describe_states
-from streamsift.spark.stream.packing import ROWS_PER_RESULT, bad_rows_in, is_copy, message_of, table_of
+from streamsift.spark.stream.packing import ROWS_PER_RESULT, bad_rows_in, is_copy, is_latest, message_of, table_of
 from streamsift.spark.stream.placing import PlacedBuckets, StreamPlacement
 from streamsift.spark.workers import plain_errors
 
@@ -82,8 +82,14 @@ class BucketProcessor(StatefulProcessor):
     """Run the engine of each bucket. Spark calls it with the messages of a micro-batch, and when a timer expires."""
 
     def __init__(
-        self, placements: Sequence[StreamPlacement], time: EventTime, buckets: PlacedBuckets, bad_rows: str
+        self,
+        placements: Sequence[StreamPlacement],
+        time: EventTime,
+        buckets: PlacedBuckets,
+        bad_rows: str,
+        ordered: tuple[str, ...] | None = None,
     ) -> None:
+        self.ordered = ordered
         self.placements, self.time, self.buckets, self.bad_rows = placements, time, buckets, bad_rows
         self.plans = [placement.engine_plans for placement in placements]
         self.merges = any(placement.merged for placement in placements)
@@ -136,6 +142,9 @@ class BucketProcessor(StatefulProcessor):
         late_copies = 0
         for message in messages:
             events, late_before = table_of(message), engine.late
+            if is_latest(events):
+                engine.observe(events)
+                continue
             engine.push(events)
             late_copies += engine.late - late_before if is_copy(events) else 0
         final = engine.advance()
@@ -165,19 +174,19 @@ class BucketProcessor(StatefulProcessor):
         if cached is not None and cached.version == ("" if saved is None else saved[0]):
             return cached
         if saved is None:
-            return CachedEngine(ManyEngine(plans))
+            return CachedEngine(ManyEngine(plans, self.ordered))
         *described, header = saved
         is_earlier = cached is not None and cached.version and cached.version in saved[1]
         if cached is None or not is_earlier or not cached.engine.follow(bytes(header), self._since(cached, header)):
             about = self._about.get()
             check_same("{}" if about is None else about[0], self._describe())
-            cached = CachedEngine(ManyEngine(plans))
+            cached = CachedEngine(ManyEngine(plans, self.ordered))
             cached.engine.load(bytes(header), ((key[0], bytes(value[0])) for key, value in self._chunks.iterator()))
         return CachedEngine(cached.engine, *described)
 
     def _describe(self) -> str:
         counts = [len(numbers) for numbers in self.buckets.numbers()]
-        return describe_states(self.placements, counts)
+        return describe_states(self.placements, counts, self.ordered)
 
     def _since(self, cached: CachedEngine, header: bytes) -> Iterator[tuple[int, bytes]]:
         """Yield the chunks written since an engine was current, except those that have been dropped."""
