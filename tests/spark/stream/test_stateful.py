@@ -49,9 +49,10 @@ def streamed(plans: dict[str, Plan], table: pa.Table, seed: int) -> dict[str, li
     """
     chance = random.Random(seed)
     time = next(iter(plans.values())).query.binding.time
-    places = sorted(range(table.num_rows), key=lambda i: table[time][i].as_py())
-    table = table.take(pa.array(places, pa.int64()))
     ordered = promise(plans, chance)
+    columns = [time] if ordered is None or "seq" not in table.column_names else [time, "seq"]
+    places = sorted(range(table.num_rows), key=lambda i: [table[column][i].as_py() for column in columns])
+    table = table.take(pa.array(places, pa.int64()))
     stream, workers = Stream(plans, buckets=chance.randint(1, 4), ordered=ordered), Workers(chance)
     found: dict[str, list[Any]] = {name: [] for name in plans}
     place = late = 0
@@ -260,6 +261,42 @@ def test_the_checkpoint_of_another_query_is_rejected() -> None:
         ss.QueryError, match=r"(?s)by a different query.*WHERE: .*WITHIN: 10 time in the checkpoint, 20 time in this"
     ):
         other.batch(table_of((2, "B", 1)))
+
+
+def test_another_order_of_arrival_is_rejected() -> None:
+    plans = {"": plan_of(PAIRS, EVENTS, "t", "kind")}
+    stream, other = Stream(plans, ordered=("id",)), Stream(plans)
+    stream.batch(table_of((1, "A", 1)))
+    other.stores = stream.stores
+    with pytest.raises(ss.QueryError, match=r"the order of arrival \(ordered\): id in the checkpoint, absent in this"):
+        other.batch(table_of((2, "B", 1)))
+
+
+def test_a_checkpoint_does_not_name_an_order_that_is_not_promised() -> None:
+    stream = pairs_stream()
+    stream.batch(table_of((1, "A", 1)))
+    assert all("ordered" not in str(store["about"]) for store in stream.stores.values() if "about" in store)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_placements_with_an_order_of_arrival(seed: int) -> None:
+    """Placements have buckets of their own; each sees what moves the horizon of its keys."""
+    by_id, by_both = (
+        "PATTERN SEQ(A a, B b, !A c) WHERE [id] WITHIN 9",
+        "PATTERN SEQ(A a, B+ b) WHERE [id] AND [x] WITHIN 7",
+    )
+    by_x, total = by_id.replace("id", "x"), "PATTERN SEQ(A a, B b) WHERE [id] AGG COUNT WITHIN 5 UPDATE 5"
+    chance = random.Random(seed)
+    schema = EVENTS.append(pa.field("x", pa.int64()))
+    rows = [[i // 2 for i in range(60)], [chance.choice("ABC") for _ in range(60)]]
+    numbers = [[chance.choice([0, 1, 2, None]) for _ in range(60)] for _ in range(2)]
+    table = pa.table([*rows, *numbers], schema=schema)
+    for texts in ((by_both, by_id), (by_id, by_x), (by_both, total), (by_x, total, by_id)):
+        plans = {text: plan_of(text, schema, "t", "kind") for text in texts}
+        found = streamed(plans, table, seed)
+        for text in texts:
+            expected = ss.query(text).run_local(table, time="t", type="kind").to_pylist()
+            assert as_sorted(found[text]) == as_sorted(expected)
 
 
 def test_a_longer_name_is_no_other_query() -> None:
